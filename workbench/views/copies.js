@@ -17,7 +17,7 @@ function copies(area) {
   return found;
 }
 
-// Hides the copies beside an element; returns what shows them again.
+// Hides the copies beside an element; returns a function that shows them again.
 function hideCopies(el) {
   const hidden = new Set();
   let observer = null;

@@ -54,7 +54,7 @@ function ask(model, wanted) {
   model.send({ type: 'plotly' });
 }
 
-// One figure after the other, each in a task of its own: what a click did is painted between two.
+// One figure after the other, each in a task of its own: the result of a click is painted in between.
 let turn = Promise.resolve();
 
 function inTurn(draw) {
@@ -120,7 +120,7 @@ class Card {
     this.take();
   }
 
-  // Again in the colours of another theme, or at another size.
+  // Redraws in the colours of another theme, or at another size.
   recolour(resized = false) {
     if (this.model.get(this.trait) && (resized || this.colours !== this.theme().join())) {
       this.wanted = this.read();
@@ -236,7 +236,7 @@ class Card {
   }
 }
 
-// Which cards are shown, in which order; the kernel keeps it for the next dashboard.
+// The visible cards and their order; the kernel keeps it for the next dashboard.
 class Arrangement {
   constructor(model, root) {
     this.model = model;
@@ -345,7 +345,7 @@ function nameSliders(root) {
   }
 }
 
-// Names the sliders of the page that an element is in, those that come later too; returns what ends it.
+// Names the sliders of the page that an element is in, later ones included; returns a function that ends it.
 function keepSlidersNamed(el) {
   const sliders = new MutationObserver(() => nameSliders(page));
   let page = null;

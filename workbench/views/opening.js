@@ -1,4 +1,4 @@
-// Shows the buttons of a table and asks Python to open what a click means.
+// Shows the buttons of a table and asks Python to open the target of a click.
 function render({ model, el }) {
   const key = model.get('key');
   const style = document.createElement('style');

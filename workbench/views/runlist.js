@@ -1,5 +1,5 @@
-// The runs of a dashboard: kernels that unfold, their sessions, a line a run. What a person does is sent to the
-// kernel, which answers with another list; what is open and what was typed stay as they are.
+// The runs of a dashboard: kernels that unfold, their sessions, one line per run. Actions are sent to the kernel, which
+// answers with another list; open entries and typed text stay as they are.
 function element(name, className = '', text = '') {
   const made = document.createElement(name);
   if (className) {
@@ -11,7 +11,7 @@ function element(name, className = '', text = '') {
   return made;
 }
 
-/** @param {boolean | null} pressed - null where it is none that stays pressed. */
+/** @param {boolean | null} pressed - null for a button that is not a toggle. */
 function button(text, label, act, pressed = null) {
   const made = element('button', 'wb-act', text);
   made.type = 'button';
@@ -33,7 +33,7 @@ function runs(told) {
   );
 }
 
-// What each act will make of the list.
+// Effect of each action on the list.
 const EXPECTED = {
   show: (told, { number }) => {
     told.shown = number;
@@ -57,7 +57,7 @@ const EXPECTED = {
   }
 };
 
-// Rows of a kernel that are made at first: of a thousand, nine hundred are never looked at.
+// Rows of a kernel that are created at first: of a thousand, nine hundred are never looked at.
 const ROWS = 60;
 
 class List {
@@ -88,7 +88,8 @@ class List {
     this.draw();
   }
 
-  // The page shows at once what the kernel will do, which may run a cell; its answer then says how things are.
+  // The page shows the expected result at once, while the kernel may be running a cell; its answer then gives the
+  // actual state.
   send(what, more) {
     this.model.send({ do: what, ...more });
     EXPECTED[what]?.(this.told, more);
@@ -154,7 +155,7 @@ class List {
     const shown = found.some(({ runs }) => runs.some(run => run.number === this.told.shown));
     const details = element('details');
     details.open = this.open.get(name) ?? (shown || index === 0 || wanted !== '');
-    // Rows are made when somebody sees them.
+    // Rows are created when they become visible.
     let filled = false;
     const fill = () => {
       if (!filled) {
@@ -179,7 +180,7 @@ class List {
     return details;
   }
 
-  // The sessions of a kernel: as many rows as are looked at, the shown run's among them, and a button for the others.
+  // The sessions of a kernel: as many rows as are visible, the shown run's among them, and a button for the others.
   sessions(found, name) {
     const total = found.reduce((sum, { runs }) => sum + runs.length, 0);
     const whole = this.all.has(name) || total <= ROWS;
@@ -258,7 +259,7 @@ class List {
       diff.dataset.focus = `diff-${run.number}`;
       acts.append(diff);
     }
-    // What a narrow page cuts off is what tells least: what one looks for comes first.
+    // A narrow page cuts off what tells least: the most important columns come first.
     const cells = {
       number: show,
       us: `${run.us} us`,
@@ -282,7 +283,7 @@ class List {
     return row;
   }
 
-  // What the sanitizer looked at has findings instead of a time, and nothing to be shown or compared.
+  // Sanitized runs have findings instead of a time, and nothing to show or compare.
   sanitized(run, row) {
     const verdict = element('span', run.findings ? 'wb-bad' : 'wb-ok', run.text);
     verdict.title = run.told;

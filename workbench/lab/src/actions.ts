@@ -1,5 +1,5 @@
 /**
- * What the buttons and commands do with the current cell: run it with options that its text does not have.
+ * Actions of buttons and commands on the current cell: they run it with options that its text does not have.
  */
 
 import { InputDialog, showErrorMessage } from '@jupyterlab/apputils';
@@ -33,13 +33,14 @@ export async function loadWorkbench(panel: NotebookPanel): Promise<void> {
   if (!kernel || kernelLine(panel.sessionContext).isOpen) {
     return;
   }
-  // A second loading would only say that it is loaded; neither leaves a trace in the notebook.
+  // A second load would only say that it is loaded; neither appears in the notebook.
   const code = "get_ipython().extension_manager.load_extension('workbench')";
   await kernel.requestExecute({ code, store_history: false }).done;
 }
 
 /**
- * Has the kernel write a saved notebook as one page beside it: the page's name, or why there is none.
+ * Has the kernel write a saved notebook as one page beside it: returns the page's name, or the reason why there is
+ * none.
  */
 export async function savePage(panel: NotebookPanel): Promise<{ page: string; error: string }> {
   const kernel = panel.sessionContext.session?.kernel;
@@ -56,7 +57,7 @@ export async function savePage(panel: NotebookPanel): Promise<{ page: string; er
     : { page: '', error: told?.evalue ?? 'The kernel did not write the page.' };
 }
 
-/** What a kernel says of one expression. */
+/** The kernel's answer to one expression. */
 interface ISaid {
   status: string;
   data: Record<string, string>;
@@ -66,7 +67,7 @@ interface ISaid {
 /**
  * Runs a cell with options added to its magic line; the cell's text stays as it is.
  *
- * Lines keep their numbers, so that findings and heat belong to the text that is seen.
+ * Lines keep their numbers, so that findings and heat belong to the visible text.
  */
 export async function runWithOptions(
   panel: NotebookPanel,
@@ -92,7 +93,7 @@ export async function runWithOptions(
     model.executionCount = reply?.content.execution_count ?? null;
     return reply;
   } catch (error) {
-    // The cell's output shows what the kernel says; a cancelled run shows nothing.
+    // The cell's output shows the kernel's answer; a cancelled run shows nothing.
     if (!cell.isDisposed) {
       cell.setPrompt('');
     }
@@ -149,7 +150,7 @@ export async function verifyOptions(
   return chosen && optionsOf(chosen);
 }
 
-/** Cells whose reference did not work when it was last used: it is asked for again. */
+/** Cells whose reference failed when it was last used: the user is asked for it again. */
 const refused = new WeakSet<object>();
 
 /**
@@ -162,7 +163,7 @@ export function noteReply(cell: CodeCell, reply: KernelMessage.IExecuteReplyMsg 
   }
 }
 
-/** What the form begins with: the module's last launch, as its kernel tells. */
+/** Initial values of the form: the module's last launch, from its kernel. */
 async function formOf(panel: NotebookPanel, module: string): Promise<Partial<IOwnReference>> {
   const line = kernelLine(panel.sessionContext);
   try {
@@ -173,7 +174,7 @@ async function formOf(panel: NotebookPanel, module: string): Promise<Partial<IOw
 }
 
 /**
- * The template of a name; the one that the user chooses where there is none of it, null where they cancel.
+ * The template with a name; if there is none, the one that the user chooses, or null on cancel.
  */
 export async function chooseTemplate(name: string, trans: TranslationBundle): Promise<ITemplate | null> {
   const known = TEMPLATES.find(template => template.name === name);

@@ -1,5 +1,5 @@
 /**
- * What is known of each code cell, kept beside its model and never in it.
+ * State of each code cell, kept beside its model and never in it.
  *
  * A cell's outputs are the one place where a result arrives: from a run, from a collaborator, from the file.
  * A record follows them; editors that come and go (the notebook drops those out of view) listen to the record.
@@ -28,7 +28,7 @@ export class CellRecord {
     return this._payload;
   }
 
-  /** Emitted when the result came, changed or went. */
+  /** Emitted when the result appears, changes or disappears. */
   get changed(): ISignal<this, void> {
     return this._changed;
   }
@@ -85,7 +85,7 @@ export function compiledCells(notebook: INotebookModel | null | undefined): Cell
 }
 
 /**
- * Emits whenever a result in a notebook comes, changes or goes; disposed with the notebook's panel.
+ * Emits whenever a result in a notebook appears, changes or disappears; disposed with the notebook's panel.
  */
 export class NotebookWatcher {
   constructor(panel: NotebookPanel) {
@@ -114,7 +114,7 @@ export class NotebookWatcher {
       const record = recordOf(cell);
       if (record) {
         record.session = this.panel.sessionContext;
-        // Lumino keeps a connection once however often it is made.
+        // Lumino keeps a connection once, however often it is made.
         record.changed.connect(this.forward, this);
       }
     }

@@ -1,6 +1,6 @@
 /**
- * Completion in HipKittens cells: the magic's options on its line, below it what clangd in the kernel knows of the
- * place.
+ * Completion in HipKittens cells: the magic's options on its line, and below it the names that clangd in the kernel
+ * knows.
  */
 
 import {
@@ -30,12 +30,12 @@ export interface ICandidate {
 }
 
 interface IReply {
-  /** Letters of the name that are there already. */
+  /** Letters of the name that are already typed. */
   begun: number;
   candidates: ICandidate[];
 }
 
-/** Kinds as JupyterLab's completer has icons for them. */
+/** JupyterLab's icons of the completer, by kind. */
 const ICONS: Record<string, string> = {
   function: 'function',
   type: 'class',
@@ -46,7 +46,7 @@ const ICONS: Record<string, string> = {
 };
 
 /**
- * Shows in HipKittens cells what stands to reason there, and in other cells all that there is.
+ * Shows sensible completions in HipKittens cells, and all of them in other cells.
  *
  * JupyterLab's own providers take the cell for Python, or offer every word of the cell.
  */
@@ -68,7 +68,7 @@ class DocumentationRenderer extends Completer.Renderer {
   }
 
   createDocumentationNode(item: CompletionHandler.ICompletionItem): HTMLElement {
-    // The label comes with what was typed marked.
+    // The label comes with the typed part marked.
     const candidate = this.candidateOf(item.insertText ?? item.label.replace(/<\/?mark>/g, ''));
     if (!candidate) {
       return super.createDocumentationNode(item);

@@ -1,5 +1,5 @@
 /**
- * A search among the counters of a profile, above their groups.
+ * A search field for the counters of a profile, above their groups.
  *
  * The output itself is a plain page: groups that unfold. A page of JupyterLab adds the field.
  */
@@ -31,13 +31,13 @@ export function addCounterSearch(node: HTMLElement, trans: TranslationBundle): v
 function searchField(counters: Element, trans: TranslationBundle): HTMLInputElement {
   const field = document.createElement('input');
   field.type = 'search';
-  // What is typed is no command of the notebook's.
+  // Typing must not trigger the notebook's shortcuts.
   field.dataset.lmSuppressShortcuts = 'true';
   field.className = 'jp-hipkittens-Find';
   field.placeholder = trans.__('Find a counter');
   field.setAttribute('aria-label', trans.__('Find a counter by its name or by what it counts'));
   const groups = [...counters.querySelectorAll('details')];
-  // As they are when the search begins, to be so again.
+  // Their state when the search begins, to be restored.
   let open: boolean[] | null = null;
   field.addEventListener('input', () => {
     const wanted = field.value.trim().toLowerCase();
@@ -45,7 +45,7 @@ function searchField(counters: Element, trans: TranslationBundle): HTMLInputElem
     groups.forEach((group, n) => {
       const left = [...group.querySelectorAll<HTMLTableRowElement>('tr')].filter(row => {
         const told = `${row.cells[0]?.textContent ?? ''} ${row.title}`.toLowerCase();
-        // A head has no counter.
+        // A heading has no counter.
         row.hidden = row.querySelector('td') !== null && !told.includes(wanted);
         return row.querySelector('td') !== null && !row.hidden;
       });

@@ -1,5 +1,5 @@
 /**
- * The dashboard: what `wb.dashboard()` shows, in a panel of its own, made by the notebook's kernel.
+ * The dashboard: the content of `wb.dashboard()` in a panel of its own, computed by the notebook's kernel.
  */
 
 import type { ISessionContext } from '@jupyterlab/apputils';
@@ -43,13 +43,13 @@ export class DashboardView extends Widget {
     return this._path;
   }
 
-  /** Follows a notebook that got another name. */
+  /** Follows a notebook that was renamed. */
   renamed(path: string): void {
     this._path = path;
     this.name();
   }
 
-  /** Tells which notebook's it is: on the tab, and to a screen reader. */
+  /** Says whose notebook it is: on the tab, and to a screen reader. */
   private name(): void {
     const text = this.trans.__('HipKittens dashboard of %1', this._path);
     this.node.setAttribute('aria-label', text);
@@ -91,7 +91,7 @@ export class DashboardView extends Widget {
     super.dispose();
   }
 
-  /** After a page reload: a kernel that has no workbench (any more) is left alone until the user asks. */
+  /** After a page reload, a kernel without the workbench is left alone until the user asks. */
   private async restore(): Promise<void> {
     const session = this.panel?.sessionContext;
     if (!session) {
@@ -160,7 +160,7 @@ export class DashboardView extends Widget {
     }
   }
 
-  /** Draws it anew once the kernel that follows is there. */
+  /** Draws it again once the new kernel is there. */
   private awaitKernel(): void {
     this.drop();
     this.say(this.trans.__('The dashboard comes back with the kernel that starts now.'));

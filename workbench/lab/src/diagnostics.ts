@@ -42,7 +42,7 @@ export function offsetOf(doc: Text, [line, column]: Position): number {
 }
 
 /**
- * From where to where a finding is underlined: as it says, else the word at its place, else the whole line.
+ * The underlined range of a finding: its own, else the word at its place, else the whole line.
  */
 export function rangeOf(doc: Text, finding: IFinding): { from: number; to: number } {
   const row = doc.line(Math.min(Math.max(finding.line, 1), doc.lines));
@@ -200,7 +200,7 @@ function messages(view: EditorView, shown: readonly Diagnostic[]): HTMLElement {
 }
 
 /**
- * Goes to the next or the previous finding, shows its text and has it read out.
+ * Goes to the next or the previous finding, shows its text and has a screen reader read it.
  */
 export function goToFinding(view: EditorView, forward: boolean): boolean {
   if (!(forward ? nextDiagnostic : previousDiagnostic)(view)) {

@@ -3,7 +3,7 @@
  */
 
 /**
- * Paragraphs, lists, `code` and fenced code; all else stays text, so nothing in a comment becomes HTML.
+ * Paragraphs, lists, `code` and fenced code; everything else stays text, so nothing in a comment becomes HTML.
  */
 export function documentationNodes(text: string): HTMLElement[] {
   const nodes: HTMLElement[] = [];
@@ -75,7 +75,7 @@ function inline(dom: HTMLElement, text: string): HTMLElement {
 }
 
 /**
- * One name: its declaration, what is known of it, its documentation.
+ * One name: its declaration, its facts, its documentation.
  */
 export function describeName(signature: string, doc: string, facts: readonly string[] = []): HTMLElement[] {
   const declaration = document.createElement('pre');

@@ -1,5 +1,5 @@
 /**
- * What a cell's editor gets: nothing but a look at its first line, and all the rest while that line is ours.
+ * Extensions of a cell's editor: only a check of its first line, and everything else while that line is ours.
  */
 
 import { Compartment, EditorState, type Extension } from '@codemirror/state';
@@ -60,7 +60,7 @@ function resultView(record: CellRecord, preferences: Preferences): Extension {
 
     private showHeat(): void {
       const shown = preferences.lineHeat ? this.heat : null;
-      // After an edit the lines' numbers are others: the marks stay as they are, on the lines they moved to.
+      // After an edit line numbers are stale: the marks stay as they are, on the lines that they moved to.
       if (!this.destroyed && !(shown && this.edited)) {
         this.view.dispatch({
           effects: setHeat.of(shown && { heat: shown, measure: preferences.heatMeasure })
@@ -115,7 +115,7 @@ export function cellExtension(record: CellRecord | null, text: string, services:
 }
 
 /**
- * Asks the kernel of a cell's notebook about a place, where it is open; one that is busy answers when nobody looks any
+ * Asks the kernel of a cell's notebook about a place, if it is connected; a busy kernel answers when nobody looks any
  * more.
  */
 function asking<T>(

@@ -1,9 +1,9 @@
 /**
  * A click into code gives it the focus at once.
  *
- * JupyterLab focuses the panel first, then the cell, then the editor. Since CodeMirror has a rule for all that is in
- * something focused, the browser works out the styles of the whole notebook at each step, outputs too: a third of the
- * time until a click is answered.
+ * JupyterLab focuses the panel first, then the cell, then the editor. Since CodeMirror has a style rule for everything
+ * inside a focused element, the browser recomputes the styles of the whole notebook at each step, outputs included: a
+ * third of the time until a click is handled.
  */
 
 const CODE = '.jp-hipkittens-editor .cm-content, .jp-hipkittens-Isa .cm-content';

@@ -40,7 +40,7 @@ export function quantity(value: number, unit: string): string {
 }
 
 /**
- * A moment as the dashboard and the log write it: the time of day of today's, the date too of others.
+ * A moment in the dashboard and the log: the time of day, and for other days the date too.
  */
 export function clock(when: Date, now = new Date()): string {
   const two = (value: number) => String(value).padStart(2, '0');
@@ -50,7 +50,7 @@ export function clock(when: Date, now = new Date()): string {
 }
 
 /**
- * A text without the marks that documentation puts around code.
+ * A text without documentation's marks around code.
  */
 export function plain(text: string): string {
   return text.replace(/`([^`]*)`/g, '$1');

@@ -14,7 +14,7 @@ import type { IHeader } from './source';
 
 const setLine = StateEffect.define<number>();
 
-/** The line that was asked for. */
+/** The requested line. */
 const shownLine = StateField.define<DecorationSet>({
   create: () => Decoration.none,
   update(marks, transaction) {

@@ -119,7 +119,7 @@ const heatState = StateField.define<IHeatState>({
           : { view: null, marks: RangeSet.empty };
       }
     }
-    // An edit does not take the heat away: it stays on its lines, and shows that it is of the text before.
+    // An edit keeps the heat: it stays on its lines, and shows that it belongs to the text before.
     return transaction.docChanged && state.view
       ? { view: state.view, marks: staled(state.marks.map(transaction.changes)) }
       : state;

@@ -1,7 +1,7 @@
 /**
- * The run history of each notebook: what ran, how long, right or not, and what changed.
+ * The run history of each notebook: what ran, how long, whether it was right, and what changed.
  *
- * Kept in the browser's state, so that it is there after a reload and after a kernel restart.
+ * Stored in the browser's state, so that it survives a reload and a kernel restart.
  */
 
 import type { IStateDB } from '@jupyterlab/statedb';
@@ -18,7 +18,7 @@ export const LIMIT = 200;
 export interface IHistoryEntry extends IRun {
   /** Name of the module. */
   module: string;
-  /** What a sanitized run found; absent for other runs. */
+  /** Findings of a sanitized run; absent for other runs. */
   findings?: number;
 }
 
@@ -45,18 +45,18 @@ export class RunHistory {
     return this.byPath.get(path) ?? [];
   }
 
-  /** Reads what was kept of a notebook. */
+  /** Reads the stored runs of a notebook. */
   async restore(path: string): Promise<void> {
     const kept = await this.state?.fetch(STATE_KEY + path);
     if (Array.isArray(kept)) {
-      // The oldest first, as they came: runs of the same moment keep their order.
+      // Oldest first, in order of arrival: runs of the same moment keep their order.
       const came = [...(kept as unknown as IHistoryEntry[])].reverse();
       this.byPath.set(path, came.reduce(withEntry, [...this.of(path)]));
       this._changed.emit(path);
     }
   }
 
-  /** Adds a cell's result, if it is of a run that is not there yet. */
+  /** Adds a cell's result, if its run is new. */
   add(path: string, payload: ICellPayload): void {
     if (payload.run) {
       const entry: IHistoryEntry = { ...payload.run, module: payload.name };
@@ -67,7 +67,7 @@ export class RunHistory {
     }
   }
 
-  /** Adds runs that are not there yet. */
+  /** Adds runs that are new. */
   addAll(path: string, entries: readonly IHistoryEntry[]): void {
     const before = this.of(path);
     const after = entries.reduce(withEntry, [...before]);
@@ -78,7 +78,7 @@ export class RunHistory {
     }
   }
 
-  /** Takes the history along with a notebook that is renamed or moved. */
+  /** Moves the history along with a notebook that is renamed or moved. */
   move(from: string, to: string): void {
     const moved = this.of(from);
     if (from !== to && moved.length) {

@@ -1,5 +1,5 @@
 /**
- * Hover over a word of a HipKittens cell: an option of its magic's line, or what clangd in the kernel knows of a name.
+ * Hover over a word of a HipKittens cell: an option on its magic's line, or a name that clangd in the kernel knows.
  */
 
 import { syntaxTree } from '@codemirror/language';
@@ -28,9 +28,9 @@ export function wordAt(
   return null;
 }
 
-/** What the kernel says of a name, as `workbench.lab.clangd.Hover`. */
+/** The kernel's answer about a name, as `workbench.lab.clangd.Hover`. */
 export interface IHover {
-  /** '' where it knows nothing. */
+  /** '' if it knows nothing. */
   text: string;
   title: string;
   signature: string;
@@ -54,7 +54,7 @@ export function describeHover({ signature, doc, facts, title, header }: Omit<IHo
   return dom;
 }
 
-/** Asks the kernel of a name at a place, counted from 0; null where nothing is known. */
+/** Asks the kernel about a name at a place, counted from 0; null if nothing is known. */
 export type Ask = (text: string, line: number, column: number) => Promise<IHover | null>;
 
 export function hoverExtension(ask: Ask | null): Extension {
@@ -64,7 +64,7 @@ export function hoverExtension(ask: Ask | null): Extension {
   ];
 }
 
-/** A tooltip stays on its notebook: over the sidebar it would cover the button that one goes to. */
+/** A tooltip stays on its notebook: over the sidebar it would cover the button that the user goes for. */
 function spaceOf(view: EditorView): { left: number; top: number; right: number; bottom: number } {
   const page = { left: 0, top: 0, right: window.innerWidth, bottom: window.innerHeight };
   const notebook = view.dom.closest('.jp-Notebook')?.getBoundingClientRect();

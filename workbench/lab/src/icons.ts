@@ -4,7 +4,7 @@
 
 import { LabIcon } from '@jupyterlab/ui-components';
 
-/** A tile of a matrix with one element lit. */
+/** A tile of a matrix with one element highlighted. */
 export const workbenchIcon = new LabIcon({
   name: 'hipkittens-workbench:tile',
   svgstr:

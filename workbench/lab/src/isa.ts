@@ -1,6 +1,6 @@
 /**
- * A kernel's machine code as lines of a document: instructions, headings of blocks and loops, and what went
- * since the previous compile.
+ * A kernel's machine code as lines of a document: instructions, headings of blocks and loops, and instructions that
+ * went since the previous compile.
  */
 
 import { percent } from './format';
@@ -12,7 +12,7 @@ export interface ILoop {
   depth: number;
 }
 
-/** What each instruction cost by one measure. */
+/** Cost of each instruction by one measure. */
 export interface IColumn extends IMeasure {
   values: number[];
 }
@@ -57,8 +57,8 @@ export interface IDocument {
 }
 
 /**
- * A step from the previous compile, as the kernel tells it (`workbench.codeobject.difference`): what it is, the row
- * before and the row after. Registers that are only named anew are folded away there.
+ * A step from the previous compile, as the kernel reports it (`workbench.codeobject.difference`): its kind, the row
+ * before and the row after. Renamed registers are folded away there.
  */
 export type Edit = [
   kind: 'same' | 'renamed' | 'added' | 'removed',
@@ -170,7 +170,7 @@ export function chosenColumn(listing: IListing, key: string): IColumn | null {
   return columns.find(column => column.key === key) ?? columns[0] ?? null;
 }
 
-/** Columns beside the instructions and their widths in pixels, in the order in which a narrow view lets them go. */
+/** Columns beside the instructions and their widths in pixels, in the order in which a narrow view drops them. */
 export const COLUMNS = [
   ['Address', 54],
   ['Pressure', 58],
@@ -185,7 +185,7 @@ export type ColumnName = (typeof COLUMNS)[number][0];
 const CODE = { least: 21, whole: 28 };
 
 /**
- * Which columns a view has room for; the last one stays in any.
+ * The columns that a view has room for; the last one always stays.
  *
  * @param width - of the view in pixels.
  * @param em - of the code's font, in pixels.
@@ -216,7 +216,7 @@ export interface IHeading {
 }
 
 /**
- * What each gutter counts, in the order in which they stand.
+ * The value in each gutter, in order.
  */
 export function headings(listing: IListing, column: IColumn | null): IHeading[] {
   const measured = (listing.measures ?? []).some(measure => measure.origin === 'measured');
@@ -266,7 +266,7 @@ export function hex(address: number): string {
 }
 
 /**
- * Rows of the instructions that a source line became.
+ * Rows of the instructions made from a source line.
  */
 export function rowsOfLine(listing: IListing, line: number): number[] {
   const rows: number[] = [];
@@ -278,11 +278,11 @@ export function rowsOfLine(listing: IListing, line: number): number[] {
   return rows;
 }
 
-/** How many colours lines have; see `.jp-hipkittens-line-0` and its like. */
+/** Number of colours for lines; see `.jp-hipkittens-line-0` and the next. */
 export const COLOURS = 8;
 
 /**
- * A colour for each line of the cell that became machine code; neighbours differ.
+ * A colour for each line of the cell that became machine code; adjacent lines differ.
  */
 export function lineColours(listing: IListing): Map<number, number> {
   const lines = [...new Set(listing.lines)].filter(line => line > 0).sort((a, b) => a - b);

@@ -13,7 +13,7 @@ export interface IArrow {
   load: number;
 }
 
-/** The arrow that is drawn beside the rows: of the wait that is pointed at. */
+/** The arrow beside the rows: of the wait under the pointer. */
 export const arrowField = StateField.define<IArrow | null>({
   create: () => null,
   update(arrow, transaction) {

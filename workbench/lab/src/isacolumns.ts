@@ -19,7 +19,7 @@ import {
   type IListing
 } from './isa';
 
-/** What a view shows. */
+/** Contents of a view. */
 export interface IShown {
   document: IDocument;
   listing: IListing;
@@ -165,7 +165,7 @@ const columnWidths = EditorView.baseTheme(
   )
 );
 
-/** What stands in a column beside an instruction. */
+/** Text of a column beside an instruction. */
 function markerOf(name: ColumnName, { listing, column }: IShown): (row: number) => GutterMarker | null {
   switch (name) {
     case 'Address':
@@ -197,7 +197,7 @@ function markerOf(name: ColumnName, { listing, column }: IShown): (row: number) 
 }
 
 /**
- * The headings and gutters of the columns that are shown; what is hidden is not drawn at all.
+ * Headings and gutters of the visible columns; hidden ones are not drawn at all.
  */
 export function columnsExtension(shown: IShown, columns: readonly ColumnName[]): Extension {
   const { document: doc, listing, column } = shown;

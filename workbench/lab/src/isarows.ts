@@ -1,5 +1,5 @@
 /**
- * The rows of the ISA view: what they are coloured by, what is folded, which are pointed at.
+ * The rows of the ISA view: their colours, folds and highlights.
  */
 
 import { foldGutter, foldService } from '@codemirror/language';
@@ -39,7 +39,7 @@ const neverRow = Decoration.line({ class: 'jp-hipkittens-never' });
 /**
  * What is static about a document: decorations, gutters and folds.
  *
- * @param columns - those that are shown; what is hidden is not drawn at all.
+ * @param columns - the visible ones; hidden ones are not drawn at all.
  */
 export function decorate(shown: IShown, columns: readonly ColumnName[]): Extension {
   const { document: doc, listing, colours } = shown;
@@ -58,7 +58,7 @@ export function decorate(shown: IShown, columns: readonly ColumnName[]): Extensi
   ];
 }
 
-/** Colours of what is in view: mnemonics by class, headings, and the difference. */
+/** Colours of the visible rows: mnemonics by class, headings, and the difference. */
 class RowDecorations {
   decorations: DecorationSet;
 

@@ -9,7 +9,7 @@ import { Widget } from '@lumino/widgets';
 import type { ColumnName } from './isa';
 import type { Preferences } from './preferences';
 
-/** What the toolbar's parts do. */
+/** Actions of the toolbar's parts. */
 export interface IIsaActs {
   choose(kernel: string): void;
   measure(key: string): void;
@@ -72,7 +72,7 @@ export class IsaToolbar extends Toolbar {
     this.addItem('columns', this.columnsMenu(preferences, trans));
   }
 
-  /** Columns that are wanted and for which there is no room. */
+  /** Selected columns for which there is no room. */
   noRoom: readonly ColumnName[] = [];
 
   /** Shows in the columns' menu what the settings say. */
@@ -80,7 +80,7 @@ export class IsaToolbar extends Toolbar {
     this.boxes.forEach(update => update());
   }
 
-  /** Which columns stand beside the instructions, and whether these have their line's colour. */
+  /** The columns beside the instructions, and whether these have their line's colour. */
   private columnsMenu(preferences: Preferences, trans: TranslationBundle): Widget {
     const menu = document.createElement('details');
     menu.className = 'jp-hipkittens-Columns';

@@ -126,12 +126,12 @@ export class IsaView extends Widget {
     return this.target.path;
   }
 
-  /** Follows a notebook that got another name. */
+  /** Follows a notebook that was renamed. */
   renamed(path: string): void {
     this.target.path = path;
   }
 
-  /** Connects to the notebook that the code is of; asks its kernel. */
+  /** Connects to the code's notebook, and asks its kernel. */
   attachNotebook(panel: NotebookPanel): void {
     if (this.panel === panel) {
       return;
@@ -194,7 +194,7 @@ export class IsaView extends Widget {
     this.view.requestMeasure();
   }
 
-  /** Shows the columns that the user wants, as far as there is room for them beside the instructions. */
+  /** Shows the selected columns, as far as there is room for them beside the instructions. */
   private makeRoom(): void {
     const width = this.body.node.clientWidth;
     if (!width || !this.shown) {
@@ -234,7 +234,7 @@ export class IsaView extends Widget {
     }
   }
 
-  /** Goes to the first difference to the previous compile; registers that are only named anew are none. */
+  /** Goes to the first difference from the previous compile; renamed registers do not count. */
   private goToChange(): void {
     const lines = this.shown?.document.lines ?? [];
     const at = lines.findIndex(line => line.kind === 'removed' || (line.kind === 'code' && line.added));
@@ -244,7 +244,7 @@ export class IsaView extends Widget {
     }
   }
 
-  /** Goes to the next instruction with a text, around the end. */
+  /** Goes to the next instruction with a text, wrapping around at the end. */
   private find(text: string, by: number): void {
     const { listing, document } = this.shown ?? {};
     const wanted = text.trim().toLowerCase();
@@ -390,7 +390,8 @@ export class IsaView extends Widget {
     this.view.dispatch({ effects });
   }
 
-  /** Whether lines of the document are all seen. To scroll costs more than all else, and rows that stay are followed. */
+  /** Whether lines of the document are all visible. Scrolling costs more than everything else, and rows that stay
+      are easier to follow. */
   private areInView(lines: readonly number[]): boolean {
     const { scrollTop, clientHeight } = this.view.scrollDOM;
     const [first, last] = [Math.min(...lines), Math.max(...lines)].map(line =>

@@ -1,8 +1,8 @@
 /**
- * The line to a notebook's kernel: questions over a comm, answered by `workbench.lab.comm`.
+ * The connection to a notebook's kernel: questions over a comm, answered by `workbench.lab.comm`.
  *
- * A kernel without `%load_ext workbench` refuses the comm; that is a state like any other, and the line is
- * tried again when a cell brings a result. A kernel that is busy answers when it is done.
+ * A kernel without `%load_ext workbench` refuses the comm; that is a normal state, and the connection is tried again
+ * when a cell brings a result. A busy kernel answers when it is done.
  */
 
 import type { ISessionContext } from '@jupyterlab/apputils';
@@ -25,7 +25,7 @@ export interface IDeviceState {
   default: boolean;
   memory_total: number;
   memory_used: number;
-  /** What an emulated device can have of this computer's memory; 0 on a GPU. */
+  /** Memory of this computer that an emulated device can use; 0 on a GPU. */
   memory_limit?: number;
 }
 
@@ -51,20 +51,20 @@ export interface IIsaReply {
   kernels: string[];
   listing: IListing;
   previous: IListing | null;
-  /** The way from `previous`. */
+  /** Steps from `previous`. */
   edits: Edit[] | null;
 }
 
-/** How far a launch or a sweep is. */
+/** Progress of a launch or a sweep. */
 export interface IProgress {
   name: string;
   done: number;
   total: number;
-  /** Seconds that the rest takes if it goes on so; null before there is a pace. */
+  /** Seconds that the rest takes at the present rate; null before there is one. */
   left: number | null;
 }
 
-/** Raised where the kernel has no workbench; the user loads it with `%load_ext workbench`. */
+/** Raised if the kernel has no workbench; the user loads it with `%load_ext workbench`. */
 export class NotLoaded extends Error {
   constructor() {
     super('The workbench is not loaded in this kernel. Run %load_ext workbench.');
@@ -89,17 +89,17 @@ export class KernelLine {
     session.disposed.connect(this.dispose, this);
   }
 
-  /** Emitted when the kernel says that its modules or launches changed, and when the line comes or goes. */
+  /** Emitted when the kernel says that its modules or launches changed, and when the connection opens or closes. */
   get changed(): ISignal<this, void> {
     return this._changed;
   }
 
-  /** Emitted with what ran outside of HipKittens cells. */
+  /** Emitted with runs outside HipKittens cells. */
   get ran(): ISignal<this, readonly IHistoryEntry[]> {
     return this._ran;
   }
 
-  /** Of the launch or sweep that is under way. */
+  /** The launch or sweep under way. */
   get progress(): IProgress | null {
     return this._progress;
   }
@@ -237,7 +237,7 @@ export class KernelLine {
   }
 
   private drop(): void {
-    // A refused comm is no news: saying so would make those who ask try again at once.
+    // A refused comm is no news: reporting it would make the callers try again at once.
     const wasOpen = this._ready;
     this._progress = null;
     this._comm = null;
@@ -269,13 +269,13 @@ export class KernelLine {
   private _ran = new Signal<this, readonly IHistoryEntry[]>(this);
 }
 
-/** Milliseconds between two looks at whether a kernel has heard. */
+/** Milliseconds between two checks whether a kernel has received a message. */
 const LOOK = 3000;
 
 /**
- * Says again what a kernel has not heard: it owes an answer, and does nothing.
+ * Repeats a message that a kernel has not received: it owes an answer, but is idle.
  *
- * What a page sends to a kernel that starts at the same moment may be lost on the way, and nobody is told.
+ * A message to a kernel that is just starting may be lost, and nobody is notified.
  *
  * @param answered - settles with the answer.
  * @param again - sends it once more.
@@ -292,7 +292,7 @@ export function untilHeard(
       return;
     }
     idle = kernel.status === 'idle' || kernel.status === 'unknown' ? idle + 1 : 0;
-    // Twice: what was just heard has not made it busy yet.
+    // Twice: the message that it just received has not made it busy yet.
     if (idle > 1) {
       idle = 0;
       again();
@@ -305,7 +305,7 @@ export function untilHeard(
 const lines = new WeakMap<ISessionContext, KernelLine>();
 
 /**
- * The line of a session, one for each.
+ * The connection of a session, one for each.
  */
 export function kernelLine(session: ISessionContext): KernelLine {
   let line = lines.get(session);

@@ -114,7 +114,7 @@ const QUALIFIERS =
   /\b__(?:global|device|host|shared|constant|managed|forceinline|noinline)__|\b__launch_bounds__\s*\([^()\n]*\)/g;
 
 /**
- * The text as a C++ parser wants it: HIP's qualifiers, which it would take for types, are blank.
+ * The text for a C++ parser: HIP's qualifiers, which it would take for types, are blanked.
  */
 export function withoutQualifiers(text: string): string {
   return text.includes('__') ? text.replace(QUALIFIERS, word => ' '.repeat(word.length)) : text;
@@ -189,7 +189,7 @@ const hipMark = Decoration.mark({ class: 'jp-hipkittens-hip' });
 const kittensMark = Decoration.mark({ class: 'jp-hipkittens-kittens' });
 
 /**
- * Marks HIP's and the tile library's words, which C++ alone takes for any identifier.
+ * Marks HIP's and the tile library's words, which a C++ parser takes for ordinary identifiers.
  */
 class WordMarks {
   decorations: DecorationSet;

@@ -13,14 +13,14 @@ export interface ILink {
   record: CellRecord;
   /** Line of the cell, 0 for none. */
   line: number;
-  /** Whether the user only points at it, or went there. */
+  /** Whether the user only points at it, or clicked it. */
   action: 'hover' | 'select';
-  /** Of the instructions that are meant, where they are known; else all of the line. */
+  /** Rows of the instructions, if known; else all of the line. */
   addresses?: number[];
 }
 
 /**
- * What is pointed at now: cells report lines of theirs, the ISA view reports lines of its rows.
+ * The highlighted place: cells report their lines, the ISA view those of its rows.
  */
 export class SourceLinks {
   /** From a cell's editor, for ISA views. */
@@ -46,7 +46,7 @@ export class SourceLinks {
     return this._coloured;
   }
 
-  /** Colours of a cell's lines, as its machine code has them; empty where none is shown. */
+  /** Colours of a cell's lines, as in its machine code; empty if none is shown. */
   coloursOf(record: CellRecord): ReadonlyMap<number, number> {
     return this.colours.get(record) ?? new Map();
   }
@@ -111,7 +111,7 @@ const coloured = StateField.define<DecorationSet>({
 });
 
 /**
- * Reports the line under the pointer and the cursor's, and shows the line that an ISA view points at.
+ * Reports the line under the pointer and the cursor's, and highlights the line that an ISA view points at.
  */
 export function linksExtension(record: CellRecord, links: SourceLinks): Extension {
   class Links {

@@ -1,8 +1,8 @@
 /**
  * A dashboard in a cell's output: the live page while the kernel has it, nothing once it is gone.
  *
- * The widget manager answers a view whose model is gone with an error, on the page and in the console; a
- * notebook that was reopened shows the copy that is kept beside the view.
+ * The widget manager shows an error, on the page and in the console, for a view whose model is gone; a notebook that
+ * was reopened shows the copy that is kept beside the view.
  */
 
 import type { NotebookPanel } from '@jupyterlab/notebook';
@@ -21,7 +21,7 @@ const RANK = -20;
  * Shows the dashboards of a notebook.
  */
 export function addLiveViews(panel: NotebookPanel): void {
-  // A kernel that is busy answers late, so what it opened while this page was there is remembered.
+  // A busy kernel answers late, so the widgets that it opened while this page was there are remembered.
   const opened = new Set<string>();
   panel.sessionContext.iopubMessage.connect((_, message) => {
     if (message.header.msg_type === 'comm_open') {
@@ -34,8 +34,8 @@ export function addLiveViews(panel: NotebookPanel): void {
     }
   });
   panel.content.rendermime.addFactory(
-    // Safe, though the widget's own renderer is not: of an output nobody trusts this one takes a widget's id, and
-    // shows what the notebook's kernel has under it, or nothing (tests/browser/test_untrusted.py).
+    // Safe, although the widget's own renderer is not: from an untrusted output, this one takes only a widget's id, and
+    // shows the notebook kernel's widget with that id, or nothing (tests/browser/test_untrusted.py).
     { safe: true, mimeTypes: [MIME_TYPE], createRenderer: () => new LiveView(panel, opened) },
     RANK
   );

@@ -1,5 +1,5 @@
 /**
- * The first line of a cell of ours: what makes it one, and its parts.
+ * The first line of our cells: how it is recognised, and its parts.
  */
 
 import { OPTIONS, type IOption } from './options';
@@ -83,7 +83,7 @@ const SWITCHES = new Set([
 ]);
 
 /**
- * Options that begin as the word at a line's end, of which `begun` letters are there; none where it is no option.
+ * Options that begin like the word at a line's end, of which `begun` letters are typed; none if it is no option.
  */
 export function optionsAt(before: string): { begun: number; options: IOption[] } {
   const word = /(?:^|\s)(-[\w-]*)$/.exec(before)?.[1] ?? '';
@@ -91,7 +91,7 @@ export function optionsAt(before: string): { begun: number; options: IOption[] }
 }
 
 /**
- * The name that a cell binds its module to, '' where the line has none.
+ * The name that a cell binds its module to, '' if the line has none.
  */
 export function moduleName(line: string): string {
   return parseMagicLine(line).find(part => part.kind === 'name')?.text ?? '';

@@ -1,5 +1,5 @@
 /**
- * New kernels from templates: as a notebook, and as cells of one that is there.
+ * New kernels from templates: as a notebook, and as cells of an existing one.
  */
 
 import type { Notebook } from '@jupyterlab/notebook';
@@ -10,7 +10,7 @@ import { isHipkittens } from './magic';
 import { SETUP, type ITemplate, type ITemplateCell } from './templates';
 
 /**
- * A template's cells for a notebook with these texts: what loads the workbench only where it is not among them.
+ * A template's cells for a notebook with these texts: the cell that loads the workbench only if it is not among them.
  */
 export function cellsFor(template: ITemplate, texts: readonly string[]): ITemplateCell[] {
   const lines = new Set(texts.flatMap(text => text.split('\n')));
@@ -38,7 +38,7 @@ export function notebookOf(template: ITemplate, kernel: string): PartialJSONObje
 }
 
 /**
- * Writes a new notebook from a template; gives its path.
+ * Writes a new notebook from a template; returns its path.
  *
  * @param folder - where it is put.
  */
@@ -73,7 +73,7 @@ export function insertTemplate(notebook: Notebook, template: ITemplate): void {
 }
 
 /**
- * Makes the first kernel's cell from a place on the current one: the sidebar's buttons are for it.
+ * Makes the first kernel's cell after insertion the current one: the sidebar's buttons apply to it.
  */
 export function selectKernel(notebook: Notebook, from = 0): void {
   const kernel = notebook.widgets.findIndex(

@@ -1,5 +1,5 @@
 /**
- * What the kernel tells about a compiled cell: the types of `payload.schema.json` and how to read them.
+ * The kernel's data about a compiled cell: the types of `payload.schema.json` and how to read them.
  *
  * A payload comes out of a notebook file, so nothing about it is taken for granted.
  */
@@ -72,7 +72,7 @@ export interface IMeasure {
   label: string;
   unit: string;
   origin: Origin;
-  /** What it says; absent in notebooks of older versions. */
+  /** The message; absent in notebooks of older versions. */
   doc?: string;
 }
 
@@ -105,7 +105,7 @@ export interface ICellPayload {
 }
 
 /**
- * The payload in a MIME bundle's data, or null where there is none that this version can read.
+ * The payload in a MIME bundle's data, or null if there is none that this version can read.
  */
 export function parsePayload(data: unknown): ICellPayload | null {
   if (typeof data !== 'object' || data === null) {
@@ -152,7 +152,7 @@ export function checksum(cell: string): number {
 }
 
 /**
- * Whether what a payload says about lines still holds for the cell's text.
+ * Whether a payload's line numbers still hold for the cell's text.
  */
 export function isCurrent(payload: ICellPayload, cell: string): boolean {
   return payload.checksum === null || payload.checksum === checksum(cell);

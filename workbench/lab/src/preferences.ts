@@ -1,5 +1,5 @@
 /**
- * The user's settings, as the rest of the extension reads them.
+ * The user's settings, for the rest of the extension.
  */
 
 import type { ISettingRegistry } from '@jupyterlab/settingregistry';
@@ -21,12 +21,12 @@ export class Preferences {
     return this.get('hover', true);
   }
 
-  /** Whether the compiler reads a cell while one types. */
+  /** Whether the compiler checks a cell while the user types. */
   get typing(): boolean {
     return this.get('typing', true);
   }
 
-  /** Whether the sidebar says what is where. */
+  /** Whether the sidebar shows its guide. */
   get welcome(): boolean {
     return this.get('welcome', true);
   }
@@ -72,7 +72,7 @@ export class Preferences {
   }
 
   private settings: ISettingRegistry.ISettings | null = null;
-  // What was just set, until the settings have it.
+  // The new value, until the settings have it.
   private local = new Map<string, unknown>();
   private _changed = new Signal<this, void>(this);
 }

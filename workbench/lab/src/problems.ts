@@ -1,5 +1,5 @@
 /**
- * What keeps the kernel from answering the editor, said once and not at every key.
+ * Reasons why the kernel cannot answer the editor, reported once and not at every key.
  */
 
 import { Signal, type ISignal } from '@lumino/signaling';
@@ -9,13 +9,13 @@ import { NotLoaded, type KernelLine } from './kernel';
 const said = new WeakMap<KernelLine, Set<string>>();
 const signal = new Signal<object, string>({});
 
-/** Emits what the user is to read. */
+/** Emits messages for the user. */
 export const problems: ISignal<object, string> = signal;
 
 /**
  * Tells the user why there is no answer, once for each kernel and reason.
  *
- * A question that took too long has no message, and one to a kernel that restarts needs none.
+ * A question that timed out has no message, and one to a restarting kernel needs none.
  */
 export function sayOnce(line: KernelLine, error: unknown): void {
   const message = error instanceof Error ? error.message : String(error);

@@ -1,5 +1,6 @@
 /**
- * What a cell is verified against: asked once, kept in the cell's metadata, handed to the magic as options.
+ * The reference that a cell is verified against: asked for once, kept in the cell's metadata, passed to the magic as
+ * options.
  */
 
 import { Dialog, showDialog } from '@jupyterlab/apputils';
@@ -25,7 +26,7 @@ export type Reference = { spec: string } | IOwnReference;
 const FIELDS = ['launch', 'inputs', 'outputs', 'reference'] as const;
 
 /**
- * What a cell is verified against; null where nobody said it yet.
+ * The reference of a cell; null if nobody has given it yet.
  */
 export function referenceOf(model: ICellModel): Reference | null {
   const kept = (model.getMetadata(KEY) as PartialJSONObject | undefined)?.reference as

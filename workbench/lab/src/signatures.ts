@@ -1,5 +1,5 @@
 /**
- * The signature of the call that one types, above the cursor: the overload that fits, the argument marked.
+ * The signature of the call being typed, above the cursor: the overload that fits, with the argument marked.
  */
 
 import { StateEffect, StateField, type EditorState, type Extension } from '@codemirror/state';
@@ -17,13 +17,13 @@ export interface ISignature {
   doc: string;
 }
 
-/** The functions that a call may mean, those first that fit, and which argument it is, from 0. */
+/** The functions that a call may mean, best fit first, and the argument's number, from 0. */
 export interface ISignatures {
   active: number;
   signatures: ISignature[];
 }
 
-/** Asks the kernel of the call around a place, counted from 0; null where nothing is known. */
+/** Asks the kernel about the call around a place, counted from 0; null if nothing is known. */
 export type AskSignatures = (text: string, line: number, column: number) => Promise<ISignatures | null>;
 
 /**
@@ -52,7 +52,7 @@ export function describeSignatures({ active, signatures }: ISignatures): HTMLEle
   return dom;
 }
 
-/** Where a parameter stands in its label: behind those before it. */
+/** Range of a parameter in its label: after those before it. */
 function placeOf({ label, parameters }: ISignature, index: number): number {
   let at = label.indexOf('(');
   for (const before of parameters.slice(0, index)) {
@@ -76,7 +76,7 @@ const shown = StateField.define<Tooltip | null>({
   provide: field => showTooltip.from(field)
 });
 
-/** Whether a change typed what begins a call or its next argument. */
+/** Whether a change typed the start of a call or of its next argument. */
 function beginsArgument(update: ViewUpdate): boolean {
   let begins = false;
   update.changes.iterChanges((_fromA, _toA, _fromB, _toB, inserted) => {
@@ -86,7 +86,7 @@ function beginsArgument(update: ViewUpdate): boolean {
 }
 
 /**
- * Asks while one types a call; Escape hides the answer.
+ * Asks while the user types a call; Escape hides the answer.
  */
 export function signaturesExtension(ask: AskSignatures): Extension {
   class Signatures {
@@ -114,7 +114,7 @@ export function signaturesExtension(ask: AskSignatures): Extension {
       const line = state.doc.lineAt(head);
       const answer =
         line.number > 1 ? await ask(state.doc.toString(), line.number - 1, head - line.from) : null;
-      // What was typed meanwhile asks again.
+      // Text typed in the meantime asks again.
       if (!this.destroyed && this.view.state.doc.eq(state.doc)) {
         const tooltip: Tooltip | null = answer?.signatures.length
           ? { pos: head, above: true, create: () => ({ dom: describeSignatures(answer) }) }

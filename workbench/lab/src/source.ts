@@ -1,5 +1,5 @@
 /**
- * What the kernel does with a cell's C++ besides compiling it: bring it to form, find where a name is defined.
+ * The kernel's services for a cell's C++ besides compiling it: formatting, and finding where a name is defined.
  */
 
 import { EditorSelection } from '@codemirror/state';
@@ -10,7 +10,7 @@ import type { CodeMirrorEditor } from '@jupyterlab/codemirror';
 import { offsetOf } from './diagnostics';
 import type { KernelLine } from './kernel';
 
-/** Where a name is defined: in the cell, or in a header with its text; empty where nobody knows. */
+/** Where a name is defined: in the cell, or in a header with its text; empty if unknown. */
 export interface IDefinition {
   line?: number;
   column?: number;
@@ -30,7 +30,7 @@ function editorOf(cell: CodeCell): EditorView | null {
 }
 
 /**
- * Formats a cell as one change, which Ctrl+Z takes back; rejects with what the kernel says.
+ * Formats a cell as one change, which Ctrl+Z undoes; rejects with the kernel's message.
  */
 export async function formatCell(cell: CodeCell, line: KernelLine): Promise<void> {
   const view = editorOf(cell);
@@ -39,7 +39,7 @@ export async function formatCell(cell: CodeCell, line: KernelLine): Promise<void
   }
   const before = view.state.doc.toString();
   const { text } = await line.ask<{ text: string }>('format', { text: before });
-  // What was typed meanwhile is not lost to an older text.
+  // Text typed in the meantime must not be lost to an older one.
   if (view.state.doc.toString() !== before || text === before) {
     return;
   }
@@ -52,7 +52,7 @@ export async function formatCell(cell: CodeCell, line: KernelLine): Promise<void
 }
 
 /**
- * The change from a text to another, without what both begin and end with.
+ * The change from one text to another, without the parts that both begin and end with.
  */
 export function differing(before: string, after: string): { from: number; to: number; insert: string } {
   let from = 0;
@@ -68,9 +68,9 @@ export function differing(before: string, after: string): { from: number; to: nu
 }
 
 /**
- * Goes to the definition of the name at the cursor: in the cell, or gives the header to show.
+ * Goes to the definition of the name at the cursor: in the cell, or returns the header to show.
  *
- * @returns the header; null where the cursor is there already; undefined where the name is not known.
+ * @returns the header; null if the cursor is there already; undefined if the name is unknown.
  */
 export async function goToDefinition(cell: CodeCell, line: KernelLine): Promise<IHeader | null | undefined> {
   const view = editorOf(cell);

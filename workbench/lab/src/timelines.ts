@@ -12,7 +12,7 @@ import type { ILink, SourceLinks } from './links';
 export const SELECTED = 'hipkittens:select-in-timeline';
 export const POINTED = 'hipkittens:point-in-timeline';
 
-/** What a click on a timeline chose. */
+/** Selection by a click on a timeline. */
 export interface IPlace {
   kernel: string;
   address: number;
@@ -21,7 +21,7 @@ export interface IPlace {
   own: boolean;
 }
 
-/** What a timeline is to show. */
+/** Selection to highlight in a timeline. */
 export interface IPointed {
   kernels: string[];
   line: number;

@@ -1,5 +1,5 @@
 /**
- * Findings of the compiler while one types: the kernel reads the cell in the background, once the keys rest.
+ * Findings of the compiler while the user types: the kernel checks the cell in the background, once the keys rest.
  */
 
 import type { Extension } from '@codemirror/state';
@@ -15,7 +15,7 @@ import type { Preferences } from './preferences';
 /** Milliseconds without a key after which the cell is read. */
 export const REST = 400;
 
-/** What the compiler finds in a cell's text; null where there is nobody to ask. */
+/** The compiler's findings in a cell's text; null if there is no kernel to ask. */
 export type Check = (text: string) => Promise<readonly IFinding[] | null>;
 
 /**
@@ -46,7 +46,7 @@ function opened(line: KernelLine): Promise<void> {
 }
 
 /**
- * Checks a cell after an edit. One question is under way at a time: what is typed meanwhile is asked after it.
+ * Checks a cell after an edit. One question is under way at a time: text typed in the meantime is checked after it.
  */
 export function typingExtension(record: CellRecord, preferences: Preferences, check: Check): Extension {
   class Typing {
@@ -71,7 +71,7 @@ export function typingExtension(record: CellRecord, preferences: Preferences, ch
       }
       const known = record.payload;
       if (known && isCurrent(known, text)) {
-        // As it was when it ran, of which more is known.
+        // Its state when it ran, of which more is known.
         showFindings(this.view, known.diagnostics);
         return;
       }

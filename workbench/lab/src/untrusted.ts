@@ -1,19 +1,19 @@
 /**
- * Widgets of a notebook that somebody else saved.
+ * Widgets of a notebook that someone else saved.
  *
- * Jupyter's widget manager makes the models that a notebook's metadata keeps, trusted or not, and anywidget runs the
- * script of each as it is made: opening the file is enough. The workbench brings anywidget, so it keeps the state of a
- * notebook that is not trusted from the manager. In the file it stays as it is.
+ * Jupyter's widget manager creates the models in a notebook's metadata, trusted or not, and anywidget runs the script
+ * of each when it is created: opening the file is enough. Since the workbench brings anywidget, it hides the state of
+ * an untrusted notebook from the manager. The file keeps it.
  */
 
 import type { INotebookModel, NotebookPanel } from '@jupyterlab/notebook';
 
-/** Where the manager looks for what a notebook keeps of its widgets. */
+/** Key under which the manager looks for a notebook's widgets. */
 const KEY = 'widgets';
 
 /**
- * Whether all code cells are trusted: they were run here, or whoever ran them signed the notebook. Nobody has signed
- * one that has none.
+ * Whether all code cells are trusted: they were run here, or a trusted person signed the notebook. A notebook without
+ * cells has not been signed.
  */
 export function isTrusted(notebook: Pick<INotebookModel, 'cells'>): boolean {
   const cells = [...notebook.cells].filter(cell => cell.type === 'code');

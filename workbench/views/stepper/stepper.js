@@ -1,6 +1,4 @@
-// The page of a stepper: source and machine code side by side, and under them what the last instruction did.
-//
-// Python has the tape. The page asks for each step and draws the answer; lines and their instructions have one hue.
+// The page of a stepper: source and machine code side by side, and under them the effects of the last instruction.
 const KEYS = {
   s: ['step', 1],
   S: ['back', 1],
@@ -25,7 +23,7 @@ const BUTTONS = [
 ];
 const HUES = [210, 28, 160, 325, 255, 50, 190, 0];
 
-/** The colour of a line and of its instructions; none of what has no line. */
+/** The colour of a line and of its instructions; none for instructions without a line. */
 export function hue(line) {
   return line ? `hsl(${HUES[line % HUES.length]} 60% 50%)` : 'transparent';
 }
@@ -46,7 +44,7 @@ export function shade(value, low, high) {
   return `hsl(${250 - 190 * part} 60% ${30 + 45 * part}%)`;
 }
 
-/** The least and the greatest of those that are numbers. */
+/** The least and the greatest of the values that are numbers. */
 export function ends(values) {
   const numbers = values.filter(value => typeof value === 'number');
   return numbers.length ? [Math.min(...numbers), Math.max(...numbers)] : [0, 0];
@@ -87,7 +85,7 @@ class Page {
     this.error.setAttribute('role', 'status');
     this.root.append(this.bar, this.error, this.panes, this.under);
     el.append(this.root);
-    // JupyterLab's own keys, such as those that change a cell, are not for here.
+    // JupyterLab's own keys, such as those that change a cell, must not act here.
     this.root.dataset.lmSuppressShortcuts = 'true';
     this.root.addEventListener('keydown', event => this.key(event));
   }

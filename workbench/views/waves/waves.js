@@ -63,7 +63,7 @@ export class Track {
     this.sums = [];
   }
 
-  /** Red, green, blue and cover of a track's BINS equal parts; made when they are first wanted. */
+  /** Red, green, blue and cover of a track's BINS equal parts; computed on first use. */
   binsOf(track, colours) {
     this.sums[track] ??= (() => {
       const sums = new Float32Array(4 * BINS);
@@ -74,7 +74,7 @@ export class Track {
   }
 }
 
-/** Adds up what of a track lies under each pixel: [red, green, blue, cover] in turn, the colours times cover. */
+/** Adds up a track's segments under each pixel: [red, green, blue, cover] in turn, the colours times cover. */
 export function paint(line, track, from, scale, width, sums, colours, dim) {
   const { begin, end, family, span, op } = line;
   const [low, high] = [line.told.tracks[track], line.told.tracks[track + 1]];
@@ -306,7 +306,7 @@ export class Waves {
     const wide = Math.max(LEAST_CYCLES, Math.min(this.most, to - from));
     this.from = Math.max(0, Math.min(this.most - wide, from));
     this.to = this.from + wide;
-    // Another span lies under the pointer, which stayed where it was.
+    // Another span is under the pointer, which has not moved.
     if (this.at && !this.held) {
       this.point(this.find(this.at.offsetX, this.at.offsetY), this.at);
     }
@@ -598,7 +598,7 @@ export class Waves {
     return kind ? [row.y + upper + 0.5, space - upper - 0.5] : [row.y, upper];
   }
 
-  /** Flags of what is chosen among a row's instructions, all others being dim; null where nothing is. */
+  /** Flags of the selected instructions of a row, all others being dim; null if none is. */
   dimmed({ number }) {
     return this.chosen?.number === number ? this.flags(this.lines[number]) : null;
   }
@@ -679,7 +679,7 @@ export class Waves {
     context.textAlign = 'left';
   }
 
-  /** Names of instructions and reasons where there is room. */
+  /** Names of instructions and reasons, if there is room. */
   drawWords(context) {
     const scale = (this.width - LABEL) / (this.to - this.from);
     context.font = '10px sans-serif';

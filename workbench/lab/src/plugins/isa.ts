@@ -46,7 +46,7 @@ export const isa: JupyterFrontEndPlugin<void> = {
       }
       const content = new IsaView(target, links, preferences, trans);
       const widget = new MainAreaWidget({ content });
-      // The frame names all contents alike; a screen reader is to hear which this is.
+      // All contents of the frame have the same name; a screen reader must hear which this is.
       content.node.setAttribute('aria-label', trans.__('Machine code of %1', target.kernel || target.module));
       widget.id = `${ID}-isa-${target.module}-${target.path.replace(/\W+/g, '-')}`;
       widget.title.label = trans.__('ISA of %1', target.module);

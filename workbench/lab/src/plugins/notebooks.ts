@@ -20,10 +20,10 @@ import { WorkbenchModel } from '../sidebar';
 import { withholdWidgets } from '../untrusted';
 import { ID, IWorkbench, TEXTS } from './services';
 
-/** The notebooks that are open. */
+/** The open notebooks. */
 export interface INotebooks {
   model: WorkbenchModel;
-  /** Emitted with the old and the new path of a notebook that got another name. */
+  /** Emitted with the old and the new path of a renamed notebook. */
   renamed: ISignal<object, { from: string; to: string }>;
 }
 
@@ -58,7 +58,7 @@ export const notebooks: JupyterFrontEndPlugin<INotebooks> = {
           }
         });
         void history.restore(panel.context.path);
-        // Also of a notebook that is not looked at.
+        // Also for a notebook that is not visible.
         kernelLine(panel.sessionContext).ran.connect((_, runs) => history.addAll(panel.context.path, runs));
         let from = panel.context.path;
         panel.context.pathChanged.connect((_, to) => {

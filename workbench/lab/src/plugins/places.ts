@@ -1,5 +1,5 @@
 /**
- * The plugin that places the views of notebooks: beside the notebook, or below it where there is no beside.
+ * The plugin that places the views of notebooks: beside the notebook, or below it where there is no room beside.
  */
 
 import { ILabShell, type JupyterFrontEnd, type JupyterFrontEndPlugin } from '@jupyterlab/application';
@@ -11,7 +11,7 @@ import { TabPanel, type Widget } from '@lumino/widgets';
 import { INotebooks } from './notebooks';
 import { ID } from './services';
 
-/** A view of a notebook, which it follows to another name. */
+/** A view of a notebook, which follows it through renames. */
 export interface INotebookView extends Widget {
   readonly path: string;
   attachNotebook(panel: NotebookPanel): void;
@@ -27,7 +27,7 @@ export interface IPlaces {
   /** Adds a view of the notebook at a path, and shows it. */
   add(widget: MainAreaWidget, path: string): void;
   show(widget: Widget): void;
-  /** Has a tracker's views follow their notebooks: those that open later, and those that get another name. */
+  /** Makes a tracker's views follow their notebooks: those that open later, and those that are renamed. */
   follow<V extends INotebookView>(views: WidgetTracker<MainAreaWidget<V>>): void;
 }
 
@@ -66,7 +66,7 @@ export const places: JupyterFrontEndPlugin<IPlaces> = {
     };
     return {
       show,
-      // Beside the notebook, and as tabs of one place: a third column would leave too little to each.
+      // Beside the notebook, and as tabs in one place: a third column would leave too little room for each.
       add: (widget, path) => {
         widget.content.toggleClass('jp-hipkittens-Down', area === 'down');
         const beside = [...open].find(other => other.isAttached);

@@ -36,7 +36,7 @@ export const runs: JupyterFrontEndPlugin<void> = {
         await runWithOptions(panel, current, options);
       }
     };
-    // A kernel that has just loaded the workbench has not told yet.
+    // A kernel that has just loaded the workbench has not reported yet.
     const specsOf = async (panel: NotebookPanel) =>
       model.state?.specs.length
         ? model.state.specs
@@ -50,7 +50,7 @@ export const runs: JupyterFrontEndPlugin<void> = {
       if (!panel || !current) {
         return;
       }
-      // The click is answered at once; loading takes seconds.
+      // The click is acknowledged at once; loading takes seconds.
       current.setPrompt('*');
       await loadWorkbench(panel);
       current.setPrompt(`${current.model.executionCount ?? ''}`);

@@ -1,5 +1,5 @@
 /**
- * What the extension's plugins share, and the plugin that reads its settings.
+ * Shared services of the extension's plugins, and the plugin that reads its settings.
  */
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';

@@ -32,7 +32,7 @@ export const sidebar: JupyterFrontEndPlugin<void> = {
     widget.title.caption = trans.__('HipKittens workbench');
     shell.add(widget, 'right', { rank: 600, type: 'HipKittens' });
     restorer?.add(widget, widget.id);
-    // Once, for the first notebook that has to do with kernels.
+    // Once, for the first notebook with kernels.
     let greeted = false;
     model.changed.connect(() => {
       if (!greeted && preferences.isReady && preferences.welcome && model.mentionsUs) {

@@ -1,5 +1,5 @@
 /**
- * The plugin of what is done with a cell's source: go to a definition, also in a header; bring it to form.
+ * The plugin for a cell's source: going to a definition, also in a header, and formatting.
  */
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
@@ -50,7 +50,7 @@ export const sources: JupyterFrontEndPlugin<void> = {
       places.show(widget);
       widget.content.goTo(header.line);
     };
-    // What a question to the kernel is about, with what it says where it cannot answer.
+    // Subject of a question to the kernel, with the message for a failure.
     const askKernel = async (act: (current: CodeCell, line: KernelLine) => Promise<void>) => {
       const panel = tracker.currentWidget;
       const current = cell();

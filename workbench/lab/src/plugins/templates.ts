@@ -63,7 +63,7 @@ export const templates: JupyterFrontEndPlugin<void> = {
       caption: trans.__('Insert a kernel below, with launch, inputs and reference, from a template'),
       icon: workbenchIcon,
       isEnabled: () => tracker.currentWidget !== null,
-      // The toolbar of cells has room for it where the notebook is one of ours.
+      // The cell toolbar has room for it if the notebook is one of ours.
       isVisible: args => !args.toolbar || model.mentionsUs,
       execute: async args => {
         const notebook = tracker.currentWidget?.content;
@@ -97,7 +97,7 @@ export const templates: JupyterFrontEndPlugin<void> = {
     launcher?.add({
       command: CommandIDs.tutorials,
       args: { isLauncher: true },
-      // A category of its own would stand below all others, out of sight.
+      // A category of its own would be below all others, out of sight.
       category: 'Notebook',
       kernelIconUrl: cardUrl(),
       rank: 1
