@@ -7,6 +7,7 @@ milliseconds.
 from __future__ import annotations
 
 import bisect
+import contextlib
 import gc
 import sys
 from collections.abc import Iterable, Iterator
@@ -57,22 +58,39 @@ def tensors_at(addresses: Iterable[int]) -> dict[int, Any]:
         return {}
     sizes: dict[int, int] = {}
     tensors: dict[int, Any] = {}
-    kinds = {torch.Tensor, *_subclasses(torch.Tensor)}
-    # type(), not isinstance(): some objects run code of their own for the latter.
-    for held in [item for item in gc.get_objects() if type(item) in kinds]:
-        if not held.is_cpu or held.layout is not torch.strided:
-            continue
-        try:
-            start, size = held.data_ptr(), extent(held) * held.element_size()
-        except RuntimeError:
-            # A tensor of PyTorch's own tracing has no memory.
-            continue
+    for tensor in _live(torch):
+        start, size = tensor.data_ptr(), extent(tensor) * tensor.element_size()
         for address in ordered[bisect.bisect_left(ordered, start) :]:
             if address >= start + size:
                 break
             if size > sizes.get(address, 0):
-                sizes[address], tensors[address] = size, held
+                sizes[address], tensors[address] = size, tensor
     return tensors
+
+
+def storages() -> list[tuple[int, int]]:
+    """(address, bytes) of the storage of every live CPU tensor that has memory, each once."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return []
+    sizes = {}
+    for tensor in _live(torch):
+        storage = tensor.untyped_storage()
+        sizes[storage.data_ptr()] = storage.nbytes()
+    return [(address, size) for address, size in sizes.items() if size]
+
+
+def _live(torch: Any) -> Iterator[Any]:
+    """The CPU tensors with memory that Python holds."""
+    kinds = {torch.Tensor, *_subclasses(torch.Tensor)}
+    # type() and not isinstance(): some objects answer the latter with code of their own.
+    for tensor in [item for item in gc.get_objects() if type(item) in kinds]:
+        if not tensor.is_cpu or tensor.layout is not torch.strided:
+            continue
+        # A tensor of PyTorch's own tracing has no memory.
+        with contextlib.suppress(RuntimeError):
+            tensor.data_ptr()
+            yield tensor
 
 
 def _subclasses(kind: type) -> Iterator[type]:

@@ -156,6 +156,16 @@ class Backend(Library, Protocol):
     ) -> AbstractContextManager[None]:
         """While it lasts, kernels may touch this host memory; nothing on a GPU."""
 
+    def lending(
+        self, buffers: Callable[[], Buffers], granularity: Callable[[], int]
+    ) -> AbstractContextManager[None]:
+        """While it lasts, launches by foreign code reach this host memory; nothing on a GPU.
+
+        Args:
+            buffers: asked at each launch that is not `launch`'s.
+            granularity: of the buffers, see `Function.launch`.
+        """
+
     def watching(self, watcher: Watcher) -> AbstractContextManager[None]:
         """While it lasts, launches are sanitized and the watcher told; nothing where none are observed."""
 

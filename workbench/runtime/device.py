@@ -223,6 +223,18 @@ class Device:
         """
         return self.backend.lent(buffers, labels or {}, granularity)
 
+    def lending(
+        self, buffers: Callable[[], Buffers], granularity: Callable[[], int]
+    ) -> AbstractContextManager[None]:
+        """While it lasts, launches that HIP is asked for by foreign code, such as a library that ctypes
+        loaded, reach this host memory.
+
+        Args:
+            buffers: (address, bytes), asked at each such launch.
+            granularity: of the buffers, see `Function.launch`.
+        """
+        return self.backend.lending(buffers, granularity)
+
     def say_dropped_failures(self) -> None:
         """Has launches that fail and that no Python code hears of said on standard error at the end."""
         self.backend.say_dropped_failures()

@@ -118,6 +118,15 @@ class EmulatedBackend:
         return node().memory.lent(merged(buffers), labels, granularity)
 
     @contextlib.contextmanager
+    def lending(self, buffers: Callable[[], Buffers], granularity: Callable[[], int]) -> Iterator[None]:
+        before = node().loan
+        node().loan = lambda: node().memory.lent(merged(buffers()), {}, granularity())
+        try:
+            yield
+        finally:
+            node().loan = before
+
+    @contextlib.contextmanager
     def host_code(
         self, hip: Hip, buffers: Callable[[], Buffers], options: LaunchOptions | None, granularity: int
     ) -> Iterator[list[LaunchRecord]]:
@@ -146,7 +155,7 @@ class EmulatedBackend:
         with (
             self._lock,
             node().memory.lent(merged(invocation.buffers), invocation.labels, invocation.granularity),
-            node().observe(invocation.options) as records,
+            node().observe(invocation.options, names_buffers=True) as records,
         ):
             started = time.perf_counter()
             call()

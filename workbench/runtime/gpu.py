@@ -161,6 +161,11 @@ class GpuBackend:
     ) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 
+    def lending(
+        self, buffers: Callable[[], Buffers], granularity: Callable[[], int]
+    ) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
     def watching(self, watcher: Watcher) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 

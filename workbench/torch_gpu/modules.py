@@ -21,7 +21,7 @@ from workbench.kernel.host_module import (
     wrapped_function,
 )
 from workbench.launches import LaunchOptions
-from workbench.live_tensors import granularity
+from workbench.live_tensors import granularity, storages
 from workbench.patches import Patches
 from workbench.runtime import Device
 from workbench.torch_gpu import graphs

@@ -28,6 +28,7 @@ from workbench.emulator.hip.functions import groups_per_cu
 from workbench.emulator.hip.graph_nodes import NodeKind
 from workbench.emulator.hip.modules import function_of
 from workbench.emulator.node import limits
+from workbench.emulator.node.device import node
 from workbench.emulator.node.dispatch import Geometry
 
 
@@ -178,14 +179,15 @@ class KernelWork:
     def run(self) -> None:
         """Launches the kernel with these parameters."""
         function = self.function
-        function.device.launch(
-            function.loaded,
-            function.kernel.name,
-            self.geometry,
-            self.dynamic_shared,
-            self.arguments,
-            self.cooperative,
-        )
+        with node().lent_to_foreign_code():
+            function.device.launch(
+                function.loaded,
+                function.kernel.name,
+                self.geometry,
+                self.dynamic_shared,
+                self.arguments,
+                self.cooperative,
+            )
 
 
 def kernel_work(record: structures.KernelNodeParams, cooperative: bool = False) -> KernelWork:

@@ -10,7 +10,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from functools import cache
 from types import FrameType
@@ -86,6 +86,7 @@ class _Thread(threading.local):
     def __init__(self) -> None:
         self.options = LaunchOptions()
         self.records: list[LaunchRecord] | None = None
+        self.names_buffers = False
 
 
 class EmulatedDevice:
@@ -539,18 +540,19 @@ Counter = Callable[[LaunchRecord, CodeObject, int], None]
 class _Observed:
     """See `Node.observe`; a class, since a launch enters and leaves it."""
 
-    def __init__(self, thread: _Thread, options: LaunchOptions) -> None:
-        self._thread, self._options = thread, options
+    def __init__(self, thread: _Thread, options: LaunchOptions, names_buffers: bool) -> None:
+        self._thread, self._options, self._names_buffers = thread, options, names_buffers
 
     def __enter__(self) -> list[LaunchRecord]:
         thread = self._thread
-        self._before = thread.options, thread.records
+        self._before = thread.options, thread.records, thread.names_buffers
         records: list[LaunchRecord] = []
-        thread.options, thread.records = self._options, records
+        thread.options, thread.records, thread.names_buffers = self._options, records, self._names_buffers
         return records
 
     def __exit__(self, *_: object) -> None:
-        self._thread.options, self._thread.records = self._before
+        thread = self._thread
+        thread.options, thread.records, thread.names_buffers = self._before
 
 
 class Node:
@@ -562,6 +564,7 @@ class Node:
         launches: that have ended, in this process.
         stopped: those of them that a fault ended.
         clock: of HIP events.
+        loan: makes what lends memory to a launch by foreign code, which names no buffers; None: nothing does.
     """
 
     def __init__(self) -> None:
@@ -573,6 +576,7 @@ class Node:
         self.counter: Counter | None = None
         self.launches = 0
         self.stopped = 0
+        self.loan: Callable[[], AbstractContextManager[None]] | None = None
         self.services = Services(self.memory)
         self.clock = Clock(self.memory, products())
         self.devices = tuple(EmulatedDevice(self, n, product) for n, product in enumerate(products()))
@@ -592,9 +596,21 @@ class Node:
         options = self.thread.options
         return replace(options, sanitize=True) if self.watchers and not options.sanitize else options
 
-    def observe(self, options: LaunchOptions) -> AbstractContextManager[list[LaunchRecord]]:
-        """Launches of this thread inside the block run with `options`; their records come in order."""
-        return _Observed(self.thread, options)
+    def observe(
+        self, options: LaunchOptions, *, names_buffers: bool = False
+    ) -> AbstractContextManager[list[LaunchRecord]]:
+        """Launches of this thread inside the block run with `options`; their records come in order.
+
+        Args:
+            names_buffers: whether who launches has lent all host memory that the kernel is to reach.
+        """
+        return _Observed(self.thread, options, names_buffers)
+
+    def lent_to_foreign_code(self) -> AbstractContextManager[None]:
+        """Around a launch by whatever code: lends what foreign code may have handed it."""
+        if self.loan is None or self.thread.names_buffers:
+            return nullcontext()
+        return self.loan()
 
     def keep(self, record: LaunchRecord) -> None:
         """Give a launch's record to who observes this thread."""
