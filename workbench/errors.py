@@ -438,6 +438,13 @@ class SharedMemoryOverrun(UserWarning):
     """
 
 
+class TensorOverrun(UserWarning):
+    """A kernel went a few bytes past the end of a tensor, where PyTorch's allocator on a GPU has memory too.
+
+    Cure: Check the index. `wb.sanitize` lists every such place, `HIPKITTENS_BOUNDS=exact` stops there.
+    """
+
+
 class EmptyGrid(UserWarning):
     """You launched a Triton kernel on an empty grid, so nothing ran and nothing was written.
 

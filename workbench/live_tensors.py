@@ -52,13 +52,12 @@ def extent(tensor: Any) -> int:
 
 def tensors_at(addresses: Iterable[int]) -> dict[int, Any]:
     """The live CPU tensors in whose memory addresses point: of several at one, that with the most memory."""
-    torch = sys.modules.get("torch")
     ordered = sorted({address for address in addresses if is_address(address)})
-    if torch is None or not ordered:
+    if not ordered:
         return {}
     sizes: dict[int, int] = {}
     tensors: dict[int, Any] = {}
-    for tensor in _live(torch):
+    for tensor in live_tensors():
         start, size = tensor.data_ptr(), extent(tensor) * tensor.element_size()
         for address in ordered[bisect.bisect_left(ordered, start) :]:
             if address >= start + size:
@@ -70,18 +69,18 @@ def tensors_at(addresses: Iterable[int]) -> dict[int, Any]:
 
 def storages() -> list[tuple[int, int]]:
     """(address, bytes) of the storage of every live CPU tensor that has memory, each once."""
-    torch = sys.modules.get("torch")
-    if torch is None:
-        return []
     sizes = {}
-    for tensor in _live(torch):
+    for tensor in live_tensors():
         storage = tensor.untyped_storage()
         sizes[storage.data_ptr()] = storage.nbytes()
     return [(address, size) for address, size in sizes.items() if size]
 
 
-def _live(torch: Any) -> Iterator[Any]:
+def live_tensors() -> Iterator[Any]:
     """The CPU tensors with memory that Python holds."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return
     kinds = {torch.Tensor, *_subclasses(torch.Tensor)}
     # type() and not isinstance(): some objects answer the latter with code of their own.
     for tensor in [item for item in gc.get_objects() if type(item) in kinds]:

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.errors import AddressFault, ToolchainError
+from workbench.errors import AddressFault, TensorOverrun, ToolchainError
 from workbench.targets import TILE_TARGETS
 from workbench.torch_gpu import extensions
 
@@ -134,9 +134,10 @@ def test_a_submission_with_load_inline(tmp_path: Path, monkeypatch: pytest.Monke
             units = device.properties["multiProcessorCount"]
             assert submission.module.describe(x) == [0, 1, 64, units, 1, 1]
             # Behind its 4,000 bytes a GPU's allocator has 96 more.
-            assert (submission.module.past(x) > 0).all()
-            with wb.sanitizing() as watch, pytest.raises(AddressFault):
-                submission.module.past(x)
+            with pytest.warns(TensorOverrun, match="read 32 bytes past the end of .*float32 tensor 1000"):
+                assert (submission.module.past(x) > 0).all()
+            with wb.sanitizing() as watch:
+                assert (submission.module.past(x) > 0).all()
             [finding] = watch.findings
             assert "float32 tensor 1000" in finding.message
             with pytest.raises(AddressFault, match=r"read .* past the end of .*float32 tensor 1024"):

@@ -81,6 +81,18 @@ class DeviceMemory(NamedTuple):
     limit: int | None
 
 
+class TensorMemory(NamedTuple):
+    """Bytes of PyTorch's tensors that a device knows of, rounded up as a GPU's allocator does.
+
+    Attributes:
+        used: now.
+        most: that they were at once.
+    """
+
+    used: int
+    most: int
+
+
 @dataclass(frozen=True, slots=True)
 class Invocation:
     """One launch of a kernel, as `Function.launch` takes it."""
@@ -156,15 +168,19 @@ class Backend(Library, Protocol):
     ) -> AbstractContextManager[None]:
         """While it lasts, kernels may touch this host memory; nothing on a GPU."""
 
-    def lending(
-        self, buffers: Callable[[], Buffers], granularity: Callable[[], int]
-    ) -> AbstractContextManager[None]:
-        """While it lasts, launches by foreign code reach this host memory; nothing on a GPU.
+    def tensor_allocator(self, address: int) -> int:
+        """See `Device.tensor_allocator`; on a GPU the same."""
 
-        Args:
-            buffers: asked at each launch that is not `launch`'s.
-            granularity: of the buffers, see `Function.launch`.
-        """
+    def tensor_memory(self) -> TensorMemory:
+        """What `tensor_allocator`'s has given out; nothing on a GPU, where PyTorch counts."""
+
+    def forget_most_tensor_memory(self) -> None:
+        """Has `tensor_memory` look for the most from now on."""
+
+    def lending(
+        self, buffers: Callable[[bool], Buffers], granularity: Callable[[], int]
+    ) -> AbstractContextManager[None]:
+        """See `Device.lending`; nothing on a GPU."""
 
     def watching(self, watcher: Watcher) -> AbstractContextManager[None]:
         """While it lasts, launches are sanitized and the watcher told; nothing where none are observed."""
@@ -174,12 +190,6 @@ class Backend(Library, Protocol):
 
         Args:
             call: makes HIP's launch.
-        """
-
-    def say_dropped_failures(self) -> None:
-        """Has launches that fail and that no Python code hears of said on standard error at the end.
-
-        Where a program of Python's calls C that launches; nothing on a GPU.
         """
 
     def enter_program(

@@ -17,7 +17,7 @@ from typing import Any
 
 from workbench.emulator import hip as emulator
 from workbench.emulator import native
-from workbench.emulator.hip.calls import failure_listeners, keep_dropped, raised
+from workbench.emulator.hip.calls import failure_listeners, heard, raised, say_dropped
 from workbench.emulator.hip.devices import properties
 from workbench.emulator.node import clock, console, interrupts
 from workbench.emulator.node.allocations import usable_memory
@@ -27,7 +27,7 @@ from workbench.launches import BufferLabel, LaunchModel, LaunchOptions, LaunchRe
 from workbench.numerics import FAST, VARIABLE
 from workbench.origin import Origin
 from workbench.runtime import reports, tally
-from workbench.runtime.backend import Buffers, DeviceMemory, Invocation, Node, Watcher, merged
+from workbench.runtime.backend import Buffers, DeviceMemory, Invocation, Node, TensorMemory, Watcher, merged
 from workbench.runtime.hip import Hip
 from workbench.targets import product
 
@@ -117,10 +117,29 @@ class EmulatedBackend:
     ) -> contextlib.AbstractContextManager[None]:
         return node().memory.lent(merged(buffers), labels, granularity)
 
+    def tensor_allocator(self, address: int) -> int:
+        return node().memory.storages.allocator(address)
+
+    def tensor_memory(self) -> TensorMemory:
+        storages = node().memory.storages
+        return TensorMemory(storages.used, storages.most_used)
+
+    def forget_most_tensor_memory(self) -> None:
+        node().memory.storages.forget_most()
+
     @contextlib.contextmanager
-    def lending(self, buffers: Callable[[], Buffers], granularity: Callable[[], int]) -> Iterator[None]:
-        before = node().loan
-        node().loan = lambda: node().memory.lent(merged(buffers()), {}, granularity())
+    def lending(self, buffers: Callable[[bool], Buffers], granularity: Callable[[], int]) -> Iterator[None]:
+        memory, before = node().memory, node().loan
+
+        @contextlib.contextmanager
+        def loan(arguments: bytes) -> Iterator[None]:
+            step = granularity()
+            with memory.reaching_storages(step):
+                further = merged(buffers(memory.has_unknown_address(arguments)))
+                with memory.lent(further, {}, step) if further else contextlib.nullcontext():
+                    yield
+
+        node().loan = loan
         try:
             yield
         finally:
@@ -133,6 +152,7 @@ class EmulatedBackend:
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._lock)
             stack.enter_context(emulator.threads_begin_here())
+            stack.enter_context(heard())
             stack.enter_context(node().memory.lent(merged(buffers()), {}, granularity))
             observed = stack.enter_context(node().observe(options)) if options is not None else []
             emulator.take_exception()
@@ -181,9 +201,6 @@ class EmulatedBackend:
         console.writer = write
         failure_listeners.append(lambda error: write(f"hipkittens: {error}\n", True))
 
-    def say_dropped_failures(self) -> None:
-        keep_dropped(lambda text: emulator.load().handle.hkhip_last_words(text))
-
 
 _RELEASES = (5, 6, 7)
 """Releases of ROCm, by the number that ends its libraries' SONAMEs."""
@@ -205,10 +222,12 @@ def drop_in_libraries() -> dict[str, Path]:
 
 @functools.cache
 def _report_where_asked() -> None:
-    """Does once what this process's environment asks: has its launches counted, and sanitized.
+    """Does once what this process is to tell: why launches failed, and what its environment asks, which is to
+    have them counted and sanitized.
 
     After the libraries: at the process's end they are closed last.
     """
+    say_dropped(lambda text: emulator.load().handle.hkhip_last_words(text))
     tally.keep(node(), clock.loaded_model)
     reporter = reports.reporter()
     if reporter is not None:

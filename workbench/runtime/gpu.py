@@ -16,7 +16,7 @@ from typing import Any
 from workbench.errors import DeviceError
 from workbench.launches import BufferLabel, LaunchOptions, LaunchRecord
 from workbench.origin import Figure, Origin
-from workbench.runtime.backend import Buffers, DeviceMemory, Invocation, Node, Watcher
+from workbench.runtime.backend import Buffers, DeviceMemory, Invocation, Node, TensorMemory, Watcher
 from workbench.runtime.hip import Hip
 
 _KFD_NODES = Path("/sys/class/kfd/kfd/topology/nodes")
@@ -161,16 +161,22 @@ class GpuBackend:
     ) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 
+    def tensor_allocator(self, address: int) -> int:
+        return address
+
+    def tensor_memory(self) -> TensorMemory:
+        return TensorMemory(0, 0)
+
+    def forget_most_tensor_memory(self) -> None:
+        pass
+
     def lending(
-        self, buffers: Callable[[], Buffers], granularity: Callable[[], int]
+        self, buffers: Callable[[bool], Buffers], granularity: Callable[[], int]
     ) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 
     def watching(self, watcher: Watcher) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
-
-    def say_dropped_failures(self) -> None:
-        pass
 
     def enter_program(
         self, node: Node, write: Callable[[str, bool], None], libraries: Mapping[str, Path] | None

@@ -76,8 +76,8 @@ def enter() -> None:
     Raises as `torch_as_gpu`.
     """
     door = torch_as_gpu()
-    door.__enter__().say_dropped_failures()
-    # Its changes stay until the interpreter ends.
+    door.__enter__()
+    # What it changed stays until the interpreter is gone.
     _entered.append(door)
 
 
@@ -123,8 +123,26 @@ device's, and the number of the type of device."""
 def _answers(device: Device) -> dict[str, Callable[..., Any]]:
     total = int(device.properties["totalGlobalMem"])
 
-    def used() -> int:
-        return device.memory().used
+    def used(*_: Any) -> int:
+        return device.tensor_memory().used
+
+    def most(*_: Any) -> int:
+        return device.tensor_memory().most
+
+    def free(*_: Any) -> int:
+        # A program's own hipMalloc takes from it too.
+        return max(0, total - used() - device.memory().used)
+
+    def stats(*_: Any) -> dict[str, int]:
+        kinds = ("allocated_bytes", "reserved_bytes", "active_bytes", "requested_bytes")
+        return {
+            f"{kind}.all.{when}": value
+            for kind in kinds
+            for when, value in (("current", used()), ("peak", most()))
+        }
+
+    def forget_most(*_: Any) -> None:
+        device.forget_most_tensor_memory()
 
     return {
         "init": lambda: None,
@@ -137,10 +155,10 @@ def _answers(device: Device) -> dict[str, Callable[..., Any]]:
         "initial_seed": torch.default_generator.initial_seed,
         "get_rng_state": lambda *_: torch.default_generator.get_state(),
         "set_rng_state": lambda state, *_: torch.default_generator.set_state(state),
-        "mem_get_info": lambda *_: (total - used(), total),
-        "memory_allocated": lambda *_: used(),
-        "max_memory_allocated": lambda *_: used(),
-        "memory_reserved": lambda *_: used(),
-        "reset_peak_memory_stats": lambda *_: None,
+        "mem_get_info": lambda *_: (free(), total),
+        "memory_stats": stats,
+        **dict.fromkeys(("memory_allocated", "memory_reserved"), used),
+        **dict.fromkeys(("max_memory_allocated", "max_memory_reserved"), most),
+        **dict.fromkeys(("reset_peak_memory_stats", "reset_max_memory_allocated"), forget_most),
         "ipc_collect": lambda: None,
     }

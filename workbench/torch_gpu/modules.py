@@ -21,11 +21,11 @@ from workbench.kernel.host_module import (
     wrapped_function,
 )
 from workbench.launches import LaunchOptions
-from workbench.live_tensors import granularity, storages
+from workbench.live_tensors import granularity
 from workbench.patches import Patches
 from workbench.runtime import Device
 from workbench.torch_gpu import graphs
-from workbench.torch_gpu.storages import Kept
+from workbench.torch_gpu.storages import Kept, tensors_reached
 
 _SECTION = b".hip_fatbin"
 _seen: dict[str, ModuleType] = {}
@@ -71,8 +71,8 @@ def reached(device: Device) -> Iterator[None]:
             refuse(function, module)
 
     refuse = gradients.unreached
-    # HIP is loaded first, since the imported modules launch through it.
-    with device.hip(), patches:
+    # What they launch by is there before they are.
+    with device.hip(), tensors_reached(device), patches:
         patches.replace(importlib.machinery.ExtensionFileLoader, "exec_module", imported)
         patches.replace(host_module, "imported", see)
         patches.replace(gradients, "unreached", backward)

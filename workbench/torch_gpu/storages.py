@@ -1,7 +1,12 @@
-"""Storages that compiled modules saw or made, for as long as they live: C++ may keep one for a later call."""
+"""Storages of PyTorch's tensors, as the device's memory."""
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -9,6 +14,8 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._pytree import tree_leaves
 
 from workbench.kernel.host_module import tensors
+from workbench.live_tensors import granularity, live_tensors, storages
+from workbench.runtime import Device
 
 
 class Kept:
@@ -35,4 +42,42 @@ class Kept:
         return [block for _, memory in self._known.values() for block in memory]
 
 
-__all__ = ["Kept"]
+@contextlib.contextmanager
+def tensors_reached(device: Device) -> Iterator[None]:
+    """While it lasts, launches by foreign code reach the memory of every tensor: the device knows of what
+    PyTorch allocates, and here are those that are there before. Memory that PyTorch did not allocate, such as
+    NumPy's and files', is looked for where a launch gets an address of it."""
+    earlier = Kept()
+    for tensor in live_tensors():
+        earlier.memory_of(tensor)
+    with _listed(device) as is_listed:
+
+        def buffers(is_strange: bool) -> list[tuple[int, int]]:
+            return earlier.memory(()) + (storages() if is_strange or not is_listed else [])
+
+        with device.lending(buffers, granularity):
+            yield
+
+
+@contextlib.contextmanager
+def _listed(device: Device) -> Iterator[bool]:
+    """While it lasts, PyTorch allocates what the device knows of; False where this PyTorch lets nobody."""
+    name = "libc10.dylib" if sys.platform == "darwin" else "libc10.so"
+    try:
+        library = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / name))
+        get, put = library._ZN3c1015GetCPUAllocatorEv, library._ZN3c1015SetCPUAllocatorEPNS_9AllocatorEh
+    except (OSError, AttributeError):
+        yield False
+        return
+    get.argtypes, get.restype = (), ctypes.c_void_p
+    put.argtypes, put.restype = (ctypes.c_void_p, ctypes.c_uint8), None
+    before = get()
+    allocator = device.tensor_allocator(before)
+    put(allocator or before, 0)
+    try:
+        yield allocator == get()
+    finally:
+        put(before, 0)
+
+
+__all__ = ["Kept", "tensors_reached"]

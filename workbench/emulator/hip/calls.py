@@ -8,6 +8,7 @@ hipError_t that fits, and whoever drives the API from Python may take the except
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from ctypes import c_double, c_float, c_int, c_int32, c_size_t, c_uint32, c_uint64
@@ -66,6 +67,7 @@ class _Thread:
         self.last_code = structures.SUCCESS
         self.pending: BaseException | None = None
         self.launch_failure: BaseException | None = None
+        self.is_heard = False
         self.configurations: list[tuple[tuple[int, int, int], tuple[int, int, int], int, int]] = []
         # hipStreamCaptureMode: captures that a forbidden call ends (streams.outside_captures).
         self.capture_mode = 0
@@ -83,6 +85,17 @@ def threads_begin_here() -> Iterator[None]:
         yield
     finally:
         _first_device = before
+
+
+@contextmanager
+def heard() -> Iterator[None]:
+    """While it lasts, failures of this thread's launches are asked for at its end, and raised in Python."""
+    state = thread()
+    before, state.is_heard = state.is_heard, True
+    try:
+        yield
+    finally:
+        state.is_heard = before
 
 
 class HipError(Exception):
@@ -154,15 +167,17 @@ failure_listeners: list[Callable[[BaseException], None]] = []
 
 
 _dropped: list[BaseException] = []
+_said: set[str] = set()
 _last_words: Callable[[bytes], None] | None = None
 _MOST_DROPPED = 16
 
 
-def keep_dropped(last_words: Callable[[bytes], None]) -> None:
-    """Has failures of launches that nobody raises in Python said when the process ends.
+def say_dropped(last_words: Callable[[bytes], None]) -> None:
+    """Has failures of launches said that no exception tells Python of, each once: those of foreign code at
+    once, and those that are about to be raised when the process ends before.
 
     Args:
-        last_words: takes the text, to be said then; b"" for none.
+        last_words: takes the text, to be said at the process's end; b"" for none.
     """
     global _last_words
     _last_words = last_words
@@ -177,15 +192,34 @@ def raised(error: BaseException | None) -> None:
 
 def _say_dropped() -> None:
     if _last_words is not None:
-        texts = [f"hipkittens: a launch failed, and the program did not raise it: {e}\n" for e in _dropped]
-        _last_words("".join(dict.fromkeys(texts)).encode("utf-8", "replace"))
+        texts = dict.fromkeys(f"{_FAILED}{error}\n" for error in _dropped)
+        _last_words("".join(texts).encode("utf-8", "replace"))
 
 
-def launch_failed(error: BaseException) -> None:
-    """Keep why a launch failed for those who ask later."""
-    if _last_words is not None and isinstance(error, errors.WorkbenchError) and len(_dropped) < _MOST_DROPPED:
-        _dropped.append(error)
-        _say_dropped()
+_FAILED = "hipkittens: a launch failed, and no exception says it: "
+
+
+def _say_once(error: BaseException) -> None:
+    text = f"{_FAILED}{error}"
+    # In a process of a HIP program a listener has said it.
+    if text in _said or len(_said) >= _MOST_DROPPED or failure_listeners or sys.stderr is None:
+        return
+    _said.add(text)
+    print(text, file=sys.stderr, flush=True)
+
+
+def launch_failed(error: BaseException, *, is_heard: bool = False) -> None:
+    """Keep why a launch failed for those who ask later.
+
+    Args:
+        is_heard: whether who launched will raise it in Python, as inside `heard`.
+    """
+    if _last_words is not None and isinstance(error, errors.WorkbenchError):
+        if not is_heard and not thread().is_heard:
+            _say_once(error)
+        elif len(_dropped) < _MOST_DROPPED:
+            _dropped.append(error)
+            _say_dropped()
     if thread().launch_failure is None:
         thread().launch_failure = error
     if isinstance(error, errors.KernelFault):
@@ -282,10 +316,11 @@ __all__ = [
     "dim3",
     "failure_listeners",
     "function_address",
-    "keep_dropped",
+    "heard",
     "launch_failed",
     "raised",
     "report_faults",
+    "say_dropped",
     "set_finder",
     "take_exception",
     "take_launch_failure",

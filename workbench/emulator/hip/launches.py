@@ -155,7 +155,7 @@ def launch(
         if isinstance(error, errors.LaunchError):
             error.code = refusals.code(function, geometry, dynamic_shared)
         if not isinstance(error, HipError):
-            launch_failed(error)
+            launch_failed(error, is_heard=node().thread.names_buffers)
         raise
 
 
@@ -179,7 +179,7 @@ class KernelWork:
     def run(self) -> None:
         """Launches the kernel with these parameters."""
         function = self.function
-        with node().lent_to_foreign_code():
+        with node().lent_to_foreign_code(self.arguments):
             function.device.launch(
                 function.loaded,
                 function.kernel.name,

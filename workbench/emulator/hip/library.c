@@ -3,6 +3,7 @@
 Python fills the slots of a library that it loads itself. A library that something else loaded - a program linked with
 AMD's, another library, another language's runtime - begins empty, and its first call starts Python. */
 #define _GNU_SOURCE
+#include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -71,15 +72,26 @@ EXPORT void hkhip_set_permanently(int index, void *function) { hkhip_slots[index
 static char last_words[1 << 14];
 static int last_process;
 
-/* What is said on standard error when this process ends, however it comes to `exit`; "" for nothing. */
+/* A forked process has its parent's. */
+static int has_last_words(void) { return last_words[0] != '\0' && last_process == (int)getpid(); }
+
+__attribute__((destructor)) static void say_last_words(void) {
+    if (has_last_words()) fputs(last_words, stderr);
+}
+
+/* `abort`, and with it an exception that nobody catches. */
+static void aborted(int number) {
+    if (has_last_words() && write(STDERR_FILENO, last_words, strlen(last_words)) < 0) last_words[0] = '\0';
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+/* What is said on standard error when this process ends, by `exit` or `abort`; "" for nothing. */
 EXPORT void hkhip_last_words(const char *text) {
     last_process = (int)getpid();
     snprintf(last_words, sizeof last_words, "%s", text);
-}
-
-__attribute__((destructor)) static void say_last_words(void) {
-    /* A forked process has its parent's. */
-    if (last_words[0] != '\0' && last_process == (int)getpid()) fputs(last_words, stderr);
+    struct sigaction handler;
+    if (sigaction(SIGABRT, NULL, &handler) == 0 && handler.sa_handler == SIG_DFL) signal(SIGABRT, aborted);
 }
 
 /* Python is about to go: from now on every function that it answered fails quietly. */

@@ -193,7 +193,7 @@ def _pointer_attributes(result: int, address: int) -> None:
     if not result:
         # HIP 7 returns the same as CUDA since 11 (HIP's page hip-7-changes.rst).
         return
-    allocation = node().memory.find(address)
+    allocation = node().memory_at(address)
     type_ = _memory_type(allocation)
     record = structures.PointerAttributes.from_address(result)
     record.type = type_
@@ -206,7 +206,7 @@ def _pointer_attributes(result: int, address: int) -> None:
 
 @call("hipPointerGetAttribute", arguments=(POINTER, INT, POINTER))
 def _pointer_attribute(result: int, attribute: int, address: int) -> None:
-    allocation = node().memory.find(address)
+    allocation = node().memory_at(address)
     if allocation is None:
         raise HipError(structures.INVALID_VALUE)
     numbers = structures.enum("hipPointer_attribute")
@@ -254,7 +254,7 @@ def _pointer_attribute_list(count: int, attributes: int, results: int, address: 
 
 @call("hipMemGetAddressRange", arguments=(POINTER, POINTER, POINTER))
 def _address_range(base: int, size: int, address: int) -> None:
-    allocation = node().memory.find(address)
+    allocation = node().memory_at(address)
     if allocation is None:
         raise HipError(structures.INVALID_VALUE)
     structures.store_if(base, POINTER, allocation.base)

@@ -79,6 +79,7 @@ typedef struct HkWay HkWay;
 typedef struct HkTape HkTape;
 typedef struct HkWatch HkWatch;
 typedef struct HkOverrun HkOverrun;
+typedef struct HkPast HkPast;
 typedef struct San San;
 
 /* Generated code of a basic block: runs it for a wave, and returns the next block's index or one of the values
@@ -101,6 +102,13 @@ struct HkOverrun {
     Fault first;
     uint32_t wave;
     uint32_t reserved;
+};
+
+/* Accesses behind memory in what its allocator added: of those that go furthest, writes before reads, the memory's
+ * first byte and where the access ends; 0 where there are none. */
+struct HkPast {
+    uint64_t base, end;
+    uint64_t is_write;
 };
 
 struct Wave {
@@ -164,16 +172,19 @@ struct Group {
     HkTape *tape;       /* of the launch, where this work-group is on it, or NULL */
     HkWatch *watch;     /* what it touches, while HK_PROFILE_WATCH is set; else NULL */
     HkOverrun *overrun; /* of the worker */
+    HkPast *past;       /* of the worker */
 };
 
-/* HK_ALLOCATION_HOST: the host may write it while a kernel runs. */
-enum { HK_ALLOCATION_READ = 1, HK_ALLOCATION_WRITE = 2, HK_ALLOCATION_HOST = 4 };
+/* HK_ALLOCATION_HOST: a program may count on the host to write it while a kernel runs. HK_ALLOCATION_ROUNDED: it is
+ * there up to `read_end`, for writes too, and what goes behind `end` is made known. */
+enum { HK_ALLOCATION_READ = 1, HK_ALLOCATION_WRITE = 2, HK_ALLOCATION_HOST = 4, HK_ALLOCATION_ROUNDED = 8 };
 
 /* Memory that a kernel may access: [base, end), and for reads up to `read_end`. Device addresses are host addresses. */
 typedef struct Allocation {
     uint64_t base, end;
     uint64_t flags;
-    uint64_t read_end; /* of what a device's own allocator would have put there; the sanitizer's is `end` */
+    uint64_t read_end; /* of what a device's own allocator would have put there; the sanitizer's is `end`, unless
+                          the memory is rounded */
     uint64_t placed;   /* where it begins for what models caches */
 } Allocation;
 
@@ -342,6 +353,7 @@ typedef struct Worker {
     HkQueue parked;   /* driver's own: those of them that wait for memory to change */
     void *spare;      /* driver's own: memory of ended work-groups */
     HkOverrun overrun;
+    HkPast past;
     uint32_t resident_count;
     uint32_t parked_count;
     uint32_t started;       /* driver's own: work-groups since those that wait were last given turns */
@@ -391,6 +403,28 @@ void hk_leave_interrupts(void);
    its text, for systems that cannot be asked about single mappings. */
 int32_t hk_host_access(uint64_t base, uint64_t size);
 int32_t hk_listed_access(uint64_t base, uint64_t size);
+
+/* What PyTorch's allocations are multiples of on a GPU: kMinBlockSize of c10/cuda/CUDACachingAllocator.h. */
+#define HK_STORAGE_BLOCK 512
+
+/* Memory of a tensor; `number`: later ones have larger ones. */
+typedef struct HkStorage {
+    uint64_t base, bytes, number;
+} HkStorage;
+
+/* What our allocator has given out: how many pieces, how often that has changed, and their bytes, rounded up, now and
+ * at most. */
+typedef struct HkStorages {
+    uint64_t count, changes, bytes, most;
+} HkStorages;
+
+/* Address of the c10::Allocator that does as another and lists what it gives out; 0 where it is another's. */
+uint64_t hk_storages_allocator(uint64_t other);
+void hk_storages_state(HkStorages *state);
+void hk_storages_forget_most(void);
+uint64_t hk_storages_list(HkStorage *list, uint64_t room);
+/* Bytes of the piece that begins at an address; 0 where none does. */
+uint64_t hk_storage_bytes(uint64_t base);
 
 /* HkAccess.kind. */
 enum {
@@ -689,6 +723,8 @@ enum {
     SAN_FOUND_HEAP = 17,     /* an access of the kernels' heap outside its blocks; detail: SAN_HEAP_* */
     SAN_FOUND_FAULT = 16,    /* an access that would have ended a plain launch; detail: its Fault */
     SAN_FOUND_OVERRUN = 23,  /* an access of LDS beyond what the kernel asked for; detail: its Fault */
+    SAN_FOUND_PAST = 24,     /* an access behind memory in what its allocator added; address: the memory's, detail: its
+                                Fault, whose bytes are those past the end */
 };
 
 /* Origin of an undefined value: the pc in the lower bits, and above them the unwritten place plus 1: a vector

@@ -16,18 +16,21 @@ import mmap
 import os
 import sys
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
+import numpy as np
+
 from workbench import cache, errors
 from workbench.emulator.native import abi, native_library
 from workbench.emulator.native.abi import CData, ffi
+from workbench.emulator.node.storages import ROUNDED, Rows, Storages
 from workbench.emulator.sanitizer.written import Written
 from workbench.launches import DWORD, BufferLabel
-from workbench.live_tensors import tensor_text, tensors_at
+from workbench.live_tensors import is_address, tensor_text, tensors_at
 
 ALIGNMENT = 256
 _PAGE = mmap.PAGESIZE
@@ -70,6 +73,7 @@ class MemoryKind(Enum):
     HOSTCALL = "buffer of hostcalls"
     MAPPED = "mapping of virtual memory"
     HEAP = "heap of malloc in kernels"
+    TENSOR = "tensor of PyTorch"
 
 
 _HOST_KINDS = frozenset(
@@ -102,6 +106,8 @@ class Allocation:
         uses: how often a host range was registered.
         granularity: bytes of which an allocator of the memory gives a multiple: kernels may read up to there,
             where they are not sanitized.
+        rounded: whether the allocator of `Memory.storages` has made it so: kernels may write there too, and
+            sanitized ones go on, as all of that is made known.
         written: which bytes were written, where it is memory that a program asked a device for.
         number: later ones have larger numbers.
     """
@@ -117,6 +123,7 @@ class Allocation:
     element: int = 0
     uses: int = 1
     granularity: int = DWORD
+    rounded: bool = False
     written: Written | None = None
     number: int = field(default_factory=itertools.count().__next__)
 
@@ -145,7 +152,7 @@ class Allocation:
         Host memory without a label is told by the live tensor that begins there.
         """
         words, element = self.describe(), self.element
-        if self.kind is MemoryKind.REGISTERED and not self.label:
+        if self.kind in (MemoryKind.REGISTERED, MemoryKind.TENSOR) and not self.label:
             tensor = tensors_at([self.base]).get(self.base)
             if tensor is not None:
                 words += f" ({tensor_text(tensor)})"
@@ -186,6 +193,7 @@ class Memory:
 
     Attributes:
         lock: held while the tables change.
+        storages: of PyTorch's tensors, which launches inside `reaching_storages` reach.
     """
 
     def __init__(self) -> None:
@@ -205,6 +213,9 @@ class Memory:
         self._lent: dict[int, Allocation] = {}
         self._epoch = 0
         self._heaps: dict[int | None, Allocation] = {}
+        self.storages = Storages()
+        self._reached = _Reached()
+        self._joined: tuple[CData, Rows, CData] | None = None
         self.limit = usable_memory()
         self.used = 0
         self._used_by: collections.Counter[int | None] = collections.Counter()
@@ -403,6 +414,8 @@ class Memory:
                         continue
                     allocation = self._host_memory(base, size)
                     allocation.granularity = granularity
+                    if granularity == abi.STORAGE_BLOCK:
+                        allocation.rounded = self.storages.bytes_at(base) == size
                     if base in labels:
                         allocation.label, allocation.element = labels[base]
                     lent.append(allocation)
@@ -431,6 +444,36 @@ class Memory:
         if named:
             self._changed()
 
+    @contextmanager
+    def reaching_storages(self, granularity: int) -> Iterator[None]:
+        """While it lasts, launches of this thread reach all of `storages`.
+
+        Args:
+            granularity: of them, see `Allocation`.
+        """
+        reached = self._reached
+        before, reached.granularity = reached.granularity, granularity
+        try:
+            yield
+        finally:
+            reached.granularity = before
+
+    def has_unknown_address(self, arguments: bytes) -> bool:
+        """Whether among a launch's arguments is an address of this process that no allocation holds."""
+        words = array.array("Q", arguments[: len(arguments) // 8 * 8])
+        return any(
+            is_address(word) and self.find(word) is None and host_access(word, 1) != 0 for word in words
+        )
+
+    def storage_at(self, address: int) -> Allocation | None:
+        """The memory of a tensor in which an address lies, as an allocation; None where it is in none."""
+        rows = self.storages.rows(self._reached.granularity or DWORD)
+        position = int(np.searchsorted(rows[:, 0], address, "right")) - 1
+        if position < 0 or address >= rows[position, 1]:
+            return None
+        base, end = map(int, rows[position, :2])
+        return Allocation(base, end - base, MemoryKind.TENSOR, None)
+
     def unregister(self, allocation: Allocation) -> None:
         """End one registration of a host range."""
         with self.lock:
@@ -441,7 +484,7 @@ class Memory:
     @property
     def epoch(self) -> int | None:
         """A number that is another one when what is allocated has changed; None while something is lent."""
-        return None if self._lent else self._epoch
+        return None if self._lent or self._reached.granularity else self._epoch
 
     def find(self, address: int) -> Allocation | None:
         """The allocation that holds the byte at `address`."""
@@ -449,11 +492,11 @@ class Memory:
             position = bisect.bisect_right(self._bases, address) - 1
             if position >= 0 and address < self._allocations[position].end:
                 return self._allocations[position]
-            return None
+        return self.storage_at(address) if self._reached.granularity else None
 
     def is_near(self, address: int, distance: int) -> bool:
-        """True if an allocation has a byte within `distance` of an address."""
-        with self.lock:
+        """Whether an allocation has a byte at most so many bytes from an address."""
+        with self._storages_lent(), self.lock:
             position = bisect.bisect_right(self._bases, address)
             beside = self._allocations[max(0, position - 1) : position + 1]
             return any(a.base - distance <= address < a.end + distance for a in beside)
@@ -515,7 +558,7 @@ class Memory:
             exact: reads end with the last byte of an allocation, whatever its granularity.
         """
         with self.lock:
-            lent = [(a.base, a.end, _access(a), a.end if exact else a.read_end) for a in self._lent.values()]
+            lent = [(a.base, a.end, _access(a), _read_end(a, exact)) for a in self._lent.values()]
             key = device, exact, tuple(lent)
             table = self._tables.get(key)
             if table is None:
@@ -532,7 +575,27 @@ class Memory:
                 if len(self._tables) >= _TABLES:
                     self._tables.clear()
                 table = self._tables[key] = ffi.from_buffer("Allocation[]", rows)
-            return table
+            granularity = self._reached.granularity
+            return table if granularity is None else self._with_storages(table, granularity)
+
+    def _with_storages(self, table: CData, granularity: int) -> CData:
+        """A table with `storages` too, save what it has already."""
+        storages = self.storages.rows(granularity)
+        if self._joined is None or self._joined[0] is not table or self._joined[1] is not storages:
+            rows = np.frombuffer(ffi.buffer(table), np.uint64).reshape(-1, _FIELDS)
+            after = np.searchsorted(rows[:, 0], storages[:, 1])
+            ends = np.concatenate(([0], rows[:, 1])).astype(np.uint64)
+            joined = np.concatenate((rows, storages[ends[after] <= storages[:, 0]]))
+            joined = joined[np.argsort(joined[:, 0])]
+            self._joined = table, storages, ffi.from_buffer("Allocation[]", joined)
+        return self._joined[2]
+
+    def _storages_lent(self) -> AbstractContextManager[None]:
+        """For those who look for what is near: what this thread's launches reach, lent like other memory."""
+        granularity = self._reached.granularity
+        if granularity is None:
+            return nullcontext()
+        return self.lent(self.storages.blocks(), {}, granularity)
 
     def _fixed_rows(self, device: int, exact: bool) -> _Fixed:
         """Rows of memory that every kernel may access, without what is lent to a launch."""
@@ -555,14 +618,14 @@ class Memory:
             if order and order[-1][2] == a.base:
                 moving[a.base] = len(bases)
             bases.append(a.base)
-            end = a.end if exact else a.read_end
+            end = _read_end(a, exact)
             rows.extend((a.base, a.end, flags, end, max(0, _PLACED_ARENA + a.base - self._arena_base)))
         fixed = self._fixed[device, exact] = _Fixed(rows, bases, moving, order)
         return fixed
 
     def whereabouts(self, address: int, size: int, device: int) -> str:
-        """The address of an access outside every allocation, relative to the nearest one."""
-        with self.lock:
+        """Where an access outside every allocation went, from the view of the nearest one."""
+        with self._storages_lent(), self.lock:
             here = self.find(address)
             if here is not None:
                 if here.device not in (None, device):
@@ -652,6 +715,12 @@ class Memory:
         self._fixed.clear()
 
 
+class _Reached(threading.local):
+    """Whether a thread's launches reach storages, and with which granularity."""
+
+    granularity: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class _Fixed:
     """Rows of `Memory.table` that stay from one launch to the next.
@@ -681,7 +750,13 @@ class _Fixed:
         return addresses
 
 
+def _read_end(allocation: Allocation, exact: bool) -> int:
+    return allocation.end if exact and not allocation.rounded else allocation.read_end
+
+
 def _access(allocation: Allocation) -> int:
+    if allocation.rounded:
+        return ROUNDED
     return abi.ALLOCATION_READ | (abi.ALLOCATION_WRITE if allocation.writable else 0)
 
 

@@ -294,7 +294,9 @@ class EmulatedDevice:
             record = record.asked_by(requested)
         self.node.keep(record)
         for note in record.notes:
-            _warn(note)
+            _warn(note, errors.SharedMemoryOverrun)
+        if outcome.past is not None and not request.options.sanitize:
+            _warn(faults.past(scene, outcome.past), errors.TensorOverrun)
         return record
 
     def _form(self, request: Request) -> _Form:
@@ -507,13 +509,13 @@ def _run(
     return outcome, assertions
 
 
-def _warn(text: str) -> None:
-    """Warns of an access beyond shared memory, at the line that made the launch."""
+def _warn(text: str, category: type[Warning]) -> None:
+    """Warns of an access that hardware lets pass, at the line that made the launch."""
     level = 1
     frame: FrameType | None = sys._getframe()
     while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == _PACKAGE:
         level, frame = level + 1, frame.f_back
-    warnings.warn(text, errors.SharedMemoryOverrun, stacklevel=level)
+    warnings.warn(text, category, stacklevel=level)
 
 
 def _fault(
@@ -564,7 +566,8 @@ class Node:
         launches: that have ended, in this process.
         stopped: those of them that a fault ended.
         clock: of HIP events.
-        loan: makes what lends memory to a launch by foreign code, which names no buffers; None: nothing does.
+        loan: of the argument bytes of a launch by foreign code, which names no buffers, makes what lends it
+            memory; None: nothing does.
     """
 
     def __init__(self) -> None:
@@ -576,7 +579,7 @@ class Node:
         self.counter: Counter | None = None
         self.launches = 0
         self.stopped = 0
-        self.loan: Callable[[], AbstractContextManager[None]] | None = None
+        self.loan: Callable[[bytes], AbstractContextManager[None]] | None = None
         self.services = Services(self.memory)
         self.clock = Clock(self.memory, products())
         self.devices = tuple(EmulatedDevice(self, n, product) for n, product in enumerate(products()))
@@ -606,11 +609,21 @@ class Node:
         """
         return _Observed(self.thread, options, names_buffers)
 
-    def lent_to_foreign_code(self) -> AbstractContextManager[None]:
-        """Around a launch by whatever code: lends what foreign code may have handed it."""
+    def memory_at(self, address: int) -> Allocation | None:
+        """What a program is told of that lies at an address: a tensor's memory too, where it may launch on
+        that."""
+        allocation = self.memory.find(address)
+        return self.memory.storage_at(address) if allocation is None and self.loan is not None else allocation
+
+    def lent_to_foreign_code(self, arguments: bytes) -> AbstractContextManager[None]:
+        """Around a launch by whatever code: lends what foreign code may have handed it.
+
+        Args:
+            arguments: the kernel's own.
+        """
         if self.loan is None or self.thread.names_buffers:
             return nullcontext()
-        return self.loan()
+        return self.loan(arguments)
 
     def keep(self, record: LaunchRecord) -> None:
         """Give a launch's record to who observes this thread."""

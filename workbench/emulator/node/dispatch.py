@@ -137,6 +137,7 @@ class Outcome:
         seconds: wall time.
         fault: the `FaultReport` of the work-group with the lowest index that faulted, None without a fault.
         overrun: the `HkOverrun` of the lowest work-group that went beyond its LDS, None where none did.
+        past: the `HkPast` of what went furthest behind memory that its allocator rounded up; likewise.
         timed_out: whether the time limit ended it; `stopped_at` then says where a wave was.
         held: work-groups that had not ended when it was stopped.
         deadlocked: whether it was ended because its work-groups waited for what nobody could change.
@@ -154,6 +155,7 @@ class Outcome:
     deadlocked: bool = False
     waits: tuple[Wait, ...] = ()
     overrun: CData | None = None
+    past: CData | None = None
     launch: CData = field(kw_only=True)
     workers: Sequence[CData] = field(kw_only=True)
 
@@ -703,6 +705,7 @@ class _Running:
             deadlocked=self._deadlocked and fault is None,
             waits=self._waits,
             overrun=_overrun(self._workers),
+            past=_past(self._workers),
             launch=self._launch,
             workers=self._workers,
         )
@@ -732,6 +735,13 @@ def _overrun(workers: Sequence[CData]) -> CData | None:
     first = ffi.new("HkOverrun *", min(overruns, key=lambda o: int(o.group)))
     first.count = sum(int(o.count) for o in overruns)
     return first
+
+
+def _past(workers: Sequence[CData]) -> CData | None:
+    """The access furthest behind rounded memory, a write before a read."""
+    records = [past for worker in workers if (past := worker.past).end]
+    furthest = max(records, key=lambda past: (int(past.is_write), int(past.end)), default=None)
+    return ffi.new("HkPast *", furthest) if furthest is not None else None
 
 
 def _sum(of_workers: list[CData]) -> dict[str, int]:

@@ -403,6 +403,35 @@ def overrun(scene: Scene, report: abi.CData) -> str:
     )
 
 
+def past_end(scene: Scene, base: int, bytes_past: int, is_write: bool) -> str:
+    """An access behind memory in what its allocator added, and what comes of it on hardware.
+
+    Args:
+        base: of the memory.
+        bytes_past: bytes from the memory's end to that of the access.
+    """
+    allocation = scene.memory.find(base)
+    where = "" if allocation is None else f" of {allocation.describe_at(allocation.end + bytes_past - 1)}"
+    verb, effect = (
+        ("wrote", "the write harms nothing") if is_write else ("read", "it gets what is left there")
+    )
+    return (
+        f"{verb} {bytes_past} byte{'' if bytes_past == 1 else 's'} past the end{where}; PyTorch's "
+        f"allocator rounds up to {abi.STORAGE_BLOCK} bytes on a GPU, so that {effect}"
+    )
+
+
+def past(scene: Scene, report: abi.CData) -> str:
+    """What a launch that is not sanitized tells of accesses behind tensors, from an `HkPast`."""
+    base = int(report.base)
+    allocation = scene.memory.find(base)
+    bytes_past = int(report.end) - (base if allocation is None else allocation.end)
+    return (
+        f"{scene.who(None)} {past_end(scene, base, bytes_past, bool(report.is_write))}. "
+        "HIPKITTENS_BOUNDS=exact stops there, and wb.sanitize lists every place."
+    )
+
+
 def _tensor_there(scene: Scene, address: int) -> str:
     """The live tensor in which an address lies that no launch may touch, and how it may.
 

@@ -12,7 +12,7 @@ from workbench.codeobject.names import demangle
 from workbench.emulator.native import abi, native_library
 from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.node.allocations import Allocation
-from workbench.emulator.node.faults import Scene, beyond_shared, group_id, what_happened
+from workbench.emulator.node.faults import Scene, beyond_shared, group_id, past_end, what_happened
 from workbench.emulator.sanitizer.hazard_roles import unit_name
 from workbench.emulator.sanitizer.hazard_rules import RULES
 from workbench.emulator.sanitizer.written import Written
@@ -47,6 +47,7 @@ CLASSES: dict[int, str] = {
     abi.SAN_FOUND_FAULT: "out of bounds",
     abi.SAN_FOUND_OVERRUN: "out of bounds",
     abi.SAN_FOUND_OBJECT: "out of bounds",
+    abi.SAN_FOUND_PAST: "out of bounds",
 }
 """Class of finding for each kind of report."""
 
@@ -195,7 +196,7 @@ def _narrower(scene: Scene, report: CData) -> str:
     match report.kind:
         case abi.SAN_FOUND_HAZARD:
             return RULES[int(report.detail) >> 16].name
-        case abi.SAN_FOUND_RACE_GLOBAL:
+        case abi.SAN_FOUND_RACE_GLOBAL | abi.SAN_FOUND_PAST:
             return _memory(scene, report, offset=False)
         case abi.SAN_FOUND_FAULT:
             fault = _fault_report(report).fault
@@ -470,6 +471,9 @@ def _message(scene: Scene, report: CData) -> str:
                 f"a load to LDS goes to byte {int(report.address)}, beyond the work-group's {detail} bytes, "
                 "and has no effect there; right where that is meant to mask it"
             )
+        case abi.SAN_FOUND_PAST:
+            is_write = bool(detail & abi.SAN_FAULT_WRITES)
+            return past_end(scene, int(report.address), detail & abi.SAN_FAULT_SIZE, is_write)
         case abi.SAN_FOUND_OBJECT:
             return _outside(scene, report)
         case abi.SAN_FOUND_LANE_OFF:

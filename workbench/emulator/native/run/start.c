@@ -202,6 +202,7 @@ Resident *hk_start_group(Worker *worker, uint64_t index) {
     g->profile = (int32_t)l->profile;
     g->lds_end = l->lds_end;
     g->overrun = &worker->overrun;
+    g->past = &worker->past;
     g->steps = l->steps;
     if (g->steps != NULL && g->steps->keep[index]) g->profile = HK_PROFILE_ALL;
     g->trace = l->trace;

@@ -103,8 +103,16 @@ static uint64_t addresses(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, u
     return lanes;
 }
 
-/* The lanes of `lanes` that are inside an allocation, for an atomic at least with a part of a dword: the operation
- * itself reports the others, which take no part in anything else. */
+/* Reports an access that goes behind memory, into what its allocator added. */
+static void check_past(Wave *w, const SanOp *o, uint64_t lo, uint32_t bytes, int is_write, int32_t lane) {
+    const Allocation *a = hk_reaches_past(w->group->machine, lo, lo + bytes);
+    if (a == NULL) return;
+    uint64_t detail = lo + bytes - a->end;
+    san_found(w, SAN_FOUND_PAST, &o->op, ~0ull, lane, a->base, detail | (is_write ? SAN_FAULT_WRITES : 0), 0, 0);
+}
+
+/* The lanes of `lanes` that are inside an allocation, with a part of a dword at least in an atomic: the others are
+ * reported by the operation itself, and take no part in anything else. */
 static uint64_t inside(Wave *w, const SanOp *o, uint64_t lanes, const uint64_t *at) {
     int is_write = (o->flags & (SAN_STORE | SAN_ATOMIC)) != 0;
     int is_atomic = (o->flags & (SAN_ATOMIC | SAN_EXPECTS)) && o->bytes <= 4;
@@ -113,8 +121,11 @@ static uint64_t inside(Wave *w, const SanOp *o, uint64_t lanes, const uint64_t *
         low = at[lane] < low ? at[lane] : low;
         high = at[lane] > high ? at[lane] : high;
     }
-    if (lanes == 0 || hk_allowed(w, low, high + o->bytes, is_write)) return lanes;
+    if (lanes == 0) return 0;
+    if (hk_allowed(w, low, high + o->bytes, is_write) && !hk_reaches_past(w->group->machine, low, high + o->bytes))
+        return lanes;
     HK_FOR_LANES(lane, lanes) {
+        check_past(w, o, at[lane], o->bytes, is_write, (int32_t)lane);
         if (hk_allowed(w, at[lane], at[lane] + o->bytes, is_write)) continue;
         if (!is_atomic || !hk_bits_past_end(w, at[lane])) found &= ~(1ull << lane);
     }
@@ -242,6 +253,7 @@ static void scalar_load(Wave *w, SanWave *sw, const SanOp *o) {
         if (bytes > records - offset) bytes = records - offset;
     }
     uint64_t address = (base + offset) & ~3ull;
+    check_past(w, o, address, (uint32_t)bytes, 0, -1);
     san_global_scalar(w, sw, o, address, (uint32_t)bytes);
     if (sw->group->san->memory_count) san_unwritten_scalars(sw, o, address);
 }

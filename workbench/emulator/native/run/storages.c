@@ -1,0 +1,159 @@
+/* Memory of PyTorch's tensors on the CPU: an allocator for it that knows what it has given out and not got back.
+ *
+ * c10::Allocator (c10/core/Allocator.h) is a C++ class. Ours is another object of the class of the allocator in whose
+ * place it is: with a copy of that one's table of virtual functions, in which `allocate` is ours.
+ */
+#include "run/wave.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* Both of its entries for the destructor are before it, whatever the release. */
+enum { ALLOCATE = 2, BEFORE_TABLE = 2, TABLE = 10 };
+
+/* c10::DataPtr: the data, who owns it and by what that is deleted, in an order that depends on the C++ library; and the
+ * device. */
+typedef struct DataPtr {
+    void *data, *first, *second;
+    int8_t device[8];
+} DataPtr;
+
+typedef void (*Deleter)(void *owner);
+typedef struct Allocator {
+    void *const *functions;
+} Allocator;
+typedef DataPtr (*Allocate)(Allocator *self, size_t bytes);
+
+typedef struct Entry {
+    HkStorage storage;
+    Deleter deleter;
+} Entry;
+
+static Allocator *wrapped;
+static void *functions[BEFORE_TABLE + TABLE];
+static Allocator allocator = {functions + BEFORE_TABLE};
+
+/* Entries by address, in the first free slot from where it belongs; at most half of the slots are taken. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static Entry *entries;
+static uint64_t slots, taken, changes, numbers, bytes_now, bytes_most;
+
+static uint64_t slot_of(uint64_t base) { return (base >> 6) * 0x9e3779b97f4a7c15ull >> 20 & (slots - 1); }
+
+static uint64_t look_up(uint64_t base) {
+    uint64_t slot = slot_of(base);
+    while (entries[slot].storage.base != 0 && entries[slot].storage.base != base) slot = (slot + 1) & (slots - 1);
+    return slot;
+}
+
+static int grow(void) {
+    uint64_t before = slots;
+    Entry *old = entries, *larger = calloc(before ? 2 * before : 1024, sizeof *larger);
+    if (larger == NULL) return 0;
+    entries = larger;
+    slots = before ? 2 * before : 1024;
+    for (uint64_t i = 0; i < before; i++)
+        if (old[i].storage.base != 0) entries[look_up(old[i].storage.base)] = old[i];
+    free(old);
+    return 1;
+}
+
+static uint64_t rounded(uint64_t bytes) { return (bytes + HK_STORAGE_BLOCK - 1) & ~(HK_STORAGE_BLOCK - 1ull); }
+
+static void enter(uint64_t base, uint64_t bytes, Deleter deleter) {
+    Entry *entry = &entries[look_up(base)];
+    if (entry->storage.base == 0)
+        taken++;
+    else
+        bytes_now -= rounded(entry->storage.bytes);
+    *entry = (Entry){{base, bytes, numbers++}, deleter};
+    bytes_now += rounded(bytes);
+    if (bytes_now > bytes_most) bytes_most = bytes_now;
+    changes++;
+}
+
+/* Takes an entry out; those behind it that its slot had kept from theirs move up. */
+static void leave(uint64_t hole) {
+    bytes_now -= rounded(entries[hole].storage.bytes);
+    taken--;
+    changes++;
+    for (uint64_t slot = (hole + 1) & (slots - 1); entries[slot].storage.base != 0; slot = (slot + 1) & (slots - 1)) {
+        uint64_t home = slot_of(entries[slot].storage.base);
+        if (((slot - home) & (slots - 1)) < ((slot - hole) & (slots - 1))) continue;
+        entries[hole] = entries[slot];
+        hole = slot;
+    }
+    entries[hole].storage.base = 0;
+}
+
+static void give_back(void *owner) {
+    Deleter deleter = NULL;
+    pthread_mutex_lock(&lock);
+    uint64_t slot = look_up((uint64_t)owner);
+    if (entries[slot].storage.base != 0) {
+        deleter = entries[slot].deleter;
+        leave(slot);
+    }
+    pthread_mutex_unlock(&lock);
+    if (deleter != NULL) deleter(owner);
+}
+
+static DataPtr allocate(Allocator *self, size_t bytes) {
+    (void)self;
+    /* As PyTorch's allocator has it on a GPU: what lies behind a tensor, up to there, is nobody else's. */
+    size_t all = rounded(bytes) < bytes ? bytes : rounded(bytes);
+    DataPtr memory = ((Allocate)wrapped->functions[ALLOCATE])(wrapped, all);
+    /* Memory that owns itself, which is all that this allocator gives; the other word is its deleter. */
+    void **deleter = memory.first == memory.data ? &memory.second : &memory.first;
+    if (memory.data == NULL || (memory.first != memory.data && memory.second != memory.data)) return memory;
+    pthread_mutex_lock(&lock);
+    if (2 * (taken + 1) <= slots || grow()) {
+        enter((uint64_t)memory.data, bytes, (Deleter)*deleter);
+        *deleter = (void *)give_back;
+    }
+    pthread_mutex_unlock(&lock);
+    return memory;
+}
+
+static void before_fork(void) { pthread_mutex_lock(&lock); }
+static void after_fork(void) { pthread_mutex_unlock(&lock); }
+
+HK_EXPORT uint64_t hk_storages_allocator(uint64_t other) {
+    if (other == (uint64_t)&allocator) return other;
+    if (wrapped == NULL) {
+        if (pthread_atfork(before_fork, after_fork, after_fork) != 0) return 0;
+        wrapped = (Allocator *)other;
+        memcpy(functions, wrapped->functions - BEFORE_TABLE, sizeof functions);
+        functions[BEFORE_TABLE + ALLOCATE] = (void *)allocate;
+    }
+    return wrapped == (Allocator *)other ? (uint64_t)&allocator : 0;
+}
+
+HK_EXPORT void hk_storages_state(HkStorages *state) {
+    pthread_mutex_lock(&lock);
+    *state = (HkStorages){taken, changes, bytes_now, bytes_most};
+    pthread_mutex_unlock(&lock);
+}
+
+HK_EXPORT void hk_storages_forget_most(void) {
+    pthread_mutex_lock(&lock);
+    bytes_most = bytes_now;
+    pthread_mutex_unlock(&lock);
+}
+
+HK_EXPORT uint64_t hk_storages_list(HkStorage *list, uint64_t room) {
+    uint64_t count = 0;
+    pthread_mutex_lock(&lock);
+    for (uint64_t slot = 0; slot < slots && count < room; slot++)
+        if (entries[slot].storage.base != 0) list[count++] = entries[slot].storage;
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
+HK_EXPORT uint64_t hk_storage_bytes(uint64_t base) {
+    pthread_mutex_lock(&lock);
+    uint64_t bytes = slots ? entries[look_up(base)].storage.bytes : 0;
+    if (bytes != 0 && entries[look_up(base)].storage.base == 0) bytes = 0;
+    pthread_mutex_unlock(&lock);
+    return bytes;
+}
