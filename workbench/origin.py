@@ -17,6 +17,8 @@ class Origin(StrEnum):
     """Read from a GPU's clock or counters, or from this computer's own clock where `source` says so."""
     COUNTED = "counted"
     """Counted exactly by the emulated device."""
+    EMULATED = "emulated"
+    """Read from the clock of a GPU that software plays, beneath AMD's own libraries: no GPU's speed."""
     MODELLED = "modelled"
     """Computed from a machine model; never seen on hardware."""
     PUBLISHED = "published"

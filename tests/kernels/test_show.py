@@ -14,8 +14,8 @@ from workbench.emulator.node.device import node
 from workbench.errors import CompileError, UsageError
 from workbench.kernel import Launch
 from workbench.kernel.show import Kind
+from workbench.runtime import gpu
 from workbench.runtime.backend import merged
-from workbench.runtime.gpu import GpuBackend
 from workbench.targets import TILE_TARGETS
 
 HEAD = """#include "kittens.cuh"
@@ -237,8 +237,10 @@ def test_a_gpus_launch_shows_too(monkeypatch: pytest.MonkeyPatch) -> None:
     def launch(hip: Any, invocation: Any, call: Any) -> Any:
         launches.append(invocation.kernel)
         with node().memory.lent(merged(invocation.buffers), {}):
-            return GpuBackend().launch(hip, invocation, call)
+            return gpu.GpuBackend().launch(hip, invocation, call)
 
+    # A PyTorch for ROCm has its tensors on the GPU, and nothing is copied.
+    monkeypatch.setattr(gpu, "torch_without_rocm", lambda: "")
     monkeypatch.setattr(where.backend, "observes", False)
     monkeypatch.setattr(where.backend, "launch", launch)
     display = kernel.launch(Launch(1, 64), (x,), {}, device=where).shown

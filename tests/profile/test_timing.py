@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -13,7 +14,7 @@ from workbench.errors import DeviceError
 from workbench.operators.launch_target import Part, Target
 from workbench.origin import Figure, Origin
 from workbench.profile import counting, measuring, timing
-from workbench.runtime import Device
+from workbench.runtime import Device, gpu
 from workbench.runtime.backend import Node
 from workbench.runtime.gpu import GpuBackend
 
@@ -36,7 +37,10 @@ def target(times):
 @pytest.fixture
 def cleared(monkeypatch):
     count = []
-    monkeypatch.setattr(measuring, "cache_clearer", lambda device: lambda: count.append(1))
+    monkeypatch.setattr(measuring, "cache_clearer", lambda device: nullcontext(lambda: count.append(1)))
+    monkeypatch.setattr(Device, "keeping_copies", lambda device: nullcontext())
+    monkeypatch.setattr(gpu, "stand_in", lambda: "")
+    monkeypatch.setattr(gpu, "torch_without_rocm", lambda: "")
     return count
 
 

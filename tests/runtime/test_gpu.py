@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +43,8 @@ def invocation(**options: bool) -> Invocation:
     return Invocation("vector_add", "gpu:0", (1, 1, 1), (64, 1, 1), 0, options=LaunchOptions(**options))
 
 
-def test_a_launch_is_timed_by_hip_events() -> None:
+def test_a_launch_is_timed_by_hip_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "stand_in", lambda: "")
     device = runtime.device("emulated:gfx950")
     module = device.load(
         toolchain.compile_device(SOURCE, toolchain.CompileOptions("gfx950", name="kernels.hip")).code_object
@@ -52,7 +55,8 @@ def test_a_launch_is_timed_by_hip_events() -> None:
     arguments = np.array([a.ctypes.data, a.ctypes.data, c.ctypes.data, 64], dtype=np.uint64).tobytes()
     buffers = [(x.ctypes.data, x.nbytes) for x in (a, c)]
 
-    def call() -> None:
+    def call(kernargs: bytes) -> None:
+        assert kernargs == b""
         function.launch((1, 1, 1), (64, 1, 1), 0, arguments, buffers=buffers)
 
     with device.hip() as hip:
@@ -66,7 +70,7 @@ def test_a_launch_is_timed_by_hip_events() -> None:
 
 @pytest.mark.parametrize("option", ["count", "profile", "sanitize", "trace"])
 def test_a_gpu_refuses_what_it_cannot_tell(option: str) -> None:
-    def call() -> None:
+    def call(kernargs: bytes) -> None:
         raise AssertionError("it was launched")
 
     with (
@@ -74,3 +78,90 @@ def test_a_gpu_refuses_what_it_cannot_tell(option: str) -> None:
         pytest.raises(DeviceError, match="reports the time of a launch and nothing else"),
     ):
         gpu.GpuBackend().launch(hip, invocation(**{option: True}), call)
+
+
+MACHINES = {
+    "": ("237 kfd\n226 drm\n", "/usr/lib/libc.so.6\n", {}),
+    "AMD's rocjitsu": ("237 kfd\n", "/opt/rocm/lib/librocjitsu_kmd.so\n", {}),
+    "the model /opt/libmodel.so": ("237 kfd\n", "", {"HSA_MODEL_LIB": "/opt/libmodel.so"}),
+    "software that answers as the kernel's driver does": ("226 drm\n1 mem\n", "/tmp/kfdshim.so\n", {}),
+}
+
+
+@pytest.mark.parametrize("answer", MACHINES)
+def test_software_that_plays_a_gpu_is_no_gpu(
+    answer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    devices, maps, variables = MACHINES[answer]
+    (tmp_path / "devices").write_text(devices)
+    (tmp_path / "maps").write_text(maps)
+    monkeypatch.setattr(gpu, "_KERNEL_DEVICES", tmp_path / "devices")
+    monkeypatch.setattr(gpu, "_PROCESS_MAPS", tmp_path / "maps")
+    monkeypatch.delenv("HSA_MODEL_LIB", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    gpu.stand_in.cache_clear()
+    try:
+        assert gpu.stand_in() == answer
+        backend = gpu.GpuBackend()
+        assert backend.origin is (Origin.EMULATED if answer else Origin.MEASURED)
+        assert backend.label == ("emulated" if answer else "")
+        assert answer in backend.describe()
+    finally:
+        gpu.stand_in.cache_clear()
+
+
+# A machine with a GPU and a PyTorch that was built without ROCm: the emulator's HIP for AMD's, which knows
+# no memory of the host unless it is asked to.
+WITHOUT_ROCM = """
+import torch
+from workbench.runtime import gpu
+from workbench.runtime.backend import Node
+from workbench.runtime.emulated import EmulatedBackend
+emulated = next(node for node in EmulatedBackend().nodes() if node.arch == "gfx950")
+gpu.gpus = lambda: (Node("gpu:0", "gfx950", emulated.ordinal),)
+gpu.find_library = lambda: "/opt/rocm/lib/libamdhip64.so"
+gpu.GpuBackend.load = lambda self: EmulatedBackend().load()
+gpu.torch_without_rocm = lambda: "2.9.0+cpu"
+import workbench as wb
+print(wb.doctor(run=True))
+add = wb.compile('''#include <hip/hip_runtime.h>
+__global__ void add(const float *x, float *y, int n) {
+    int i = blockIdx.x * 64 + threadIdx.x;
+    if (i < n) y[2 * i] += x[i];
+}
+__global__ void follow(float **tables) { *tables[0] = 1; }''')
+x, y = torch.arange(1000.), torch.ones(2000)
+record = add["add"][16, 64](x, y[::2], 1000)
+print("right", bool((y[::2] == x + 1).all()), bool((y[1::2] == 1).all()), record.elapsed)
+before = y.clone()
+add["add"][1, 64](y[100:200], y[101:], 40)
+print("shared", bool((y[101:181:2] == before[101:181:2] + before[100:140]).all()))
+print(wb.time(add["add"][16, 64], x, y, 1000))
+for wrong in (lambda: wb.lend(x), lambda: add["follow"][1, 1](torch.tensor([x.data_ptr()]))):
+    try:
+        wrong()
+    except wb.errors.DeviceError as error:
+        print("refused", error)
+"""
+
+
+def test_a_gpu_machine_whose_pytorch_has_no_rocm() -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", WITHOUT_ROCM], capture_output=True, text=True, timeout=300, check=True
+    )
+    told = result.stdout
+    assert "ran on gpu:0 with right results" in told
+    assert "2.9.0+cpu has no ROCm: a launch copies its tensors to the GPU and back" in told
+    assert f"-> {sys.executable} -m {gpu.WHEEL}" in told
+    assert "MISSING" not in told
+    assert "right True True" in told
+    assert "shared True" in told
+    assert "add on gpu:0: " in told
+    # Here the HIP library is the emulator's, and no driver of a GPU is there.
+    assert "us (emulated)" in told
+    assert "(measured)" not in told
+    refusals = [line for line in told.splitlines() if line.startswith("refused")]
+    assert len(refusals) == 2
+    assert all("PyTorch's wheel for ROCm" in line for line in refusals)
+    assert result.stderr.count("tensors are copied to gpu:0 for each launch and back") == 1

@@ -466,7 +466,7 @@ def _twin(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _origin(device: Device) -> Origin:
-    return Origin.COUNTED if device.observes else Origin.MEASURED
+    return Origin.COUNTED if device.observes else device.origin
 
 
 def _told(name: str, result: VerifyResult) -> VerifyResult:

@@ -91,10 +91,10 @@ def run(
         )
     variables = environment(rocm_folder(), os.environ)
     if device_name is not None:
-        variables["HIPKITTENS_DEVICE"] = device(device_name).name
-    elif device().torch_device != "cpu":
-        # A GPU's own libraries work without this command.
-        variables["HIPKITTENS_DEVICE"] = device("emulated").name
+        variables["HIPKITTENS_DEVICE"] = _named(device_name)
+    elif not device().observes:
+        # A GPU's own libraries answer without this command.
+        variables["HIPKITTENS_DEVICE"] = _named("emulated")
     with contextlib.ExitStack() as stack:
         if Path(words[0]).suffix in _SOURCES:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="hipkittens-program-"))

@@ -122,8 +122,8 @@ class Report(Shown):
         for name, case in self.sections.get("times", {}).items():
             if "text" in case:
                 subject, reference = case["subject"], case["reference"]
-                measured = subject["origin"] == "measured"
-                yield name, subject["us"], reference["by events"] if measured else reference["us"]
+                by_events = subject["origin"] != "modelled"
+                yield name, subject["us"], reference["by events"] if by_events else reference["us"]
 
     def __str__(self) -> str:
         lines = [self.title]

@@ -53,7 +53,7 @@ def _measure(case: Case, device: Device, folder: Path) -> Answer:
 
 def _compare(subject: Answer, reference: Answer, subject_folder: Path, reference_folder: Path) -> Compared:
     measured = subject["us"]
-    modelled = reference["by events"] if subject["origin"] == "measured" else reference["us"]
+    modelled = reference["by events"] if subject["origin"] != "modelled" else reference["us"]
     ratio = modelled / measured
     text = f"{subject['origin']} {measured:,.4g} us, modelled {modelled:,.4g} us: {ratio:.2f} of it"
     if "expected" not in reference:

@@ -62,9 +62,9 @@ class HostModule:
         self.result = result
         self._library = library
         content = library.read_bytes()
-        self._stands_in = device.torch_device == "cpu" and refuses_cpu_tensors(content)
-        # A C++ autograd function has the name of its type.
-        self._has_gradients = device.torch_device == "cpu" and b"torch8autograd7CppNode" in content
+        self._stands_in = device.observes and refuses_cpu_tensors(content)
+        # The name of its type, which a C++ autograd function has.
+        self._has_gradients = device.observes and b"torch8autograd7CppNode" in content
         self.module, inner = _import(library, device, result.options.name if result else library.name)
         inner.host = self
 
@@ -232,7 +232,7 @@ def made_tensors(
         memory_of: (address, bytes) of the memory of a tensor that was made; None: `tensors`.
         granularity: of that memory, see `Function.launch`.
     """
-    if device.torch_device != "cpu" or "torch" not in sys.modules:
+    if not device.observes or "torch" not in sys.modules:
         return contextlib.nullcontext()
     from workbench.kernel.made_tensors import MadeTensors
 
@@ -323,8 +323,8 @@ def _import(library: Path, device: Device, name: str) -> tuple[ModuleType, _Inne
             _exec_module(loader, module)
             return module
 
-        if device.torch_device == "cpu" and any(word in content for word in _THROWS):
-            # A GPU's runtime does not survive a fork, so there the process ends, as in C++.
+        if device.observes and any(word in content for word in _THROWS):
+            # A GPU's runtime does not outlive a fork, so there the process ends, as C++ has it.
             _try_import(load, key, module_name, library, name)
         try:
             module = load()

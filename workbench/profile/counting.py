@@ -9,7 +9,6 @@ from workbench.codeobject import Instruction
 from workbench.codeobject.occupancy import Occupancy
 from workbench.launches import FEW_LINES, LaunchOptions, Replayed, StepOptions, TrafficOptions
 from workbench.operators.launch_target import Target
-from workbench.origin import Origin
 from workbench.profile import partial
 from workbench.profile.counters import Tally, tally
 from workbench.profile.grid_fit import remarks
@@ -115,7 +114,7 @@ def exact_tally(target: Target, record: LaunchRecord, *, caches: bool = True) ->
 
 def counting_key(device: Device) -> tuple[Any, ...]:
     """A key that is equal for emulated devices with equal counts; each measured GPU has its own."""
-    if device.origin is Origin.MEASURED:
+    if not device.observes:
         return (device.name,)
     return (device.arch, device.numerics, hierarchy(machine_of(device)))
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import statistics
 import time as clock
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from workbench.kernel import torch_device
-from workbench.origin import Figure, Origin
+from workbench.origin import Figure
 from workbench.progress import track
 from workbench.runtime import Device
 
@@ -33,17 +33,21 @@ def measure(
         warm: leave the caches as the run before left them. Else they are cleared before each run, though not
             between its launches: a later one finds what an earlier one left there.
     """
-    clear = cache_clearer(device) if not warm else lambda: None
-    for _ in range(WARM_UP_RUNS):
-        run()
-    samples: list[Sequence[float]] = []
-    until = clock.monotonic() + MAX_SECONDS
-    for _ in track(range(MAX_RUNS), f"time {name}"):
-        clear()
-        samples.append(run())
-        is_over = clock.monotonic() > until or is_stable([sum(sample) for sample in samples])
-        if len(samples) >= MIN_RUNS and is_over:
-            break
+    with contextlib.ExitStack() as stack:
+        # A copy to the device after the caches were cleared would fill them.
+        stack.enter_context(device.keeping_copies())
+        clear = None if warm else stack.enter_context(cache_clearer(device))
+        for _ in range(WARM_UP_RUNS):
+            run()
+        samples: list[Sequence[float]] = []
+        until = clock.monotonic() + MAX_SECONDS
+        for _ in track(range(MAX_RUNS), f"time {name}"):
+            if clear is not None:
+                clear()
+            samples.append(run())
+            is_over = clock.monotonic() > until or is_stable([sum(sample) for sample in samples])
+            if len(samples) >= MIN_RUNS and is_over:
+                break
     return samples
 
 
@@ -52,7 +56,7 @@ def quantiles(samples: Sequence[float], device: Device) -> tuple[Figure, Figure,
     deciles = statistics.quantiles(samples, n=10)
     source = f"HIP events, {device.name}"
     median, low, high = (
-        Figure(microseconds, "us", Origin.MEASURED, source)
+        Figure(microseconds, "us", device.origin, source)
         for microseconds in (statistics.median(samples), deciles[0], deciles[-1])
     )
     return median, low, high
@@ -70,14 +74,17 @@ def is_stable(samples: Sequence[float]) -> bool:
     return (ordered[high] - ordered[low]) / 2 <= STABLE * ordered[n // 2]
 
 
-def cache_clearer(device: Device) -> Callable[[], None]:
+@contextlib.contextmanager
+def cache_clearer(device: Device) -> Iterator[Callable[[], None]]:
     """A function that writes so much of a GPU's memory that its caches hold nothing else."""
-    import torch
+    with device.hip() as hip:
+        buffer = hip.call("hipMalloc", CACHE_CLEAR_BYTES)
 
-    buffer = torch.empty(CACHE_CLEAR_BYTES, dtype=torch.int8, device=torch_device(device))
+        def clear() -> None:
+            hip.call("hipMemset", buffer, 0, CACHE_CLEAR_BYTES)
+            hip.call("hipDeviceSynchronize")
 
-    def clear() -> None:
-        buffer.zero_()
-        torch.cuda.synchronize(buffer.device)
-
-    return clear
+        try:
+            yield clear
+        finally:
+            hip.api.hipFree(buffer)

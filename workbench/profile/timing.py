@@ -20,6 +20,7 @@ from workbench.profile.measuring import measure, quantiles
 from workbench.profile.model import CountedLaunch, TimeModel, model_time
 from workbench.progress import track
 from workbench.runtime import Device, LaunchRecord
+from workbench.runtime.gpu import WHEEL
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,7 @@ def time_target(target: Target, *, warm: bool = False) -> TimeResult:
     """Time of a prepared launch."""
     details = {"shape": target.shape, "device": target.device.name}
     with hub.failures("time", target.name, **details), hub.muted():
-        if target.device.origin is Origin.MEASURED:
+        if not target.device.observes:
             result = _measure(target, warm)
         else:
             result = sum_of_steps(
@@ -355,9 +356,13 @@ def measure_call(call: Callable[[], Any], name: str, device: Device) -> TimeResu
     """
     import torch
 
-    if device.origin is not Origin.MEASURED:
+    if device.observes:
         raise DeviceError(
             f"{name} runs on a GPU only, and {device.name} is emulated; choose a GPU to time it"
+        )
+    if device.torch_device == "cpu":
+        raise DeviceError(
+            f"{name} runs on {device.name} with a PyTorch for ROCm, and PyTorch here has none: {WHEEL}"
         )
 
     def run() -> tuple[float]:

@@ -103,6 +103,7 @@ class Invocation:
     block: Dim
     dynamic_shared: int
     buffers: Buffers = ()
+    kernargs: bytes = b""
     labels: Mapping[int, BufferLabel] = field(default_factory=dict)
     granularity: int = DWORD
     options: LaunchOptions = field(default_factory=LaunchOptions)
@@ -112,14 +113,18 @@ class Backend(Library, Protocol):
     """A device's implementation behind HIP's C API.
 
     Attributes:
-        origin: where times on its devices come from.
         observes: whether its launches tell all that `LaunchOptions` asks for, or their time alone.
-        label: what a person is told of a device beside its name; "" for nothing.
     """
 
-    origin: Origin
     observes: bool
-    label: str
+
+    @property
+    def origin(self) -> Origin:
+        """Where times on its devices come from."""
+
+    @property
+    def label(self) -> str:
+        """What a person is told of a device beside its name; "" for nothing."""
 
     def nodes(self) -> Sequence[Node]:
         """Its devices, found without loading its library."""
@@ -166,7 +171,11 @@ class Backend(Library, Protocol):
     def lent(
         self, buffers: Buffers, labels: Mapping[int, BufferLabel], granularity: int
     ) -> AbstractContextManager[None]:
-        """While it lasts, kernels may touch this host memory; nothing on a GPU."""
+        """While it lasts, kernels may touch this host memory; nothing on a GPU that has PyTorch's tensors.
+
+        Raises:
+            DeviceError: on a GPU, where PyTorch has no memory on GPUs.
+        """
 
     def tensor_allocator(self, address: int) -> int:
         """See `Device.tensor_allocator`; on a GPU the same."""
@@ -185,11 +194,20 @@ class Backend(Library, Protocol):
     def watching(self, watcher: Watcher) -> AbstractContextManager[None]:
         """While it lasts, launches are sanitized and the watcher told; nothing where none are observed."""
 
-    def launch(self, hip: Hip, invocation: Invocation, call: Callable[[], None]) -> LaunchRecord:
+    def launch(self, hip: Hip, invocation: Invocation, call: Callable[[bytes], None]) -> LaunchRecord:
         """Runs a kernel to its end.
 
         Args:
-            call: makes HIP's launch.
+            call: makes HIP's launch with an argument block: the invocation's, or one with other addresses.
+        """
+
+    def keeping_copies(self, hip: Hip) -> AbstractContextManager[None]:
+        """While it lasts, what launches copied to the device stays there; nothing where none copy."""
+
+    def say_dropped_failures(self) -> None:
+        """Has launches that fail and that no Python code hears of said on standard error at the end.
+
+        Where a program of Python's calls C that launches; nothing on a GPU.
         """
 
     def enter_program(

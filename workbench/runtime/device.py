@@ -67,7 +67,8 @@ class Device:
 
     @property
     def origin(self) -> Origin:
-        """Origin of its times: measured on a GPU, modelled for an emulated device."""
+        """Where its times come from: measured on a GPU, emulated where software plays one beneath AMD's
+        libraries, modelled for an emulated device."""
         return self.backend.origin
 
     @property
@@ -97,7 +98,8 @@ class Device:
 
     @property
     def torch_device(self) -> str:
-        """PyTorch's name of where its tensors live: "cuda:0" for a GPU, "cpu" for an emulated device."""
+        """PyTorch's name of where its tensors live: "cuda:0" for a GPU, "cpu" for an emulated device, and for
+        a GPU where PyTorch has no ROCm: a launch copies them."""
         return self.backend.torch_device(self._node)
 
     @cached_property
@@ -223,35 +225,19 @@ class Device:
         """
         return self.backend.lent(buffers, labels or {}, granularity)
 
-    def tensor_allocator(self, address: int) -> int:
-        """Address of a c10::Allocator for CPU tensors that the device knows of, for PyTorch to take in the
-        place of its own; 0 where one is made already of another.
+    @contextlib.contextmanager
+    def keeping_copies(self) -> Iterator[None]:
+        """While it lasts, what this thread's launches copied to the device stays there for the next ones.
 
-        Args:
-            address: of PyTorch's own, to which it goes on.
+        For launches in a row whose tensors nobody else looks at before its end, when they are written back.
+        Only where `torch_device` of a GPU is "cpu"; else nothing is copied.
         """
-        return self.backend.tensor_allocator(address)
+        with self.hip() as hip, self.backend.keeping_copies(hip):
+            yield
 
-    def tensor_memory(self) -> TensorMemory:
-        """How much `tensor_allocator`'s has given out."""
-        return self.backend.tensor_memory()
-
-    def forget_most_tensor_memory(self) -> None:
-        """Has `tensor_memory` look for the most from now on."""
-        self.backend.forget_most_tensor_memory()
-
-    def lending(
-        self, buffers: Callable[[bool], Buffers], granularity: Callable[[], int]
-    ) -> AbstractContextManager[None]:
-        """While it lasts, launches that HIP is asked for by foreign code, such as a library that ctypes
-        loaded, reach the memory of `tensor_allocator` and further memory of the host's.
-
-        Args:
-            buffers: gives it at each such launch, (address, bytes); told whether an argument is an address
-                in memory of this process that nobody knows of.
-            granularity: of all that, see `Function.launch`.
-        """
-        return self.backend.lending(buffers, granularity)
+    def say_dropped_failures(self) -> None:
+        """Has launches that fail and that no Python code hears of said on standard error at the end."""
+        self.backend.say_dropped_failures()
 
     def enter_program(
         self, write: Callable[[str, bool], None], libraries: Mapping[str, Path] | None = None
@@ -394,8 +380,9 @@ class Function:
             block: work-items of a work-group.
             dynamic_shared: bytes of LDS beyond the kernel's own.
             kernargs: the argument block, hidden arguments left out.
-            buffers: (address, bytes) of host memory that counts as device memory while an emulated device
-                runs the kernel; a GPU is not told of it.
+            buffers: (address, bytes) of memory that the kernel uses: of the host, which counts as device
+                memory while an emulated device runs the kernel, and is copied to a GPU and back where PyTorch
+                has no ROCm; else of the GPU, which is not told of it.
             labels: what a buffer is, by address, in the words of an error message.
             granularity: bytes of which the allocator of the buffers gives a multiple: up to there an emulated
                 device lets a kernel read that it does not sanitize.
@@ -419,15 +406,16 @@ class Function:
             block=block,
             dynamic_shared=dynamic_shared,
             buffers=buffers,
+            kernargs=kernargs,
             labels=labels or {},
             granularity=granularity,
             options=device._options(options),
         )
         with device.hip() as hip:
             call = (
-                partial(self._call, hip, invocation, kernargs)
+                partial(self._call, hip, invocation)
                 if cooperative is None
-                else partial(self._call_cooperative, hip, invocation, kernargs, cooperative)
+                else partial(self._call_cooperative, hip, invocation, cooperative)
             )
             return device.backend.launch(hip, invocation, call)
 
@@ -451,7 +439,7 @@ class Function:
         )
 
     def _call_cooperative(
-        self, hip: Hip, invocation: Invocation, kernargs: bytes, offsets: Sequence[int]
+        self, hip: Hip, invocation: Invocation, offsets: Sequence[int], kernargs: bytes
     ) -> None:
         # This HIP call takes a pointer to each argument.
         block = ctypes.create_string_buffer(kernargs)

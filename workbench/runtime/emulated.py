@@ -171,16 +171,19 @@ class EmulatedBackend:
                 raised(failure)
                 raise failure
 
-    def launch(self, hip: Hip, invocation: Invocation, call: Callable[[], None]) -> LaunchRecord:
+    def launch(self, hip: Hip, invocation: Invocation, call: Callable[[bytes], None]) -> LaunchRecord:
         with (
             self._lock,
             node().memory.lent(merged(invocation.buffers), invocation.labels, invocation.granularity),
             node().observe(invocation.options, names_buffers=True) as records,
         ):
             started = time.perf_counter()
-            call()
+            call(invocation.kernargs)
             seconds = time.perf_counter() - started
         return records[-1].timed(seconds)
+
+    def keeping_copies(self, hip: Hip) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
 
     @contextlib.contextmanager
     def watching(self, watcher: Watcher) -> Iterator[None]:

@@ -8,7 +8,9 @@ import ctypes.util
 import os
 import re
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,8 +20,11 @@ from workbench.launches import BufferLabel, LaunchOptions, LaunchRecord
 from workbench.origin import Figure, Origin
 from workbench.runtime.backend import Buffers, DeviceMemory, Invocation, Node, TensorMemory, Watcher
 from workbench.runtime.hip import Hip
+from workbench.runtime.host_copies import HostCopies
 
 _KFD_NODES = Path("/sys/class/kfd/kfd/topology/nodes")
+_PROCESS_MAPS = Path("/proc/self/maps")
+_KERNEL_DEVICES = Path("/proc/devices")
 _NO_LIBRARY = (
     "no libamdhip64.so found: is ROCm installed? Set ROCM_PATH to its folder, or use an emulated device, "
     'such as wb.device("emulated:gfx950").'
@@ -67,20 +72,71 @@ def find_library() -> str | None:
     return ctypes.util.find_library("amdhip64")
 
 
+@cache
+def stand_in() -> str:
+    """The software that plays this process's GPUs beneath AMD's libraries; "" where the kernel's driver is.
+
+    AMD's rocjitsu is a preloaded library; AMD's runtime takes a model of a GPU from HSA_MODEL_LIB (ROCR's
+    libhsakmt). Of others it tells that the kernel's driver, amdkfd, registers a character device "kfd"
+    (kfd_chardev.c), which stands in /proc/devices, in containers too.
+    """
+    model = os.environ.get("HSA_MODEL_LIB")
+    if model:
+        return f"the model {model}"
+    with contextlib.suppress(OSError):
+        if "rocjitsu" in _PROCESS_MAPS.read_text(errors="replace"):
+            return "AMD's rocjitsu"
+    with contextlib.suppress(OSError):
+        if "kfd" not in _KERNEL_DEVICES.read_text().split():
+            return "software that answers as the kernel's driver does"
+    return ""
+
+
+WHEEL = "pip install torch --index-url https://download.pytorch.org/whl/rocm7.1"
+"""Brings PyTorch for ROCm, in a release that knows gfx942 and gfx950; pytorch.org/get-started has others."""
+
+
+@cache
+def torch_without_rocm() -> str:
+    """Version of a PyTorch that has no memory on AMD's GPUs; "" where it was built for ROCm."""
+    import torch
+
+    return "" if torch.version.hip is not None else str(torch.__version__)
+
+
+@cache
+def _say_copies(device: str) -> None:
+    warnings.warn(
+        f"PyTorch {torch_without_rocm()} is built without ROCm, so tensors are copied to {device} for each "
+        f"launch and back; tensors on the GPU need PyTorch's wheel for ROCm: {WHEEL}",
+        stacklevel=2,
+    )
+
+
+_lasting: ContextVar[HostCopies | None] = ContextVar("lasting", default=None)
+
+
 class GpuBackend:
     """The machine's own GPUs."""
 
     title = "AMD's HIP library"
     device_title = "a GPU"
-    origin = Origin.MEASURED
     observes = False
-    label = ""
+
+    @property
+    def origin(self) -> Origin:
+        return Origin.EMULATED if stand_in() else Origin.MEASURED
+
+    @property
+    def label(self) -> str:
+        return "emulated" if stand_in() else ""
 
     def nodes(self) -> tuple[Node, ...]:
         return gpus()
 
     def describe(self) -> str:
-        return f"AMD's, {find_library()}"
+        beneath = f", on {stand_in()}" if stand_in() else ""
+        return f"AMD's, {find_library()}{beneath}"
 
     def load(self) -> Mapping[str, str]:
         path = find_library()
@@ -107,7 +163,7 @@ class GpuBackend:
         return {name: getattr(record, name) for name in names}
 
     def torch_device(self, node: Node) -> str:
-        return f"cuda:{node.ordinal}"
+        return "cpu" if torch_without_rocm() else f"cuda:{node.ordinal}"
 
     def has_memory(self, address: int) -> bool:
         # Tensors on a GPU are in memory that PyTorch asked HIP for.
@@ -127,12 +183,37 @@ class GpuBackend:
     ) -> Iterator[list[LaunchRecord]]:
         yield []
 
-    def launch(self, hip: Hip, invocation: Invocation, call: Callable[[], None]) -> LaunchRecord:
+    def launch(self, hip: Hip, invocation: Invocation, call: Callable[[bytes], None]) -> LaunchRecord:
         if invocation.options.observed:
             raise DeviceError(
                 f"{invocation.device} is a GPU, which reports the time of a launch and nothing else that "
                 "LaunchOptions ask for. Launch on an emulated device, or read counters with wb.profile."
             )
+        with self._addresses(hip, invocation) as kernargs:
+            return self._timed(hip, invocation, lambda: call(kernargs))
+
+    @contextlib.contextmanager
+    def _addresses(self, hip: Hip, invocation: Invocation) -> Iterator[bytes]:
+        """The argument block as the GPU takes it: with addresses of copies, where PyTorch is on the host."""
+        if not invocation.buffers or not torch_without_rocm():
+            yield invocation.kernargs
+            return
+        _say_copies(invocation.device)
+        lasting = _lasting.get()
+        with contextlib.nullcontext(lasting) if lasting is not None else HostCopies(hip) as copies:
+            copies.take(invocation.buffers)
+            yield copies.relocated(invocation.kernargs, invocation.buffers, invocation.labels)
+
+    @contextlib.contextmanager
+    def keeping_copies(self, hip: Hip) -> Iterator[None]:
+        with HostCopies(hip) as copies:
+            token = _lasting.set(copies)
+            try:
+                yield
+            finally:
+                _lasting.reset(token)
+
+    def _timed(self, hip: Hip, invocation: Invocation, call: Callable[[], None]) -> LaunchRecord:
         start, stop = hip.call("hipEventCreate"), hip.call("hipEventCreate")
         try:
             began = time.perf_counter()
@@ -153,12 +234,18 @@ class GpuBackend:
             dynamic_shared=invocation.dynamic_shared,
             device=invocation.device,
             wall_seconds=seconds,
-            elapsed=Figure(float(milliseconds) * 1e3, "us", Origin.MEASURED, source),
+            elapsed=Figure(float(milliseconds) * 1e3, "us", self.origin, source),
         )
 
     def lent(
         self, buffers: Buffers, labels: Mapping[int, BufferLabel], granularity: int
     ) -> contextlib.AbstractContextManager[None]:
+        if buffers and torch_without_rocm():
+            raise DeviceError(
+                f"PyTorch {torch_without_rocm()} is built without ROCm: a GPU reaches its tensors as a "
+                "launch's arguments alone, which are copied for the call, and none that are lent. Use an "
+                f"emulated device, or tensors of PyTorch's wheel for ROCm: {WHEEL}"
+            )
         return contextlib.nullcontext()
 
     def tensor_allocator(self, address: int) -> int:

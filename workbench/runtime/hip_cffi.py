@@ -34,6 +34,7 @@ hipError_t hipMemGetInfo(size_t *, size_t *);
 hipError_t hipMalloc(uintptr_t *, size_t);
 hipError_t hipFree(void *);
 hipError_t hipMemcpy(void *, void *, size_t, int);
+hipError_t hipMemset(void *, int, size_t);
 hipError_t hipEventCreate(uintptr_t *);
 hipError_t hipEventRecord(void *, void *);
 hipError_t hipEventSynchronize(void *);

@@ -133,7 +133,7 @@ class Driver(HIPDriver):  # type: ignore[misc]  # Triton has no types
 
     # Not HIPDriver's: that compiles an extension against a HIP runtime and asks PyTorch for a GPU.
     def __init__(self, device: Device, spent: Spent) -> None:
-        if device.torch_device != "cpu":
+        if not device.observes:
             raise DeviceError(f"{device.name} is a GPU, which Triton's own driver serves")
         self.device = device
         self.spent = spent

@@ -1,4 +1,4 @@
-"""The origin badge (measured, counted, modelled, published) beside every figure, in tables and plots."""
+"""The badge of an origin, such as "measured" or "modelled", beside every figure, in tables and plots."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from workbench.views.markup import classed, figure_text
 COLOURS: Mapping[Origin, str] = {
     Origin.MEASURED: "#1a7f4b",
     Origin.COUNTED: "#2563b0",
+    Origin.EMULATED: "#8a3b12",
     Origin.MODELLED: "#b45f06",
     Origin.PUBLISHED: "#6b5b95",
 }
@@ -23,6 +24,7 @@ COLOURS: Mapping[Origin, str] = {
 PATTERNS: Mapping[Origin, str] = {
     Origin.MEASURED: "",
     Origin.COUNTED: "",
+    Origin.EMULATED: "x",
     Origin.MODELLED: "/",
     Origin.PUBLISHED: ".",
 }
@@ -49,6 +51,7 @@ ERRORS = "../docs/model_error.md"
 MEANINGS: Mapping[Origin, str] = {
     Origin.MEASURED: "read from a clock or a hardware counter",
     Origin.COUNTED: "counted exactly by the emulated device",
+    Origin.EMULATED: "read from the clock of software that plays a GPU; no GPU's speed",
     Origin.MODELLED: "computed from a machine model; never seen on hardware",
     Origin.PUBLISHED: "taken from a publication",
 }

@@ -31,7 +31,12 @@ ORDER = (OURS, "HipKittens", "AITER", "hipBLASLt", "CK", "Triton", "PyTorch", "P
 UPRIGHT = 9
 """Bars of a figure beyond which their values stand upright: beside each other they would overlap."""
 
-SYMBOLS = {Origin.MEASURED: "circle", Origin.MODELLED: "circle", Origin.PUBLISHED: "diamond-open"}
+SYMBOLS = {
+    Origin.MEASURED: "circle",
+    Origin.EMULATED: "circle",
+    Origin.MODELLED: "circle",
+    Origin.PUBLISHED: "diamond-open",
+}
 
 
 @dataclass(frozen=True)
