@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import string
 import struct
 import subprocess
@@ -18,6 +19,7 @@ from workbench import runtime, toolchain
 from workbench.emulator import hip
 from workbench.errors import CompileError
 from workbench.toolchain import CompileOptions, compile_device
+from workbench.toolchain.compiler import INCLUDE
 
 NAMES = (
     *(
@@ -288,6 +290,99 @@ def test_an_absent_library_is_refused_by_name(
     (tmp_path / name).write_text("")
     options = CompileOptions("gfx950", flags=["-isystem", str(tmp_path)])
     assert compile_device(source, options).diagnostics == ()
+
+
+@pytest.mark.parametrize("name", ["hipblas/hipblas.h", "rocblas.h"])
+def test_a_library_that_is_installed_is_taken(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    include = tmp_path / "include"
+    (include / "hip").mkdir(parents=True)
+    (include / "hip" / "hip_runtime.h").write_text('#error "HIP itself is the workbench\'s"\n')
+    library = Path(name).stem
+    (include / library).mkdir()
+    (include / library / f"{library}.h").write_text("#define INSTALLED 1\n")
+    monkeypatch.setenv("HIPKITTENS_COMPILER", "zig")
+    monkeypatch.setenv("ROCM_PATH", str(tmp_path))
+    source = f"#include <hip/hip_runtime.h>\n#include <{name}>\n__global__ void k(int (*)[INSTALLED]) {{}}\n"
+    assert compile_device(source, CompileOptions("gfx950")).diagnostics == ()
+
+
+OTHER_COMPILER = """
+#include <hip/hip_runtime.h>
+#include <string>
+static_assert(sizeof(dim3) == 12 && alignof(float4) == 16, "");
+__host__ __device__ inline float twice(float x) { return 2 * x; }
+int main() {
+    int count = 0;
+    hipDeviceProp_t properties;
+    if (hipGetDeviceCount(&count) != hipSuccess) return 1;
+    if (hipGetDeviceProperties(&properties, 0) != hipSuccess) return 2;
+    float *memory = nullptr;
+    const float4 vector = make_float4(1, 2, 3, 4) * 2.0f;
+    const dim3 grid(count, 2);
+    return hipMalloc(&memory, 64) != hipSuccess || twice(vector.w) != 16 || grid.z != 1;
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed (apt-get install g++)")
+def test_host_code_of_another_compiler(tmp_path: Path) -> None:
+    """As ROCm allows it, with the platform's macro; without, one sentence tells of it first."""
+    (tmp_path / "host.cpp").write_text(OTHER_COMPILER)
+    command = ["g++", "-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-I", str(INCLUDE), "host.cpp"]
+    wrong = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert "host code without kernels with -D__HIP_PLATFORM_AMD__" in wrong.stderr.split("error:")[1]
+    right = subprocess.run([*command, "-D__HIP_PLATFORM_AMD__"], capture_output=True, text=True, cwd=tmp_path)
+    assert (right.returncode, right.stderr) == (0, "")
+
+
+def test_vectors_of_more_elements_by_hips_base() -> None:
+    """As rocWMMA has them: a specialization of HIP_vector_base, whose Native_vec_ does the arithmetic."""
+    source = """#include <hip/hip_runtime.h>
+    template <>
+    struct HIP_vector_base<float, 8> {
+        using Native_vec_ = float __attribute__((ext_vector_type(8)));
+        using value_type = float;
+        Native_vec_ data;
+        HIP_vector_base() = default;
+        __host__ __device__ constexpr explicit HIP_vector_base(float x) : data(x) {}
+        template <typename... T>
+        __host__ __device__ constexpr HIP_vector_base(float x, float y, T... rest) : data{x, y, rest...} {}
+    };
+    struct count { int n; };
+    __host__ __device__ inline count operator+(count a, count b) { return {a.n + b.n}; }
+    __host__ __device__ inline count &operator+=(count &a, count b) { return a = a + b; }
+    // Of a type that the compiler has no vectors of, and whose operator++ a program writes itself.
+    template <>
+    inline __host__ __device__ HIP_vector_type<float, 2> &HIP_vector_type<float, 2>::operator++() noexcept {
+        x += 10;
+        return *this;
+    }
+    static_assert(sizeof(HIP_vector_type<float, 8>) == 32 && sizeof(float3::Native_vec_) == 12);
+    __global__ void k(float *out) {
+        HIP_vector_type<float, 8> a(1, 2, 3, 4, 5, 6, 7, 8);
+        a = -(a * a + 2.0f);
+        a[3] += 0.5f;
+        for (int i = 0; i < 8; i++) out[i] = a[i];
+        out[8] = a == a && !(a == HIP_vector_type<float, 8>(1.0f));
+        out[9] = (++HIP_vector_type<float, 8>(3.0f))[7];
+        float4 b = make_float4(1, 2, 3, 4);
+        get_native_vector(b) *= 3.0f;
+        out[10] = b.z;
+        HIP_vector_type<count, 2> counts{count{1}, count{2}};
+        counts += counts;
+        out[11] = counts.y.n;
+        float2 two = make_float2(1, 2);
+        out[12] = (++two).x;
+        out[13] = two++.y;
+    }
+    """
+    out = torch.zeros(14)
+    wb.compile(source, arch="gfx950")["k"][1, 1](out)
+    squares = [-(i * i + 2.0) for i in range(1, 9)]
+    squares[3] += 0.5
+    assert out.tolist() == [*squares, 1, 4, 9, 4, 11, 2]
 
 
 def test_every_math_function_of_clangs_own_header() -> None:

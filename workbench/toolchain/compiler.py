@@ -16,7 +16,7 @@ INCLUDE = paths.hip_include_dir()
 SHORT_NAMES = ("hip", "rocrand", "hiprand", "openmp", "absent")
 """Folders of HIP's headers whose files sources also include without the folder.
 
-Those of `absent` say which library is not here.
+Those of `absent` are an installation's (`installed_headers`), else say which library is not here.
 """
 
 _AVOIDED_ENVIRONMENT = ("CCC_OVERRIDE_OPTIONS",)
@@ -90,6 +90,17 @@ def kernel_headers() -> Path:
 def include_folders() -> tuple[Path, ...]:
     """Folders that every compilation searches: the tile library, and what holds the kernels' `families/`."""
     return kernel_headers(), paths.kernels_dir()
+
+
+def installed_headers() -> list[str]:
+    """Flags that find headers of AMD's libraries where ROCm's, or a distribution's, are installed.
+
+    Behind all others: HIP's own are the workbench's.
+    """
+    roots = [os.environ.get("ROCM_PATH"), "/opt/rocm", "/usr"]
+    folders = [Path(root, "include") for root in dict.fromkeys(roots) if root]
+    installed = [folder for folder in folders if (folder / "hip").is_dir() and not folder.samefile(INCLUDE)]
+    return [part for folder in installed for part in ("-idirafter", str(folder))]
 
 
 def short_names(headers: Path) -> list[str]:

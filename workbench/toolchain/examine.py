@@ -12,7 +12,7 @@ from workbench import cache
 from workbench.targets import TILE_TARGETS
 from workbench.toolchain import process, zig
 from workbench.toolchain.candidates import Candidate
-from workbench.toolchain.compiler import INCLUDE, Compiler, short_names
+from workbench.toolchain.compiler import INCLUDE, Compiler, installed_headers, short_names
 from workbench.toolchain.questions import UnusableError, ask, first_line, limit, signal_name, stamp
 
 OLDEST_ROCM = 6
@@ -152,6 +152,7 @@ def _without_rocm(tools: Path) -> list[str]:
         "-isystem",
         str(INCLUDE),
         *short_names(INCLUDE),
+        *installed_headers(),
         # As hipcc does at -O3: a call on this target costs more than the copy that inlining makes.
         "-mllvm",
         "-amdgpu-early-inline-all=true",

@@ -6,12 +6,21 @@
 
 #include "hip/device/push_names.h"
 
-#if !defined(__HIP__)
-#error "hip/hip_runtime.h is for HIP sources: compile with -x hip"
+// Host code that another compiler makes, such as g++, has the host API and the vectors.
+#if !defined(__HIP__) && !defined(__HIP_PLATFORM_AMD__)
+#error "hip/hip_runtime.h: compile with hipcc or -x hip, or host code without kernels with -D__HIP_PLATFORM_AMD__"
 #endif
 
+#ifndef __HIP_PLATFORM_AMD__
 #define __HIP_PLATFORM_AMD__ 1
+#endif
+#if defined(__HIP__)
 #include "hip/device/functions.h"
+#else
+#include "hip/hip_version.h"
+#include "hip/amd_detail/host_defines.h"
+#include "hip/hip_vector_types.h"
+#endif
 
 #include <cstddef>
 #include <cstdint>
@@ -37,8 +46,10 @@
 #endif
 
 #include "hip/hip_runtime_api.h"
+#if defined(__HIP__)
 #include "hip/device/index.h"
 #include "hip/device/console.h"
 #include "hip/device/textures.h"
+#endif
 
 #include "hip/device/pop_names.h"

@@ -10,72 +10,144 @@
 #include <cstdint>
 #include <type_traits>
 
+template <typename T, unsigned N>
+struct HIP_vector_type;
+
 namespace __hip_vector {
 
+// The compiler's vector of so many elements, where it has one of the type.
+template <typename T, unsigned N, typename = void>
+struct native {
+    struct type {
+        T d[N];
+    };
+};
+#if __has_attribute(ext_vector_type)
 template <typename T, unsigned N>
-struct elements;
-template <typename T>
-struct alignas(sizeof(T)) elements<T, 1> {
-    T x;
-    elements() = default;
-    __host__ __device__ constexpr explicit elements(T x) : x(x) {}
+struct native<T, N, decltype(void(sizeof(T __attribute__((ext_vector_type(N))))))> {
+    using type = T __attribute__((ext_vector_type(N)));
 };
-template <typename T>
-struct alignas(2 * sizeof(T)) elements<T, 2> {
-    T x, y;
-    elements() = default;
-    __host__ __device__ constexpr explicit elements(T x) : x(x), y() {}
-    __host__ __device__ constexpr elements(T x, T y) : x(x), y(y) {}
-};
-template <typename T>
-struct elements<T, 3> {
-    T x, y, z;
-    elements() = default;
-    __host__ __device__ constexpr explicit elements(T x) : x(x), y(), z() {}
-    __host__ __device__ constexpr elements(T x, T y, T z) : x(x), y(y), z(z) {}
-};
-template <typename T>
-struct alignas(4 * sizeof(T)) elements<T, 4> {
-    T x, y, z, w;
-    elements() = default;
-    __host__ __device__ constexpr explicit elements(T x) : x(x), y(), z(), w() {}
-    __host__ __device__ constexpr elements(T x, T y, T z, T w) : x(x), y(y), z(z), w(w) {}
-};
+#endif
+
+// Loops, which constexpr functions of C++11 may not have.
+template <typename Vector, typename T>
+__host__ __device__ inline void fill(Vector &vector, T value, unsigned n) {
+    for (unsigned i = 0; i < n; i++) vector[i] = value;
+}
+template <typename Vector>
+__host__ __device__ inline bool equal(const Vector &a, const Vector &b, unsigned n) {
+    bool equal = true;
+    for (unsigned i = 0; i < n; i++) equal = equal && a[i] == b[i];
+    return equal;
+}
 
 } // namespace __hip_vector
 
+// Where the elements are, by HIP's name: programs give it specializations of more elements, whose Native_vec_ has the
+// operators (rocWMMA's vector.hpp).
+template <typename T, unsigned N>
+struct HIP_vector_base;
+template <typename T>
+struct alignas(sizeof(T)) HIP_vector_base<T, 1> {
+    using Native_vec_ = typename __hip_vector::native<T, 1>::type;
+    using value_type = T;
+    T x;
+    HIP_vector_base() = default;
+    __host__ __device__ constexpr explicit HIP_vector_base(T x) : x(x) {}
+};
+template <typename T>
+struct alignas(2 * sizeof(T)) HIP_vector_base<T, 2> {
+    using Native_vec_ = typename __hip_vector::native<T, 2>::type;
+    using value_type = T;
+    T x, y;
+    HIP_vector_base() = default;
+    __host__ __device__ constexpr explicit HIP_vector_base(T x) : x(x), y() {}
+    __host__ __device__ constexpr HIP_vector_base(T x, T y) : x(x), y(y) {}
+};
+template <typename T>
+struct HIP_vector_base<T, 3> {
+    // Three elements' bytes, which no vector of the compiler's has.
+    using Native_vec_ = typename __hip_vector::native<T, 3, int>::type;
+    using value_type = T;
+    T x, y, z;
+    HIP_vector_base() = default;
+    __host__ __device__ constexpr explicit HIP_vector_base(T x) : x(x), y(), z() {}
+    __host__ __device__ constexpr HIP_vector_base(T x, T y, T z) : x(x), y(y), z(z) {}
+};
+template <typename T>
+struct alignas(4 * sizeof(T)) HIP_vector_base<T, 4> {
+    using Native_vec_ = typename __hip_vector::native<T, 4>::type;
+    using value_type = T;
+    T x, y, z, w;
+    HIP_vector_base() = default;
+    __host__ __device__ constexpr explicit HIP_vector_base(T x) : x(x), y(), z(), w() {}
+    __host__ __device__ constexpr HIP_vector_base(T x, T y, T z, T w) : x(x), y(y), z(z), w(w) {}
+};
+
 // As HIP 7 has it (its amd_hip_vector_types.h): made of N numbers of any type, or of the first; then the others are 0.
 template <typename T, unsigned N>
-struct HIP_vector_type : __hip_vector::elements<T, N> {
+struct HIP_vector_type : HIP_vector_base<T, N> {
     using value_type = T;
     HIP_vector_type() = default;
     template <typename U, __hip_if<std::is_convertible<U, T>::value> = 0>
-    __host__ __device__ constexpr explicit HIP_vector_type(U x) : __hip_vector::elements<T, N>(static_cast<T>(x)) {}
+    __host__ __device__ constexpr explicit HIP_vector_type(U x) : HIP_vector_base<T, N>(static_cast<T>(x)) {}
     template <typename... U, __hip_if<(N > 1) && sizeof...(U) == N && (std::is_convertible<U, T>::value && ...)> = 0>
-    __host__ __device__ constexpr HIP_vector_type(U... each) : __hip_vector::elements<T, N>(static_cast<T>(each)...) {}
+    __host__ __device__ constexpr HIP_vector_type(U... each) : HIP_vector_base<T, N>(static_cast<T>(each)...) {}
 
     __hip_host_device_inline constexpr HIP_vector_type splat(T value) {
         HIP_vector_type all(value);
-        if constexpr (N > 1) all.y = value;
-        if constexpr (N > 2) all.z = value;
-        if constexpr (N > 3) all.w = value;
+        if constexpr (N > 4)
+            __hip_vector::fill(all, value, N);
+        else {
+            if constexpr (N > 1) all.y = value;
+            if constexpr (N > 2) all.z = value;
+            if constexpr (N > 3) all.w = value;
+        }
         return all;
     }
     __host__ __device__ T &operator[](unsigned index) { return at<T>(*this, index); }
     __host__ __device__ constexpr const T &operator[](unsigned index) const { return at<const T>(*this, index); }
 
+    __host__ __device__ HIP_vector_type &operator++() noexcept { return *this += splat(T(1)); }
+    __host__ __device__ HIP_vector_type &operator--() noexcept { return *this -= splat(T(1)); }
+    __host__ __device__ HIP_vector_type operator++(int) noexcept {
+        HIP_vector_type before = *this;
+        ++*this;
+        return before;
+    }
+    __host__ __device__ HIP_vector_type operator--(int) noexcept {
+        HIP_vector_type before = *this;
+        --*this;
+        return before;
+    }
+
   private:
     template <typename Element, typename Self>
     __host__ __device__ static constexpr Element &at(Self &self, unsigned index) {
-        if constexpr (N > 3)
-            if (index == 3) return self.w;
-        if constexpr (N > 2)
-            if (index == 2) return self.z;
-        if constexpr (N > 1)
-            if (index == 1) return self.y;
-        return self.x;
+        if constexpr (N > 4)
+            return reinterpret_cast<Element *>(&self)[index];
+        else {
+            if constexpr (N > 3)
+                if (index == 3) return self.w;
+            if constexpr (N > 2)
+                if (index == 2) return self.z;
+            if constexpr (N > 1)
+                if (index == 1) return self.y;
+            return self.x;
+        }
     }
 };
+
+// The same memory as the compiler's vector.
+template <typename T, unsigned N>
+__host__ __device__ inline typename HIP_vector_base<T, N>::Native_vec_ &get_native_vector(HIP_vector_type<T, N> &a) {
+    return reinterpret_cast<typename HIP_vector_base<T, N>::Native_vec_ &>(a);
+}
+template <typename T, unsigned N>
+__host__ __device__ inline const typename HIP_vector_base<T, N>::Native_vec_ &
+get_native_vector(const HIP_vector_type<T, N> &a) {
+    return reinterpret_cast<const typename HIP_vector_base<T, N>::Native_vec_ &>(a);
+}
 
 // Element by element, between vectors and between a vector and a number; what integers alone have, of integers.
 #define __HIP_VECTOR_ELEMENT(T)
@@ -83,10 +155,14 @@ struct HIP_vector_type : __hip_vector::elements<T, N> {
     template <typename T, unsigned N __HIP_VECTOR_ELEMENT(T)>                                                          \
     __host__ __device__ constexpr HIP_vector_type<T, N> &operator op(HIP_vector_type<T, N> &a,                         \
                                                                      const HIP_vector_type<T, N> &b) {                 \
-        a.x op b.x;                                                                                                    \
-        if constexpr (N > 1) a.y op b.y;                                                                               \
-        if constexpr (N > 2) a.z op b.z;                                                                               \
-        if constexpr (N > 3) a.w op b.w;                                                                               \
+        if constexpr (N > 4)                                                                                           \
+            get_native_vector(a) op get_native_vector(b);                                                              \
+        else {                                                                                                         \
+            a.x op b.x;                                                                                                \
+            if constexpr (N > 1) a.y op b.y;                                                                           \
+            if constexpr (N > 2) a.z op b.z;                                                                           \
+            if constexpr (N > 3) a.w op b.w;                                                                           \
+        }                                                                                                              \
         return a;                                                                                                      \
     }                                                                                                                  \
     template <typename T, unsigned N, typename U,                                                                      \
@@ -134,48 +210,39 @@ __host__ __device__ constexpr HIP_vector_type<T, N> operator+(const HIP_vector_t
 }
 template <typename T, unsigned N>
 __host__ __device__ constexpr HIP_vector_type<T, N> operator-(HIP_vector_type<T, N> a) {
-    a.x = -a.x;
-    if constexpr (N > 1) a.y = -a.y;
-    if constexpr (N > 2) a.z = -a.z;
-    if constexpr (N > 3) a.w = -a.w;
+    if constexpr (N > 4)
+        get_native_vector(a) = -get_native_vector(a);
+    else {
+        a.x = -a.x;
+        if constexpr (N > 1) a.y = -a.y;
+        if constexpr (N > 2) a.z = -a.z;
+        if constexpr (N > 3) a.w = -a.w;
+    }
     return a;
 }
 template <typename T, unsigned N, __hip_if<std::is_integral<T>::value> = 0>
 __host__ __device__ constexpr HIP_vector_type<T, N> operator~(HIP_vector_type<T, N> a) {
-    a.x = ~a.x;
-    if constexpr (N > 1) a.y = ~a.y;
-    if constexpr (N > 2) a.z = ~a.z;
-    if constexpr (N > 3) a.w = ~a.w;
+    if constexpr (N > 4)
+        get_native_vector(a) = ~get_native_vector(a);
+    else {
+        a.x = ~a.x;
+        if constexpr (N > 1) a.y = ~a.y;
+        if constexpr (N > 2) a.z = ~a.z;
+        if constexpr (N > 3) a.w = ~a.w;
+    }
     return a;
 }
-template <typename T, unsigned N>
-__host__ __device__ constexpr HIP_vector_type<T, N> &operator++(HIP_vector_type<T, N> &a) {
-    return a += T(1);
-}
-template <typename T, unsigned N>
-__host__ __device__ constexpr HIP_vector_type<T, N> &operator--(HIP_vector_type<T, N> &a) {
-    return a -= T(1);
-}
-template <typename T, unsigned N>
-__host__ __device__ constexpr HIP_vector_type<T, N> operator++(HIP_vector_type<T, N> &a, int) {
-    HIP_vector_type<T, N> before = a;
-    ++a;
-    return before;
-}
-template <typename T, unsigned N>
-__host__ __device__ constexpr HIP_vector_type<T, N> operator--(HIP_vector_type<T, N> &a, int) {
-    HIP_vector_type<T, N> before = a;
-    --a;
-    return before;
-}
-
 // Equal where all elements are.
 template <typename T, unsigned N>
 __host__ __device__ constexpr bool operator==(const HIP_vector_type<T, N> &a, const HIP_vector_type<T, N> &b) {
-    bool equal = a.x == b.x;
-    if constexpr (N > 1) equal = equal && a.y == b.y;
-    if constexpr (N > 2) equal = equal && a.z == b.z;
-    if constexpr (N > 3) equal = equal && a.w == b.w;
+    bool equal = a[0] == b[0];
+    if constexpr (N > 4)
+        equal = __hip_vector::equal(a, b, N);
+    else {
+        if constexpr (N > 1) equal = equal && a.y == b.y;
+        if constexpr (N > 2) equal = equal && a.z == b.z;
+        if constexpr (N > 3) equal = equal && a.w == b.w;
+    }
     return equal;
 }
 

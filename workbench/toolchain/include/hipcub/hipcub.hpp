@@ -172,6 +172,8 @@ class BlockReduce : public detail::with_storage<detail::raw<T, (X * Y * Z + 63) 
     template <typename Op>
     __device__ T Reduce(T value, Op op, int valid = threads) {
         const int wave = this->id / 64;
+        // Programs give the number of items, of which a work-item may have several.
+        valid = valid < threads ? valid : threads;
         value = detail::reduced_in_wave(value, op, this->id % 64, 64, valid - 64 * wave);
         if (this->id % 64 == 0) this->storage[wave] = value;
         __syncthreads();

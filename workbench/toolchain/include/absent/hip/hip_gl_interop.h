@@ -1,2 +1,6 @@
-// Says why it is not here; another one on the include path comes first.
+// Of an installation, where there is one; else the reason why it is not here.
+#if __has_include_next(<hip/hip_gl_interop.h>)
+#include_next <hip/hip_gl_interop.h>
+#else
 #error "the emulated device shares no memory with graphics: copy what a kernel made with hipMemcpy"
+#endif

@@ -1,2 +1,6 @@
-// Says why it is not here; another one on the include path comes first.
+// Of an installation, where there is one; else the reason why it is not here.
+#if __has_include_next(<hipfft/hipfft.h>)
+#include_next <hipfft/hipfft.h>
+#else
 #error "hipFFT is not on the emulated device: transform with a kernel, or on the host and copy the result"
+#endif

@@ -1,2 +1,6 @@
-// Says why it is not here; another one on the include path comes first.
+// Of an installation, where there is one; else the reason why it is not here.
+#if __has_include_next(<hiprand/hiprand.h>)
+#include_next <hiprand/hiprand.h>
+#else
 #error "hipRAND's host functions are not on the emulated device: its device functions are in hiprand_kernel.h"
+#endif

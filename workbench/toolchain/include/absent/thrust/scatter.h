@@ -1,3 +1,7 @@
-// Says why it is not here; another one on the include path comes first.
+// Of an installation, where there is one; else the reason why it is not here.
+#if __has_include_next(<thrust/scatter.h>)
+#include_next <thrust/scatter.h>
+#else
 #error                                                                                                                 \
     "rocThrust is not in the workbench: it is headers alone and compiles here, so give its folder and rocPRIM's with -I"
+#endif

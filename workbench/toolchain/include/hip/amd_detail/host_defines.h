@@ -8,7 +8,3 @@
 
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __forceinline__ inline __attribute__((always_inline))
-// A keyword where clang compiles HIP, and libstdc++ writes __attribute__((__noinline__)).
-#ifndef __HIP__
-#define __noinline__ __attribute__((noinline))
-#endif

@@ -1,6 +1,7 @@
 // What clang says before every HIP source: the attributes of functions and variables. And these headers' own.
 #pragma once
 
+#if defined(__HIP__)
 #ifndef __host__
 #define __host__ __attribute__((host))
 #endif
@@ -18,6 +19,15 @@
 #endif
 #ifndef __managed__
 #define __managed__ __attribute__((managed))
+#endif
+#else
+// Host code of any compiler, which has no such attributes.
+#define __host__
+#define __device__
+#define __global__
+#define __shared__
+#define __constant__
+#define __managed__
 #endif
 
 #define __hip_device_inline __device__ static inline __attribute__((always_inline))

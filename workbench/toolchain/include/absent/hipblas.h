@@ -1,0 +1,2 @@
+// As ROCm 5 had it, before its headers moved into a folder.
+#include <hipblas/hipblas.h>
