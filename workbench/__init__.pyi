@@ -39,6 +39,7 @@ from .kernel import load as load
 from .kernel import load_module as load_module
 from .kernel import run_program as run_program
 from .kernel import showing as showing
+from .lateness import late_loads as late_loads
 from .magics.page import save_page as save_page
 from .numerics import numerics as numerics
 from .operators import Choice as Choice

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from workbench.approximation import Approximation
 from workbench.display import Shown
+from workbench.lateness import Lateness
 from workbench.origin import Figure
 
 if TYPE_CHECKING:
@@ -530,6 +531,7 @@ class LaunchOptions:
             "hardware".
         approximate: which transcendental instructions err, and how (`workbench.approximation`); None: the
             default.
+        late: when loads come (`workbench.lateness`); None: the default, which is at once.
     """
 
     count: bool = False
@@ -543,6 +545,7 @@ class LaunchOptions:
     numerics: str | None = None
     shared_bounds: str | None = None
     approximate: Approximation | None = None
+    late: Lateness | None = None
 
     @property
     def observed(self) -> bool:

@@ -104,6 +104,12 @@ SETTINGS = (
         "none: they are exact or nearly so",
     ),
     Setting(
+        "HIPKITTENS_LATE",
+        "`last` or a seed: when loads of emulated devices come: at the last moment that `s_waitcnt` allows, or "
+        "at a time before that is drawn by the seed ([page](sanitizer.md#as-hardware))",
+        "they come at once",
+    ),
+    Setting(
         "HIPKITTENS_MEMORY",
         "total size of allocations on emulated devices, such as `16G`",
         "four fifths of the computer's memory",

@@ -79,7 +79,7 @@ typedef struct HkWay HkWay;
 typedef struct HkTape HkTape;
 typedef struct HkWatch HkWatch;
 typedef struct HkOverrun HkOverrun;
-typedef struct HkPast HkPast;
+typedef struct HkLate HkLate;
 typedef struct San San;
 
 /* Generated code of a basic block: runs it for a wave, and returns the next block's index or one of the values
@@ -141,7 +141,8 @@ struct Wave {
     HkWay *way;            /* the blocks that it ran, or NULL */
     uint64_t clock;        /* cycles: what it last read of its clock */
     uint64_t slept;        /* cycles of s_sleep since then */
-    uint64_t unused[6];    /* waves begin at cache lines */
+    HkLate *late;          /* what it has issued and not waited for, where a launch's loads come late; else NULL */
+    uint64_t unused[5];    /* waves begin at cache lines */
     uint32_t scratch_low, scratch_high; /* bytes of a lane's scratch that were written since the tape looked */
     /* By row, nonzero: a chain of matrix instructions made what is in it, and later ones may add to it without a look
        at it (ops/matrix.c). Generated code clears those of rows that anything else writes. */
@@ -215,6 +216,15 @@ struct Machine {
     uint32_t exact_lds; /* nonzero: an access of LDS beyond what the kernel asked for is a fault */
     /* hk_approximate: what its draws depend on, and which instructions err, by code object address. */
     uint64_t approximate_seed, approximate_first, approximate_end;
+    uint32_t late;      /* HK_LATE_*: when loads come, in code that was translated for it */
+    uint32_t reserved;
+    uint64_t late_seed; /* of HK_LATE_DRAWN */
+};
+
+enum {
+    HK_LATE_OFF = 0,
+    HK_LATE_LAST = 1,  /* when a wait asks for them */
+    HK_LATE_DRAWN = 2, /* then, or at a time before that is drawn by a seed */
 };
 
 /* Target of the hidden argument hidden_hostcall_buffer (rocclr's devhostcall.hpp). A packet is named by its index,

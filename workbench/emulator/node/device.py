@@ -30,6 +30,7 @@ from workbench.emulator.node.observer import Observer
 from workbench.emulator.node.request import Request
 from workbench.emulator.node.services import Served, Services
 from workbench.events import hub
+from workbench.lateness import default_lateness
 from workbench.launches import COUNTED, LaunchOptions, LaunchRecord
 from workbench.progress import counted
 from workbench.targets import Product, default_product
@@ -246,9 +247,11 @@ class EmulatedDevice:
         started = time.monotonic()
         approximation = options.approximate or default_approximation()
         if approximation is not None:
-            approximation = approximation.for_kernel(kernel_name)
+            approximation = approximation.of(kernel_name)
+        # The sanitizer looks at the order itself, and a tape knows what each instruction changes.
+        late = None if options.sanitize or options.tape is not None else options.late or default_lateness()
         request = Request(
-            loaded, kernel_name, geometry, dynamic_shared, arguments, cooperative, options, approximation
+            loaded, kernel_name, geometry, dynamic_shared, arguments, cooperative, options, approximation, late
         )
         form = self._form(request)
         translating = time.monotonic() - started
@@ -326,6 +329,7 @@ class EmulatedDevice:
             single=request.is_single,
             exact=request.is_exact,
             approximate=request.approximation is not None,
+            late=request.lateness is not None,
         )
         shared = limits.static_shared(kernel) + dynamic_shared
         scene = faults.Scene(
@@ -381,6 +385,7 @@ class EmulatedDevice:
             serve=served.callback,
             exact_shared=limits.exact_shared(request.options.shared_bounds),
             approximation=request.approximation,
+            lateness=request.lateness,
         )
 
     def _arguments(self) -> Allocation:

@@ -26,6 +26,7 @@ from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.native.observe import lds_conflicts
 from workbench.emulator.native.observe.traffic import TrafficRecorder
 from workbench.emulator.node import helpers, interrupts
+from workbench.lateness import Lateness
 from workbench.launches import Dim
 from workbench.toolchain import cpu
 
@@ -430,6 +431,7 @@ def prepare(
     serve: Any = None,
     exact_shared: bool = False,
     approximation: Approximation | None = None,
+    lateness: Lateness | None = None,
 ) -> Dispatch:
     """One launch from what all of its kind have in common.
 
@@ -438,6 +440,7 @@ def prepare(
         hostcalls, serve: address and bytes of the buffer of hostcalls; what answers them, as Launch.serve.
         exact_shared: whether an access beyond the kernel's shared memory is a fault.
         approximation: which of the translation's transcendental instructions err, where it lets them.
+        lateness: when loads come, where the translation leaves it to the launch.
     """
     machine = ffi.new(_MACHINE, description.machine[0])
     machine.allocations, machine.allocation_count = allocations, len(allocations)
@@ -445,6 +448,9 @@ def prepare(
     if approximation is not None:
         machine.approximate_seed = approximation.seed
         machine.approximate_first, machine.approximate_end = approximation.first, approximation.end
+    if lateness is not None:
+        machine.late = abi.LATE_LAST if lateness.seed is None else abi.LATE_DRAWN
+        machine.late_seed = lateness.seed or 0
     launch = ffi.new(_LAUNCH, description.launch[0])
     launch.machine = machine
     if exact_shared:

@@ -34,7 +34,7 @@ class LoadedCode:
     code_object: CodeObject
     device: int
     image: Allocation
-    translations: dict[tuple[str, bool, bool, bool, bool], TranslatedKernel] = field(default_factory=dict)
+    translations: dict[tuple[str | bool, ...], TranslatedKernel] = field(default_factory=dict)
     prints: bool = False
     asks: bool = False
     forms: dict[Any, Any] = field(default_factory=dict)
@@ -55,6 +55,7 @@ class LoadedCode:
         single: bool = False,
         exact: bool = False,
         approximate: bool = False,
+        late: bool = False,
     ) -> TranslatedKernel:
         """The kernel as native code, which tells the sanitizer what it does where that is asked for.
 
@@ -62,11 +63,12 @@ class LoadedCode:
             single: each instruction is a block of its own.
             exact: matrix instructions give a matrix core's bits.
             approximate: transcendental instructions err as the launch asks.
+            late: loads come when the launch asks.
 
         Raises:
             UnsupportedInstruction: it has an instruction that the emulated device does not execute.
         """
-        key = kernel, sanitize, single, exact, approximate
+        key = kernel, sanitize, single, exact, approximate, late
         translation = self.translations.get(key)
         if translation is None:
             from workbench.emulator.translate.translator import translate
@@ -78,6 +80,7 @@ class LoadedCode:
                 single=single,
                 exact=exact,
                 approximate=approximate,
+                late=late,
             )
         return translation
 

@@ -8,6 +8,7 @@ from workbench.approximation import Approximation
 from workbench.emulator.native import abi
 from workbench.emulator.node.dispatch import Geometry
 from workbench.emulator.node.loaded import LoadedCode
+from workbench.lateness import Lateness
 from workbench.launches import LaunchOptions
 from workbench.numerics import EXACT, default_numerics
 
@@ -24,6 +25,7 @@ class Request(NamedTuple):
         cooperative: whether its work-groups may wait for each other.
         options: what is observed, and how it is computed.
         approximation: how the kernel's transcendental instructions err; None where they do not.
+        lateness: when loads come; None: at once.
     """
 
     loaded: LoadedCode
@@ -34,6 +36,7 @@ class Request(NamedTuple):
     cooperative: bool
     options: LaunchOptions
     approximation: Approximation | None
+    lateness: Lateness | None
 
     @property
     def form(self) -> tuple[Any, ...]:
@@ -51,6 +54,7 @@ class Request(NamedTuple):
             self.is_single,
             self.is_exact,
             self.approximation is not None,
+            self.lateness is not None,
         )
 
     @property

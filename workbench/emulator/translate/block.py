@@ -113,8 +113,14 @@ class BlockTranslator:
         mode = self.emitter.load(I32, self.function.field("mode"), 4)
         return (mode & (1 << VSKIP)).ne(0)
 
-    def native(self, name: str, op: bytes, can_fault: bool, count: int | None = None) -> None:
-        """Call a native operation with a constant Op record, or one that takes `count` records."""
+    def native(
+        self, name: str, op: bytes, can_fault: bool, count: int | None = None, through: str = ""
+    ) -> None:
+        """Call a native operation with a constant Op record, or one that takes `count` records.
+
+        Args:
+            through: the function that calls it, with the record and its address.
+        """
         self.close_run()
         self.scalars.flush()
         record = self.function.constant("op", op)
@@ -122,10 +128,12 @@ class BlockTranslator:
         declaration = f"declare i32 @{name}(ptr, ptr{more})"
         arguments = f"ptr %wave, ptr {record}{number}"
         if can_fault and self.options.sanitize:
+            through = "hk_san_native"
+        if through:
             self.emitter.intrinsics.add(declaration)
-            declaration = "declare i32 @hk_san_native(ptr, ptr, ptr)"
+            declaration = f"declare i32 @{through}(ptr, ptr, ptr)"
             arguments += f", ptr @{name}"
-            name = "hk_san_native"
+            name = through
         result = self.emitter.call(declaration, I32, f"@{name}", arguments)
         assert result is not None
         if can_fault:

@@ -16,6 +16,7 @@ from workbench.emulator.semantics import NO_OPERATION, SEMANTICS
 from workbench.emulator.semantics.control import run_past
 from workbench.emulator.translate.block import BlockTranslator
 from workbench.emulator.translate.lane_run import INDEXED
+from workbench.emulator.translate.late_accesses import LateAccesses
 from workbench.emulator.translate.late_loads import by_arrival
 from workbench.emulator.translate.matrix_chain import KEPT_ROWS, MatrixChain, sums
 from workbench.emulator.translate.options import Mode, Options, Unsupported
@@ -94,8 +95,8 @@ def emit(
             options, f"block{index}", index_of.__getitem__, next_index, mode, uses_tiles, skips
         )
         translator.skip_over(index)
-        # The sanitizer gets each instruction before it runs.
-        chain = None if options.sanitize else MatrixChain(translator, spare, accumulators)
+        # The sanitizer hears of each instruction before it runs.
+        chain = None if options.sanitize or options.late else MatrixChain(translator, spare, accumulators)
         _emit_block(translator, block, rows, failures, analysis or Analysis(), chain, last.address in falls)
         if chain is not None and chain.kept:
             result.rows = spare + KEPT_ROWS
@@ -123,8 +124,11 @@ def _emit_block(
     falls: bool,
 ) -> None:
     recorder = Recorder(translator, rows, analysis) if translator.options.sanitize else None
-    for instruction, issued in by_arrival(block):
+    late = LateAccesses(translator, rows) if translator.options.late else None
+    for instruction, issued in ((i, (i,)) for i in block) if late is not None else by_arrival(block):
         opcode = instruction.opcode
+        if late is not None:
+            late.before(instruction)
         if recorder is not None and not translator.indexed_positions:
             for issue in issued:
                 translator.begin(issue)
@@ -151,7 +155,9 @@ def _emit_block(
                 fields = native.encode(instruction, rows)
                 if function_address(fields.function) is None:
                     raise Unsupported(f"the native library has no {fields.function}")
-                translator.native(fields.function, fields.record(instruction.address), native.can_fault)
+                record = fields.record(instruction.address)
+                if late is None or not late.issue(instruction, fields.function):
+                    translator.native(fields.function, record, native.can_fault)
             else:
                 handler = SEMANTICS.get(opcode)
                 if handler is None:

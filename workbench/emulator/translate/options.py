@@ -67,6 +67,7 @@ class Options:
         single: whether each instruction is a block of its own: the driver sees the state between any two.
         exact: whether matrix instructions give a matrix core's bits (docs/numerics.md).
         approximate: whether transcendental instructions err as the launch asks (docs/numerics.md).
+        late: whether loads come when the launch asks (workbench/lateness.py).
     """
 
     target: str
@@ -78,3 +79,4 @@ class Options:
     single: bool = False
     exact: bool = False
     approximate: bool = False
+    late: bool = False

@@ -93,6 +93,7 @@ def translate(
     single: bool = False,
     exact: bool = False,
     approximate: bool = False,
+    late: bool = False,
 ) -> Translation:
     """Native code for a kernel of a code object, from the cache where it has been translated before.
 
@@ -101,6 +102,7 @@ def translate(
         single: each instruction is a block of its own.
         exact: matrix instructions give a matrix core's bits.
         approximate: transcendental instructions err as the launch asks.
+        late: loads come when the launch asks.
 
     Raises:
         UnsupportedInstruction: instructions that the kernel can reach are not executed; the message names
@@ -121,14 +123,19 @@ def translate(
             '`asm volatile("")`); compiled at -O0 the kernel still shows what it does.'
         )
     options = replace(
-        _options(code_object, kernel), sanitize=sanitize, single=single, exact=exact, approximate=approximate
+        _options(code_object, kernel),
+        sanitize=sanitize,
+        single=single,
+        exact=exact,
+        approximate=approximate,
+        late=late,
     )
     cache_ = Cache("translations")
     key = digest(
         translator_version(),
         engine.identity(),
         repr(options.mode),
-        f"sanitize {sanitize}, single {single}, exact {exact}, approximate {approximate}",
+        f"sanitize {sanitize}, single {single}, exact {exact}, approximate {approximate}, late {late}",
         f"{options.target} {options.acc_offset} {options.rows} {info.entry} {code_object.text.address}",
         repr(function_symbols(code_object)),
         code_object.text_digest,

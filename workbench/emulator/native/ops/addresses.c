@@ -122,9 +122,9 @@ HK_INLINE int hk_lie_in_fours(const uint64_t *at) {
 
 int32_t hk_to_lds(Wave *w, const Op *op, HkData data, const uint64_t *at, uint64_t exec, uint64_t out_of_range) {
     hk_tiles_stay_awake();
-    uint32_t start = (w->s[HK_M0] & w->group->machine->lds_address_mask) + (uint32_t)op->offset;
+    uint32_t start = hk_to_lds_start(w, op);
     uint32_t rows = data == HK_B96 ? 3 : data == HK_B128 ? 4 : 1;
-    uint32_t step = rows == 1 ? 4 : 16, width = 4 * rows;
+    uint32_t width = 4 * rows, step = hk_to_lds_step(width);
     exec &= hk_lanes_below(w->group->lds_end, start, step, width); /* hardware drops what the others load */
     if (exec == 0) return 0;
     out_of_range &= exec;

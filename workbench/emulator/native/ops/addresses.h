@@ -91,6 +91,12 @@ HK_INLINE uint64_t hk_lanes_below(uint32_t end, uint32_t start, uint32_t step, u
     return last >= HK_LANES - 1 ? HK_ALL_LANES : (2ull << last) - 1;
 }
 
+/* Where lane 0's place is, and how far apart the lanes' places of `width` bytes are. */
+HK_INLINE uint32_t hk_to_lds_start(const Wave *w, const Op *op) {
+    return (w->s[HK_M0] & w->group->machine->lds_address_mask) + (uint32_t)op->offset;
+}
+HK_INLINE uint32_t hk_to_lds_step(uint32_t width) { return width == 4 ? 4 : 16; }
+
 /* Memory to LDS: lane l of `exec` moves its data from at[l], and 0 where `out_of_range` names it. */
 int32_t hk_to_lds(Wave *w, const Op *op, HkData data, const uint64_t *at, uint64_t exec, uint64_t out_of_range);
 

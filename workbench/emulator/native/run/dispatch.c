@@ -25,6 +25,7 @@
 #include "observe/tape.h"
 #include "observe/traffic.h"
 #include "ops/matrix_tiles.h"
+#include "run/late.h"
 #include "run/waiting.h"
 
 #include <sched.h>
@@ -150,7 +151,19 @@ static void pass_barrier(Worker *worker, Resident *r) {
         if (r->waves[i].state == HK_WAVE_WAITING) r->waves[i].state = HK_WAVE_READY;
 }
 
-/* Answers the hostcall that a wave submitted in its turn; 0 if nobody does. */
+/* Some wave had a whole turn and is not at the barrier where others wait: what those have issued has come meanwhile. 0
+ * after a fault. */
+static int finish_waiting(Worker *worker, Resident *r) {
+    for (uint32_t i = 0; i < r->group.wave_count; i++) {
+        Wave *w = &r->waves[i];
+        if (w->state != HK_WAVE_WAITING || w->late == NULL || !hk_late_finish(w)) continue;
+        report(worker, r, i, &w->fault, 1);
+        return 0;
+    }
+    return 1;
+}
+
+/* Answers the hostcall that a wave submitted in its turn; 0 where nobody does. */
 static int answer(Worker *worker, Resident *r, uint32_t index) {
     Launch *l = worker->launch;
     Wave *w = &r->waves[index];
@@ -206,6 +219,9 @@ static int run_group(Worker *worker, Resident *r, uint64_t deadline) {
                 int32_t result = run_wave(l, worker->counts, w, r->turn_blocks, &blocks);
                 r->spent += blocks;
                 since_check += blocks;
+                if (__builtin_expect(w->late != NULL, 0) && result != HK_BARRIER && result != HK_FAULT &&
+                    hk_late_finish(w))
+                    result = HK_FAULT;
                 if (__builtin_expect(w->packet != 0, 0)) {
                     if (!answer(worker, r, r->cursor)) return GROUP_FAULT;
                     r->seen |= HK_MOVED;
@@ -235,7 +251,10 @@ static int run_group(Worker *worker, Resident *r, uint64_t deadline) {
             ended += r->waves[i].state == HK_WAVE_ENDED;
         }
         if (ended == count) return GROUP_ENDED;
-        if (waiting + ended == count) pass_barrier(worker, r);
+        if (waiting + ended == count)
+            pass_barrier(worker, r);
+        else if (waiting > 0 && !finish_waiting(worker, r))
+            return GROUP_FAULT;
         /* The usual case by itself: rounds between barriers can be as short as 100 ns. */
         int works = r->group.watch == NULL && r->seen != HK_SLEPT && r->waits == 0 && hk_blocks_run(r) < r->next_watch;
         int state = __builtin_expect(works, 1) ? HK_WATCH_ON : look(r, l);

@@ -16,6 +16,7 @@ typedef struct Resident {
     uint8_t *registers;
     uint8_t *scratch;
     uint8_t *shadow; /* the sanitizer's */
+    uint8_t *late;   /* of accesses whose effect comes late */
     uint32_t lds_bytes;
     uint32_t rows;        /* registers of a wave */
     uint32_t wave_room;   /* waves of a full work-group */

@@ -1,4 +1,5 @@
-/* Initial state of a work-group: its memory, and registers as the kernel descriptor asks for them. */
+/* The state in which a work-group starts: its memory, and registers as the kernel descriptor asks for them. */
+#include "run/late.h"
 #include "run/waiting.h"
 
 #include "observe/sanitizer/sanitizer.h"
@@ -78,7 +79,7 @@ static Resident *allocate(const Launch *l, uint32_t waves) {
     size_t registers = align64(register_bytes(l) * waves + GUARD_BYTES);
     size_t scratch = align64(scratch_bytes(l) * waves + GUARD_BYTES);
     size_t shadow = l->san != NULL ? align64(hk_san_bytes(l, waves)) : 0;
-    Resident *r = find_memory(head + states + lds + registers + scratch + shadow);
+    Resident *r = find_memory(head + states + lds + registers + scratch + shadow + hk_late_bytes(l, waves));
     if (r == NULL) return NULL;
     uint8_t *memory = (uint8_t *)r;
     r->waves = (Wave *)(memory + head);
@@ -86,6 +87,7 @@ static Resident *allocate(const Launch *l, uint32_t waves) {
     r->registers = r->lds + lds;
     r->scratch = r->registers + registers;
     r->shadow = r->scratch + scratch;
+    r->late = r->shadow + shadow;
     r->lds_bytes = l->lds_end;
     r->rows = l->row_count;
     r->wave_room = waves;
@@ -165,6 +167,7 @@ static void start_wave(const Worker *worker, Resident *r, uint32_t index, uint32
     if (l->enable_group_info) w->s[next++] = (index == 0) << 31 | g->wave_count;
     if (l->enable_wave_offset) w->s[next++] = 0;
     set_item_ids(l, g, w);
+    hk_late_start(l, w, r->late);
 }
 
 Resident *hk_start_group(Worker *worker, uint64_t index) {

@@ -1,0 +1,257 @@
+/* Loads as late as hardware's may be.
+ *
+ * A wave goes on behind a memory instruction, and only s_waitcnt says that the instruction is done (CDNA3 and CDNA4 ISA
+ * guides, "Data dependency resolution"). Each wave has two queues in the order of issue, of which the waits ask that
+ * at most so many be left: vector memory, by vmcnt, and LDS, by lgkmcnt. What comes back in any order (scalar loads,
+ * flat accesses for lgkmcnt) is in neither, since it proves nothing of the others (observe/sanitizer/waits.h).
+ *
+ * When memory is read and written:
+ *   loads of memory   when they are issued, since those of a work-group go through one L1 in order; registers change
+ *                     at the wait
+ *   loads to LDS      likewise; LDS changes at the wait
+ *   LDS               reads, writes and atomics at the wait, in the order of issue; addresses and data are those that
+ *                     registers held at the issue
+ *   stores, atomics   when they are issued; they are in the queue since vmcnt counts them
+ *
+ * What is under way has its effect before a wave lets others run, but for a barrier: that is more time than any access
+ * takes, and whoever polls must find what was written.
+ */
+#include "run/late.h"
+
+#include "ops/addresses.h"
+
+enum {
+    DONE,        /* only counted */
+    TO_REGISTER, /* `rows` has the data */
+    TO_REGISTER_BITS, /* and, behind it, the bits that the load writes */
+    TO_LDS,      /* `rows` has the data, lane by lane */
+    IN_LDS,      /* `rows` has what its source registers held */
+};
+
+#define ROWS 5 /* an address and 16 bytes, or twice 8, to write: more than a load returns */
+/* A counter has 6 bits or 4, and an instruction that would count further waits. */
+#define VECTOR_ROOM 63
+#define LDS_ROOM 15
+
+typedef struct Access {
+    const SanOp *op;
+    NativeFn operation;
+    uint64_t exec;
+    uint32_t m0;
+    uint32_t effect;
+    uint32_t start; /* TO_LDS: of the first lane */
+    uint32_t rows[ROWS * HK_LANES] __attribute__((aligned(64)));
+} Access;
+
+typedef struct Queue {
+    Access *accesses;
+    uint32_t room, first, count;
+} Queue;
+
+struct HkLate {
+    Queue vector, lds;
+    uint32_t draws;
+    uint64_t random;
+};
+
+static size_t align64(size_t n) { return (n + 63) & ~(size_t)63; }
+
+static size_t wave_bytes(void) { return align64(sizeof(HkLate)) + (VECTOR_ROOM + LDS_ROOM) * sizeof(Access); }
+
+size_t hk_late_bytes(const Launch *l, uint32_t waves) { return l->machine->late ? wave_bytes() * waves : 0; }
+
+void hk_late_start(const Launch *l, Wave *w, void *memory) {
+    if (!l->machine->late) return;
+    uint8_t *mine = (uint8_t *)memory + wave_bytes() * w->index;
+    HkLate *late = (HkLate *)mine;
+    Access *accesses = (Access *)(mine + align64(sizeof *late));
+    late->vector = (Queue){.accesses = accesses, .room = VECTOR_ROOM};
+    late->lds = (Queue){.accesses = accesses + VECTOR_ROOM, .room = LDS_ROOM};
+    late->draws = l->machine->late == HK_LATE_DRAWN;
+    late->random = l->machine->late_seed + 0x9e3779b97f4a7c15ull * (w->group->index * HK_MAX_WAVES + w->index + 1);
+    w->late = late;
+}
+
+/* Steele, Lea and Flood, "Fast splittable pseudorandom number generators": SplitMix64. */
+static uint32_t draw(HkLate *late) {
+    uint64_t z = late->random += 0x9e3779b97f4a7c15ull;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+    return (uint32_t)(z >> 32);
+}
+
+static size_t dst_bytes(const SanOp *o) { return (size_t)o->dst_count * HK_LANES * 4; }
+
+/* An access of LDS with the registers that it was issued with; those that it does not write are left as they are. */
+static int32_t run_in_lds(Wave *w, const Access *a) {
+    const SanOp *o = a->op;
+    uint64_t exec = hk_exec(w);
+    uint32_t m0 = w->s[HK_M0], now[ROWS * HK_LANES] __attribute__((aligned(64))), count = 0;
+    uint16_t places[ROWS];
+    for (int i = 0; i < SAN_SOURCES; i++)
+        for (uint32_t n = 0; n < o->src_count[i]; n++, count++) {
+            uint32_t *row = hk_row(w, places[count] = (uint16_t)(o->src[i] + n));
+            memcpy(now + count * HK_LANES, row, HK_LANES * 4);
+            memcpy(row, a->rows + count * HK_LANES, HK_LANES * 4);
+        }
+    hk_set_exec(w, a->exec);
+    w->s[HK_M0] = a->m0;
+    int32_t fault = a->operation(w, &o->op);
+    w->s[HK_M0] = m0;
+    hk_set_exec(w, exec);
+    /* The last first: a register that is named twice was first saved as it is. */
+    while (count-- > 0) {
+        int loaded = places[count] >= o->dst && places[count] < o->dst + o->dst_count;
+        hk_row_blend(hk_row(w, places[count]), now + count * HK_LANES, loaded ? ~a->exec : HK_ALL_LANES);
+    }
+    return fault;
+}
+
+static int32_t take_effect(Wave *w, const Access *a) {
+    const SanOp *o = a->op;
+    int32_t fault = 0;
+    switch (a->effect) {
+    case TO_REGISTER:
+        for (uint32_t n = 0; n < o->dst_count; n++)
+            hk_row_blend(hk_row(w, o->dst + n), a->rows + n * HK_LANES, a->exec);
+        break;
+    case TO_REGISTER_BITS: {
+        uint32_t *row = hk_row(w, o->dst);
+        const uint32_t *bits = a->rows + dst_bytes(o) / 4;
+        for (uint32_t i = 0; i < (uint32_t)o->dst_count * HK_LANES; i++)
+            row[i] = (row[i] & ~bits[i]) | (a->rows[i] & bits[i]);
+        break;
+    }
+    case TO_LDS: {
+        uint32_t width = o->bytes < 4 ? 4 : o->bytes, step = hk_to_lds_step(width);
+        HK_FOR_LANES(lane, a->exec & hk_lanes_below(w->group->lds_end, a->start, step, width))
+            memcpy(w->lds + a->start + lane * step, (const uint8_t *)a->rows + lane * step, width);
+        break;
+    }
+    case IN_LDS:
+        fault = run_in_lds(w, a);
+        break;
+    default:
+        return 0;
+    }
+    memset(w->sums + o->dst, 0, o->dst_count);
+    return fault;
+}
+
+/* The oldest have their effect until at most `left` are under way. */
+static int32_t leave(Wave *w, Queue *q, uint32_t left) {
+    while (q->count > left) {
+        const Access *a = &q->accesses[q->first];
+        q->first = (q->first + 1) % q->room;
+        q->count--;
+        if (take_effect(w, a)) return 1;
+    }
+    return 0;
+}
+
+static int32_t issue(Wave *w, Queue *q, const SanOp *o, NativeFn operation, Access **access) {
+    if (leave(w, q, q->room - 1)) return 1;
+    Access *a = *access = &q->accesses[(q->first + q->count++) % q->room];
+    a->op = o;
+    a->operation = operation;
+    a->exec = hk_exec(w);
+    a->m0 = w->s[HK_M0];
+    a->effect = DONE;
+    return 0;
+}
+
+/* Loads now, and leaves the registers as they are. */
+static int32_t load(Wave *w, Access *a) {
+    const SanOp *o = a->op;
+    uint32_t *row = hk_row(w, o->dst), old[ROWS * HK_LANES];
+    size_t bytes = dst_bytes(o);
+    memcpy(old, row, bytes);
+    int32_t fault = a->operation(w, &o->op);
+    memcpy(a->rows, row, bytes);
+    a->effect = TO_REGISTER;
+    if (!fault && (o->flags & SAN_LOAD) && !(o->flags & SAN_ATOMIC) && 2 * bytes <= sizeof a->rows &&
+        (o->bytes < 4 || (o->flags & SAN_PLAIN_ADDRESS))) {
+        /* It may write a part of a register: what does not depend on what was there. */
+        int32_t profile = w->group->profile;
+        uint32_t *bits = a->rows + bytes / 4;
+        for (size_t i = 0; i < bytes / 4; i++) row[i] = ~old[i];
+        w->group->profile = 0;
+        fault = a->operation(w, &o->op);
+        w->group->profile = profile;
+        for (size_t i = 0; i < bytes / 4; i++) bits[i] = ~(row[i] ^ a->rows[i]);
+        a->effect = TO_REGISTER_BITS;
+    }
+    memcpy(row, old, bytes);
+    return fault;
+}
+
+/* Loads now, to a place that stands for LDS. */
+static int32_t load_to_lds(Wave *w, Access *a) {
+    uint8_t *lds = w->lds;
+    a->start = hk_to_lds_start(w, &a->op->op);
+    w->lds = (uint8_t *)((uintptr_t)a->rows - a->start);
+    int32_t fault = a->operation(w, &a->op->op);
+    w->lds = lds;
+    a->effect = TO_LDS;
+    return fault;
+}
+
+static uint32_t source_rows(const SanOp *o) {
+    uint32_t count = 0;
+    for (int i = 0; i < SAN_SOURCES; i++) count += o->src_count[i];
+    return count;
+}
+
+/* Whether a lane of a flat access goes to LDS. */
+static int goes_to_lds(const Wave *w, const SanOp *o) {
+    const uint32_t *high = hk_row(w, o->src[0] + 1u);
+    HK_FOR_LANES(lane, hk_exec(w)) if (high[lane] == HK_SHARED_APERTURE >> 32) return 1;
+    return 0;
+}
+
+HK_EXPORT int32_t hk_late_native(Wave *w, const SanOp *o, NativeFn operation) {
+    HkLate *late = w->late;
+    if (late == NULL) return operation(w, &o->op);
+    Access *a;
+    if (o->space == SAN_LDS || o->space == SAN_LDS_LANES) {
+        if (source_rows(o) > ROWS) return leave(w, &late->lds, 0) || operation(w, &o->op);
+        if (issue(w, &late->lds, o, operation, &a)) return 1;
+        if (o->space == SAN_LDS_LANES) return load(w, a);
+        a->effect = IN_LDS;
+        uint32_t *copy = a->rows;
+        for (int i = 0; i < SAN_SOURCES; i++)
+            for (uint32_t n = 0; n < o->src_count[i]; n++, copy += HK_LANES)
+                memcpy(copy, hk_row(w, o->src[i] + n), HK_LANES * 4);
+        return 0;
+    }
+    if (o->space == SAN_FLAT && goes_to_lds(w, o) && leave(w, &late->lds, 0)) return 1;
+    if (issue(w, &late->vector, o, operation, &a)) return 1;
+    if (o->flags & SAN_TO_LDS) return load_to_lds(w, a);
+    return o->dst_count ? load(w, a) : operation(w, &o->op);
+}
+
+HK_EXPORT int32_t hk_late_wait(Wave *w, const SanOp *o) {
+    HkLate *late = w->late;
+    if (late == NULL) return 0;
+    /* SAN_NOT_WAITED is more than either has room for. */
+    return leave(w, &late->vector, o->imm & 255) || leave(w, &late->lds, o->imm >> 8 & 255);
+}
+
+/* Half of the times nothing comes, in a quarter a part, in a quarter all. */
+static int32_t come(Wave *w, HkLate *late, Queue *q) {
+    if (q->count == 0) return 0;
+    uint32_t random = draw(late);
+    return random & 1 ? 0 : leave(w, q, random & 2 ? (random >> 8) % q->count : 0);
+}
+
+HK_EXPORT int32_t hk_late_pass(Wave *w, const Op *op) {
+    (void)op;
+    HkLate *late = w->late;
+    if (late == NULL || !late->draws) return 0;
+    return come(w, late, &late->vector) || come(w, late, &late->lds);
+}
+
+int32_t hk_late_finish(Wave *w) {
+    HkLate *late = w->late;
+    return leave(w, &late->vector, 0) || leave(w, &late->lds, 0);
+}

@@ -1,0 +1,49 @@
+"""Memory instructions whose effect comes when the launch asks, instead of at once: native/run/late.c.
+
+The code tells it of each of them, of each wait, and of the time between, by calls that code for other launches
+does not have.
+"""
+
+from __future__ import annotations
+
+from workbench.codeobject.instruction import Instruction
+from workbench.codeobject.instructions import Control
+from workbench.emulator.native.abi import ffi
+from workbench.emulator.native.ops import OpFields, Rows
+from workbench.emulator.sanitizer.describe import describe
+from workbench.emulator.translate.block import BlockTranslator
+
+
+class LateAccesses:
+    """The accesses of one block."""
+
+    def __init__(self, translator: BlockTranslator, rows: Rows) -> None:
+        self._translator = translator
+        self._rows = rows
+        self._issued = False
+
+    def before(self, instruction: Instruction) -> None:
+        """Code that runs before an instruction: a wait's effect, or time that passes behind accesses."""
+        waits = instruction.record.control is Control.WAIT
+        if self._issued and (waits or instruction.record.memory is None):
+            self._call("hk_late_pass", instruction, OpFields("").record(instruction.address))
+            self._issued = False
+        if waits:
+            self._call("hk_late_wait", instruction, self._record(instruction))
+
+    def issue(self, instruction: Instruction, function: str) -> bool:
+        """Have an instruction's effect come later; False for one that is none of memory or LDS."""
+        if instruction.record.memory is None:
+            return False
+        self._translator.native(function, self._record(instruction), True, through="hk_late_native")
+        self._issued = True
+        return True
+
+    def _record(self, instruction: Instruction) -> bytes:
+        record = describe(instruction, self._rows)
+        assert record is not None, instruction.mnemonic
+        return bytes(ffi.buffer(record))
+
+    def _call(self, function: str, instruction: Instruction, record: bytes) -> None:
+        self._translator.begin(instruction)
+        self._translator.native(function, record, True)

@@ -1,0 +1,85 @@
+"""When loads of an emulated device come: at once, or as late as hardware's may.
+
+An emulated device does each load when it is issued, and a GPU some time before the `s_waitcnt` that waits for
+it. Code that waits too little, or overwrites what is still being read, is right here and wrong there. On request
+loads of memory change their registers, loads to LDS change LDS, and LDS instructions have their effect, at the
+last moment that the waits allow, or at a time before it that is drawn by a seed (native/run/late.c). A program
+that waits for what it uses gives the same bits. The launch decides, else a `with late_loads(...)` block, else
+HIPKITTENS_LATE. The sanitizer, which looks at the order itself, has them at once, and so has a tape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from workbench import settings
+from workbench.approximation import checked_seed
+from workbench.errors import UsageError
+
+VARIABLE = "HIPKITTENS_LATE"
+LAST = "last"
+
+
+@dataclass(frozen=True, slots=True)
+class Lateness:
+    """When loads come.
+
+    Attributes:
+        seed: of the draws; the same seed gives the same results. None: at the last moment.
+    """
+
+    seed: int | None = None
+
+    def __str__(self) -> str:
+        """As `HIPKITTENS_LATE` has it."""
+        return LAST if self.seed is None else str(self.seed)
+
+
+_chosen: ContextVar[Lateness | None] = ContextVar("lateness", default=None)
+
+
+def lateness_of(when: object, origin: str) -> Lateness:
+    """What "last" or a seed stands for.
+
+    Args:
+        origin: where it came from, for the message.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    if isinstance(when, str) and when != LAST:
+        raise UsageError(f"{origin} is {when!r}; expected {LAST!r}, or a seed, a whole number from 0 on")
+    return Lateness(None if when == LAST else checked_seed(when, origin))
+
+
+def default_lateness() -> Lateness | None:
+    """What holds for launches that do not say; None: loads come at once.
+
+    Raises:
+        UsageError: HIPKITTENS_LATE is neither "last" nor a seed.
+    """
+    setting = _chosen.get()
+    if setting is not None:
+        return setting
+    text = settings.value_of(VARIABLE)
+    return lateness_of(int(text) if text.isdecimal() else text, VARIABLE) if text else None
+
+
+@contextmanager
+def late_loads(when: int | str = LAST) -> Iterator[None]:
+    """Has loads of emulated devices come late inside a `with` block; for this thread.
+
+    Args:
+        when: "last", the last moment that the waits allow; or a seed, by which the time is drawn.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    token = _chosen.set(lateness_of(when, "late_loads"))
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
