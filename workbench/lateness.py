@@ -1,11 +1,12 @@
 """When loads of an emulated device come: at once, or as late as hardware's may.
 
-An emulated device does each load when it is issued, and a GPU some time before the `s_waitcnt` that waits for
-it. Code that waits too little, or overwrites what is still being read, is right here and wrong there. On request
-loads of memory change their registers, loads to LDS change LDS, and LDS instructions have their effect, at the
-last moment that the waits allow, or at a time before it that is drawn by a seed (native/run/late.c). A program
-that waits for what it uses gives the same bits. The launch decides, else a `with late_loads(...)` block, else
-HIPKITTENS_LATE. The sanitizer, which looks at the order itself, has them at once, and so has a tape.
+An emulated device does each load when it is issued, and a GPU some time before the `s_waitcnt` that waits
+for it. Code that waits too little, or overwrites what is still being read, is right here and wrong there. On
+request loads of memory change their registers, loads to LDS change LDS, and LDS instructions have their
+effect, at the last moment that the waits allow, or at a time before it that is drawn by a seed
+(native/run/late.c). A program that waits for what it uses gives the same bits. The launch decides, else a
+`with late_loads(...)` block, else HIPKITTENS_LATE. The sanitizer, which looks at the order itself, has them
+at once, and so has a tape.
 """
 
 from __future__ import annotations

@@ -105,8 +105,8 @@ SETTINGS = (
     ),
     Setting(
         "HIPKITTENS_LATE",
-        "`last` or a seed: when loads of emulated devices come: at the last moment that `s_waitcnt` allows, or "
-        "at a time before that is drawn by the seed ([page](sanitizer.md#as-hardware))",
+        "`last` or a seed: when loads of emulated devices come: at the last moment that `s_waitcnt` allows, "
+        "or at a time before that is drawn by the seed ([page](sanitizer.md#as-hardware))",
         "they come at once",
     ),
     Setting(

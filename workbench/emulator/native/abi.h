@@ -216,7 +216,7 @@ struct Machine {
     uint32_t exact_lds; /* nonzero: an access of LDS beyond what the kernel asked for is a fault */
     /* hk_approximate: what its draws depend on, and which instructions err, by code object address. */
     uint64_t approximate_seed, approximate_first, approximate_end;
-    uint32_t late;      /* HK_LATE_*: when loads come, in code that was translated for it */
+    uint32_t late; /* HK_LATE_*: when loads come, in code that was translated for it */
     uint32_t reserved;
     uint64_t late_seed; /* of HK_LATE_DRAWN */
 };
@@ -226,6 +226,7 @@ enum {
     HK_LATE_LAST = 1,  /* when a wait asks for them */
     HK_LATE_DRAWN = 2, /* then, or at a time before that is drawn by a seed */
 };
+#define HK_LATE_PART 1 /* SanOp.imm of an access whose effect comes late: it loads a part of a register */
 
 /* Target of the hidden argument hidden_hostcall_buffer (rocclr's devhostcall.hpp). A packet is named by its index,
  * with a tag in the bits above. */

@@ -251,7 +251,15 @@ class EmulatedDevice:
         # The sanitizer looks at the order itself, and a tape knows what each instruction changes.
         late = None if options.sanitize or options.tape is not None else options.late or default_lateness()
         request = Request(
-            loaded, kernel_name, geometry, dynamic_shared, arguments, cooperative, options, approximation, late
+            loaded,
+            kernel_name,
+            geometry,
+            dynamic_shared,
+            arguments,
+            cooperative,
+            options,
+            approximation,
+            late,
         )
         form = self._form(request)
         translating = time.monotonic() - started

@@ -1,13 +1,14 @@
 """Memory instructions whose effect comes when the launch asks, instead of at once: native/run/late.c.
 
-The code tells it of each of them, of each wait, and of the time between, by calls that code for other launches
-does not have.
+The code tells it of each of them, of each wait, and of the time between, by calls that code for other
+launches does not have.
 """
 
 from __future__ import annotations
 
 from workbench.codeobject.instruction import Instruction
-from workbench.codeobject.instructions import Control
+from workbench.codeobject.instructions import Control, Keeps
+from workbench.emulator.native import abi
 from workbench.emulator.native.abi import ffi
 from workbench.emulator.native.ops import OpFields, Rows
 from workbench.emulator.sanitizer.describe import describe
@@ -35,13 +36,16 @@ class LateAccesses:
         """Have an instruction's effect come later; False for one that is none of memory or LDS."""
         if instruction.record.memory is None:
             return False
-        self._translator.native(function, self._record(instruction), True, through="hk_late_native")
+        part = abi.LATE_PART if instruction.record.keeps is Keeps.PART else 0
+        self._translator.native(function, self._record(instruction, part), True, through="hk_late_native")
         self._issued = True
         return True
 
-    def _record(self, instruction: Instruction) -> bytes:
+    def _record(self, instruction: Instruction, part: int | None = None) -> bytes:
         record = describe(instruction, self._rows)
         assert record is not None, instruction.mnemonic
+        if part is not None:
+            record.imm = part
         return bytes(ffi.buffer(record))
 
     def _call(self, function: str, instruction: Instruction, record: bytes) -> None:

@@ -21,11 +21,11 @@
 #include "ops/addresses.h"
 
 enum {
-    DONE,        /* only counted */
-    TO_REGISTER, /* `rows` has the data */
+    DONE,             /* only counted */
+    TO_REGISTER,      /* `rows` has the data */
     TO_REGISTER_BITS, /* and, behind it, the bits that the load writes */
-    TO_LDS,      /* `rows` has the data, lane by lane */
-    IN_LDS,      /* `rows` has what its source registers held */
+    TO_LDS,           /* `rows` has the data, lane by lane */
+    IN_LDS,           /* `rows` has what its source registers held */
 };
 
 #define ROWS 5 /* an address and 16 bytes, or twice 8, to write: more than a load returns */
@@ -125,7 +125,7 @@ static int32_t take_effect(Wave *w, const Access *a) {
     case TO_LDS: {
         uint32_t width = o->bytes < 4 ? 4 : o->bytes, step = hk_to_lds_step(width);
         HK_FOR_LANES(lane, a->exec & hk_lanes_below(w->group->lds_end, a->start, step, width))
-            memcpy(w->lds + a->start + lane * step, (const uint8_t *)a->rows + lane * step, width);
+        memcpy(w->lds + a->start + lane * step, (const uint8_t *)a->rows + lane * step, width);
         break;
     }
     case IN_LDS:
@@ -160,6 +160,13 @@ static int32_t issue(Wave *w, Queue *q, const SanOp *o, NativeFn operation, Acce
     return 0;
 }
 
+/* Whether a register that a load writes is one that it reads. */
+static int overlaps(const SanOp *o) {
+    for (int i = 0; i < SAN_SOURCES; i++)
+        if (o->src_count[i] && o->src[i] < o->dst + o->dst_count && o->dst < o->src[i] + o->src_count[i]) return 1;
+    return 0;
+}
+
 /* Loads now, and leaves the registers as they are. */
 static int32_t load(Wave *w, Access *a) {
     const SanOp *o = a->op;
@@ -169,9 +176,9 @@ static int32_t load(Wave *w, Access *a) {
     int32_t fault = a->operation(w, &o->op);
     memcpy(a->rows, row, bytes);
     a->effect = TO_REGISTER;
-    if (!fault && (o->flags & SAN_LOAD) && !(o->flags & SAN_ATOMIC) && 2 * bytes <= sizeof a->rows &&
-        (o->bytes < 4 || (o->flags & SAN_PLAIN_ADDRESS))) {
-        /* It may write a part of a register: what does not depend on what was there. */
+    /* What it writes of a register is what does not depend on what was there. Nobody else writes one that has its
+     * address too until it is there. */
+    if (!fault && o->imm == HK_LATE_PART && !overlaps(o)) {
         int32_t profile = w->group->profile;
         uint32_t *bits = a->rows + bytes / 4;
         for (size_t i = 0; i < bytes / 4; i++) row[i] = ~old[i];
