@@ -40,6 +40,10 @@ class Setting:
         return not self.default
 
 
+CLOCK = "HIPKITTENS_CLOCK"
+"""What Python's clock tells in a script that `exec` runs: `CLOCKS`."""
+HOST_CLOCK, MODELLED_CLOCK = CLOCKS = "host", "modelled"
+
 SETTINGS = (
     Setting(
         "HIPKITTENS_DEVICE",
@@ -113,6 +117,12 @@ SETTINGS = (
         "HIPKITTENS_MEMORY",
         "total size of allocations on emulated devices, such as `16G`",
         "four fifths of the computer's memory",
+    ),
+    Setting(
+        CLOCK,
+        "what `time.perf_counter` tells in Python scripts that `exec` runs: `host`, this computer's clock, "
+        "or `modelled`, as `exec --clock modelled` sets it ([page](exec.md#times-that-a-script-takes-itself))",
+        "`host`",
     ),
     Setting(
         "HIPKITTENS_EVENT_TIMES",

@@ -20,6 +20,7 @@ from workbench.execute.folder import environment, rocm_folder
 from workbench.profile.counters import NOTE, table_lines
 from workbench.runtime import device, reports, tally
 from workbench.runtime.tally import launches
+from workbench.settings import CLOCK, CLOCKS
 from workbench.toolchain.hipcc import main as hipcc
 
 FINDINGS, NOTHING_LAUNCHED = 1, 2
@@ -39,6 +40,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--counters", action="store_true", help="print the counters of a profile for each kernel, at the end"
     )
+    parser.add_argument(
+        "--clock",
+        choices=CLOCKS,
+        help="what time.perf_counter tells in a Python script: this computer's clock (host, the default) or "
+        "modelled time",
+    )
     parser.add_argument("--json", metavar="FILE", help="write launches and counters to a file")
     parser.add_argument("--quiet", action="store_true", help="no line about launches at the end")
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="PROGRAM [ARGUMENT ...]")
@@ -52,6 +59,7 @@ def run_options(options: argparse.Namespace) -> int:
         device_name=options.device,
         sanitize=options.sanitize,
         counters=options.counters,
+        clock=options.clock,
         json_file=options.json,
         quiet=options.quiet,
     )
@@ -63,6 +71,7 @@ def run(
     device_name: str | None = None,
     sanitize: bool = False,
     counters: bool = False,
+    clock: str | None = None,
     json_file: str | None = None,
     quiet: bool = False,
 ) -> int:
@@ -77,6 +86,7 @@ def run(
         sanitize: whether launches are sanitized; with findings the status is `FINDINGS`, and without a
             launch `NOTHING_LAUNCHED`.
         counters: whether launches are counted; each kernel's sums are said with the summary.
+        clock: one of `settings.CLOCKS`, for scripts; None: as the environment says.
         json_file: to which launches, times and counters are written.
         quiet: whether the summary is left out; findings and counters are said anyway.
 
@@ -95,6 +105,8 @@ def run(
     elif not device().observes:
         # A GPU's own libraries answer without this command.
         variables["HIPKITTENS_DEVICE"] = _named("emulated")
+    if clock is not None:
+        variables[CLOCK] = clock
     with contextlib.ExitStack() as stack:
         if Path(words[0]).suffix in _SOURCES:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="hipkittens-program-"))
@@ -192,7 +204,8 @@ def _start(command: Sequence[str], variables: Mapping[str, str]) -> subprocess.P
     # The program is looked up where the command will look.
     path = shutil.which(command[0], path=variables.get("PATH"))
     try:
-        return subprocess.Popen([path or command[0], *command[1:]], env=variables)
+        # Files that the caller left open for it by number are its own too; Python's are not inherited.
+        return subprocess.Popen([path or command[0], *command[1:]], env=variables, close_fds=False)
     except OSError as error:
         raise UsageError(
             f"{command[0]} does not start ({error.strerror}); expected a program with its arguments, "

@@ -29,7 +29,7 @@ class _Loader(importlib.abc.Loader):
     def exec_module(self, module: ModuleType) -> None:
         self._loader.exec_module(module)
         try:
-            from workbench.torch_gpu import enter
+            from workbench.torch_gpu.context import enter
         except ImportError as error:
             print(f"hipkittens: PyTorch of {sys.executable} sees no device: {error}", file=sys.stderr)
         else:

@@ -18,7 +18,7 @@ from workbench.errors import DeviceError, LaunchError, WorkbenchError
 from workbench.launches import DWORD, BufferLabel, Dim, LaunchOptions, LaunchRecord
 from workbench.numerics import EXACT
 from workbench.origin import Origin
-from workbench.runtime.backend import Backend, Buffers, DeviceMemory, Invocation, Node, TensorMemory
+from workbench.runtime.backend import Backend, Buffers, DeviceMemory, Invocation, KernelTime, Node
 from workbench.runtime.hip import Hip, used
 
 _PARAM_BUFFER_POINTER, _PARAM_BUFFER_SIZE, _PARAM_END = 1, 2, 3
@@ -225,15 +225,13 @@ class Device:
         """
         return self.backend.lent(buffers, labels or {}, granularity)
 
-    @contextlib.contextmanager
-    def keeping_copies(self) -> Iterator[None]:
-        """While it lasts, what this thread's launches copied to the device stays there for the next ones.
+    def kernel_times(self) -> Mapping[str, KernelTime]:
+        """Launches of each kernel and their modelled time since the first call, by its symbol.
 
-        For launches in a row whose tensors nobody else looks at before its end, when they are written back.
-        Only where `torch_device` of a GPU is "cpu"; else nothing is copied.
+        Raises:
+            WorkbenchError: a time could not be modelled.
         """
-        with self.hip() as hip, self.backend.keeping_copies(hip):
-            yield
+        return self.backend.kernel_times(self._node)
 
     def say_dropped_failures(self) -> None:
         """Has launches that fail and that no Python code hears of said on standard error at the end."""

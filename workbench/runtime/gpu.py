@@ -18,7 +18,7 @@ from typing import Any
 from workbench.errors import DeviceError
 from workbench.launches import BufferLabel, LaunchOptions, LaunchRecord
 from workbench.origin import Figure, Origin
-from workbench.runtime.backend import Buffers, DeviceMemory, Invocation, Node, TensorMemory, Watcher
+from workbench.runtime.backend import Buffers, DeviceMemory, Invocation, KernelTime, Node, Watcher
 from workbench.runtime.hip import Hip
 from workbench.runtime.host_copies import HostCopies
 
@@ -264,6 +264,12 @@ class GpuBackend:
 
     def watching(self, watcher: Watcher) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
+
+    def kernel_times(self, node: Node) -> Mapping[str, KernelTime]:
+        return {}
+
+    def say_dropped_failures(self) -> None:
+        pass
 
     def enter_program(
         self, node: Node, write: Callable[[str, bool], None], libraries: Mapping[str, Path] | None

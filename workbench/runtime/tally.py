@@ -1,12 +1,15 @@
-"""Launches of child processes: each appends a line to a file when it ends."""
+"""What processes launched, for one that started them: each appends a line to a file when it ends.
+
+Children of `multiprocessing` append one after each launch: they end without a word.
+"""
 
 from __future__ import annotations
 
 import atexit
 import contextlib
-import functools
 import json
 import os
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -175,6 +178,7 @@ class Launches(Protocol):
     launches: int
     stopped: int
     counter: Callable[[LaunchRecord, CodeObject, int], None] | None
+    after_launch: Callable[[], None] | None
 
     @property
     def clock(self) -> Clock: ...
@@ -219,27 +223,56 @@ def keep(node: Launches, model: Callable[[], LaunchModel]) -> None:
     node.counter = counts
     import concurrent.futures.thread  # noqa: F401  (cannot be imported any more when it is needed)
 
-    append_once = functools.cache(lambda: _append(path, node, counts))
+    appender = _Appender(path, node, counts)
+    node.after_launch = appender.launched
     # What models times is loaded by then, which Python can do until its threads have ended; a process that
     # Python did not begin never comes there.
-    threading._register_atexit(append_once)  # type: ignore[attr-defined]
-    atexit.register(append_once)
+    threading._register_atexit(appender.append)  # type: ignore[attr-defined]
+    atexit.register(appender.append)
 
 
-def _append(path: str, node: Launches, counts: _Counts | None) -> None:
-    if not node.launches:
-        return
-    try:
-        node.clock.settle()
-        times: Mapping[str, float] | None = node.clock.kernel_seconds
-    except WorkbenchError:
-        times = None
-    seconds = None if times is None else sum(times.values())
-    kernels = () if counts is None else counts.timed(times)
-    line = json.dumps(asdict(Tally(node.launches, seconds, 1, program(), node.stopped, kernels)))
-    # If it cannot be written, nobody reads it any more.
-    with contextlib.suppress(OSError):
-        append(path, f"{line}\n".encode())
+class _Appender:
+    """Appends to the file what this process launched since it did so last."""
+
+    def __init__(self, path: str, node: Launches, counts: _Counts | None) -> None:
+        self._path, self._node, self._counts = path, node, counts
+        self._begin()
+        os.register_at_fork(after_in_child=self._begin)
+
+    def _begin(self) -> None:
+        self._launches = self._stopped = 0
+        self._times: dict[str, float] = {}
+
+    def launched(self) -> None:
+        """A launch has ended: a child of `multiprocessing`, which a pool ends by a signal and a fork by
+        `_exit`, appends it at once."""
+        processes = sys.modules.get("multiprocessing.process")
+        if processes is not None and processes.parent_process() is not None:
+            self.append()
+
+    def append(self) -> None:
+        node = self._node
+        if node.launches == self._launches:
+            return
+        times: dict[str, float] | None = None
+        with contextlib.suppress(WorkbenchError):
+            node.clock.settle()
+            times = {name: s - self._times.get(name, 0.0) for name, s in node.clock.kernel_seconds.items()}
+        launched = Tally(
+            node.launches - self._launches,
+            None if times is None else sum(times.values()),
+            0 if self._launches else 1,
+            program(),
+            node.stopped - self._stopped,
+            () if self._counts is None else self._counts.timed(times),
+        )
+        self._launches, self._stopped = node.launches, node.stopped
+        self._times = dict(node.clock.kernel_seconds)
+        if self._counts is not None:
+            self._counts.kernels.clear()
+        # Where it cannot be written, nobody reads it any more.
+        with contextlib.suppress(OSError):
+            append(self._path, f"{json.dumps(asdict(launched))}\n".encode())
 
 
 @contextlib.contextmanager

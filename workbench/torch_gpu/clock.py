@@ -1,16 +1,24 @@
-"""`torch.cuda.Event` on the emulated device: a HIP event, whose times are modelled as a program's are.
+"""Times in the door: `torch.cuda.Event` is a HIP event, whose times are modelled as a program's are.
 
 PyTorch's own work is done by this computer's processor and is no device's, so where no kernel ran between two
-events the time is this computer's.
+events the time is this computer's. Python's own clock can be had to tell the same.
 """
 
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
+from collections.abc import Iterator
+
+# Python's own, whatever `time` has in its place later.
+from time import perf_counter
 from typing import Any
 
+import torch
+
 from workbench.errors import UsageError
+from workbench.patches import Patches
 from workbench.runtime import Device
 
 
@@ -25,6 +33,17 @@ def event_class(device: Device) -> type:
             with device.hip() as hip:
                 self._handle = hip.call("hipEventCreate")
 
+        @property
+        def cuda_event(self) -> int:
+            """HIP's handle of it."""
+            return int(self._handle)
+
+        event_id = cuda_event
+
+        @property
+        def device(self) -> torch.device:
+            return torch.device("cuda", 0)
+
         def __del__(self) -> None:
             # Python may be shutting down, with HIP already gone.
             with contextlib.suppress(Exception), device.hip() as hip:
@@ -33,7 +52,7 @@ def event_class(device: Device) -> type:
         def record(self, stream: Any = None) -> None:
             with device.hip() as hip:
                 hip.call("hipEventRecord", self._handle, None)
-            self._wall = time.perf_counter()
+            self._wall = perf_counter()
 
         def query(self) -> bool:
             return True
@@ -57,3 +76,39 @@ def event_class(device: Device) -> type:
             return modelled or (end._wall - self._wall) * 1e3
 
     return Event
+
+
+class _PerfCounter:
+    """Seconds that go on from one reading to the next as between two events."""
+
+    def __init__(self, event: type) -> None:
+        self._event = event
+        self._lock = threading.Lock()
+        self._seconds = perf_counter()
+        self._last = event()
+        self._last.record()
+
+    def __call__(self) -> float:
+        with self._lock:
+            now = self._event()
+            now.record()
+            self._seconds += self._last.elapsed_time(now) / 1e3
+            self._last = now
+            return self._seconds
+
+
+@contextlib.contextmanager
+def modelled_clock(event: type) -> Iterator[None]:
+    """While it lasts, `time.perf_counter` and `perf_counter_ns` tell modelled time.
+
+    From one reading to the next passes the modelled time of the kernels that ran in between, or, if there
+    were none, this computer's. Who imported these functions by name before has Python's own.
+
+    Args:
+        event: of a device, from `event_class`.
+    """
+    counter = _PerfCounter(event)
+    with Patches() as patches:
+        patches.replace(time, "perf_counter", counter)
+        patches.replace(time, "perf_counter_ns", lambda: round(counter() * 1e9))
+        yield

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,10 +16,14 @@ import torch
 from workbench.kernel import resolve_device
 from workbench.patches import Patches
 from workbench.runtime import Device
+from workbench.settings import CLOCK, MODELLED_CLOCK
 from workbench.torch_gpu import graphs
-from workbench.torch_gpu.clock import event_class
+from workbench.torch_gpu.children import spawned_inside
+from workbench.torch_gpu.clock import event_class, modelled_clock
 from workbench.torch_gpu.extensions import built_for_device
 from workbench.torch_gpu.modules import reached
+from workbench.torch_gpu.operators import operators_reach_cpu
+from workbench.torch_gpu.profiler import kernels_profiled
 from workbench.triton_driver import triton
 from workbench.triton_driver.cuda import cuda_is_cpu
 
@@ -58,15 +63,21 @@ def torch_as_gpu(device: Device | str | None = None) -> Iterator[Device]:
         for name, answer in _answers(where).items():
             patches.replace(torch.cuda, name, answer, create=True)
         event = event_class(where)
-        patches.replace(torch.cuda, "Event", event)
+        for owner in (torch.cuda, torch):
+            patches.replace(owner, "Event", event)
         patches.replace(torch.cuda.Stream, "record_event", _recording(event))
+        patches.replace(torch.cuda.memory, "is_initialized", lambda: True)
         patches.replace(torch, "Generator", _Generator)
-        for name, answer in _INNER.items():
+        inner = {**_INNER, "_cuda_memoryStats": lambda *_: _memory_stats(where.memory().used)}
+        for name, answer in inner.items():
             patches.replace(torch._C, name, answer, create=True)
         patches.replace(torch, "compile", _as_it_is)
         patches.enter_context(graphs.recorded())
         patches.enter_context(reached(where))
         patches.enter_context(built_for_device())
+        patches.enter_context(operators_reach_cpu())
+        patches.enter_context(kernels_profiled(where))
+        patches.enter_context(spawned_inside(where))
         yield where
 
 
@@ -76,19 +87,41 @@ def enter() -> None:
     Raises as `torch_as_gpu`.
     """
     door = torch_as_gpu()
-    door.__enter__()
+    device = door.__enter__()
+    device.say_dropped_failures()
     # What it changed stays until the interpreter is gone.
     _entered.append(door)
+    if os.environ.get(CLOCK) == MODELLED_CLOCK and device.torch_device == "cpu":
+        clock = modelled_clock(torch.cuda.Event)
+        clock.__enter__()
+        _entered.append(clock)
 
 
-_entered: list[contextlib.AbstractContextManager[Device]] = []
+_entered: list[contextlib.AbstractContextManager[Any]] = []
 
 
 class _Generator(torch.Generator):
-    """A generator of random numbers that takes any device."""
+    """A generator of random numbers that says it is on the device it was asked for; numbers are the CPU's."""
 
     def __new__(cls, device: Any = "cpu") -> _Generator:
-        return super().__new__(cls, "cpu")  # type: ignore[call-arg]
+        generator = super().__new__(cls, "cpu")  # type: ignore[call-arg]
+        generator._place = torch.device(device)
+        return generator
+
+    @property
+    def device(self) -> torch.device:
+        return self._place
+
+    def clone_state(self) -> _Generator:
+        other = _Generator(self._place)
+        other.set_state(self.get_state())
+        return other
+
+    # A graph reads the state as anybody does.
+    graphsafe_get_state = clone_state
+
+    def graphsafe_set_state(self, state: torch.Generator) -> None:
+        self.set_state(state.get_state())
 
 
 def _as_it_is(model: Callable[..., Any] | None = None, **_: Any) -> Any:
@@ -115,12 +148,14 @@ _INNER: dict[str, Callable[..., Any]] = {
     "_cuda_setDevice": lambda *_: None,
     "_cuda_getDeviceCount": lambda: 1,
     "_cuda_synchronize": lambda: None,
+    "_cuda_sleep": lambda *_: None,
+    "_cuda_canDeviceAccessPeer": lambda *_: False,
 }
 """Functions that a GPU's PyTorch keeps for itself and that libraries call. A stream is its number, its
 device's, and the number of the type of device."""
 
 
-def _answers(device: Device) -> dict[str, Callable[..., Any]]:
+def _answers(device: Device) -> dict[str, Any]:
     total = int(device.properties["totalGlobalMem"])
 
     def used(*_: Any) -> int:
@@ -155,10 +190,66 @@ def _answers(device: Device) -> dict[str, Callable[..., Any]]:
         "initial_seed": torch.default_generator.initial_seed,
         "get_rng_state": lambda *_: torch.default_generator.get_state(),
         "set_rng_state": lambda state, *_: torch.default_generator.set_state(state),
-        "mem_get_info": lambda *_: (free(), total),
-        "memory_stats": stats,
-        **dict.fromkeys(("memory_allocated", "memory_reserved"), used),
-        **dict.fromkeys(("max_memory_allocated", "max_memory_reserved"), most),
-        **dict.fromkeys(("reset_peak_memory_stats", "reset_max_memory_allocated"), forget_most),
+        "mem_get_info": lambda *_: (total - used(), total),
+        "reset_peak_memory_stats": lambda *_: None,
         "ipc_collect": lambda: None,
+        "default_generators": (torch.default_generator,),
+        "nvtx": _Ranges(),
+        # Types of tensors as they were called before a tensor had a device.
+        **{name: getattr(torch, name) for name in _TENSOR_TYPES},
     }
+
+
+_TENSOR_TYPES = tuple(
+    f"{kind}Tensor"
+    for kind in ("BFloat16", "Bool", "Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short")
+)
+
+
+def _memory_stats(used: int) -> dict[str, Any]:
+    """The allocator's figures, as far as memory that is the computer's has them, by PyTorch's names."""
+    kinds = ("allocated", "active", "reserved", "requested")
+    figures = {"current": used, "peak": used, "allocated": used, "freed": 0}
+    nothing = dict.fromkeys(figures, 0)
+    pools = {"all": figures, "large_pool": figures, "small_pool": nothing}
+    counts = ("allocation", "active", "segment", "inactive_split", "inactive_split_bytes")
+    return (
+        {f"{kind}_bytes": pools for kind in kinds}
+        | {count: dict.fromkeys(pools, nothing) for count in counts}
+        | {"oversize_allocations": nothing, "oversize_segments": nothing}
+        | {"num_alloc_retries": 0, "num_ooms": 0}
+    )
+
+
+class _Ranges:
+    """`torch.cuda.nvtx`: ranges that a program marks for a profiler of a GPU; none looks."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._started = 0
+
+    def range_push(self, _: str) -> int:
+        self._depth += 1
+        return self._depth - 1
+
+    def range_pop(self) -> int:
+        self._depth -= 1
+        return self._depth
+
+    def range_start(self, _: str) -> int:
+        self._started += 1
+        return self._started
+
+    def range_end(self, _: int) -> None:
+        pass
+
+    def mark(self, _: str) -> None:
+        pass
+
+    @contextlib.contextmanager
+    def range(self, message: str, *_: Any, **__: Any) -> Iterator[None]:
+        self.range_push(message)
+        try:
+            yield
+        finally:
+            self.range_pop()

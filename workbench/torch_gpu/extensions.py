@@ -81,6 +81,17 @@ _EDITS: dict[str, tuple[tuple[str, str], ...]] = {
         (r"opts_ = value;", "opts_ = value.device(value.device_opt());"),
         (r"device_ = value;", "device_ = at::TensorOptions().device(value).device_opt();"),
     ),
+    "torch/library.h": (
+        (
+            r": lib_\(kind, ns, k, file, line\)",
+            ": lib_(kind, ns, k == c10::DispatchKey::CUDA ? c10::DispatchKey::CPU : k, file, line)",
+        ),
+        (
+            r"f\.dispatch_key_ = k;",
+            "f.dispatch_key_ = k == c10::DispatchKey::CUDA ? c10::DispatchKey::CPU : k;",
+        ),
+        (r"return c10::DispatchKey::CUDA;", "return c10::DispatchKey::CPU;"),
+    ),
     "c10/core/TensorOptions.h": (
         (
             r"(device_opt\(\) const noexcept \{\s*return has_device_ \? (\S+\w)\()device_\)",
@@ -94,9 +105,9 @@ _EDITS: dict[str, tuple[tuple[str, str], ...]] = {
         ),
     ),
 }
-"""Edits to PyTorch's headers, as patterns and replacements. With them, tensors say in C++ that they are on
-the device, as in Python; calls into PyTorch's own library, which lacks that device, name the CPU.
-"""
+"""What C++ learns of tensors is changed in PyTorch's headers by these patterns: they say that they are on the
+device, as Python says; what is handed to PyTorch's own library, which does not have it, names the CPU, and so
+do operators that are registered there for CUDA."""
 
 
 @cache

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 import torch.utils._device as defaults
+from torch._subclasses.fake_tensor import FakeTensor
 
 from workbench import targets
 from workbench.errors import UsageError
@@ -172,9 +173,19 @@ def cuda_is_cpu(device: Device) -> Iterator[None]:
         name=str(properties["name"]),
         gcnArchName=str(properties["gcnArchName"]),
         multi_processor_count=int(properties["multiProcessorCount"]),
+        max_threads_per_multi_processor=int(properties["maxThreadsPerMultiProcessor"]),
+        max_threads_per_block=int(properties["maxThreadsPerBlock"]),
+        regs_per_multiprocessor=int(properties["regsPerBlock"]),
         total_memory=int(properties["totalGlobalMem"]),
+        L2_cache_size=int(properties["l2CacheSize"]),
+        clock_rate=int(properties["clockRate"]),
+        memory_clock_rate=int(properties["memoryClockRate"]),
+        memory_bus_width=int(properties["memoryBusWidth"]),
         warp_size=int(unit.wave_size),
         shared_memory_per_block=int(unit.lds_bytes),
+        shared_memory_per_multiprocessor=int(unit.lds_bytes),
+        is_integrated=0,
+        is_multi_gpu_board=0,
         major=int(digits[:-2]),
         minor=int(digits[-2]),
     )
@@ -196,6 +207,7 @@ def cuda_is_cpu(device: Device) -> Iterator[None]:
         "default_stream": lambda *_: _Stream(),
         "set_stream": lambda *_: None,
         "Stream": _Stream,
+        "ExternalStream": _Stream,
         "get_rng_state": lambda *_: torch.get_rng_state(),
         "set_rng_state": lambda state, *_: torch.set_rng_state(state),
         "manual_seed": torch.default_generator.manual_seed,
@@ -219,10 +231,22 @@ def cuda_is_cpu(device: Device) -> Iterator[None]:
         for name, answer in accelerator.items():
             if hasattr(general, name):
                 patches.replace(general, name, answer)
-        # Class attributes that Python sees; PyTorch's C++ does not use them.
+        # Attributes of the classes that Python sees; PyTorch itself knows better.
         place = torch.device("cuda", 0)
-        patches.replace(torch.Tensor, "is_cuda", property(lambda _: True))
-        patches.replace(torch.Tensor, "device", property(lambda _: place))
+
+        def located(kind: type) -> property:
+            inner = kind.device.__get__  # type: ignore[attr-defined]
+
+            def located_device(tensor: Any) -> torch.device:
+                real: torch.device = inner(tensor)
+                return place if real.type == "cpu" else real
+
+            return property(located_device)
+
+        patches.replace(torch.Tensor, "is_cuda", property(lambda tensor: tensor.device.type == "cuda"))
+        for kind in (torch.Tensor, FakeTensor):
+            patches.replace(kind, "device", located(kind))
+        patches.replace(FakeTensor, "_normalize_fake_device", staticmethod(_host))
         patches.replace(torch.version, "hip", ".".join(map(str, hip_version())))
         patches.replace(torch, "compile", _naming_what_fails(torch.compile))
         for owner, name in _makers():
@@ -234,6 +258,9 @@ def cuda_is_cpu(device: Device) -> Iterator[None]:
         # Worker processes of a DataLoader collate batches in it.
         shared = staticmethod(_on_host(torch.UntypedStorage._new_shared))
         patches.replace(torch.UntypedStorage, "_new_shared", shared)
+        # Kinds of tensors that wrap another are made with what that says of its device.
+        for name in ("_make_subclass", "_make_wrapper_subclass"):
+            patches.replace(torch.Tensor, name, staticmethod(_on_host(getattr(torch.Tensor, name))))
         methods: dict[str, Callable[..., Any]] = {
             "cuda": lambda tensor, *_, **__: tensor,
             "get_device": lambda _: 0,

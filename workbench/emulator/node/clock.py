@@ -150,6 +150,7 @@ class Clock:
         active: whether there are.
         asked: whether a program has asked for a time.
         kernel_seconds: modelled time of the launches whose moments are worked out, by the kernel's symbol.
+        kernel_launches: how many these are.
     """
 
     def __init__(self, memory: Memory, products: Sequence[Product]) -> None:
@@ -158,6 +159,7 @@ class Clock:
         self.active = False
         self.asked = False
         self.kernel_seconds: defaultdict[str, float] = defaultdict(float)
+        self.kernel_launches: defaultdict[str, int] = defaultdict(int)
         self._events = 0
         self._lock = threading.RLock()
         self._thread = _Thread()
@@ -188,6 +190,7 @@ class Clock:
         self._lock = threading.RLock()
         self._steps.clear()
         self.kernel_seconds.clear()
+        self.kernel_launches.clear()
 
     # What streams are sent
 
@@ -398,6 +401,7 @@ class Clock:
             self._places[place] = self._passed
             seconds = kind.seconds(by, executed, warm=warm)
             self.kernel_seconds[name] += seconds
+            self.kernel_launches[name] += 1
             start = timeline.add(stream, "units", seconds, share=kind.times(by).units, gap=gap())
             for event in self._begun.pop(stream, ()):
                 event.moment = start

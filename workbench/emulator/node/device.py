@@ -295,6 +295,7 @@ class EmulatedDevice:
             if fault is not None:
                 fault.code = loaded.code_object.digest
                 self.node.stopped += 1
+                self.node.ended()
                 raise fault
         record = observer.completed(record, outcome)
         if counter is not None:
@@ -304,6 +305,7 @@ class EmulatedDevice:
         if counter is not None:
             record = record.asked_by(requested)
         self.node.keep(record)
+        self.node.ended()
         for note in record.notes:
             _warn(note, errors.SharedMemoryOverrun)
         if outcome.past is not None and not request.options.sanitize:
@@ -576,6 +578,7 @@ class Node:
     Attributes:
         watchers: while there are any, every launch is sanitized and they are told of it.
         counter: gets the record of each launch that nobody else observes; None: there is none.
+        after_launch: called when a launch has ended; None: there is none.
         launches: that have ended, in this process.
         stopped: those of them that a fault ended.
         clock: of HIP events.
@@ -590,6 +593,7 @@ class Node:
         self.thread = _Thread()
         self.watchers: list[Watcher] = []
         self.counter: Counter | None = None
+        self.after_launch: Callable[[], None] | None = None
         self.launches = 0
         self.stopped = 0
         self.loan: Callable[[bytes], AbstractContextManager[None]] | None = None
@@ -642,6 +646,11 @@ class Node:
         """Give a launch's record to who observes this thread."""
         if self.thread.records is not None:
             self.thread.records.append(record)
+
+    def ended(self) -> None:
+        """A launch has ended, and all is known of it."""
+        if self.after_launch is not None:
+            self.after_launch()
 
     def tell(self, record: LaunchRecord, code: CodeObject, fault: errors.KernelFault | None) -> None:
         """Count a launch that has ended, and tell the watchers of it."""
