@@ -108,9 +108,9 @@ def judge(folder: Path, mode: str, *options: str) -> tuple[list[str], str]:
     reader, writer = os.pipe()
     with os.fdopen(reader) as log:
         try:
+            command = ["-m", "workbench", "exec", "--device", "MI300X", *options, "--", sys.executable]
             ended = subprocess.run(
-                [sys.executable, "-m", "workbench", "exec", "--device", "MI300X", *options, "--"]
-                + [sys.executable, "judge.py", mode, "cases.txt"],
+                [sys.executable, *command, "judge.py", mode, "cases.txt"],
                 cwd=folder,
                 env={**os.environ, "POPCORN_FD": str(writer)},
                 pass_fds=[writer],

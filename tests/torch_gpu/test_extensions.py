@@ -41,6 +41,7 @@ CUDA_SRC = r'''
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAMathCompat.h>
 #include <c10/util/complex.h>
+#include <torch/library.h>
 
 __global__ void scale_kernel(const float *x, float *out, float factor, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -67,6 +68,13 @@ at::Tensor scale(at::Tensor x, double factor) {
     event.synchronize();
     return out.to(at::Device(at::kCUDA, 0), at::kDouble).cuda();
 }
+
+TORCH_LIBRARY(submission_ops, m) {
+    m.def("scale(Tensor x, float factor) -> Tensor");
+    m.def("again(Tensor x, float factor) -> Tensor");
+    m.impl("again", torch::dispatch(c10::kCUDA, &scale));
+}
+TORCH_LIBRARY_IMPL(submission_ops, CUDA, m) { m.impl("scale", &scale); }
 
 // As kernels that look at whole words do, or at whole rows of a tile.
 __global__ void past_kernel(const float *x, float *out, int n) {
@@ -131,6 +139,8 @@ def test_a_submission_with_load_inline(tmp_path: Path, monkeypatch: pytest.Monke
             x = torch.randn(1000, device="cuda")
             result = submission.custom_kernel((x, 3.0))
             torch.testing.assert_close(result, (3 * x).double(), rtol=1e-5, atol=1e-5)
+            for operator in (torch.ops.submission_ops.scale, torch.ops.submission_ops.again):
+                assert torch.equal(operator(x, 3.0), result)
             units = device.properties["multiProcessorCount"]
             assert submission.module.describe(x) == [0, 1, 64, units, 1, 1]
             # Behind its 4,000 bytes a GPU's allocator has 96 more.
@@ -146,6 +156,12 @@ def test_a_submission_with_load_inline(tmp_path: Path, monkeypatch: pytest.Monke
             with pytest.raises(AddressFault, match=r"read .* past the end of .*float32 tensor 1000"):
                 submission.module.past(x)
             monkeypatch.delenv("HIPKITTENS_BOUNDS")
+    with wb.torch_as_gpu(f"emulated:{arch}"):
+        operator = torch.ops.submission_ops.scale.default
+        torch.library.register_fake(
+            "submission_ops::scale", lambda x, _: torch.empty_like(x, dtype=torch.double)
+        )
+        assert set(torch.library.opcheck(operator, (x, 3.0)).values()) == {"SUCCESS"}
     # It is built once: the same sources are found as PyTorch finds them.
     built = tmp_path / "submission_scale" / "submission_scale.so"
     before = built.stat().st_mtime_ns

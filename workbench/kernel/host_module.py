@@ -279,7 +279,12 @@ def _storage(tensor: Any) -> list[tuple[int, int]]:
     if kind_of(tensor) != "cpu" or tensor.layout.__str__() != "torch.strided":
         return []
     storage = tensor.untyped_storage()
-    return [(storage.data_ptr(), storage.nbytes())] if storage.nbytes() else []
+    try:
+        address = storage.data_ptr()
+    except RuntimeError:
+        address = 0
+    # A tensor of PyTorch's own tracing has no memory.
+    return [(address, storage.nbytes())] if address and storage.nbytes() else []
 
 
 _import_lock = threading.Lock()

@@ -11,10 +11,15 @@ from typing import Any
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 
 from workbench.launches import DWORD
 from workbench.runtime import Device
+
+OF_PYTORCH = ("aten", "prim", "prims", "higher_order")
+"""Namespaces of PyTorch's own operators, which launch nothing here."""
+_PLAIN = {torch.Tensor, torch.nn.Parameter}
+_ON_CPU = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 
 
 class MadeTensors(TorchDispatchMode):
@@ -38,8 +43,8 @@ class MadeTensors(TorchDispatchMode):
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        result = function(*args, **(kwargs or {}))
-        # malloc may return memory of storages that have been freed.
+        result = self._result(function, types, args, kwargs or {})
+        # malloc gives memory again that storages had which are gone.
         self._leave(lambda storage: storage.expired())
         for tensor in result if isinstance(result, tuple | list) else (result,):
             if isinstance(tensor, torch.Tensor) and (memory := self._memory_of(tensor)):
@@ -47,6 +52,21 @@ class MadeTensors(TorchDispatchMode):
                 stack.enter_context(self._device.lent(memory, granularity=self._granularity))
                 self._reached.append((StorageWeakRef(tensor.untyped_storage()), stack))
         return result
+
+    def _result(self, function: Any, types: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """What a function gives; a kernel of an operator that an extension registered is watched itself."""
+        has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+        # Other modes, and tensors of PyTorch's tracing, are asked first; they call the operator again.
+        is_plain = _PLAIN.issuperset(types) and torch._C._len_torch_dispatch_stack() == 0
+        if function.namespace in OF_PYTORCH or not has_kernel(function.name(), "CPU"):
+            return function(*args, **kwargs)
+        if not is_plain:
+            return function._op(*args, **kwargs)
+        super().__enter__()  # type: ignore[no-untyped-call]
+        try:
+            return function.redispatch(_ON_CPU, *args, **kwargs)
+        finally:
+            super().__exit__(None, None, None)  # type: ignore[no-untyped-call]
 
     def __exit__(self, *raised: Any) -> None:
         super().__exit__(*raised)  # type: ignore[no-untyped-call]
@@ -62,4 +82,9 @@ class MadeTensors(TorchDispatchMode):
         self._reached = remaining
 
 
-__all__ = ["MadeTensors"]
+def is_watched() -> bool:
+    """Whether this thread is inside of a `MadeTensors`."""
+    return any(isinstance(mode, MadeTensors) for mode in _get_current_dispatch_mode_stack())
+
+
+__all__ = ["OF_PYTORCH", "MadeTensors", "is_watched"]

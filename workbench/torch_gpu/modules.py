@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import torch
+from torch._ops import OpOverload, OpOverloadPacket, _Ops
 
 from workbench.kernel import gradients, host_module
 from workbench.kernel.host_module import (
@@ -20,6 +21,7 @@ from workbench.kernel.host_module import (
     tensors,
     wrapped_function,
 )
+from workbench.kernel.made_tensors import OF_PYTORCH, is_watched
 from workbench.launches import LaunchOptions
 from workbench.live_tensors import granularity
 from workbench.patches import Patches
@@ -30,13 +32,16 @@ from workbench.torch_gpu.storages import Kept, tensors_reached
 _SECTION = b".hip_fatbin"
 _seen: dict[str, ModuleType] = {}
 """Modules with device code by their names: Python imports each once in a process."""
+_libraries: set[str] = set()
+"""Libraries with device code that `torch.ops.load_library` has loaded, by their paths."""
 
 
 @contextlib.contextmanager
 def reached(device: Device) -> Iterator[None]:
     """While it lasts, functions of modules with device code launch on `device`, with the memory of their
     arguments and of what they saw or made before; those imported inside of an earlier `with` block too.
-    PyTorch's gradients do so as well, as they may come from a module's code."""
+    PyTorch's gradients do so as well, as they may come from a module's code, and operators that are not
+    PyTorch's."""
     load = importlib.machinery.ExtensionFileLoader.exec_module
     reachable = Kept()
     patches = Patches()
@@ -62,9 +67,28 @@ def reached(device: Device) -> Iterator[None]:
 
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            return (inside if _seen else function)(*args, **kwargs)
+            return (inside if _seen or _libraries else function)(*args, **kwargs)
 
         return call
+
+    def library(loaded: Callable[..., None]) -> Callable[..., None]:
+        @wraps(loaded)
+        def load_library(namespace: Any, path: Any) -> None:
+            loaded(namespace, path)
+            if Path(path).is_file() and _SECTION in Path(path).read_bytes():
+                _libraries.add(str(path))
+
+        return load_library
+
+    def operator(call: Callable[..., Any]) -> Callable[..., Any]:
+        inside = launching(call)
+
+        @wraps(call)
+        def called(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+            launches = (_seen or _libraries) and str(self).partition(".")[0] not in OF_PYTORCH
+            return (inside if launches and not is_watched() else call)(self, *args, **kwargs)
+
+        return called
 
     def backward(function: str, module: str) -> None:
         if module not in _seen:
@@ -76,6 +100,9 @@ def reached(device: Device) -> Iterator[None]:
         patches.replace(importlib.machinery.ExtensionFileLoader, "exec_module", imported)
         patches.replace(host_module, "imported", see)
         patches.replace(gradients, "unreached", backward)
+        patches.replace(_Ops, "load_library", library(_Ops.load_library))
+        for kind in (OpOverload, OpOverloadPacket):
+            patches.replace(kind, "__call__", operator(kind.__call__))
         for name in ("backward", "grad"):
             patches.replace(torch.autograd, name, gradient(getattr(torch.autograd, name)))
         for module in _seen.values():
