@@ -55,9 +55,8 @@ def commands() -> argparse.ArgumentParser:
         "exec",
         help="run a program, a Python script or a C++ source, with all its child processes, on the emulated "
         "device; exec --help lists the options",
-        usage="python -m workbench exec [--device DEVICE] [--sanitize] [--counters] [--clock CLOCK] [--json FILE] "
-        "[--quiet] "
-        "-- PROGRAM [ARGUMENT ...]",
+        usage="python -m workbench exec [--device DEVICE] [--sanitize] [--counters] [--clock CLOCK] "
+        "[--json FILE] [--quiet] -- PROGRAM [ARGUMENT ...]",
     )
     commands.add_parser(
         "script",

@@ -120,8 +120,8 @@ SETTINGS = (
     ),
     Setting(
         CLOCK,
-        "what `time.perf_counter` tells in Python scripts that `exec` runs: `host`, this computer's clock, "
-        "or `modelled`, as `exec --clock modelled` sets it ([page](exec.md#times-that-a-script-takes-itself))",
+        "clock of `time.perf_counter` in Python scripts that `exec` runs: `host`, this computer's, or "
+        "`modelled`, as `exec --clock modelled` sets it ([page](exec.md#times-that-a-script-takes-itself))",
         "`host`",
     ),
     Setting(

@@ -101,10 +101,10 @@ def run(
         )
     variables = environment(rocm_folder(), os.environ)
     if device_name is not None:
-        variables["HIPKITTENS_DEVICE"] = _named(device_name)
+        variables["HIPKITTENS_DEVICE"] = device(device_name).name
     elif not device().observes:
-        # A GPU's own libraries answer without this command.
-        variables["HIPKITTENS_DEVICE"] = _named("emulated")
+        # A GPU's own libraries work without this command.
+        variables["HIPKITTENS_DEVICE"] = device("emulated").name
     if clock is not None:
         variables[CLOCK] = clock
     with contextlib.ExitStack() as stack:

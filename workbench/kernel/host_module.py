@@ -63,7 +63,7 @@ class HostModule:
         self._library = library
         content = library.read_bytes()
         self._stands_in = device.observes and refuses_cpu_tensors(content)
-        # The name of its type, which a C++ autograd function has.
+        # A C++ autograd function has the name of its type.
         self._has_gradients = device.observes and b"torch8autograd7CppNode" in content
         self.module, inner = _import(library, device, result.options.name if result else library.name)
         inner.host = self
@@ -329,7 +329,7 @@ def _import(library: Path, device: Device, name: str) -> tuple[ModuleType, _Inne
             return module
 
         if device.observes and any(word in content for word in _THROWS):
-            # A GPU's runtime does not outlive a fork, so there the process ends, as C++ has it.
+            # A GPU's runtime does not survive a fork, so there the process ends, as in C++.
             _try_import(load, key, module_name, library, name)
         try:
             module = load()

@@ -44,7 +44,7 @@ class MadeTensors(TorchDispatchMode):
         self, function: Any, types: Any, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         result = self._result(function, types, args, kwargs or {})
-        # malloc gives memory again that storages had which are gone.
+        # malloc may return memory of storages that have been freed.
         self._leave(lambda storage: storage.expired())
         for tensor in result if isinstance(result, tuple | list) else (result,):
             if isinstance(tensor, torch.Tensor) and (memory := self._memory_of(tensor)):

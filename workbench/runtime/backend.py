@@ -81,6 +81,18 @@ class DeviceMemory(NamedTuple):
     limit: int | None
 
 
+class TensorMemory(NamedTuple):
+    """Bytes of PyTorch's tensors that a device knows of, rounded up as a GPU's allocator does.
+
+    Attributes:
+        used: now.
+        most: that they were at once.
+    """
+
+    used: int
+    most: int
+
+
 class KernelTime(NamedTuple):
     """Launches of a kernel, and their modelled seconds."""
 
@@ -196,17 +208,14 @@ class Backend(Library, Protocol):
             call: makes HIP's launch with an argument block: the invocation's, or one with other addresses.
         """
 
+    def keeping_copies(self, hip: Hip) -> AbstractContextManager[None]:
+        """While it lasts, what launches copied to the device stays there; nothing where none copy."""
+
     def kernel_times(self, node: Node) -> Mapping[str, KernelTime]:
         """Launches of each kernel since the first call, by its symbol; nothing where times are measured.
 
         Raises:
             WorkbenchError: a time could not be modelled.
-        """
-
-    def say_dropped_failures(self) -> None:
-        """Has launches that fail and that no Python code hears of said on standard error at the end.
-
-        Where a program of Python's calls C that launches; nothing on a GPU.
         """
 
     def enter_program(

@@ -18,7 +18,15 @@ from workbench.errors import DeviceError, LaunchError, WorkbenchError
 from workbench.launches import DWORD, BufferLabel, Dim, LaunchOptions, LaunchRecord
 from workbench.numerics import EXACT
 from workbench.origin import Origin
-from workbench.runtime.backend import Backend, Buffers, DeviceMemory, Invocation, KernelTime, Node
+from workbench.runtime.backend import (
+    Backend,
+    Buffers,
+    DeviceMemory,
+    Invocation,
+    KernelTime,
+    Node,
+    TensorMemory,
+)
 from workbench.runtime.hip import Hip, used
 
 _PARAM_BUFFER_POINTER, _PARAM_BUFFER_SIZE, _PARAM_END = 1, 2, 3
@@ -67,8 +75,8 @@ class Device:
 
     @property
     def origin(self) -> Origin:
-        """Where its times come from: measured on a GPU, emulated where software plays one beneath AMD's
-        libraries, modelled for an emulated device."""
+        """Origin of its times: measured on a GPU, emulated where software plays one beneath AMD's libraries,
+        modelled for an emulated device."""
         return self.backend.origin
 
     @property
@@ -225,6 +233,46 @@ class Device:
         """
         return self.backend.lent(buffers, labels or {}, granularity)
 
+    def tensor_allocator(self, address: int) -> int:
+        """Address of a c10::Allocator for CPU tensors that the device knows of, for PyTorch to take in the
+        place of its own; 0 where one is made already of another.
+
+        Args:
+            address: of PyTorch's own, to which it goes on.
+        """
+        return self.backend.tensor_allocator(address)
+
+    def tensor_memory(self) -> TensorMemory:
+        """How much `tensor_allocator`'s has given out."""
+        return self.backend.tensor_memory()
+
+    def forget_most_tensor_memory(self) -> None:
+        """Has `tensor_memory` look for the most from now on."""
+        self.backend.forget_most_tensor_memory()
+
+    def lending(
+        self, buffers: Callable[[bool], Buffers], granularity: Callable[[], int]
+    ) -> AbstractContextManager[None]:
+        """While it lasts, launches that HIP is asked for by foreign code, such as a library that ctypes
+        loaded, reach the memory of `tensor_allocator` and further memory of the host's.
+
+        Args:
+            buffers: gives it at each such launch, (address, bytes); told whether an argument is an address
+                in memory of this process that nobody knows of.
+            granularity: of all that, see `Function.launch`.
+        """
+        return self.backend.lending(buffers, granularity)
+
+    @contextlib.contextmanager
+    def keeping_copies(self) -> Iterator[None]:
+        """While it lasts, what this thread's launches copied to the device stays there for the next ones.
+
+        For launches in a row whose tensors nobody else looks at before its end, when they are written back.
+        Only where `torch_device` of a GPU is "cpu"; else nothing is copied.
+        """
+        with self.hip() as hip, self.backend.keeping_copies(hip):
+            yield
+
     def kernel_times(self) -> Mapping[str, KernelTime]:
         """Launches of each kernel and their modelled time since the first call, by its symbol.
 
@@ -232,10 +280,6 @@ class Device:
             WorkbenchError: a time could not be modelled.
         """
         return self.backend.kernel_times(self._node)
-
-    def say_dropped_failures(self) -> None:
-        """Has launches that fail and that no Python code hears of said on standard error at the end."""
-        self.backend.say_dropped_failures()
 
     def enter_program(
         self, write: Callable[[str, bool], None], libraries: Mapping[str, Path] | None = None

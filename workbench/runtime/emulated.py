@@ -29,7 +29,16 @@ from workbench.launches import BufferLabel, LaunchModel, LaunchOptions, LaunchRe
 from workbench.numerics import FAST, VARIABLE
 from workbench.origin import Origin
 from workbench.runtime import reports, tally
-from workbench.runtime.backend import Buffers, DeviceMemory, Invocation, KernelTime, Node, Watcher, merged
+from workbench.runtime.backend import (
+    Buffers,
+    DeviceMemory,
+    Invocation,
+    KernelTime,
+    Node,
+    TensorMemory,
+    Watcher,
+    merged,
+)
 from workbench.runtime.hip import Hip
 from workbench.targets import product
 
@@ -180,7 +189,7 @@ class EmulatedBackend:
             node().observe(invocation.options, names_buffers=True) as records,
         ):
             started = perf_counter()
-            call()
+            call(invocation.kernargs)
             seconds = perf_counter() - started
         return records[-1].timed(seconds)
 
@@ -215,9 +224,6 @@ class EmulatedBackend:
             name: KernelTime(launches, times.kernel_seconds[name])
             for name, launches in times.kernel_launches.items()
         }
-
-    def say_dropped_failures(self) -> None:
-        keep_dropped(lambda text: emulator.load().handle.hkhip_last_words(text))
 
 
 _RELEASES = (5, 6, 7)

@@ -18,7 +18,15 @@ from typing import Any
 from workbench.errors import DeviceError
 from workbench.launches import BufferLabel, LaunchOptions, LaunchRecord
 from workbench.origin import Figure, Origin
-from workbench.runtime.backend import Buffers, DeviceMemory, Invocation, KernelTime, Node, Watcher
+from workbench.runtime.backend import (
+    Buffers,
+    DeviceMemory,
+    Invocation,
+    KernelTime,
+    Node,
+    TensorMemory,
+    Watcher,
+)
 from workbench.runtime.hip import Hip
 from workbench.runtime.host_copies import HostCopies
 
@@ -267,9 +275,6 @@ class GpuBackend:
 
     def kernel_times(self, node: Node) -> Mapping[str, KernelTime]:
         return {}
-
-    def say_dropped_failures(self) -> None:
-        pass
 
     def enter_program(
         self, node: Node, write: Callable[[str, bool], None], libraries: Mapping[str, Path] | None

@@ -1,6 +1,6 @@
-"""What processes launched, for one that started them: each appends a line to a file when it ends.
+"""Launches of child processes: each appends a line to a file when it ends.
 
-Children of `multiprocessing` append one after each launch: they end without a word.
+Children of `multiprocessing` append one after each launch: nothing runs at their end.
 """
 
 from __future__ import annotations

@@ -88,7 +88,6 @@ def enter() -> None:
     """
     door = torch_as_gpu()
     device = door.__enter__()
-    device.say_dropped_failures()
     # What it changed stays until the interpreter is gone.
     _entered.append(door)
     if os.environ.get(CLOCK) == MODELLED_CLOCK and device.torch_device == "cpu":
@@ -190,8 +189,11 @@ def _answers(device: Device) -> dict[str, Any]:
         "initial_seed": torch.default_generator.initial_seed,
         "get_rng_state": lambda *_: torch.default_generator.get_state(),
         "set_rng_state": lambda state, *_: torch.default_generator.set_state(state),
-        "mem_get_info": lambda *_: (total - used(), total),
-        "reset_peak_memory_stats": lambda *_: None,
+        "mem_get_info": lambda *_: (free(), total),
+        "memory_stats": stats,
+        **dict.fromkeys(("memory_allocated", "memory_reserved"), used),
+        **dict.fromkeys(("max_memory_allocated", "max_memory_reserved"), most),
+        **dict.fromkeys(("reset_peak_memory_stats", "reset_max_memory_allocated"), forget_most),
         "ipc_collect": lambda: None,
         "default_generators": (torch.default_generator,),
         "nvtx": _Ranges(),

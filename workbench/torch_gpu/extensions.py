@@ -105,9 +105,10 @@ _EDITS: dict[str, tuple[tuple[str, str], ...]] = {
         ),
     ),
 }
-"""What C++ learns of tensors is changed in PyTorch's headers by these patterns: they say that they are on the
-device, as Python says; what is handed to PyTorch's own library, which does not have it, names the CPU, and so
-do operators that are registered there for CUDA."""
+"""Edits to PyTorch's headers, as patterns and replacements. With them, tensors say in C++ that they are on
+the device, as in Python; calls into PyTorch's own library, which lacks that device, name the CPU, and so do
+operators that are registered there for CUDA.
+"""
 
 
 @cache

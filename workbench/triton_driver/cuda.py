@@ -231,7 +231,7 @@ def cuda_is_cpu(device: Device) -> Iterator[None]:
         for name, answer in accelerator.items():
             if hasattr(general, name):
                 patches.replace(general, name, answer)
-        # Attributes of the classes that Python sees; PyTorch itself knows better.
+        # Attributes of the classes that Python sees; PyTorch's C++ does not use them.
         place = torch.device("cuda", 0)
 
         def located(kind: type) -> property:

@@ -79,6 +79,7 @@ typedef struct HkWay HkWay;
 typedef struct HkTape HkTape;
 typedef struct HkWatch HkWatch;
 typedef struct HkOverrun HkOverrun;
+typedef struct HkPast HkPast;
 typedef struct HkLate HkLate;
 typedef struct San San;
 

@@ -247,7 +247,7 @@ class EmulatedDevice:
         started = time.monotonic()
         approximation = options.approximate or default_approximation()
         if approximation is not None:
-            approximation = approximation.of(kernel_name)
+            approximation = approximation.for_kernel(kernel_name)
         # The sanitizer looks at the order itself, and a tape knows what each instruction changes.
         late = None if options.sanitize or options.tape is not None else options.late or default_lateness()
         request = Request(

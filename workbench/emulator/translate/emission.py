@@ -95,7 +95,7 @@ def emit(
             options, f"block{index}", index_of.__getitem__, next_index, mode, uses_tiles, skips
         )
         translator.skip_over(index)
-        # The sanitizer hears of each instruction before it runs.
+        # The sanitizer gets each instruction before it runs.
         chain = None if options.sanitize or options.late else MatrixChain(translator, spare, accumulators)
         _emit_block(translator, block, rows, failures, analysis or Analysis(), chain, last.address in falls)
         if chain is not None and chain.kept:

@@ -163,7 +163,7 @@ static int finish_waiting(Worker *worker, Resident *r) {
     return 1;
 }
 
-/* Answers the hostcall that a wave submitted in its turn; 0 where nobody does. */
+/* Answers the hostcall that a wave submitted in its turn; 0 if nobody does. */
 static int answer(Worker *worker, Resident *r, uint32_t index) {
     Launch *l = worker->launch;
     Wave *w = &r->waves[index];

@@ -1,4 +1,4 @@
-/* The state in which a work-group starts: its memory, and registers as the kernel descriptor asks for them. */
+/* Initial state of a work-group: its memory, and registers as the kernel descriptor asks for them. */
 #include "run/late.h"
 #include "run/waiting.h"
 
