@@ -140,8 +140,8 @@ def test_times_are_modelled(folder: Path) -> None:
         # Its kernels take some microseconds of a GPU; emulated they take longer by far.
         assert all(0 < time < 50_000 for time in times), times
         assert times[0] == pytest.approx(times[3], rel=0.5)
-        # The same in each repetition.
-        assert times[1] == pytest.approx(times[2], abs=2)
+        # Much the same in each repetition: outputs lie elsewhere, so caches and channels are used otherwise.
+        assert times[1] == pytest.approx(times[2], rel=0.2)
     assert last.startswith("hipkittens: 8 launches, ")
 
 

@@ -77,7 +77,7 @@ def torch_as_gpu(device: Device | str | None = None) -> Iterator[Device]:
         patches.enter_context(built_for_device())
         patches.enter_context(operators_reach_cpu())
         patches.enter_context(kernels_profiled(where))
-        patches.enter_context(spawned_inside(where))
+        patches.enter_context(spawned_inside(torch_as_gpu, where))
         yield where
 
 
