@@ -24,61 +24,68 @@ def commands() -> argparse.ArgumentParser:
     commands.add_parser(
         "doctor",
         help="check compiler, headers, HIP library and devices; say what is missing and how to install it",
-    )
-    commands.add_parser("devices", help="list the devices that can run kernels")
+    ).set_defaults(run=_doctor)
+    commands.add_parser("devices", help="list the devices that can run kernels").set_defaults(run=_list)
     listed = commands.add_parser("kernels", help="list the kernel library, or describe some of its kernels")
     listed.add_argument("names", nargs="*", metavar="NAME", help='"gemm/bf16", or a category such as "gemm"')
+    listed.set_defaults(run=_kernels)
     cache_command = commands.add_parser("cache", help="show the contents of the compilation cache")
     cache_command.add_argument("action", nargs="?", choices=["clear"], help="empty the cache")
+    cache_command.set_defaults(run=_cache)
     new = commands.add_parser("new", help="write a notebook with a kernel from a template")
     new.add_argument("template", nargs="?", help="name of the template; leave it out to list them")
     new.add_argument("file", nargs="?", help="the notebook to write; default: TEMPLATE.ipynb")
+    new.set_defaults(run=_new)
     run = commands.add_parser("run", help="verify and time kernels of the library")
     run.add_argument("names", nargs="+", metavar="NAME", help='"gemm/bf16", or a category such as "gemm"')
     run.add_argument("--device", help="MI355X, gfx942, gpu:0, ...; default: the default device")
     run.add_argument("--shapes", action="store_true", help="all shapes of the spec, not only the first")
     run.add_argument("--report", metavar="FILE", help="write the results to an HTML page")
+    run.set_defaults(run=_run)
     _add_bench(commands)
     commands.add_parser(
         "hipcc",
         help="compile and link HIP sources as ROCm's hipcc does, for the emulated device",
         add_help=False,
-    )
+    ).set_defaults(run=_hipcc)
     exchanged = commands.add_parser("hipify", help="give CUDA sources HIP's names; list remaining work")
     exchanged.add_argument("files", nargs="+", metavar="FILE", help="C++ sources and headers of CUDA")
     exchanged.add_argument("--in-place", action="store_true", help="rewrite the files; default: print them")
+    exchanged.set_defaults(run=_hipify)
     script = commands.add_parser(
         "install-hipcc", help="write a script named hipcc that runs the command above, for makefiles"
     )
     script.add_argument("folder", nargs="?", help="default: the programs of this Python's environment")
+    script.set_defaults(run=_install_hipcc)
     commands.add_parser(
         "exec",
         help="run a program, a Python script or a C++ source, with all its child processes, on the emulated "
         "device; exec --help lists the options",
         usage="python -m workbench exec [--device DEVICE] [--sanitize] [--counters] [--clock CLOCK] "
         "[--json FILE] [--quiet] -- PROGRAM [ARGUMENT ...]",
-    )
+    ).set_defaults(run=_exec)
     commands.add_parser(
         "script",
         help="another name of exec for a Python script: exec -- python FILE",
         usage="python -m workbench script [--device DEVICE] (FILE | -m MODULE) [ARGUMENT ...]",
-    )
+    ).set_defaults(run=_script)
     commands.add_parser(
         "sanitize",
         help="run a program and look for races, missing waits and similar faults in every launch of it or of "
         "its children; exits with 1 if there are findings, with 2 if nothing was launched",
         usage="python -m workbench sanitize PROGRAM [ARGUMENT ...]",
-    )
+    ).set_defaults(run=_sanitize)
     commands.add_parser(
         "train",
         help="train a small language model on the kernels; needs transformers; train --help says more",
         add_help=False,
-    )
+    ).set_defaults(run=_train)
     _add_hardware(commands)
     keys = commands.add_parser(
         "certificates", help="make certificates for a Dask cluster of several machines (needs openssl)"
     )
     keys.add_argument("folder", metavar="FOLDER", help="folder for them and for Dask's configuration")
+    keys.set_defaults(run=_certificates)
     return parser
 
 
@@ -91,38 +98,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         words[:1] in (["script"], ["sanitize"]) and words[1:] not in ([], ["-h"], ["--help"])
     )
     options = parser.parse_args(words[:1] if whole else words)
+    options.words = words[1:]
     try:
-        if options.command == "script":
-            return _script(words[1:])
-        if options.command == "hipcc":
-            return _hipcc(words[1:])
-        if options.command == "exec":
-            return _exec(words[1:])
-        if options.command == "sanitize":
-            return _exec(["--sanitize", "--", *words[1:]])
-        if options.command == "train":
-            return _train(words[1:])
-        if options.command == "bench":
-            return _bench(options)
-        if options.command == "doctor":
-            return _doctor()
-        if options.command == "hipify":
-            return _hipify(options.files, options.in_place)
-        if options.command == "install-hipcc":
-            return _install_hipcc(options.folder)
-        if options.command == "devices":
-            return _list("devices")
-        if options.command == "kernels":
-            return _kernels(options.names)
-        if options.command == "cache":
-            return _cache(options.action)
-        if options.command == "new":
-            return _new(options.template, options.file)
-        if options.command == "hardware":
-            return _hardware(options)
-        if options.command == "certificates":
-            return _certificates(options.folder)
-        return _run(options.names, options.device, options.shapes, options.report)
+        status: int = options.run(options)
+        return status
     except WorkbenchError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 2
@@ -137,6 +116,7 @@ def _add_bench(commands: Any) -> None:
         "bench",
         help="time operators on published problems; compare with Triton, PyTorch and published figures",
     )
+    bench.set_defaults(run=_bench)
     add = bench.add_argument
     add(
         "operators",
@@ -202,6 +182,7 @@ def _add_hardware(commands: Any) -> None:
         "hardware",
         help="compare an AMD GPU with the emulated device: bits, counters and times, in two files",
     )
+    hardware.set_defaults(run=_hardware)
     add = hardware.add_argument
     add("operators", nargs="*", metavar="NAME", help='such as "gemm/bf16"; default all')
     add("--device", help="device to examine; default: the first GPU")
@@ -249,21 +230,21 @@ def _hardware(options: argparse.Namespace) -> int:
     return 1 if any(report.counts(name)["differ"] for name in report.sections) else 0
 
 
-def _hipcc(words: Sequence[str]) -> int:
+def _hipcc(options: argparse.Namespace) -> int:
     from workbench.runtime import device
     from workbench.toolchain.hipcc import main as hipcc
 
-    return hipcc(words, lambda: device().arch)
+    return hipcc(options.words, lambda: device().arch)
 
 
-def _hipify(files: Sequence[str], in_place: bool) -> int:
+def _hipify(options: argparse.Namespace) -> int:
     from workbench.kernel.files import read_file
     from workbench.toolchain.hipify import hipify
     from workbench.toolchain.source_text import source_text
 
-    for name in files:
+    for name in options.files:
         result = hipify(source_text(read_file("hipify", name, "a C++ file")))
-        if in_place:
+        if options.in_place:
             Path(name).write_text(result.source, encoding="utf-8")
         else:
             print(result.source, end="")
@@ -271,13 +252,21 @@ def _hipify(files: Sequence[str], in_place: bool) -> int:
     return 0
 
 
-def _train(words: Sequence[str]) -> int:
+def _train(options: argparse.Namespace) -> int:
     from workbench.training.train import main as train
 
-    return train(words)
+    return train(options.words)
 
 
-def _exec(words: Sequence[str]) -> int:
+def _exec(options: argparse.Namespace) -> int:
+    return _run_program(options.words)
+
+
+def _sanitize(options: argparse.Namespace) -> int:
+    return _run_program(["--sanitize", "--", *options.words])
+
+
+def _run_program(words: Sequence[str]) -> int:
     from workbench.execute.command import add_options, run_options
 
     parser = argparse.ArgumentParser(prog="python -m workbench exec")
@@ -285,16 +274,16 @@ def _exec(words: Sequence[str]) -> int:
     return run_options(parser.parse_args(list(words)))
 
 
-def _script(words: Sequence[str]) -> int:
+def _script(options: argparse.Namespace) -> int:
     from workbench.execute.command import script
 
-    return script(words)
+    return script(options.words)
 
 
-def _install_hipcc(folder: str | None) -> int:
+def _install_hipcc(options: argparse.Namespace) -> int:
     from workbench.toolchain.hipcc.script import install
 
-    path = install(folder)
+    path = install(options.folder)
     print(f"wrote {path}")
     if path.parent.name == "bin":
         root = shlex.quote(str(path.parent.parent))
@@ -302,7 +291,7 @@ def _install_hipcc(folder: str | None) -> int:
     return 0
 
 
-def _doctor() -> int:
+def _doctor(_: argparse.Namespace) -> int:
     from workbench.doctor import doctor
 
     report = doctor(run=True)
@@ -310,50 +299,51 @@ def _doctor() -> int:
     return 0 if report.ok else 1
 
 
-def _kernels(names: Sequence[str]) -> int:
+def _kernels(options: argparse.Namespace) -> int:
     from workbench.operators import kernels
     from workbench.operators.description import describe
 
-    if not names:
-        return _list("kernels")
-    for name in kernels.named(names):
+    if not options.names:
+        return _list(options)
+    for name in kernels.named(options.names):
         print(f"{name}\n\n{describe(kernels[name]).text}\n")
     return 0
 
 
-def _list(listing: str) -> int:
+def _list(options: argparse.Namespace) -> int:
     from workbench.views.listings import LISTINGS
 
-    print(LISTINGS[listing]())
+    print(LISTINGS[options.command]())
     return 0
 
 
-def _cache(action: str | None) -> int:
+def _cache(options: argparse.Namespace) -> int:
     from workbench import cache
 
-    if action != "clear":
-        return _list("cache")
+    if options.action != "clear":
+        return _list(options)
     print(f"freed {cache.clear() / 2**20:,.1f} MiB")
     return 0
 
 
-def _new(name: str | None, file: str | None) -> int:
+def _new(options: argparse.Namespace) -> int:
     from workbench.lab.templates import templates, write_notebook
 
+    name = options.template
     if name is None:
         for template in templates().values():
             print(f"{template.name:12} {template.about}")
         return 0
-    path = Path(file or f"{name}.ipynb")
+    path = Path(options.file or f"{name}.ipynb")
     write_notebook(name, path)
     print(f"wrote {path}")
     return 0
 
 
-def _certificates(folder: str) -> int:
+def _certificates(options: argparse.Namespace) -> int:
     from workbench.bench.certificates import make_certificates
 
-    configuration = make_certificates(folder)
+    configuration = make_certificates(options.folder)
     print(
         f"wrote {configuration}, and the certificates that it names. On each machine, with a copy of this\n"
         "folder at the same place (ca-key.pem stays here):\n"
@@ -365,26 +355,26 @@ def _certificates(folder: str) -> int:
     return 0
 
 
-def _run(names: Sequence[str], device: str | None, all_shapes: bool, path: str | None) -> int:
+def _run(options: argparse.Namespace) -> int:
     from workbench.check.verify import verify
     from workbench.operators import kernels
     from workbench.profile import sweep
 
     items: list[object] = []
     good = True
-    for name in kernels.named(names):
+    for name in kernels.named(options.names):
         spec = kernels[name]
-        shapes = spec.shapes if all_shapes else spec.shapes[:1]
-        checked = verify(spec, shapes=shapes, device=device)
-        timed = sweep(spec, shapes, device=device)
+        shapes = spec.shapes if options.shapes else spec.shapes[:1]
+        checked = verify(spec, shapes=shapes, device=options.device)
+        timed = sweep(spec, shapes, device=options.device)
         good = good and checked.passed
         print(checked)
         print(timed)
         items += [f"# {name}", checked, timed]
-    if path is not None:
+    if options.report is not None:
         from workbench.views.html import report
 
-        print(f"wrote {report(path, *items, title='Kernels: ' + ', '.join(names))}")
+        print(f"wrote {report(options.report, *items, title='Kernels: ' + ', '.join(options.names))}")
     return 0 if good else 1
 
 
