@@ -96,7 +96,7 @@ def rows() -> list[Row]:
 
 
 def stored() -> dict[str, Any]:
-    """Results of cases by name and target, and of the sources."""
+    """Results of cases by name and by target, and of the sources."""
     empty = {"cases": {}}
     return json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else empty
 
@@ -132,7 +132,7 @@ def _summary(here: Mapping[str, PortModule], results: Mapping[str, Any]) -> Iter
         f"{len(every) - len(missing)} of {len(every)} modules are here: {count} functions, "
         f"{len(CASES)} cases, each in every order of arguments on both targets against PyTorch in float64."
     )
-    runs = list(results["cases"].values())
+    runs = [run for by_target in results["cases"].values() for run in by_target.values()]
     if runs:
         good, seconds = sum(not run["failure"] for run in runs), sum(run["seconds"] for run in runs)
         yield (
@@ -206,7 +206,7 @@ def _operators(module: PortModule) -> str:
 
 def _result(module: str, arch: str, results: Mapping[str, Any]) -> str:
     names = _cases(module)
-    outcomes = [results["cases"].get(f"{name} {arch}") for name in names]
+    outcomes = [results["cases"].get(name, {}).get(arch) for name in names]
     finished = [outcome for outcome in outcomes if outcome is not None]
     if not finished:
         return f"{len(names)} cases"
@@ -343,7 +343,7 @@ def run_cases(results: dict[str, Any]) -> None:
     """Runs the cases without a result, and stores each result at once."""
     for name in CASES:
         for arch in TILE_TARGETS:
-            if f"{name} {arch}" in results["cases"]:
+            if arch in results["cases"].get(name, {}):
                 continue
             start, failure = time.monotonic(), ""
             try:
@@ -351,7 +351,7 @@ def run_cases(results: dict[str, Any]) -> None:
             except Exception as error:
                 failure = f"{type(error).__name__}: {error}"[:200]
             seconds = round(time.monotonic() - start, 1)
-            results["cases"][f"{name} {arch}"] = {"failure": failure, "seconds": seconds}
+            results["cases"].setdefault(name, {})[arch] = {"failure": failure, "seconds": seconds}
             _store(results)
             print(name, arch, seconds, failure, flush=True)
 
