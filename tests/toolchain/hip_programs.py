@@ -22,8 +22,8 @@ program is only built.
 
 A collection is copied before it is built. PATTERN: of the programs whose name it finds alone; S: seconds for
 each to build, and again to run; N: programs at a time, each in a copy of its own. `--write` keeps what came
-of each in `tests/data/hip_programs.json` as it comes, and puts the table of all that this has into
-docs/host_programs.md.
+of each in `tests/data/hip_programs.json` as it comes, and puts the counts and the programs that do not run
+into docs/host_programs.md.
 """
 
 from __future__ import annotations
@@ -298,8 +298,8 @@ def row(name: str, results: Mapping[str, Mapping[str, Any]]) -> str:
     return f"| {name} | {where(results, 'builds')} | {where(results, 'runs')} | {cell} |"
 
 
-def table(results: Results) -> str:
-    """Markdown tables of the programs of all collections."""
+def table(results: Results, *, failures_only: bool = False) -> str:
+    """Markdown tables: the collections' counts, and their programs, or those that fail on a target."""
     collections = sorted(results.items(), key=lambda each: each[0].casefold())
     lines = ["| collection | programs | build | run |", "| --- | --- | --- | --- |"]
     for collection, programs in collections:
@@ -309,14 +309,14 @@ def table(results: Results) -> str:
         ]
         lines.append(f"| {collection} | {len(programs)} | {counts[0]} | {counts[1]} |")
     for collection, programs in collections:
-        lines += [
-            "",
-            f"### {collection}",
-            "",
-            "| program | builds | runs | why not |",
-            "| --- | --- | --- | --- |",
+        rows = [
+            row(name, by_target)
+            for name, by_target in programs.items()
+            if not failures_only or where(by_target, "runs") != "yes"
         ]
-        lines += [row(name, told) for name, told in programs.items()]
+        if rows:
+            head = ("| program | builds | runs | why not |", "| --- | --- | --- | --- |")
+            lines += ["", f"### {collection}", "", *head, *rows]
     return "\n".join(lines) + "\n"
 
 
@@ -327,7 +327,7 @@ def write(collection: str, name: str, target: str, result: Mapping[str, Any]) ->
     DATA.write_text(json_records.dumps(results, 2))
     before, _, rest = PAGE.read_text().partition(_START)
     _, _, behind = rest.partition(_END)
-    PAGE.write_text(f"{before}{_START}\n{table(results)}\n{_END}{behind}")
+    PAGE.write_text(f"{before}{_START}\n{table(results, failures_only=True)}\n{_END}{behind}")
 
 
 def main(arguments: Sequence[str]) -> None:
