@@ -9,14 +9,10 @@ import sys
 import pytest
 
 from workbench import display
-from workbench.display import Plotted, Presented, Shown
+from workbench.display import Plotted, Shown
 
 
-def test_a_result_is_drawn_by_what_is_registered_for_its_type(monkeypatch):
-    monkeypatch.setattr(display, "_tables", {})
-    monkeypatch.setattr(display, "_figures", {})
-    monkeypatch.setattr(display, "_loaders", [])
-
+def test_a_result_is_drawn_by_what_is_registered_for_its_type():
     class Result(Plotted):
         pass
 
@@ -32,18 +28,18 @@ def test_a_result_is_drawn_by_what_is_registered_for_its_type(monkeypatch):
     assert (Special()._repr_html_(), Result()._repr_html_()) == ("its own", "<b>Result</b>")
 
 
-def test_drawers_load_when_a_result_is_first_drawn(monkeypatch):
-    monkeypatch.setattr(display, "_tables", {})
-    monkeypatch.setattr(display, "_loaders", [])
+def test_drawers_load_when_a_result_is_first_drawn():
+    loads = []
 
     class Result(Shown):
         pass
 
     @display.load_before_drawing
     def load():
+        loads.append(1)
         display.shows(Result)(lambda _: "<b>late</b>")
 
-    assert not display._tables
+    assert not loads
     assert Result()._repr_html_() == "<b>late</b>"
 
 
@@ -69,18 +65,14 @@ assert "workbench.views" in sys.modules
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
 
 
-def test_every_result_has_a_drawer():
+def test_every_result_with_a_figure_has_what_draws_it():
     def subclasses(kind):
         for subclass in kind.__subclasses__():
             yield subclass
             yield from subclasses(subclass)
 
     importlib.import_module("workbench.views.drawers")
-    ours = {kind for kind in subclasses(Shown) if kind.__module__.startswith("workbench.")} - {
-        Plotted,
-        Presented,
-    }
-    assert len(ours) >= 9
+    ours = {kind for kind in subclasses(Plotted) if kind.__module__.startswith("workbench.")}
+    assert len(ours) >= 5
     for kind in ours:
-        assert any(step in display._tables for step in kind.__mro__), kind
-        assert not issubclass(kind, Plotted) or any(step in display._figures for step in kind.__mro__), kind
+        assert display.plotted() & {*kind.__mro__}, kind

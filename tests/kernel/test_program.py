@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -71,14 +72,17 @@ def test_threads_that_the_program_started_have_their_own_launches_devices_and_er
 
 
 def test_what_threads_had_is_forgotten_with_them() -> None:
-    per_thread = PerThread(list)
+    class Value:
+        """Of one thread."""
+
+    per_thread, values = PerThread(Value), weakref.WeakSet[Value]()
     deadline = time.monotonic() + 60
     for number in itertools.count(1):
-        thread = threading.Thread(target=per_thread)
+        thread = threading.Thread(target=lambda: values.add(per_thread()))
         thread.start()
         thread.join()
         # Python's join is over a little before the system's thread is.
-        if number > 3 and len(per_thread._kept) < 3:
+        if number > 3 and len(values) < 3:
             return
         assert time.monotonic() < deadline
 

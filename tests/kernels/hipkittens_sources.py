@@ -364,7 +364,7 @@ def _kernels(module: wb.Module | wb.HostModule | _Whole) -> wb.Module:
     return of.kernels if isinstance(of, wb.HostModule) else of
 
 
-def _call(module: wb.HostModule, text: str, tensors: Mapping[str, torch.Tensor | int]) -> None:
+def call_function(module: wb.HostModule, text: str, tensors: Mapping[str, torch.Tensor | int]) -> None:
     """Call the module's first function that binds none but these tensors, with them in its order."""
     code = re.sub(r"//.*", "", text)
     for function, members in re.findall(r'py::bind_\w+<.*>\(\s*m,\s*"(\w+)",([^;]*)\);', code):
@@ -403,7 +403,7 @@ def _start(
     `is_whole` says that the grid is all of it, so that a module may do it.
     """
     if isinstance(module, _Whole) or (is_whole and isinstance(module, wb.HostModule)):
-        _call(module.module if isinstance(module, _Whole) else module, text, tensors)
+        call_function(module.module if isinstance(module, _Whole) else module, text, tensors)
         return
     kernel = _kernels(module)[name]
     target = device(f"emulated:{source.arch}")

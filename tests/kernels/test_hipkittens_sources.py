@@ -145,11 +145,11 @@ def test_module_is_called_by_the_names_that_it_binds() -> None:
         py::bind_function<shuffle>(m, "shuffle", &other::dq_in, &other::dq_out);
     """
     module = Module()
-    hipkittens_sources._call(module, text, {"dq_out": 2, "dq_in": 1})
-    hipkittens_sources._call(module, text, {"delta": 4, "Og": 3, "n": 5})
+    hipkittens_sources.call_function(module, text, {"dq_out": 2, "dq_in": 1})
+    hipkittens_sources.call_function(module, text, {"delta": 4, "Og": 3, "n": 5})
     assert module.called == [("shuffle", (1, 2)), ("prepare", (3, 4))]
     with pytest.raises(ValueError, match="binds no function of x"):
-        hipkittens_sources._call(module, text, {"x": 1})
+        hipkittens_sources.call_function(module, text, {"x": 1})
 
 
 def test_a_sample_of_the_page_is_drawn_by_a_seed(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,21 +19,34 @@ from workbench.lab import build
 ROOT = Path(__file__).parents[2]
 
 
+def have_node(version: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Puts a Node and an npm that say this version on PATH, and hides the wheel's."""
+    for name in ("node", "npm"):
+        program = folder / name
+        program.write_text(f"#!/bin/sh\necho v{version}\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/bin:/usr/bin")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+
+
 @pytest.mark.parametrize("version", ["20.19.0", "20.20.2", "22.12.0", "23.0.0", "24.0.1"])
-def test_node_that_is_new_enough(version: str) -> None:
-    assert build._new_enough(version)
+def test_node_that_is_new_enough(version: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    have_node(version, monkeypatch, tmp_path)
+    assert build.find_node().version == version
 
 
 @pytest.mark.parametrize("version", ["", "18.20.0", "20.18.9", "21.9.0", "22.11.0"])
-def test_node_that_is_too_old(version: str) -> None:
-    assert not build._new_enough(version)
+def test_node_that_is_too_old(version: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    have_node(version, monkeypatch, tmp_path)
+    with pytest.raises(build.NotPossible, match=re.escape(f"node is {version}")):
+        build.find_node()
 
 
 def test_missing_node_is_said_and_no_failure(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(build.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(build, "is_built", lambda: False)
     assert build.main([]) == 0
     output = capsys.readouterr().out
@@ -44,25 +59,11 @@ def test_missing_node_is_said_and_no_failure(
 
 
 def test_without_node_the_lint_says_that_it_did_not_look(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    def missing() -> build.Node:
-        raise build.NotPossible("Node was not found")
-
-    monkeypatch.setattr(build, "find_node", missing)
+    have_node("18.1.0", monkeypatch, tmp_path)
     assert build.main(["--lint"]) == 0
-    assert "sources are not looked at: Node was not found" in capsys.readouterr().out
-
-
-def test_old_node_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in ("node", "npm"):
-        program = tmp_path / name
-        program.write_text("#!/bin/sh\necho v18.1.0\n")
-        program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    monkeypatch.setattr(build.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(build.NotPossible, match=r"node is 18\.1\.0"):
-        build.find_node()
+    assert "sources are not looked at: Node 20.19" in capsys.readouterr().out
 
 
 def test_install_replaces_what_is_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -206,10 +207,11 @@ def test_npm_that_hangs_is_stopped_and_the_next_build_is_whole(checkout: _Checko
 
 
 @pytest.mark.parametrize("seconds", ["soon", "0", "-1", "nan", "inf", ""])
-def test_a_limit_that_is_none(monkeypatch: pytest.MonkeyPatch, seconds: str) -> None:
+def test_a_limit_that_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, seconds: str) -> None:
+    have_node("24.0.1", monkeypatch, tmp_path)
     monkeypatch.setenv("HIPKITTENS_NPM_TIMEOUT", seconds)
     with pytest.raises(build.NotPossible, match=f"TIMEOUT is '{seconds}'; expected a number of seconds"):
-        build._limit()
+        build.lint()
 
 
 @pytest.mark.timeout(300)

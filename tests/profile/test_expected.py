@@ -62,7 +62,6 @@ def test_a_spec_that_was_compared_has_its_class_error(
     regimes = {"short": {**errors, "rows": 5}}
     table.write_text(json.dumps({"classes": classes, "regimes": regimes}), encoding="utf-8")
     monkeypatch.setattr(module, "TABLE", table)
-    module._told.cache_clear()
     short = Expected(5, 0.1, 0.8, 1.1, "times of kernels of less than 10 us")
     assert expected("gemm/bf16", "short") == expected("", "short") == short, "whoever wrote the kernel"
     assert expected("gemm/bf16", "matrix") == expected("gemm/bf16"), "a regime without rows"
@@ -70,7 +69,6 @@ def test_a_spec_that_was_compared_has_its_class_error(
     assert expected("gemm/bf16:ping_pong") == expected("gemm/bf16")
     assert expected("attention/decode") is NEVER_COMPARED
     assert expected("") is NEVER_COMPARED
-    module._told.cache_clear()
 
 
 @pytest.mark.parametrize(

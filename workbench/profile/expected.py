@@ -58,9 +58,9 @@ def regime(bound: str, seconds: float, width: float, *, warm: bool) -> str:
 
 
 @cache
-def _told() -> tuple[dict[str, Expected], dict[str, Expected]]:
+def _errors(file: Path) -> tuple[dict[str, Expected], dict[str, Expected]]:
     """By regime, and by name of the specs that were compared."""
-    table = json.loads(TABLE.read_text(encoding="utf-8"))
+    table = json.loads(file.read_text(encoding="utf-8"))
     regimes = {
         name: Expected(row["rows"], row["median"], row["low"], row["high"], f"times of {REGIMES[name]}")
         for name, row in table["regimes"].items()
@@ -79,5 +79,5 @@ def expected(spec: str, regime: str = "") -> Expected:
         spec: name of the kernel's spec, with a variant or without; "" for a kernel that no spec describes.
         regime: of the launch, where it is known; else the spec's class of kernels has to do.
     """
-    regimes, classes = _told()
+    regimes, classes = _errors(TABLE)
     return regimes.get(regime) or classes.get(spec.partition(":")[0], NEVER_COMPARED)

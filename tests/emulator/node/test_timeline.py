@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 from workbench.emulator.node.timeline import Stream, Timeline
 
 NULL = Stream.from_handle(0, 0)
@@ -67,5 +69,4 @@ def test_many_streams_and_much_work_are_forgotten_when_they_are_over() -> None:
         timeline.add(stream, "units", 1.0, share=0.5)
         timeline.wait_on_host(timeline.moment(stream))
     assert timeline.moment(NULL) == 1000.0
-    assert len(timeline._ends) < 100
-    assert len(timeline._busy[0, "units"]) < 100
+    assert len(pickle.dumps(timeline)) < 10_000
