@@ -35,7 +35,7 @@ def test_the_compiler_that_pip_installs_is_right_but_for_its_limits(
 ) -> None:
     monkeypatch.setenv("HIPKITTENS_COMPILER", "zig")
     compiler = find_compiler(arch)
-    assert compiler_trial.judge(compiler_trial._run(compiler, arch), arch) == list(compiler_trial.LIMITS)
+    assert compiler_trial.judge(compiler_trial.results_of(compiler, arch), arch) == list(compiler_trial.LIMITS)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         compiler_trial.check(arch)
@@ -48,7 +48,7 @@ def test_flags_lead_around_a_limit(limit: compiler_trial.Trap, monkeypatch: pyte
     compiler = find_compiler("gfx942")
     for flags in limit.flags:
         flagged = dataclasses.replace(compiler, arguments=(*compiler.arguments, *flags.split()))
-        assert limit.name not in compiler_trial.judge(compiler_trial._run(flagged, "gfx942"), "gfx942")
+        assert limit.name not in compiler_trial.judge(compiler_trial.results_of(flagged, "gfx942"), "gfx942")
 
 
 def test_doctor_names_limits_with_the_way_round(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +65,7 @@ def test_doctor_names_limits_with_the_way_round(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("trap", compiler_trial.TRAPS, ids=lambda trap: trap.name)
 def test_each_trap_is_told_apart(trap: compiler_trial.Trap) -> None:
     """Swaps rows as clang 21 does in the fp4 conversions, where bytes 1 and 2 change places."""
-    results = np.zeros((compiler_trial._ROWS, 64), np.uint64)
+    results = np.zeros((max(other.rows.stop for other in compiler_trial.TRAPS), 64), np.uint64)
     for other in compiler_trial.TRAPS:
         results[other.rows] = other.right()
     assert compiler_trial.judge(results, "gfx950") == []

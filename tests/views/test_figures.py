@@ -8,7 +8,6 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 import torch
 
-from workbench.bench.tuning import TuneResult
 from workbench.check.verify import verify
 from workbench.codeobject.occupancy import occupancy
 from workbench.display import figure_of
@@ -161,7 +160,8 @@ def test_a_tuning_of_which_every_candidate_failed_has_a_figure() -> None:
         dataclasses.replace(trial, result=dataclasses.replace(trial.result, us=0.0, failure="why"))
         for trial in tuned.trials
     ]
-    figure = figure_of(TuneResult(tuned.operator, tuned.device, failed, {}, tuned._default, 0.01))
+    tuned.trials = tuple(failed)
+    figure = figure_of(tuned)
     assert figure.layout.title.text.endswith("0 candidates")
 
 

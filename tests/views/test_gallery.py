@@ -95,7 +95,7 @@ def test_text_on_badges_and_dies_has_contrast() -> None:
     for colour in badge.COLOURS.values():
         assert theme.contrast("#ffffff", colour) >= AA, colour
     for die, colour in enumerate(xcd.COLOURS):
-        assert theme.contrast(xcd._ink(die), colour) >= AA, colour
+        assert theme.contrast(xcd.ink_on(die), colour) >= AA, colour
 
 
 def test_hues_of_kernels_are_no_origin_s_and_are_seen_on_both_pages() -> None:

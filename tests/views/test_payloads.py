@@ -6,12 +6,13 @@ same elements with the same attributes.
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 import shutil
 import sqlite3
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from tests.every_result import every_result
 from tests.poison import PAYLOADS, Page, harmless, poisoned
 from workbench.bench.compare import Change, Regressions
 from workbench.bench.run import BenchResult
-from workbench.bench.tuning import TuneResult
+from workbench.bench.tuning import Trial, TuneResult
 from workbench.check.sanitizer import Finding, SanitizeResult
 from workbench.display import Plotted, figure_of
 from workbench.errors import CompileError, KernelFault, WorkbenchError
@@ -79,6 +80,12 @@ def changed() -> Changes:
     )
 
 
+def with_trials(tuned: TuneResult, trials: Sequence[Trial]) -> TuneResult:
+    other = copy.copy(tuned)
+    other.trials = tuple(trials)
+    return other
+
+
 def values() -> dict[str, Any]:
     """Results of every type that a page shows, with no part empty."""
     benched = samples.benchmark()
@@ -94,10 +101,8 @@ def values() -> dict[str, Any]:
         "SweepResult of shapes": samples.uneven(),
         "ProfileResult of the file": samples.kept()["large"],
         "VerifyResult wrong": samples.verified(broken=True),
-        "TuneResult": TuneResult(tuned.operator, tuned.device, trials, {}, tuned._default, 0.01),
-        "TuneResult of failures": TuneResult(
-            tuned.operator, tuned.device, trials[-1:], {}, tuned._default, 0.01
-        ),
+        "TuneResult": with_trials(tuned, trials),
+        "TuneResult of failures": with_trials(tuned, trials[-1:]),
         "BenchResult": BenchResult([*benched, failed]),
         "XcdMap": samples.dies(orders=2),
         "SanitizeResult": found_by_the_sanitizer(),

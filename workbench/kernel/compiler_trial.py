@@ -230,7 +230,7 @@ def judge(results: np.ndarray, arch: str) -> list[str]:
     return [trap.name for trap in traps if not np.array_equal(results[trap.rows], trap.right())]
 
 
-def _run(compiler: Compiler, arch: str) -> np.ndarray:
+def results_of(compiler: Compiler, arch: str) -> np.ndarray:
     """The kernels' results on the emulated device, [10, 64].
 
     Raises:
@@ -316,4 +316,4 @@ def _beyond_limits(compiler: Compiler, arch: str) -> tuple[str, ...]:
 
 def main(arch: str) -> None:
     """Print the names of the traps, for the process that asked."""
-    print(json.dumps(judge(_run(find_compiler(arch), arch), arch)))
+    print(json.dumps(judge(results_of(find_compiler(arch), arch), arch)))

@@ -173,7 +173,7 @@ def _panel(figure: Any, go: Any, result: XcdMap, order: DispatchOrder, column: i
                 y=[y for _, y, _ in labels],
                 text=[str(turn) for _, _, turn in labels],
                 mode="text",
-                textfont={"size": 9, "color": [_ink(turn % result.xcds) for _, _, turn in labels]},
+                textfont={"size": 9, "color": [ink_on(turn % result.xcds) for _, _, turn in labels]},
                 hoverinfo="skip",
                 showlegend=False,
             ),
@@ -187,7 +187,7 @@ def _band(die: int, xcds: int) -> Sequence[tuple[float, str]]:
     return (die / xcds, colour), ((die + 1) / xcds, colour)
 
 
-def _ink(die: int) -> str:
+def ink_on(die: int) -> str:
     return theme.readable(COLOURS[die % len(COLOURS)])
 
 
