@@ -67,15 +67,6 @@ def tensors_at(addresses: Iterable[int]) -> dict[int, Any]:
     return tensors
 
 
-def storages() -> list[tuple[int, int]]:
-    """(address, bytes) of the storage of every live CPU tensor that has memory, each once."""
-    sizes = {}
-    for tensor in live_tensors():
-        storage = tensor.untyped_storage()
-        sizes[storage.data_ptr()] = storage.nbytes()
-    return [(address, size) for address, size in sizes.items() if size]
-
-
 def live_tensors() -> Iterator[Any]:
     """The CPU tensors with memory that Python holds."""
     torch = sys.modules.get("torch")

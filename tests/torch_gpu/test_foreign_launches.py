@@ -174,6 +174,8 @@ def test_memory_that_pytorch_did_not_allocate(call: Call) -> None:
     x, out = (torch.from_numpy(array) for array in (np.arange(8, dtype=np.float32), np.zeros(8, np.float32)))
     call("scale", x, out, ctypes.c_float(2), 8)
     assert torch.equal(out, 2 * x)
+    # It is known from then on, as long as it lives.
+    assert torch.equal(gathered(call, [x[row:] for row in range(8)]), x)
 
 
 def test_a_launch_in_another_thread(call: Call) -> None:

@@ -187,6 +187,9 @@ class Backend(Library, Protocol):
     def tensor_allocator(self, address: int) -> int:
         """See `Device.tensor_allocator`; on a GPU the same."""
 
+    def has_tensor(self, address: int) -> bool:
+        """Whether memory of `tensor_allocator`'s begins at an address; on a GPU all is the device's."""
+
     def tensor_memory(self) -> TensorMemory:
         """What `tensor_allocator`'s has given out; nothing on a GPU, where PyTorch counts."""
 

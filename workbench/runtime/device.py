@@ -242,6 +242,10 @@ class Device:
         """
         return self.backend.tensor_allocator(address)
 
+    def has_tensor(self, address: int) -> bool:
+        """Whether memory that `tensor_allocator` gave out begins at an address."""
+        return self.backend.has_tensor(address)
+
     def tensor_memory(self) -> TensorMemory:
         """How much `tensor_allocator`'s has given out."""
         return self.backend.tensor_memory()
@@ -257,8 +261,8 @@ class Device:
         loaded, reach the memory of `tensor_allocator` and further memory of the host's.
 
         Args:
-            buffers: gives it at each such launch, (address, bytes); told whether an argument is an address
-                in memory of this process that nobody knows of.
+            buffers: gives it at each such launch, (address, bytes); again, with True, where an argument is
+                an address in memory of this process that nobody knows of.
             granularity: of all that, see `Function.launch`.
         """
         return self.backend.lending(buffers, granularity)

@@ -131,6 +131,9 @@ class EmulatedBackend:
     def tensor_allocator(self, address: int) -> int:
         return node().memory.storages.allocator(address)
 
+    def has_tensor(self, address: int) -> bool:
+        return node().memory.storages.bytes_at(address) > 0
+
     def tensor_memory(self) -> TensorMemory:
         storages = node().memory.storages
         return TensorMemory(storages.used, storages.most_used)
@@ -145,9 +148,11 @@ class EmulatedBackend:
         @contextlib.contextmanager
         def loan(arguments: bytes) -> Iterator[None]:
             step = granularity()
-            with memory.reaching_storages(step):
-                further = merged(buffers(memory.has_unknown_address(arguments)))
-                with memory.lent(further, {}, step) if further else contextlib.nullcontext():
+            with memory.reaching_storages(step), memory.lent(merged(buffers(False)), {}, step):
+                if not memory.has_unknown_address(arguments):
+                    yield
+                    return
+                with memory.lent(merged(buffers(True)), {}, step):
                     yield
 
         node().loan = loan

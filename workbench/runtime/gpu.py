@@ -259,6 +259,9 @@ class GpuBackend:
     def tensor_allocator(self, address: int) -> int:
         return address
 
+    def has_tensor(self, address: int) -> bool:
+        return True
+
     def tensor_memory(self) -> TensorMemory:
         return TensorMemory(0, 0)
 

@@ -14,7 +14,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._pytree import tree_leaves
 
 from workbench.kernel.host_module import tensors
-from workbench.live_tensors import granularity, live_tensors, storages
+from workbench.live_tensors import granularity, live_tensors
 from workbench.runtime import Device
 
 
@@ -46,14 +46,21 @@ class Kept:
 def tensors_reached(device: Device) -> Iterator[None]:
     """While it lasts, launches by foreign code reach the memory of every tensor: the device knows of what
     PyTorch allocates, and here are those that are there before. Memory that PyTorch did not allocate, such as
-    NumPy's and files', is looked for where a launch gets an address of it."""
-    earlier = Kept()
-    for tensor in live_tensors():
-        earlier.memory_of(tensor)
+    NumPy's and files', is looked for where a launch first gets an address of it."""
+    others = Kept()
+
+    def look() -> None:
+        for tensor in live_tensors():
+            if not device.has_tensor(tensor.untyped_storage().data_ptr()):
+                others.memory_of(tensor)
+
     with _listed(device) as is_listed:
+        look()
 
         def buffers(is_strange: bool) -> list[tuple[int, int]]:
-            return earlier.memory(()) + (storages() if is_strange or not is_listed else [])
+            if is_strange or not is_listed:
+                look()
+            return others.memory(())
 
         with device.lending(buffers, granularity):
             yield

@@ -54,14 +54,12 @@ static inline const Allocation *hk_find_allocation(const Machine *m, uint64_t ad
     return a != NULL && address < a->end ? a : NULL;
 }
 
-/* The memory whose end [lo, hi) reaches over, into what its allocator added; NULL where it does not. */
-static inline const Allocation *hk_reaches_past(const Machine *m, uint64_t lo, uint64_t hi) {
-    const Allocation *a = hk_allocation_before(m, lo);
-    int past = a != NULL && (a->flags & HK_ALLOCATION_ROUNDED) && hi > a->end && hi <= a->read_end;
-    return past ? a : NULL;
+/* Whether an access up to `hi`, from memory's first byte or behind it, ends in what its allocator added. */
+static inline int hk_ends_past(const Allocation *a, uint64_t hi) {
+    return (a->flags & HK_ALLOCATION_ROUNDED) && hi > a->end && hi <= a->read_end;
 }
 
-/* Makes known an access that `hk_reaches_past` tells of. */
+/* Makes such an access known. */
 static inline void hk_note_past(HkPast *past, const Allocation *a, uint64_t hi, int is_write) {
     if (past->is_write > (uint64_t)is_write || (past->is_write == (uint64_t)is_write && past->end >= hi)) return;
     *past = (HkPast){a->base, hi, (uint64_t)is_write};
@@ -71,7 +69,7 @@ __attribute__((noinline, unused)) static int hk_find_range(Wave *w, uint64_t lo,
     const Allocation *a = hk_allocation_before(w->group->machine, lo);
     if (a == NULL || hi < lo) return 0;
     if (hi > a->end) {
-        if (hk_reaches_past(w->group->machine, lo, hi)) {
+        if (hk_ends_past(a, hi)) {
             hk_note_past(w->group->past, a, hi, need == HK_ALLOCATION_WRITE);
             return 1;
         }

@@ -105,8 +105,8 @@ static uint64_t addresses(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, u
 
 /* Reports an access that goes behind memory, into what its allocator added. */
 static void check_past(Wave *w, const SanOp *o, uint64_t lo, uint32_t bytes, int is_write, int32_t lane) {
-    const Allocation *a = hk_reaches_past(w->group->machine, lo, lo + bytes);
-    if (a == NULL) return;
+    const Allocation *a = hk_allocation_before(w->group->machine, lo);
+    if (a == NULL || !hk_ends_past(a, lo + bytes)) return;
     uint64_t detail = lo + bytes - a->end;
     san_found(w, SAN_FOUND_PAST, &o->op, ~0ull, lane, a->base, detail | (is_write ? SAN_FAULT_WRITES : 0), 0, 0);
 }
@@ -122,7 +122,8 @@ static uint64_t inside(Wave *w, const SanOp *o, uint64_t lanes, const uint64_t *
         high = at[lane] > high ? at[lane] : high;
     }
     if (lanes == 0) return 0;
-    if (hk_allowed(w, low, high + o->bytes, is_write) && !hk_reaches_past(w->group->machine, low, high + o->bytes))
+    /* What is allowed elsewhere ends past its memory. */
+    if (hk_allowed(w, low, high + o->bytes, is_write) && low >= w->hit_base && high + o->bytes <= w->hit_end)
         return lanes;
     HK_FOR_LANES(lane, lanes) {
         check_past(w, o, at[lane], o->bytes, is_write, (int32_t)lane);

@@ -1,0 +1,92 @@
+"""The list of PyTorch's allocations: complete, and in a table once."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+
+import workbench as wb
+from workbench.emulator.native import abi
+from workbench.emulator.native.abi import ffi
+from workbench.emulator.node.device import node
+from workbench.emulator.node.storages import _latest
+from workbench.launches import BufferLabel
+
+STORAGES = node().memory.storages
+
+
+@pytest.fixture(autouse=True)
+def _in_the_door() -> Iterator[None]:
+    with wb.torch_as_gpu("emulated:gfx950"):
+        yield
+
+
+def pieces(tensors: list[torch.Tensor]) -> dict[int, int]:
+    return {tensor.data_ptr(): tensor.nbytes for tensor in tensors if tensor.nbytes}
+
+
+def test_what_lives_is_listed() -> None:
+    before = dict(STORAGES.blocks())
+    tensors: list[torch.Tensor] = []
+    for _ in range(20):
+        tensors += [torch.empty(random.randrange(5000)) for _ in range(200)]
+        random.shuffle(tensors)
+        del tensors[random.randrange(len(tensors)) :]
+        listed = dict(STORAGES.blocks())
+        assert {base: listed.get(base) for base in pieces(tensors)} == pieces(tensors)
+        # Nothing else, save what others have made or let go meanwhile.
+        assert len(listed) <= len(pieces(tensors)) + len(before) + 10
+
+
+def test_threads_allocate_at_once() -> None:
+    kept: list[torch.Tensor] = []
+
+    def work() -> None:
+        for size in range(1, 500):
+            kept.append(torch.empty(size))
+            torch.empty(3 * size)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert pieces(kept).items() <= dict(STORAGES.blocks()).items()
+
+
+def test_a_child_process_has_its_own() -> None:
+    x = torch.empty(1000)
+    child = os.fork()
+    if child == 0:
+        y = torch.empty(1000)
+        listed = STORAGES.bytes_at(x.data_ptr()), STORAGES.bytes_at(y.data_ptr())
+        os._exit(0 if listed == (4000, 4000) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_table_has_each_once() -> None:
+    x, y = torch.empty(1000), torch.empty(77)
+    memory = node().memory
+    label = {x.data_ptr(): BufferLabel("argument 'x'", 4)}
+    with memory.lent([(x.data_ptr(), x.nbytes)], label), memory.reaching_storages(abi.STORAGE_BLOCK):
+        rows = np.frombuffer(ffi.buffer(memory.table(0)), np.uint64).reshape(-1, 5)
+        assert (rows[1:, 0] >= rows[:-1, 1]).all()
+        [lent] = rows[rows[:, 0] == x.data_ptr()].tolist()
+        [listed] = rows[rows[:, 0] == y.data_ptr()].tolist()
+        assert memory.whereabouts(y.data_ptr() + 308, 4, 0).startswith("1 byte past the end of ")
+    # What someone lends is as that one says.
+    assert lent[3] == x.data_ptr() + 4000
+    assert listed[1:4] == [y.data_ptr() + 308, abi.ALLOCATION_ROUNDED | 3, y.data_ptr() + 512]
+    rows = np.frombuffer(ffi.buffer(memory.table(0)), np.uint64).reshape(-1, 5)
+    assert not (rows[:, 0] == y.data_ptr()).any()
+
+
+def test_of_pieces_that_overlap_the_latest_counts() -> None:
+    records = np.array([[640, 64, 1], [600, 100, 2], [704, 10, 3], [900, 0, 4], [690, 10, 0]], np.uint64)
+    assert _latest(records)[:, 2].tolist() == [2, 3]
