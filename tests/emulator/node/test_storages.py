@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import struct
 import threading
 from collections.abc import Iterator
 
@@ -85,6 +86,26 @@ def test_a_table_has_each_once() -> None:
     assert listed[1:4] == [y.data_ptr() + 308, abi.ALLOCATION_ROUNDED | 3, y.data_ptr() + 512]
     rows = np.frombuffer(ffi.buffer(memory.table(0)), np.uint64).reshape(-1, 5)
     assert not (rows[:, 0] == y.data_ptr()).any()
+
+
+@pytest.mark.parametrize(
+    ("granularity", "exact", "reads"), [(512, True, 512), (512, False, 512), (4, True, 77), (4, False, 80)]
+)
+def test_where_reads_end(granularity: int, exact: bool, reads: int) -> None:
+    x = torch.empty(77, dtype=torch.int8)
+    with node().memory.reaching_storages(granularity):
+        table = node().memory.table(0, exact)
+        [end] = [row.read_end for row in table if row.base == x.data_ptr()]
+    assert end == x.data_ptr() + reads
+
+
+def test_addresses_that_nobody_knows() -> None:
+    x, array, memory = torch.empty(1000), np.zeros(1000), node().memory
+    with memory.reaching_storages(abi.STORAGE_BLOCK):
+        for last, is_unknown in ((x.data_ptr() + 4000, False), (array.ctypes.data, True)):
+            # Two sizes in one word look like an address where nothing is.
+            arguments = struct.pack("QQQI", x.data_ptr(), last, 1000 | 64 << 32, 7)
+            assert memory.has_unknown_address(arguments) is is_unknown
 
 
 def test_of_pieces_that_overlap_the_latest_counts() -> None:

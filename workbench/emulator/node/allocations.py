@@ -459,11 +459,11 @@ class Memory:
             reached.granularity = before
 
     def has_unknown_address(self, arguments: bytes) -> bool:
-        """Whether among a launch's arguments is an address of this process that no allocation holds."""
+        """Whether among a launch's arguments is an address of this process that no allocation holds, nor ends
+        at."""
         words = array.array("Q", arguments[: len(arguments) // 8 * 8])
-        return any(
-            is_address(word) and self.find(word) is None and host_access(word, 1) != 0 for word in words
-        )
+        unknown = (w for w in words if is_address(w) and self.find(w) is None and self.find(w - 1) is None)
+        return any(host_access(word, 1) for word in unknown)
 
     def storage_at(self, address: int) -> Allocation | None:
         """The memory of a tensor in which an address lies, as an allocation; None where it is in none."""
@@ -576,7 +576,10 @@ class Memory:
                     self._tables.clear()
                 table = self._tables[key] = ffi.from_buffer("Allocation[]", rows)
             granularity = self._reached.granularity
-            return table if granularity is None else self._with_storages(table, granularity)
+            if granularity is None:
+                return table
+            is_rounded = granularity == abi.STORAGE_BLOCK
+            return self._with_storages(table, 1 if exact and not is_rounded else granularity)
 
     def _with_storages(self, table: CData, granularity: int) -> CData:
         """A table with `storages` too, save what it has already."""
