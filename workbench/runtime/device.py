@@ -258,7 +258,8 @@ class Device:
         self, buffers: Callable[[bool], Buffers], granularity: Callable[[], int]
     ) -> AbstractContextManager[None]:
         """While it lasts, launches that HIP is asked for by foreign code, such as a library that ctypes
-        loaded, reach the memory of `tensor_allocator` and further memory of the host's.
+        loaded, reach the memory of `tensor_allocator` and further memory of the host's, and threads begin on
+        this device.
 
         Args:
             buffers: gives it at each such launch, (address, bytes); again, with True, where an argument is

@@ -157,7 +157,8 @@ class EmulatedBackend:
 
         node().loan = loan
         try:
-            yield
+            with emulator.threads_begin_here():
+                yield
         finally:
             node().loan = before
 
