@@ -76,15 +76,53 @@ def test_guards_have_rocms_names(zig: toolchain.Compiler) -> None:
             "HIP_INCLUDE_HIP_HIP_FP16_H",
         ),
         "hip/amd_detail/amd_warp_functions.h": ("HIP_INCLUDE_HIP_AMD_DETAIL_WARP_FUNCTIONS_H",),
-        "hip/hip_runtime.h": ("HIP_INCLUDE_HIP_HIP_RUNTIME_H", "HIP_INCLUDE_HIP_HIP_RUNTIME_API_H"),
+        "hip/hip_runtime.h": (
+            "HIP_INCLUDE_HIP_HIP_RUNTIME_H",
+            "HIP_INCLUDE_HIP_HIP_RUNTIME_API_H",
+            "HIP_INCLUDE_HIP_AMD_DETAIL_HIP_RUNTIME_H",
+            "HIP_INCLUDE_HIP_AMD_DETAIL_DEVICE_FUNCTIONS_H",
+            "HIP_INCLUDE_HIP_AMD_DETAIL_HIP_LDG_H",
+        ),
+        "hip/hip_complex.h": ("HIP_INCLUDE_HIP_AMD_DETAIL_HIP_COMPLEX_H",),
     }
-    runtime = guards["hip/hip_runtime.h"]
+    runtime = guards["hip/hip_runtime.h"][:3]
     lines = [f"#ifdef {name}\n#error {name} before a header\n#endif" for name in runtime]
     for header, names in guards.items():
         lines.append(f"#include <{header}>")
         lines += [f"#ifndef {name}\n#error {name} is missing after {header}\n#endif" for name in names]
     source = "\n".join([*lines, "__global__ void k(int *x) { *x = __shfl(1, 0); }\n"])
     assert compile_device(source, CompileOptions("gfx950")).diagnostics == ()
+
+
+def test_a_guard_that_a_source_defines_keeps_the_header_out(zig: toolchain.Compiler) -> None:
+    """As in ROCm: a source that brings the declarations itself says so by the guard's macro."""
+    guards = {
+        "hip_runtime_api.h": "HIP_INCLUDE_HIP_HIP_RUNTIME_API_H",
+        "hip_runtime.h": "HIP_INCLUDE_HIP_HIP_RUNTIME_H",
+        "hip_vector_types.h": "HIP_INCLUDE_HIP_HIP_VECTOR_TYPES_H",
+        "driver_types.h": "HIP_INCLUDE_HIP_DRIVER_TYPES_H",
+        "library_types.h": "HIP_INCLUDE_HIP_LIBRARY_TYPES_H",
+        "hip_fp16.h": "HIP_INCLUDE_HIP_HIP_FP16_H",
+        "hip_bf16.h": "HIP_INCLUDE_HIP_HIP_BF16_H",
+        "hip_fp8.h": "HIP_INCLUDE_HIP_HIP_FP8_H",
+        "hip_complex.h": "HIP_INCLUDE_HIP_HIP_COMPLEX_H",
+        "hip_cooperative_groups.h": "HIP_INCLUDE_HIP_HIP_COOPERATIVE_GROUP_H",
+    }
+    defines = "".join(f"#define {guard}\n" for guard in guards.values())
+    includes = "".join(f"#include <hip/{header}>\n" for header in guards)
+    source = f"""{defines}{includes}
+    typedef int hipError_t;
+    typedef void *hipStream_t;
+    #define hipSuccess 0
+    struct dim3 {{ unsigned x, y, z; }};
+    struct float4 {{ float x, y, z, w; }};
+    struct __half {{ short bits; }};
+    struct __hip_bfloat16 {{ short bits; }};
+    extern "C" hipError_t hipMalloc(void **pointer, unsigned long bytes);
+    enum hipMemcpyKind {{ hipMemcpyHostToHost = 0 }};
+    __attribute__((global)) void k(int *x) {{ *x = __builtin_amdgcn_workitem_id_x(); }}
+    """
+    assert compile_device(source, CompileOptions("gfx942")).diagnostics == ()
 
 
 @pytest.mark.parametrize("standard", ["c++11", "gnu++14", "c++17"])

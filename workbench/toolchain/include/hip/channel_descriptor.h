@@ -1,4 +1,8 @@
 // Where HIP declares descriptions of a texture's elements.
 #pragma once
+#ifndef HIP_INCLUDE_HIP_CHANNEL_DESCRIPTOR_H
+#define HIP_INCLUDE_HIP_CHANNEL_DESCRIPTOR_H
 
 #include "hip/hip_runtime_api.h"
+
+#endif

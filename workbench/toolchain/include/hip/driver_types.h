@@ -1,5 +1,8 @@
 // Where HIP declares the structures of its driver's functions.
 #pragma once
+#ifndef HIP_INCLUDE_HIP_DRIVER_TYPES_H
 #define HIP_INCLUDE_HIP_DRIVER_TYPES_H
 
 #include "hip/hip_runtime_api.h"
+
+#endif

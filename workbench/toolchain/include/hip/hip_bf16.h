@@ -1,6 +1,8 @@
 // bfloat16: the upper half of a float. Arithmetic is done in float and rounded once, to nearest even.
 #pragma once
+#ifndef HIP_INCLUDE_HIP_HIP_BF16_H
 #define HIP_INCLUDE_HIP_HIP_BF16_H
+#define _HIP_INCLUDE_HIP_AMD_DETAIL_HIP_BF16_H_
 
 #include "hip/device/push_names.h"
 
@@ -341,3 +343,5 @@ __HIP_BF16_SHUFFLE(__shfl_xor, int)
 #undef __HIP_BF16_SHUFFLE
 
 #include "hip/device/pop_names.h"
+
+#endif

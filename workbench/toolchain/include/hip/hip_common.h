@@ -1,5 +1,11 @@
 // Where HIP says for which platform a source is compiled.
 #pragma once
+#ifndef HIP_INCLUDE_HIP_HIP_COMMON_H
+#define HIP_INCLUDE_HIP_HIP_COMMON_H
 
+#ifndef __HIP_PLATFORM_AMD__
 #define __HIP_PLATFORM_AMD__ 1
+#endif
 #include "hip/hip_version.h"
+
+#endif

@@ -1,6 +1,8 @@
 // Complex numbers as pairs of floats or doubles: x is the real part, y the imaginary.
 #pragma once
+#ifndef HIP_INCLUDE_HIP_HIP_COMPLEX_H
 #define HIP_INCLUDE_HIP_HIP_COMPLEX_H
+#define HIP_INCLUDE_HIP_AMD_DETAIL_HIP_COMPLEX_H
 
 #include "hip/device/push_names.h"
 
@@ -61,3 +63,5 @@ __HIP_FUNCTION hipDoubleComplex hipComplexFloatToDouble(hipFloatComplex z) {
 #undef __HIP_FUNCTION
 
 #include "hip/device/pop_names.h"
+
+#endif

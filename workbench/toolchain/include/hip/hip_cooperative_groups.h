@@ -4,7 +4,9 @@
 // Whatever lies within a wave is a set of its 64 lanes; a thread's rank is the number of the group's lanes below its
 // own. A grid's barrier needs all of its work-groups at once, which hipLaunchCooperativeKernel promises.
 #pragma once
+#ifndef HIP_INCLUDE_HIP_HIP_COOPERATIVE_GROUP_H
 #define HIP_INCLUDE_HIP_HIP_COOPERATIVE_GROUP_H
+#define HIP_INCLUDE_HIP_AMD_DETAIL_HIP_COOPERATIVE_GROUPS_H
 
 #include "hip/device/push_names.h"
 
@@ -428,3 +430,5 @@ __HIP_GROUP_OPERATION(bit_xor, a ^ b)
 #include "hip/cooperative_groups/memcpy_async.h"
 
 #include "hip/device/pop_names.h"
+
+#endif

@@ -1,5 +1,7 @@
 // AMD's additions to launches: work-items instead of groups, events around a kernel.
 #pragma once
+#ifndef HIP_INCLUDE_HIP_HIP_EXT_H
+#define HIP_INCLUDE_HIP_HIP_EXT_H
 
 #include "hip/hip_runtime.h"
 
@@ -28,3 +30,5 @@ inline void hipExtLaunchKernelGGL(void (*kernel)(Parameters...), const dim3 &gri
                                  stop, static_cast<int>(flags));
     }(static_cast<Parameters>(arguments)...);
 }
+
+#endif

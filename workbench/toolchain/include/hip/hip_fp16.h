@@ -1,6 +1,8 @@
 // half: IEEE's binary16. The hardware computes with it, and with two at once.
 #pragma once
+#ifndef HIP_INCLUDE_HIP_HIP_FP16_H
 #define HIP_INCLUDE_HIP_HIP_FP16_H
+#define HIP_INCLUDE_HIP_AMD_DETAIL_HIP_FP16_H
 
 #include "hip/device/push_names.h"
 
@@ -393,3 +395,5 @@ __device__ static inline float amd_mixed_dot(__half2 a, __half2 b, float c, bool
 }
 
 #include "hip/device/pop_names.h"
+
+#endif

@@ -6,7 +6,9 @@
 // too large becomes the largest number; infinity stays infinity, or NaN where the format has none. A pair of floats is
 // not clamped by the instructions, so there what is too large is NaN or infinity whatever is asked for.
 #pragma once
+#ifndef HIP_INCLUDE_HIP_HIP_FP8_H
 #define HIP_INCLUDE_HIP_HIP_FP8_H
+#define _HIP_INCLUDE_HIP_AMD_DETAIL_HIP_FP8_H_
 
 #include "hip/device/push_names.h"
 
@@ -326,3 +328,5 @@ __HIP_FP8_TYPES(e5m2_fnuz, __HIP_E5M2_FNUZ, __HIP_FP8_FNUZ, __HIP_FP8_FNUZ)
 #undef __HIP_FUNCTION
 
 #include "hip/device/pop_names.h"
+
+#endif

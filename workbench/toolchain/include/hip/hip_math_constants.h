@@ -1,5 +1,7 @@
 // Constants of single and double precision by HIP's names.
 #pragma once
+#ifndef HIP_MATH_CONSTANTS_H
+#define HIP_MATH_CONSTANTS_H
 
 #define HIP_INF_F __builtin_inff()
 #define HIP_NAN_F __builtin_nanf("")
@@ -64,3 +66,5 @@
 #define HIP_TWO_TO_52 0x1p+52
 #define HIP_TWO_TO_53 0x1p+53
 #define HIP_TWO_TO_54 0x1p+54
+
+#endif

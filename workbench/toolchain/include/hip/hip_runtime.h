@@ -2,7 +2,9 @@
 // declarations, for a clang that comes without ROCm. The names and meanings are HIP's; the code is ours and
 // needs no device library, so a kernel links with nothing.
 #pragma once
+#ifndef HIP_INCLUDE_HIP_HIP_RUNTIME_H
 #define HIP_INCLUDE_HIP_HIP_RUNTIME_H
+#define HIP_INCLUDE_HIP_AMD_DETAIL_HIP_RUNTIME_H
 
 #include "hip/device/push_names.h"
 
@@ -50,6 +52,12 @@
 #include "hip/device/index.h"
 #include "hip/device/console.h"
 #include "hip/device/textures.h"
+// By whose guards programs see what is declared.
+#include "hip/amd_detail/amd_device_functions.h"
+#include "hip/amd_detail/amd_warp_functions.h"
+#include "hip/amd_detail/hip_ldg.h"
 #endif
 
 #include "hip/device/pop_names.h"
+
+#endif

@@ -3,6 +3,7 @@
 // A compilation for the device reads these declarations and drops the launchers; host code finds the functions
 // in a libamdhip64, AMD's or the emulated device's.
 #pragma once
+#ifndef HIP_INCLUDE_HIP_HIP_RUNTIME_API_H
 #define HIP_INCLUDE_HIP_HIP_RUNTIME_API_H
 
 #include "hip/host/types.h"
@@ -10,3 +11,5 @@
 #include "hip/host/templates.h"
 #include "hip/host/textures.h"
 #include "hip/host/further.h"
+
+#endif

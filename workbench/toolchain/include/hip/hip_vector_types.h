@@ -1,7 +1,9 @@
 // char1 to double4 and dim3, with HIP's sizes and alignments: a vector of 1, 2 or 4 elements is aligned to its size,
 // one of 3 to its element. Since HIP 7 an element has no second name in a vector of the compiler's.
 #pragma once
+#ifndef HIP_INCLUDE_HIP_HIP_VECTOR_TYPES_H
 #define HIP_INCLUDE_HIP_HIP_VECTOR_TYPES_H
+#define HIP_INCLUDE_HIP_AMD_DETAIL_HIP_VECTOR_TYPES_H
 
 #include "hip/device/push_names.h"
 
@@ -288,3 +290,5 @@ struct dim3 {
 };
 
 #include "hip/device/pop_names.h"
+
+#endif

@@ -1,5 +1,6 @@
 // The element types and versions that HIP's libraries speak of, with HIP's names and numbers.
 #pragma once
+#ifndef HIP_INCLUDE_HIP_LIBRARY_TYPES_H
 #define HIP_INCLUDE_HIP_LIBRARY_TYPES_H
 
 typedef enum hipDataType {
@@ -45,3 +46,5 @@ typedef enum hipLibraryPropertyType {
     HIP_LIBRARY_MINOR_VERSION = 1,
     HIP_LIBRARY_PATCH_LEVEL = 2,
 } hipLibraryPropertyType;
+
+#endif

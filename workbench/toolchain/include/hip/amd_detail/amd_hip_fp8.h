@@ -1,5 +1,8 @@
 // ROCm's inner header of numbers of 8 bits.
 #pragma once
+#ifndef _HIP_INCLUDE_HIP_AMD_DETAIL_HIP_FP8_H_
 #define _HIP_INCLUDE_HIP_AMD_DETAIL_HIP_FP8_H_
 
 #include "hip/hip_fp8.h"
+
+#endif
