@@ -138,9 +138,13 @@ before = y.clone()
 add["add"][1, 64](y[100:200], y[101:], 40)
 print("shared", bool((y[101:181:2] == before[101:181:2] + before[100:140]).all()))
 print(wb.time(add["add"][16, 64], x, y, 1000))
-for wrong in (lambda: wb.lend(x), lambda: add["follow"][1, 1](torch.tensor([x.data_ptr()]))):
+for refused in (
+    lambda: wb.lend(x),
+    lambda: add["follow"][1, 1](torch.tensor([x.data_ptr()])),
+    lambda: wb.torch_as_gpu().__enter__(),
+):
     try:
-        wrong()
+        refused()
     except wb.errors.DeviceError as error:
         print("refused", error)
 """
@@ -162,6 +166,6 @@ def test_a_gpu_machine_whose_pytorch_has_no_rocm() -> None:
     assert "us (emulated)" in told
     assert "(measured)" not in told
     refusals = [line for line in told.splitlines() if line.startswith("refused")]
-    assert len(refusals) == 2
-    assert all("PyTorch's wheel for ROCm" in line for line in refusals)
+    assert len(refusals) == 3
+    assert all("ROCm" in line for line in refusals)
     assert result.stderr.count("tensors are copied to gpu:0 for each launch and back") == 1

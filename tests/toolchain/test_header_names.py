@@ -373,6 +373,9 @@ def test_host_code_of_another_compiler(tmp_path: Path) -> None:
     assert "host code without kernels with -D__HIP_PLATFORM_AMD__" in wrong.stderr.split("error:")[1]
     right = subprocess.run([*command, "-D__HIP_PLATFORM_AMD__"], capture_output=True, text=True, cwd=tmp_path)
     assert (right.returncode, right.stderr) == (0, "")
+    (tmp_path / "host.cpp").write_text("#include <hip/hip_fp16.h>\n")
+    wrong = subprocess.run([*command, "-D__HIP_PLATFORM_AMD__"], capture_output=True, text=True, cwd=tmp_path)
+    assert "are for clang: compile with hipcc" in wrong.stderr.split("error:")[1]
 
 
 def test_vectors_of_more_elements_by_hips_base() -> None:

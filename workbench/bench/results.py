@@ -30,7 +30,7 @@ class Result:
         device, product: "emulated:gfx950", "MI355X".
         us, low, high: median, 10% and 90% quantile in microseconds; equal where modelled; 0 where it failed.
         runs: measured launches; 0 where modelled.
-        origin: "measured" or "modelled".
+        origin: "measured", "emulated" or "modelled".
         error: of a modelled time, how far it may be off: {"rows", "median", "low", "high", "kind"}.
         flops, bytes: of the problem; 0 where the operator does not say.
         bound: what the model says limits it.

@@ -92,6 +92,11 @@ def notes(result: BenchResult) -> str:
             "Measured times are of HIP events around each launch, caches cleared before it, medians with 10% "
             "and 90% quantiles."
         )
+    if str(Origin.EMULATED) in origins:
+        parts.append(
+            "Emulated times are by the clock of software that plays a GPU beneath AMD's libraries; they tell "
+            "nothing of a GPU's speed."
+        )
     parts.append(
         "Every implementation was compared with the reference before it was timed, at the shape that is "
         "named: the problem itself, or a smaller one that runs the same code."
