@@ -609,6 +609,31 @@ class LaunchModel(Protocol):
         """
 
 
+@dataclass(frozen=True)
+class ForeignLaunch:
+    """A launch that code other than the workbench's asked HIP for, with all that it takes to repeat it.
+
+    Attributes:
+        code: the ELF that the kernel is in.
+        kernel: its symbol name.
+        grid: work-groups.
+        block: work-items of a work-group.
+        dynamic_shared: bytes of LDS that the launch added.
+        cooperative: whether its work-groups may wait for each other.
+        arguments: the bytes of the kernel's own arguments.
+        device: name of the device.
+    """
+
+    code: bytes = field(repr=False)
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    dynamic_shared: int
+    cooperative: bool
+    arguments: bytes = field(repr=False)
+    device: str
+
+
 @dataclass(frozen=True, repr=False)
 class LaunchRecord(Shown):
     """A launch that has ended.

@@ -267,7 +267,9 @@ class Kernel(Shown):
         self._tell(last)
         return last.record
 
-    def launch_packed(self, launch: Launch, packed: Packed, where: Device) -> LaunchRecord:
+    def launch_packed(
+        self, launch: Launch, packed: Packed, where: Device, options: LaunchOptions | None = None
+    ) -> LaunchRecord:
         """`launch` of arguments that are checked and packed, on a device of its target; nobody keeps them.
 
         Not where somebody records launches (`is_recorded`).
@@ -276,7 +278,7 @@ class Kernel(Shown):
             LaunchError, KernelFault: as `launch`.
         """
         with hub.failures("run", self.name):
-            self.last = last = self._run(launch, packed, where, None, _gone)
+            self.last = last = self._run(launch, packed, where, options, _gone)
             self._tell(last)
             return last.record
 

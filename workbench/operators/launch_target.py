@@ -19,6 +19,7 @@ from workbench.kernel import (
     recording,
     resolve_device,
 )
+from workbench.kernel.foreign import ForeignCall, recording_all
 from workbench.operators.implementation import PreparedStep
 from workbench.operators.parameters import Shape
 from workbench.operators.registry import kernels
@@ -178,23 +179,31 @@ def resolve(
 
 def _of_callable(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Target:
     """Launches of a function, such as `jit_function[grid]` of Triton; it is called once, here."""
-    with recording() as launches:
+    with recording_all() as launches:
         function(*args, **kwargs)
     function_name = getattr(function, "__name__", type(function).__name__)
     if not launches:
         raise UsageError(f"{function_name} launched nothing; expected a function that launches kernels")
-    names = [kernel.name for kernel, _ in launches]
-    steps = [""] if len(launches) == 1 else [f"{n} {name}" for n, name in enumerate(names, 1)]
-    parts = tuple(
-        Part(step, kernel, _again_as(kernel, last))
-        for step, (kernel, last) in zip(steps, launches, strict=True)
-    )
+    calls = [_repeatable(launch) for launch in launches]
+    names = [kernel.name for kernel, *_ in calls]
+    steps = [""] if len(calls) == 1 else [f"{n} {name}" for n, name in enumerate(names, 1)]
+    parts = tuple(Part(step, kernel, run) for step, (kernel, run, *_) in zip(steps, calls, strict=True))
     named: dict[str, Any] = {}
-    for step, (_, last) in zip(steps, launches, strict=True):
-        arguments = _named(last.args, last.kwargs).items()
-        named.update((f"{step} {name}".strip(), value) for name, value in arguments)
-    name = names[0] if len(launches) == 1 else function_name
-    return Target(name, launches[0][1].device, parts, {}, {}, arguments=named)
+    for step, (*_, arguments) in zip(steps, calls, strict=True):
+        named.update((f"{step} {name}".strip(), value) for name, value in arguments.items())
+    name = names[0] if len(calls) == 1 else function_name
+    return Target(name, calls[0][2], parts, {}, {}, arguments=named)
+
+
+def _repeatable(
+    launch: tuple[Kernel, LastLaunch] | ForeignCall,
+) -> tuple[Kernel, Callable[[LaunchOptions | None], LaunchRecord], Device, dict[str, Any]]:
+    """A launch that was made: its kernel, what makes it again, where, and its arguments by name."""
+    if isinstance(launch, ForeignCall):
+        named = {f"argument {number}": tensor for number, tensor in launch.tensors.items()}
+        return launch.kernel, launch.run, launch.device, named
+    kernel, last = launch
+    return kernel, _again_as(kernel, last), last.device, _named(last.args, last.kwargs)
 
 
 def _named(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
-from functools import lru_cache
 
-from workbench.codeobject.names import instance_name
-from workbench.kernel import Kernel, Module
+from workbench.kernel import Kernel
+from workbench.kernel.foreign import kernel_of
 from workbench.launches import LaunchRecord, LaunchTimes
 from workbench.operators.launch_target import Part, Target
 from workbench.origin import Figure
@@ -50,9 +49,7 @@ class _Model:
 
 
 def _kernel(code: bytes, record: LaunchRecord) -> Kernel:
-    module = _module(code, device(record.device).arch)
-    info = module.code_object.kernels[record.kernel]
-    return Kernel(module, info, instance_name(info.demangled))
+    return kernel_of(code, record.kernel, device(record.device).arch)
 
 
 _MOST_COUNTED = 1 << 10
@@ -97,11 +94,6 @@ def launch_sums(
 def _target(kernel: Kernel, device: Device, record: LaunchRecord) -> Target:
     """A launch that has been, for what takes one that is to be."""
     return Target(kernel.name, device, (Part("", kernel, lambda _: record),), {}, {})
-
-
-@lru_cache(maxsize=8)
-def _module(code: bytes, arch: str) -> Module:
-    return Module(code, name="program", arch=arch)
 
 
 MODEL = _Model()

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from workbench.codeobject import CodeObject
 from workbench.errors import KernelFault
-from workbench.launches import DWORD, BufferLabel, Dim, LaunchOptions, LaunchRecord
+from workbench.launches import DWORD, BufferLabel, Dim, ForeignLaunch, LaunchOptions, LaunchRecord
 from workbench.origin import Origin
 from workbench.runtime.hip import Hip, Library
 
@@ -200,6 +200,9 @@ class Backend(Library, Protocol):
         self, buffers: Callable[[bool], Buffers], granularity: Callable[[], int]
     ) -> AbstractContextManager[None]:
         """See `Device.lending`; nothing on a GPU."""
+
+    def foreign_launches(self, take: Callable[[ForeignLaunch], None]) -> AbstractContextManager[None]:
+        """While it lasts, `take` gets this thread's launches that foreign code asks for; none on a GPU."""
 
     def watching(self, watcher: Watcher) -> AbstractContextManager[None]:
         """While it lasts, launches are sanitized and the watcher told; nothing where none are observed."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import DeviceError, LaunchError, WorkbenchError
-from workbench.launches import DWORD, BufferLabel, Dim, LaunchOptions, LaunchRecord
+from workbench.launches import DWORD, BufferLabel, Dim, ForeignLaunch, LaunchOptions, LaunchRecord
 from workbench.numerics import EXACT
 from workbench.origin import Origin
 from workbench.runtime.backend import (
@@ -285,6 +285,11 @@ class Device:
             WorkbenchError: a time could not be modelled.
         """
         return self.backend.kernel_times(self._node)
+
+    def foreign_launches(self, take: Callable[[ForeignLaunch], None]) -> AbstractContextManager[None]:
+        """While it lasts, `take` gets the launches of this thread that code which is not the workbench's asks
+        HIP for, in order, each when it has ended; none on a GPU."""
+        return self.backend.foreign_launches(take)
 
     def enter_program(
         self, write: Callable[[str, bool], None], libraries: Mapping[str, Path] | None = None

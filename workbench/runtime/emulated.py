@@ -25,7 +25,7 @@ from workbench.emulator.node import clock, console, interrupts
 from workbench.emulator.node.allocations import usable_memory
 from workbench.emulator.node.device import device_name, node, products, show_only
 from workbench.errors import DeviceError, WorkbenchError
-from workbench.launches import BufferLabel, LaunchModel, LaunchOptions, LaunchRecord
+from workbench.launches import BufferLabel, ForeignLaunch, LaunchModel, LaunchOptions, LaunchRecord
 from workbench.numerics import FAST, VARIABLE
 from workbench.origin import Origin
 from workbench.runtime import reports, tally
@@ -161,6 +161,11 @@ class EmulatedBackend:
                 yield
         finally:
             node().loan = before
+
+    def foreign_launches(
+        self, take: Callable[[ForeignLaunch], None]
+    ) -> contextlib.AbstractContextManager[None]:
+        return node().foreign_launches(take)
 
     @contextlib.contextmanager
     def host_code(

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import DeviceError
-from workbench.launches import BufferLabel, LaunchOptions, LaunchRecord
+from workbench.launches import BufferLabel, ForeignLaunch, LaunchOptions, LaunchRecord
 from workbench.origin import Figure, Origin
 from workbench.runtime.backend import (
     Buffers,
@@ -270,6 +270,11 @@ class GpuBackend:
 
     def lending(
         self, buffers: Callable[[bool], Buffers], granularity: Callable[[], int]
+    ) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
+    def foreign_launches(
+        self, take: Callable[[ForeignLaunch], None]
     ) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 

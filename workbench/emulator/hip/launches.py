@@ -30,6 +30,7 @@ from workbench.emulator.hip.modules import function_of
 from workbench.emulator.node import limits
 from workbench.emulator.node.device import node
 from workbench.emulator.node.dispatch import Geometry
+from workbench.launches import ForeignLaunch
 
 
 def gather_arguments(kernel: KernelInfo, parameters: int, extra: int) -> bytes:
@@ -188,6 +189,20 @@ class KernelWork:
                 self.arguments,
                 self.cooperative,
             )
+        node().tell_foreign(self._foreign)
+
+    def _foreign(self) -> ForeignLaunch:
+        function, geometry = self.function, self.geometry
+        return ForeignLaunch(
+            function.loaded.code_object.data,
+            function.kernel.name,
+            geometry.groups,
+            geometry.block,
+            self.dynamic_shared,
+            self.cooperative,
+            self.arguments,
+            function.device.name,
+        )
 
 
 def kernel_work(record: structures.KernelNodeParams, cooperative: bool = False) -> KernelWork:

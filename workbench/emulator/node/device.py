@@ -9,8 +9,8 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import cache
 from types import FrameType
@@ -31,7 +31,7 @@ from workbench.emulator.node.request import Request
 from workbench.emulator.node.services import Served, Services
 from workbench.events import hub
 from workbench.lateness import default_lateness
-from workbench.launches import COUNTED, LaunchOptions, LaunchRecord
+from workbench.launches import COUNTED, ForeignLaunch, LaunchOptions, LaunchRecord
 from workbench.progress import counted
 from workbench.targets import Product, default_product
 
@@ -88,6 +88,7 @@ class _Thread(threading.local):
         self.options = LaunchOptions()
         self.records: list[LaunchRecord] | None = None
         self.names_buffers = False
+        self.foreign: Callable[[ForeignLaunch], None] | None = None
 
 
 class EmulatedDevice:
@@ -641,6 +642,20 @@ class Node:
         if self.loan is None or self.thread.names_buffers:
             return nullcontext()
         return self.loan(arguments)
+
+    @contextmanager
+    def foreign_launches(self, take: Callable[[ForeignLaunch], None]) -> Iterator[None]:
+        """While it lasts, `take` gets this thread's launches by foreign code, each when it has ended."""
+        before, self.thread.foreign = self.thread.foreign, take
+        try:
+            yield
+        finally:
+            self.thread.foreign = before
+
+    def tell_foreign(self, launch: Callable[[], ForeignLaunch]) -> None:
+        """A launch has ended; who asked this thread for those of foreign code takes it."""
+        if self.thread.foreign is not None and not self.thread.names_buffers:
+            self.thread.foreign(launch())
 
     def keep(self, record: LaunchRecord) -> None:
         """Give a launch's record to who observes this thread."""

@@ -1,0 +1,103 @@
+"""Launches that HIP is asked for by code that is not the workbench's, to be made again.
+
+Such as those of FlyDSL's runtime, or of a library that ctypes loaded: what they take is known as bytes alone.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from workbench.codeobject.names import instance_name
+from workbench.kernel.devices import resolve_device
+from workbench.kernel.kernel import Kernel, LastLaunch, recording
+from workbench.kernel.launch import Launch
+from workbench.kernel.module import Module
+from workbench.kernel.packed import Packed
+from workbench.launches import BufferLabel, ForeignLaunch, LaunchOptions, LaunchRecord
+from workbench.live_tensors import granularity, storages, tensor_text, tensors_at
+from workbench.runtime import Device, device
+from workbench.runtime.backend import merged
+
+
+@dataclass(frozen=True)
+class ForeignCall:
+    """A launch by foreign code, and the tensors whose addresses are among its arguments.
+
+    Attributes:
+        tensors: by the number of the argument's 8 bytes; they live as long as this.
+    """
+
+    launch: ForeignLaunch
+    tensors: dict[int, Any] = field(repr=False)
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel that ran."""
+        return kernel_of(self.launch.code, self.launch.kernel, self.device.arch)
+
+    @property
+    def device(self) -> Device:
+        """Where it ran."""
+        return device(self.launch.device)
+
+    def run(self, options: LaunchOptions | None) -> LaunchRecord:
+        """Launches once more, on the memory of all live tensors.
+
+        Raises:
+            LaunchError, KernelFault: as `Kernel.launch`.
+        """
+        launch, rounded = self.launch, granularity()
+        shape = Launch(launch.grid, launch.block, launch.dynamic_shared, launch.cooperative)
+        held = [(tensor, tensor.untyped_storage()) for tensor in self.tensors.values()]
+        used = merged([(storage.data_ptr(), storage.nbytes()) for _, storage in held])
+        labels = {
+            storage.data_ptr(): BufferLabel(
+                tensor_text(tensor), 0 if tensor.storage_offset() else tensor.element_size()
+            )
+            for tensor, storage in held
+        }
+        packed = Packed(bytearray(launch.arguments), known_bytes=sum(size for _, size in used))
+        # Those among the arguments first: the model of the caches places memory in this order.
+        with (
+            self.device.lent(used, labels, rounded),
+            self.device.lent(merged([*used, *storages()]), {}, rounded),
+        ):
+            return self.kernel.launch_packed(shape, packed, self.device, options)
+
+
+class _Recorder(list[tuple[Kernel, LastLaunch] | ForeignCall]):
+    """Launches in the order in which they are made, whoever makes them."""
+
+    def append_foreign(self, launch: ForeignLaunch) -> None:
+        words = array.array("Q", launch.arguments[: len(launch.arguments) // 8 * 8])
+        by_address = tensors_at(words)
+        tensors = {number: by_address[word] for number, word in enumerate(words) if word in by_address}
+        self.append(ForeignCall(launch, tensors))
+
+
+@contextlib.contextmanager
+def recording_all() -> Iterator[list[tuple[Kernel, LastLaunch] | ForeignCall]]:
+    """Launches that this thread makes inside, as `recording`, and those that foreign code asks HIP for."""
+    launches = _Recorder()
+    with recording(launches), resolve_device(None).foreign_launches(launches.append_foreign):  # type: ignore[arg-type]
+        yield launches
+
+
+def kernel_of(code: bytes, symbol: str, arch: str) -> Kernel:
+    """A kernel of a code object by its symbol's name, for a target such as "gfx950"."""
+    module = _module(code, arch)
+    info = module.code_object.kernels[symbol]
+    return Kernel(module, info, instance_name(info.demangled))
+
+
+@lru_cache(maxsize=8)
+def _module(code: bytes, arch: str) -> Module:
+    return Module(code, name="program", arch=arch)
+
+
+__all__ = ["ForeignCall", "kernel_of", "recording_all"]
