@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import needs
@@ -194,6 +195,19 @@ subprocess.run([sys.executable, "-c", "import torch; print(torch.ones(3).cuda().
 """
     result = execute("--", sys.executable, "-c", program)
     assert result.stdout == "cuda:0 AMD Instinct MI300X\nTrue\n", result.stderr
+
+
+@pytest.mark.skipif(find_spec("hip") is None, reason="hip-python is not installed")
+def test_properties_in_the_forms_of_all_releases_of_hip_python() -> None:
+    script = """
+from hip import hip
+record = hip.hipDeviceProp_t()
+print(int(hip.hipGetDeviceProperties(record, 0)[0]), record.gcnArchName.decode().split(":")[0])
+status, record = hip.hipGetDeviceProperties(0)
+print(int(status), record.gcnArchName.decode().split(":")[0])
+"""
+    result = execute("--", sys.executable, "-c", script)
+    assert result.stdout.splitlines() == ["0 gfx942", "0 gfx942"], result.stderr
 
 
 def test_programs_of_rocm() -> None:

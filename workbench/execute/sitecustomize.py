@@ -1,56 +1,82 @@
-"""Python's own start: has PyTorch's "cuda" mean the emulated device in every process that `exec` starts.
+"""Python's own start in every process that `exec` starts: PyTorch's "cuda" means the emulated device, and
+hip-python's hipGetDeviceProperties takes the forms of all of its releases.
 
-Nothing of the workbench is imported before the process imports PyTorch. The next `sitecustomize` on the path,
-which this one stands before, runs as it would without it.
+Nothing of the workbench is imported before the process imports one of the two. The next `sitecustomize` on the
+path, which this one stands before, runs as it would without it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-class _Loader(importlib.abc.Loader):
-    """Loads PyTorch as always, and then opens the door to the device."""
+def _open_door(_torch: ModuleType) -> None:
+    try:
+        from workbench.torch_gpu.context import enter
+    except ImportError as error:
+        print(f"hipkittens: PyTorch of {sys.executable} sees no device: {error}", file=sys.stderr)
+    else:
+        enter()
 
-    def __init__(self, loader: importlib.abc.Loader) -> None:
-        self._loader = loader
+
+def _accept_both_forms(hip: ModuleType) -> None:
+    # A Python without what the workbench needs keeps hip-python as it is.
+    with contextlib.suppress(ImportError):
+        from workbench.runtime.hip import accept_both_forms
+
+        accept_both_forms(hip)
+
+
+_AFTER: dict[str, Callable[[ModuleType], None]] = {
+    "torch": _open_door,
+    # Of hip-python 7.14 and later, and of those before.
+    "rocm.bindings.hip": _accept_both_forms,
+    "hip.hip": _accept_both_forms,
+}
+"""Functions that get a module when it has been imported."""
+
+
+class _Loader(importlib.abc.Loader):
+    """Loads a module, then calls a function with it."""
+
+    def __init__(self, loader: importlib.abc.Loader, after: Callable[[ModuleType], None]) -> None:
+        self._loader, self._after = loader, after
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
         self._loader.exec_module(module)
-        try:
-            from workbench.torch_gpu.context import enter
-        except ImportError as error:
-            print(f"hipkittens: PyTorch of {sys.executable} sees no device: {error}", file=sys.stderr)
-        else:
-            enter()
+        self._after(module)
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._loader, name)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds PyTorch once, for `_Loader`."""
+    """Finds the modules of `_AFTER`, each once, for `_Loader`."""
+
+    def __init__(self) -> None:
+        self._after = dict(_AFTER)
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if name != "torch":
+        after = self._after.pop(name, None)
+        if after is None:
             return None
-        sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader)
+            spec.loader = _Loader(spec.loader, after)
         return spec
 
 

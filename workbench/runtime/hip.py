@@ -13,7 +13,7 @@ import importlib.util
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NoReturn, Protocol, cast
+from typing import Any, NoReturn, Protocol
 
 from workbench.errors import DeviceError, LaunchError, UsageError, WorkbenchError
 from workbench.runtime.hip_cffi import HipByCffi
@@ -141,21 +141,24 @@ def _by_hip_python(files: Mapping[str, str]) -> Any:
             ) from error
         # The library is looked up at the first call, not at the import.
         module.hipGetDeviceCount()
-        module.hipGetDeviceProperties = _properties_in_both_forms(module)
+        accept_both_forms(module)
         if "hiprtc" in files:
             compiler.hiprtcVersion()
     return module
 
 
-def _properties_in_both_forms(module: Any) -> Callable[..., tuple[Any, ...]]:
-    """hip-python's hipGetDeviceProperties for programs of any of its releases.
+def accept_both_forms(module: Any) -> None:
+    """Has hip-python's hipGetDeviceProperties serve programs of any of its releases.
 
     Before 7.14 it fills a record, `(record, ordinal) -> (status,)`; since then it makes one,
     `(ordinal) -> (status, record)`.
+
+    Args:
+        module: hip-python's, with HIP's functions; changed.
     """
     call, record_type = module.hipGetDeviceProperties, module.hipDeviceProp_t
     if getattr(call, "takes_both_forms", False):
-        return cast("Callable[..., tuple[Any, ...]]", call)
+        return
 
     def fresh(ordinal: int) -> tuple[Any, Any]:
         try:
@@ -177,7 +180,7 @@ def _properties_in_both_forms(module: Any) -> Callable[..., tuple[Any, ...]]:
         return (status,)
 
     properties.takes_both_forms = True  # type: ignore[attr-defined]
-    return properties
+    module.hipGetDeviceProperties = properties
 
 
 def _by_cffi(files: Mapping[str, str]) -> Any:
