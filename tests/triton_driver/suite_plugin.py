@@ -14,11 +14,8 @@ import importlib
 import inspect
 import itertools
 import json
-import math
 import os
 import random
-import resource
-import signal
 import sys
 import time
 import types
@@ -28,13 +25,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest.runner import runtestprotocol
 from triton.compiler.errors import CompilationError
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.cache import triton_key
 from triton.runtime.errors import OutOfResources, PTXASError
 
 import workbench as wb
+from tests.few_cases import by_function, run_in_process, selection
 from workbench.errors import KernelFault, LaunchError, UnsupportedInstruction
 from workbench.kernel.kernel import recording
 
@@ -43,8 +40,6 @@ REFUSED = (CompilationError, OutOfResources, PTXASError, LaunchError, Unsupporte
 """Errors by which a test says that it cannot run."""
 LONGEST = 300
 """Characters of a message."""
-WAITED = 8
-"""Times its CPU time, that a case may wait."""
 
 
 def note(case: str, **fields: Any) -> None:
@@ -119,6 +114,7 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
         note(report.nodeid, result="error", text=str(report.longrepr).splitlines()[-1][:LONGEST], kernels=[])
 
 
+<<<<<<< HEAD
 def numbers(value: Any) -> Iterator[int]:
     if isinstance(value, bool):
         return
@@ -147,13 +143,11 @@ def selection(items: list[pytest.Item], count: int) -> list[pytest.Item]:
     return [*fresh, *rest][:count]
 
 
+=======
+>>>>>>> 0cbcde82 (docs, tests: list what runs of other kernel languages)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    of: dict[str, dict[str, list[pytest.Item]]] = {}
-    for item in items:
-        file, _, name = item.nodeid.partition("::")
-        of.setdefault(file, {}).setdefault(name.partition("[")[0], []).append(item)
     selected = []
-    for file, functions in of.items():
+    for file, functions in by_function(items).items():
         first = [item for group in functions.values() for item in selection(group, TASK["cases"])]
         ids = {item.nodeid for item in first}
         rest = [item for group in functions.values() for item in group if item.nodeid not in ids]
@@ -169,38 +163,19 @@ _spent: Counter[str] = Counter()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> bool:
-    """A case is a process, which may crash or be ended without an end of the others.
-
-    A launch is in C, so no exception could end it. Before pytest-rerunfailures, which would try some cases
-    again, and in this process.
-    """
+    """A case is a process. Before pytest-rerunfailures, which would try some cases again, and in this one."""
     if time.time() > TASK["until"]:
         return True
     file = item.nodeid.partition("::")[0]
     if _spent[file] > TASK["file_seconds"]:
         note(item.nodeid, result="not reached", text="", kernels=[])
         return True
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    child = os.fork()
-    if child == 0:
-        for clock, number, factor in (
-            (signal.ITIMER_PROF, signal.SIGPROF, 1),
-            (signal.ITIMER_REAL, signal.SIGALRM, WAITED),
-        ):
-            signal.signal(number, signal.SIG_DFL)
-            signal.setitimer(clock, TASK["seconds"] * factor)
-        runtestprotocol(item, log=False, nextitem=None)
-        os._exit(0)
-    _, status = os.waitpid(child, 0)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    _spent[file] += round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    if os.WIFSIGNALED(status):
-        number = os.WTERMSIG(status)
-        long = number in (signal.SIGPROF, signal.SIGALRM)
-        text = f"{TASK['seconds']} s" if long else f"ended by signal {number}"
-        note(item.nodeid, result="too long" if long else "error", text=text, kernels=[])
-    elif status:
-        note(item.nodeid, result="error", text=f"ended by exit {os.WEXITSTATUS(status)}", kernels=[])
+    spent, end = run_in_process(item, TASK["seconds"])
+    _spent[file] += round(spent)
+    if end:
+        late = end == "too long"
+        text = f"{TASK['seconds']} s" if late else f"ended by {end}"
+        note(item.nodeid, result=end if late else "error", text=text, kernels=[])
     return True
 
 

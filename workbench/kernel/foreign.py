@@ -14,8 +14,8 @@ from typing import Any
 
 from workbench.codeobject.names import instance_name
 from workbench.kernel.devices import resolve_device
-from workbench.kernel.kernel import Kernel, LastLaunch, recording
-from workbench.kernel.launch import Launch
+from workbench.kernel.kernel import Kernel, recording
+from workbench.kernel.launch import LastLaunch, Launch
 from workbench.kernel.module import Module
 from workbench.kernel.packed import Packed
 from workbench.launches import BufferLabel, ForeignLaunch, LaunchOptions, LaunchRecord
