@@ -313,9 +313,9 @@ def test_an_absent_generator_says_what_to_use() -> None:
         ("rocfft/rocfft.h", "rocFFT is not on the emulated device: transform with a kernel"),
         ("hipfft/hipfft.h", "hipFFT is not on the emulated device"),
         ("rccl/rccl.h", "RCCL is not on the emulated device: a program has one device here"),
-        ("rocprim/rocprim.hpp", "rocPRIM is .* headers alone and compiles here, so give its folder with -I"),
-        ("thrust/device_vector.h", "rocThrust is .* give its folder and rocPRIM's with -I"),
-        ("thrust/iterator/zip_iterator.h", "rocThrust is not in the workbench"),
+        ("rocprim/rocprim.hpp", r"rocPRIM is .* so install it \(librocprim-dev, .* give its folder with -I"),
+        ("thrust/device_vector.h", r"rocThrust is .* so install it \(librocthrust-dev, .* with -I"),
+        ("thrust/iterator/zip_iterator.h", "rocThrust is not installed here"),
     ],
 )
 def test_an_absent_library_is_refused_by_name(

@@ -114,37 +114,6 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
         note(report.nodeid, result="error", text=str(report.longrepr).splitlines()[-1][:LONGEST], kernels=[])
 
 
-<<<<<<< HEAD
-def numbers(value: Any) -> Iterator[int]:
-    if isinstance(value, bool):
-        return
-    if isinstance(value, int):
-        yield max(value, 1)
-    elif isinstance(value, (tuple, list)):
-        for member in value:
-            yield from numbers(member)
-
-
-def selection(items: list[pytest.Item], count: int) -> list[pytest.Item]:
-    """The smallest cases of one function; first those with a value that is not a number and was not yet seen:
-    a dtype, a layout, a switch."""
-
-    def parameters(item: pytest.Item) -> dict[str, Any]:
-        params: dict[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}
-        return params
-
-    ordered = sorted(items, key=lambda item: math.prod(numbers(list(parameters(item).values()))))
-    seen: set[tuple[str, str]] = set()
-    fresh, rest = [], []
-    for item in ordered:
-        kinds = {(k, str(v)) for k, v in parameters(item).items() if not list(numbers(v))}
-        (fresh if kinds - seen else rest).append(item)
-        seen |= kinds
-    return [*fresh, *rest][:count]
-
-
-=======
->>>>>>> 0cbcde82 (docs, tests: list what runs of other kernel languages)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     selected = []
     for file, functions in by_function(items).items():

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from workbench import paths
+from workbench.cache import digest, tool_folder
 
 INCLUDE = paths.hip_include_dir()
 """Our HIP headers, for compilers that come without ROCm."""
@@ -18,6 +21,9 @@ SHORT_NAMES = ("hip", "rocrand", "hiprand", "openmp", "absent")
 
 Those of `absent` are an installation's (`installed_headers`), else say which library is not here.
 """
+
+_STRICT_CLANG = 19
+"""First release that wants arguments behind a name with the keyword `template`."""
 
 _AVOIDED_ENVIRONMENT = ("CCC_OVERRIDE_OPTIONS",)
 
@@ -101,6 +107,57 @@ def installed_headers() -> list[str]:
     folders = [Path(root, "include") for root in dict.fromkeys(roots) if root]
     installed = [folder for folder in folders if (folder / "hip").is_dir() and not folder.samefile(INCLUDE)]
     return [part for folder in installed for part in ("-idirafter", str(folder))]
+
+
+HEADER_LIBRARIES = {"hipcub": "hipcub.hpp", "rocprim": "rocprim.hpp", "thrust": "system/hip"}
+"""AMD's libraries that are headers alone, by their folders, each with a file or folder that tells it from
+others of the name."""
+
+_STANDARD_ROOTS = (Path("/opt/rocm"), Path("/usr"))
+
+
+def installed_libraries() -> dict[str, Path]:
+    """The folders of AMD's libraries of headers that are here: in ROCM_PATH, ROCm's folder, or Debian's.
+
+    The workbench's own folder in place of ROCm's has none.
+    """
+    root = os.environ.get("ROCM_PATH")
+    result: dict[str, Path] = {}
+    for include in (place / "include" for place in (*((Path(root),) if root else ()), *_STANDARD_ROOTS)):
+        for name, sign in HEADER_LIBRARIES.items():
+            folder = (include / name).resolve()
+            if (folder / sign).exists() and not folder.is_relative_to(INCLUDE.resolve()):
+                result.setdefault(name, folder)
+    return result
+
+
+def header_flags(version: str) -> list[str]:
+    """Flags for our HIP headers and, behind them, AMD's header-only libraries that are installed.
+
+    Args:
+        version: of the compiler, as `Compiler.version`.
+    """
+    flags = ["-isystem", str(INCLUDE)]
+    with contextlib.suppress(OSError):
+        if libraries := installed_libraries():
+            flags += ["-idirafter", str(_linked(libraries))]
+    flags += [*short_names(INCLUDE), *installed_headers()]
+    release = re.search(r"clang (\d+)", version)
+    if release is not None and int(release[1]) >= _STRICT_CLANG:
+        # rocPRIM up to ROCm 6.3 has templates that a later clang refuses.
+        flags.append("-Wno-error=missing-template-arg-list-after-template-kw")
+    return flags
+
+
+def _linked(libraries: Mapping[str, Path]) -> Path:
+    """A folder with a link to each library's; raises OSError where the cache cannot be written."""
+    name = digest(*(f"{library}={folder}" for library, folder in sorted(libraries.items())))[:16]
+    place = tool_folder("headers") / name
+    place.mkdir(parents=True, exist_ok=True)
+    for library, folder in libraries.items():
+        with contextlib.suppress(FileExistsError):
+            (place / library).symlink_to(folder)
+    return place
 
 
 def short_names(headers: Path) -> list[str]:

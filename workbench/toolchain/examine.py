@@ -12,7 +12,7 @@ from workbench import cache
 from workbench.targets import TILE_TARGETS
 from workbench.toolchain import process, zig
 from workbench.toolchain.candidates import Candidate
-from workbench.toolchain.compiler import INCLUDE, Compiler, installed_headers, short_names
+from workbench.toolchain.compiler import Compiler, header_flags, short_names
 from workbench.toolchain.questions import UnusableError, ask, first_line, limit, signal_name, stamp
 
 OLDEST_ROCM = 6
@@ -109,7 +109,7 @@ def _examine_clang(candidate: Candidate) -> Compiler:
         reason=f"clang {version} with the AMDGPU target and {linker}, from {candidate.origin}",
         passed_over=(),
         command=(str(candidate.path),),
-        arguments=(*_without_rocm(tools), *standard),
+        arguments=(*_without_rocm(tools, f"clang {version}"), *standard),
         folders=(str(tools),),
         headers=headers,
         fixed_roots=(f"{wheel}/",) if wheel else (),
@@ -136,7 +136,11 @@ def _examine_zig(candidate: Candidate) -> Compiler:
         reason=f"the clang {match[1]} in zig {release}, from {candidate.origin}",
         passed_over=(),
         command=(str(candidate.path), "clang"),
-        arguments=(*_without_rocm(tools), "-nostdinc", *zig.device_headers(candidate.path, builtin=True)),
+        arguments=(
+            *_without_rocm(tools, f"clang {match[1]}"),
+            "-nostdinc",
+            *zig.device_headers(candidate.path, builtin=True),
+        ),
         folders=(str(tools),),
         headers="the workbench's HIP headers, libc++ of zig",
         fixed_roots=(f"{root}/",),
@@ -144,15 +148,12 @@ def _examine_zig(candidate: Candidate) -> Compiler:
     )
 
 
-def _without_rocm(tools: Path) -> list[str]:
+def _without_rocm(tools: Path, version: str) -> list[str]:
     return [
         "-nogpulib",
         "-nogpuinc",
         f"-B{tools}",
-        "-isystem",
-        str(INCLUDE),
-        *short_names(INCLUDE),
-        *installed_headers(),
+        *header_flags(version),
         # As hipcc does at -O3: a call on this target costs more than the copy that inlining makes.
         "-mllvm",
         "-amdgpu-early-inline-all=true",

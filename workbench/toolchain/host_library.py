@@ -14,7 +14,7 @@ from pathlib import Path
 from workbench import cache as caches
 from workbench.errors import CompilerNotFound, ToolchainError, UsageError
 from workbench.toolchain import process, zig
-from workbench.toolchain.compiler import INCLUDE, Compiler, installed_headers, short_names
+from workbench.toolchain.compiler import Compiler, header_flags
 from workbench.toolchain.questions import UnusableError
 
 _LINK_TIMEOUT = 900.0
@@ -124,10 +124,7 @@ def _basic(compiler: Compiler) -> list[str]:
         "-nogpuinc",
         f"-B{tools}",
         "-D__HIP_WHOLE_PROGRAM__",
-        "-isystem",
-        str(INCLUDE),
-        *short_names(INCLUDE),
-        *installed_headers(),
+        *header_flags(compiler.version),
     ]
 
 

@@ -15,7 +15,7 @@ from workbench.toolchain.compiler import Compiler
 from workbench.toolchain.examine import examine
 from workbench.toolchain.questions import UnusableError
 
-_found: dict[tuple[str | None, str | None, str | None], Compiler] = {}
+_found: dict[tuple[str | None, ...], Compiler] = {}
 _lock = threading.Lock()
 
 
@@ -28,7 +28,7 @@ def find_compiler(arch: str | None = None) -> Compiler:
     Raises:
         CompilerNotFound: there is none; the message lists each candidate with why it was passed over.
     """
-    key = (arch, os.environ.get("HIPKITTENS_COMPILER"), os.environ.get("PATH"))
+    key = (arch, *map(os.environ.get, ("HIPKITTENS_COMPILER", "PATH", "ROCM_PATH")))
     with _lock:
         if key not in _found:
             _found[key] = _find(arch)

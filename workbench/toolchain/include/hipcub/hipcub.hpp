@@ -1,8 +1,13 @@
 // hipCUB's primitives for a wave and for a block, for a clang that comes without ROCm: names and meaning are hipCUB's.
-// Algorithms for a whole device (hipcub::DeviceReduce and its like) are there by name alone.
+// Algorithms for a whole device (hipcub::DeviceReduce and its like) are there by name alone. Where AMD's own hipCUB
+// is installed, which has them, it takes the place of all of this.
 //
 // Storage may be used again after __syncthreads(), as with hipCUB; a block is of X * Y * Z work-items.
 #pragma once
+
+#if __has_include_next(<hipcub/hipcub.hpp>)
+#include_next <hipcub/hipcub.hpp>
+#else
 
 #include "hip/device/push_names.h"
 
@@ -451,3 +456,5 @@ class BlockRadixSort : public detail::with_storage<detail::radix_storage<Key, Va
 #include "hipcub/device/whole_device.hpp"
 
 #include "hip/device/pop_names.h"
+
+#endif

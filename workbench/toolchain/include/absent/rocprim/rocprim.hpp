@@ -2,5 +2,6 @@
 #if __has_include_next(<rocprim/rocprim.hpp>)
 #include_next <rocprim/rocprim.hpp>
 #else
-#error "rocPRIM is not in the workbench: it is headers alone and compiles here, so give its folder with -I"
+#error                                                                                                                 \
+    "rocPRIM is not installed here: it is headers alone and compiles here, so install it (librocprim-dev, or ROCm's rocprim-dev), set ROCM_PATH to a folder that has it, or give its folder with -I"
 #endif

@@ -3,5 +3,5 @@
 #include_next <thrust/fill.h>
 #else
 #error                                                                                                                 \
-    "rocThrust is not in the workbench: it is headers alone and compiles here, so give its folder and rocPRIM's with -I"
+    "rocThrust is not installed here: it is headers alone and compiles here, so install it (librocthrust-dev, or ROCm's rocthrust-dev and rocprim-dev), set ROCM_PATH to a folder that has both, or give their folders with -I"
 #endif

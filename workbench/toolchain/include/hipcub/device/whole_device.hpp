@@ -9,8 +9,9 @@ inline constexpr bool __whole_device = false;
     template <typename... Arguments>                                                                                   \
     static hipError_t name(Arguments &&...) {                                                                          \
         static_assert(__whole_device<Arguments...>,                                                                    \
-                      "hipCUB's algorithms for a whole device are not in the workbench's headers: they are headers "   \
-                      "alone and compile here, so give hipCUB's folder and rocPRIM's with -I");                        \
+                      "hipCUB's algorithms for a whole device are not installed here: they are headers alone and "     \
+                      "compile here, so install them (libhipcub-dev, or ROCm's hipcub-dev and rocprim-dev), set "      \
+                      "ROCM_PATH to a folder that has both, or give their folders with -I");                           \
         return hipErrorNotSupported;                                                                                   \
     }
 struct DeviceScan {
