@@ -21,6 +21,7 @@ from workbench.torch_gpu import graphs
 from workbench.torch_gpu.children import spawned_inside
 from workbench.torch_gpu.clock import event_class, modelled_clock
 from workbench.torch_gpu.extensions import built_for_device
+from workbench.torch_gpu.large import random_tensors_fit
 from workbench.torch_gpu.modules import reached
 from workbench.torch_gpu.operators import operators_reach_cpu
 from workbench.torch_gpu.profiler import kernels_profiled
@@ -78,6 +79,7 @@ def torch_as_gpu(device: Device | str | None = None) -> Iterator[Device]:
         patches.enter_context(operators_reach_cpu())
         patches.enter_context(kernels_profiled(where))
         patches.enter_context(spawned_inside(torch_as_gpu, where))
+        patches.enter_context(random_tensors_fit())
         yield where
 
 
