@@ -280,11 +280,11 @@ def _storage(tensor: Any) -> list[tuple[int, int]]:
         return []
     storage = tensor.untyped_storage()
     try:
-        address = storage.data_ptr()
+        # Without memory are those of PyTorch's own tracing.
+        has_memory = storage.device.type == "cpu" and storage.nbytes() and storage.data_ptr()
     except RuntimeError:
-        address = 0
-    # A tensor of PyTorch's own tracing has no memory.
-    return [(address, storage.nbytes())] if address and storage.nbytes() else []
+        has_memory = False
+    return [(storage.data_ptr(), storage.nbytes())] if has_memory else []
 
 
 _import_lock = threading.Lock()

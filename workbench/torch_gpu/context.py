@@ -20,6 +20,7 @@ from workbench.settings import CLOCK, MODELLED_CLOCK
 from workbench.torch_gpu import graphs
 from workbench.torch_gpu.children import spawned_inside
 from workbench.torch_gpu.clock import event_class, modelled_clock
+from workbench.torch_gpu.distributed import collectives_on_host
 from workbench.torch_gpu.extensions import built_for_device
 from workbench.torch_gpu.large import random_tensors_fit
 from workbench.torch_gpu.modules import reached
@@ -80,6 +81,7 @@ def torch_as_gpu(device: Device | str | None = None) -> Iterator[Device]:
         patches.enter_context(kernels_profiled(where))
         patches.enter_context(spawned_inside(torch_as_gpu, where))
         patches.enter_context(random_tensors_fit())
+        patches.enter_context(collectives_on_host())
         yield where
 
 
