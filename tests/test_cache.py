@@ -356,9 +356,7 @@ def test_a_filled_folder_that_is_read_only_is_read(monkeypatch: pytest.MonkeyPat
         assert tools.is_dir()
 
 
-def test_a_folder_that_cannot_be_written_nor_trusted_is_not_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_untrusted_read_only_folder_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = cache.Cache("things")
     store.put("key", b"content")
     cache.folder().chmod(0o777)

@@ -64,7 +64,7 @@ def test_a_barrier_that_is_missing_between_two_reductions(tmp_path: Path) -> Non
     assert attempt(tmp_path, SOFTMAX.replace("BARRIER", "__syncthreads();")) == {"cases": {"right": 1}}
 
 
-def test_what_does_not_build_and_what_takes_other_arguments(tmp_path: Path) -> None:
+def test_results_for_failed_builds_and_other_arguments(tmp_path: Path) -> None:
     outcome = attempt(tmp_path, SOFTMAX.replace("BARRIER", "no_such_name();"))
     assert "no_such_name" in str(outcome["failure"])
     assert collection_ports.cell_text(outcome) == "does not build"

@@ -293,7 +293,7 @@ def test_a_launch_is_repeated_after_a_compile_alone(shell):
 OWN = "--launch 'scale[2, 64]' --inputs 'dict(x=torch.randn(100), factor=2.0, n=100)' --outputs x"
 
 
-def test_a_cell_is_verified_against_a_function_of_ones_own(shell):
+def test_a_cell_is_verified_against_the_users_function(shell):
     shell.user_ns.update(torch=torch, twice=lambda x, factor: x * factor)
     out = run(shell, f"own {OWN} --reference twice --profile")
     payload = out.outputs[0].data["application/vnd.hipkittens.cell+json"]
@@ -324,7 +324,7 @@ def test_a_cell_is_verified_against_a_function_of_ones_own(shell):
         ),
     ],
 )
-def test_what_is_wrong_with_ones_own_reference_is_said(shell, line, message):
+def test_errors_in_the_users_reference_are_explained(shell, line, message):
     shell.user_ns["torch"] = torch
     with pytest.raises(UsageError) as raised:
         run(shell, line)
@@ -427,7 +427,7 @@ __global__ void flip(float *x, int beyond) {
 PAYLOAD = "application/vnd.hipkittens.cell+json"
 
 
-def test_what_another_cell_finds_is_marked_in_the_cell_of_the_kernel(shell, monkeypatch):
+def test_findings_from_another_cell_are_marked_in_the_kernels_cell(shell, monkeypatch):
     monkeypatch.setattr("workbench.display.in_terminal", lambda: False)
     shell.user_ns.update(torch=torch, wb=wb, x=torch.ones(128))
     cell_output = run(shell, "raced", RACED).outputs[0]

@@ -74,7 +74,7 @@ def test_attribute_that_is_not_there():
     assert not hasattr(module, "absent")
 
 
-def test_value_that_other_code_put_there_stays_and_is_named():
+def test_a_value_from_other_code_stays_and_is_named():
     module = ModuleType("library")
     module.call, module.other = "library's", "library's"
     patches = Patches()

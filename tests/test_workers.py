@@ -29,7 +29,7 @@ def test_tests_of_an_operator_are_one_group() -> None:
     assert workers.group(other) != workers.group(tests[0])
 
 
-def test_what_is_built_in_the_checkout_is_one_group() -> None:
+def test_tests_that_build_in_the_checkout_are_one_group() -> None:
     tests = [
         "tests/browser/test_lab.py::TestJourney::test_run",
         "tests/lab/test_front_end.py::test_front_end[test]",

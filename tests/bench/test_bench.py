@@ -226,7 +226,7 @@ def test_a_slower_case_fails_the_comparison(tmp_path: Path) -> None:
     assert main(["bench", "--compare", str(old), str(new), "--fail-above", "5%"]) == 0
 
 
-def test_what_scatters_is_no_regression_and_what_fails_is_one(tmp_path: Path) -> None:
+def test_scatter_is_no_regression_but_a_failure_is(tmp_path: Path) -> None:
     case = Case("gemm/bf16", wb.kernels["gemm/bf16"].shape({"m": 64, "n": 64, "k": 64}))
     base = modelled_result(case, MI355X, us=100.0, low=95.0, high=105.0)
     noisy = replace(base, us=107.0, low=100.0, high=110.0)

@@ -107,7 +107,7 @@ def test_a_killed_worker_loses_nothing(cluster: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif("HIPKITTENS_TEST_ALL" not in os.environ, reason="six workers start anew: 10 s of CPU")
-def test_faults_hangs_and_deaths_are_outcomes_and_the_rest_goes_on(cluster: Any, tmp_path: Path) -> None:
+def test_faults_hangs_and_crashes_are_results_and_the_run_continues(cluster: Any, tmp_path: Path) -> None:
     lines: list[str] = []
     run = Engine(cluster=cluster, seconds=4, told=lines.append)
     outcomes = {o.key: o for o in run.run(fakes.troubled, tasks(12, str(tmp_path)))}

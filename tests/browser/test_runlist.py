@@ -165,7 +165,7 @@ def test_sliders_have_names_and_figures_a_sentence(page: Page) -> None:
     assert page.get_by_role("img", name="Runs: 2 rows").count() == 1
 
 
-def test_what_was_sanitized_has_findings_and_nothing_to_pin(page: Page) -> None:
+def test_a_sanitized_run_has_findings_and_cannot_be_pinned(page: Page) -> None:
     runs = json.loads(runs_json(1, 1, 1))
     run = {"findings": 2, "text": "2 findings", "told": "race", "number": 2, "when": "", "device": "d"}
     runs["kernels"][0]["sessions"][0]["runs"].insert(0, {**run, "shape": "n=8", "names": []})

@@ -70,7 +70,7 @@ def races(findings: Any, lines: Any = (9, 10)) -> bool:
     return bool(raced) and raced <= {*lines}
 
 
-def test_a_program_in_a_block_is_no_false_all_clear(program: Path) -> None:
+def test_a_program_in_a_block_does_not_pass_unsanitized(program: Path) -> None:
     before = os.environ.get(reports.VARIABLE)
     with wb.sanitizing() as watch:
         assert wb.run_program(program, ["race"], device=DEVICE).exit_code == 0

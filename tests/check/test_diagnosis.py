@@ -90,7 +90,7 @@ def test_wrong_code_is_the_compilers_fault_with_a_flag_against_it(monkeypatch):
         pickle.loads(pickle.dumps(later)).diagnose()
 
 
-def test_what_is_wrong_at_both_levels_is_the_kernels_fault():
+def test_wrong_results_at_both_levels_are_the_kernels_fault():
     kernel = wb.compile(REVERSED, define={"WAITS": 1})["reversed"]
     result = reverse(kernel, lambda x: x, diagnose=True)
     assert result.diagnosis.culprit == "kernel"

@@ -53,7 +53,7 @@ def test_verify_names_the_reciprocal_and_its_line(module):
     assert "exact.hip:6: results depend on how v_rcp_iflag_f32 rounds" in str(result)
 
 
-def test_the_sanitizer_names_it_and_leaves_the_results_of_the_launch(module):
+def test_the_sanitizer_names_the_instruction_and_keeps_the_results(module):
     out = torch.full((64,), 7, dtype=torch.uint32)
     launch = module["quotient"][1, 64]
     assert wb.sanitize(launch, A, B, out).passed

@@ -247,7 +247,7 @@ def test_modifiers_cannot_be_changed() -> None:
         ("00000002ab", r"at address 0x44: only 1 bytes are left"),
     ],
 )
-def test_what_is_no_instruction_is_named_with_its_address(data: str, message: str) -> None:
+def test_an_invalid_instruction_is_named_with_its_address(data: str, message: str) -> None:
     with pytest.raises(CodeObjectError, match=message):
         decode(bytes.fromhex(data), 0x40, "gfx950")
 

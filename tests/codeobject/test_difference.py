@@ -13,7 +13,7 @@ from workbench.kernel import compile
 
 
 @pytest.mark.parametrize("count", range(12))
-def test_alignment_is_a_way_from_one_to_the_other_and_a_short_one(count: int) -> None:
+def test_alignment_is_a_short_edit_path(count: int) -> None:
     before = [random.choice("abcd") for _ in range(random.randrange(30))]
     after = [random.choice("abcd") for _ in range(random.randrange(30))]
     pairs = align(before, after)

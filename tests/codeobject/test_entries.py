@@ -41,7 +41,7 @@ def unit(request: pytest.FixtureRequest) -> Any:
     return unit
 
 
-def test_every_entry_is_found_with_what_it_stands_in(unit: Any) -> None:
+def test_every_entry_is_found_with_its_parent(unit: Any) -> None:
     dies = [die for die in unit.iter_DIEs() if die.tag is not None]
     entries = Entries(unit)
     assert len(dies) > 300

@@ -54,7 +54,7 @@ def test_against_pytorch(name: str, arch: str) -> None:
     run(name, arch, SEED)
 
 
-def test_an_order_that_cannot_be_told_apart_is_an_error() -> None:
+def test_an_ambiguous_order_is_an_error() -> None:
     from workbench.collection.record import Function
 
     matrix = "fp32 [M M]"

@@ -53,7 +53,7 @@ def test_each_generated_table_has_two_sentences(generators: ModuleType) -> None:
         assert text in generators.with_look(page, "# Title\n\nIntroduction.\n")
 
 
-def test_the_site_has_pages_whole_of_which_the_repository_has_a_summary(generators: ModuleType) -> None:
+def test_the_site_has_the_whole_of_pages_that_the_repository_summarises(generators: ModuleType) -> None:
     page = "docs/tile_operations"
     text = (ROOT / f"{page}.md").read_text()
     whole = generators.site_source(page, text)

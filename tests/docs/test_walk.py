@@ -46,7 +46,7 @@ def reached(start: Path) -> dict[Path, int]:
     return clicks
 
 
-def test_a_newcomer_comes_to_a_kernel_of_their_own() -> None:
+def test_the_tour_leads_a_newcomer_to_a_kernel_of_their_own() -> None:
     clicks = reached(README)
     assert clicks[OWN_KERNEL] <= 2
     assert clicks[ROOT / "notebooks" / "01_first_kernel.ipynb"] <= 2

@@ -152,7 +152,7 @@ print(hip.hipModuleLaunchKernel(kernel, 1, 1, 1, 64, 1, 1, 0, None, pointers, No
 
 
 @pytest.mark.parametrize(("end", "status"), [("", 0), ("ctypes.CDLL(None).exit(188)", 188)])
-def test_a_failure_that_a_python_program_drops_is_said(tmp_path: Path, end: str, status: int) -> None:
+def test_a_failure_that_a_python_program_drops_is_reported(tmp_path: Path, end: str, status: int) -> None:
     wrong = tmp_path / "wrong.co"
     source = KERNELS.replace("x[threadIdx.x] *= 2", "x[1 << 28] = 2")
     wrong.write_bytes(compile_device(source, CompileOptions("gfx942")).code_object)
@@ -174,7 +174,7 @@ for _ in range(2):
     assert line.startswith("hipkittens: a launch failed, and no exception says it: kernel twice")
 
 
-def test_a_failure_that_a_python_program_raises_is_not_said_again() -> None:
+def test_a_failure_that_a_python_program_raises_is_not_repeated() -> None:
     source = KERNELS.replace("x[threadIdx.x] *= 2", "x[1 << 28] = 2")
     program = f"""
 import torch, workbench as wb
@@ -362,7 +362,7 @@ def test_other_systems_run_scripts_alone(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @needs.python_library
 @pytest.mark.parametrize("how", ["", "exit", "thread"])
-def test_a_program_of_before_rocm_6_that_opens_and_closes_the_library(tmp_path: Path, how: str) -> None:
+def test_a_program_from_before_rocm_6_reopens_the_library(tmp_path: Path, how: str) -> None:
     program = tmp_path / "old"
     compile_c(HERE / "old.c", "-o", program)
     result = execute("--quiet", "--", program, "libamdhip64.so.5", how)

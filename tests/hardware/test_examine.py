@@ -139,7 +139,7 @@ def five_cases(monkeypatch: pytest.MonkeyPatch, answer: Callable[..., dict[str, 
     monkeypatch.setattr("workbench.hardware._SIDES", 1)
 
 
-def test_who_may_not_be_disturbed_waits_for_a_few_cases_only(
+def test_an_exclusive_device_waits_for_a_few_cases_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[str, str]] = []
@@ -158,7 +158,7 @@ def test_who_may_not_be_disturbed_waits_for_a_few_cases_only(
         assert sorted(taken) == [(who, name) for name in names]
 
 
-def test_what_the_emulated_device_answered_in_time_is_asked_of_the_examined_one_too(
+def test_cases_that_the_emulated_device_answered_in_time_also_run_on_the_examined_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the emulated half takes all the time, a run still completes two cases."""
@@ -176,7 +176,7 @@ def test_what_the_emulated_device_answered_in_time_is_asked_of_the_examined_one_
         assert (counts["agree"], counts["not run"]) == (done, 5 - done)
 
 
-def test_no_time_means_not_run_and_is_told_in_one_line(tmp_path: Path) -> None:
+def test_cases_without_time_are_reported_in_one_line(tmp_path: Path) -> None:
     path, lines = tmp_path / "r.json", []
     names = (*SMALL, "activations/relu")
     report = examine(

@@ -92,7 +92,7 @@ def test_a_case_that_did_not_run_is_not_done() -> None:
     assert json.dumps(report.head)
 
 
-def test_a_page_tells_what_to_look_at_first_and_folds_the_rest() -> None:
+def test_a_page_shows_the_main_points_and_folds_the_rest() -> None:
     cases = {
         "v_a": {"agrees": True, "text": "same"},
         "v_b": {"agrees": False, "text": "d: 3 of 4 differ"},
@@ -109,7 +109,7 @@ def test_a_page_tells_what_to_look_at_first_and_folds_the_rest() -> None:
     assert page.count("<details open>") == 1
 
 
-def test_a_section_in_which_nothing_ran_is_on_the_page_with_the_reason(tmp_path: Path) -> None:
+def test_the_page_gives_the_reason_for_a_section_without_results(tmp_path: Path) -> None:
     report = Report(HEAD | {"started": ""}, {"machine": {"machine": {"agrees": True, "text": "well"}}})
     empty = report_html(report)
     report.nothing["compilers"] = "no second compiler was found"

@@ -71,7 +71,7 @@ def wait_for_the_thread() -> None:
             thread.join(60)
 
 
-def test_a_run_that_meets_a_lock_is_written_when_it_is_gone(writer: Recorder, waits: list[str]) -> None:
+def test_a_run_is_written_once_a_lock_is_released(writer: Recorder, waits: list[str]) -> None:
     with locked(writer.path), warnings.catch_warnings():
         warnings.simplefilter("error")
         for number in range(2, 8):
@@ -95,7 +95,7 @@ def test_a_recorder_that_is_closed_first_writes_what_waits(writer: Recorder, wai
     assert kernels(writer.path) == ["k1", "k2"]
 
 
-def test_a_lock_that_stays_loses_a_run_in_words(writer: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_permanent_lock_loses_a_run_and_warns(writer: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorder, "BACKGROUND_SECONDS", 0.0)
     with locked(writer.path), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -44,7 +44,7 @@ def test_a_new_file_is_ours_and_kept_out_of_git(path: Path) -> None:
         (b"SQLite format 3\0" + b"\x07" * 4000, "damaged|cannot be used"),
     ],
 )
-def test_what_is_no_file_of_ours_is_left_as_it_is(path: Path, content: bytes, message: str) -> None:
+def test_foreign_files_are_left_unchanged(path: Path, content: bytes, message: str) -> None:
     path.parent.mkdir()
     path.write_bytes(content)
     with pytest.raises(HistoryError, match=message):
@@ -53,7 +53,7 @@ def test_what_is_no_file_of_ours_is_left_as_it_is(path: Path, content: bytes, me
     assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
-def test_a_file_that_was_cut_is_told_and_left(path: Path) -> None:
+def test_a_truncated_file_is_reported_and_left_unchanged(path: Path) -> None:
     store = Store(path)
     store.insert("session", SESSION)
     for _ in range(400):

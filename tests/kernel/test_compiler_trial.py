@@ -83,9 +83,7 @@ def test_a_verdict_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     assert compiler_trial.faults(compiler, "gfx950") == first
 
 
-def test_a_compiler_that_is_wrong_is_passed_over_or_named(
-    fresh: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_compiler_is_skipped_or_named(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
     good = find_compiler("gfx950")
     bad = dataclasses.replace(good, path=Path("/bad/clang++"), version="clang 21", identity="bad")
     monkeypatch.setattr(

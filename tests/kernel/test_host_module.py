@@ -241,7 +241,7 @@ def test_other_attributes_and_exceptions_are_the_modules_own(pointers: wb.HostMo
 
 
 @needs.python_headers
-def test_an_exception_that_is_none_of_stds_names_module_and_function(pointers: wb.HostModule) -> None:
+def test_a_foreign_exception_names_module_and_function(pointers: wb.HostModule) -> None:
     for fails, function, called in (
         (lambda: pointers.throws(1), "throws", r"throws\("),
         (lambda: pointers.Thrower(True), "__init__", r"__init__\(self: \S*Thrower"),
@@ -265,7 +265,7 @@ def test_an_exception_of_another_c_plus_plus_library_counts_as_unknown(library: 
 
 
 @needs.python_headers
-def test_a_fault_in_a_kernel_is_raised_though_the_module_did_not_look(pointers: wb.HostModule) -> None:
+def test_a_kernel_fault_raises_even_if_the_module_ignores_errors(pointers: wb.HostModule) -> None:
     x = torch.zeros(100)
     with pytest.raises(
         errors.AddressFault,

@@ -41,7 +41,7 @@ def test_missing_names_are_found() -> None:
     assert missing == set(absent)
 
 
-def test_what_is_not_right_has_its_reason_in_the_page() -> None:
+def test_the_page_gives_the_reason_for_every_wrong_result() -> None:
     text = compatibility_tables.section("sources")
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
     # The first table is of the compiler that all sources were tried with.
@@ -54,7 +54,7 @@ def test_what_is_not_right_has_its_reason_in_the_page() -> None:
     assert [name for name, result in ours.items() if result != "right" and not reasons.get(name)] == []
 
 
-def test_each_cause_with_its_own_headers_is_in_the_page() -> None:
+def test_the_page_has_each_cause_with_its_own_headers() -> None:
     """Sources by branch and result are in the table of causes, and no cause is unknown."""
     text = compatibility_tables.section("sources")
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]

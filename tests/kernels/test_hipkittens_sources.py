@@ -108,7 +108,7 @@ def test_of_one_of_ours(tmp_path: Path, body: str, result: str, text: str) -> No
     assert text in str(outcome["text"])
 
 
-def test_what_the_host_part_does_not_compile_is_told(tmp_path: Path) -> None:
+def test_compile_errors_of_the_host_part_are_reported(tmp_path: Path) -> None:
     source = source_of(tmp_path, "")
     of_device = source.path.read_text().replace("<<<g.grid()", "<<<g.no_such_member()")
     source.path.write_text(of_device)
@@ -116,7 +116,7 @@ def test_what_the_host_part_does_not_compile_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_what_some_keys_add_to_the_gradient_of_the_queries(causal: bool) -> None:
+def test_contribution_of_some_keys_to_the_gradient_of_the_queries(causal: bool) -> None:
     """Parts add up to what PyTorch has by itself."""
     torch.manual_seed(3)
     q, k, v, grad = (torch.randn(1, 24, heads, 8, dtype=torch.double) for heads in (4, 2, 2, 4))

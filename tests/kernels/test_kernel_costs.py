@@ -66,7 +66,7 @@ def test_bank_conflicts_are_explained() -> None:
     assert kernel_costs.LEFT in kernel_costs.page()
 
 
-def test_first_calls_are_of_operators_and_say_which_they_lack() -> None:
+def test_first_calls_list_the_operators_that_they_lack() -> None:
     rows, note = first_calls.stored_rows(), kernel_costs.stored()["first calls"]
     assert {name for name in wb.kernels if name in rows or f"`{name}`" in note} == set(wb.kernels)
     assert all(float(row[2]) > 0 and float(row[3]) > 0 for row in rows.values())

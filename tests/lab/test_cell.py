@@ -17,7 +17,7 @@ from workbench.views.cell import CellFailure
 SCHEMA = json.loads((Path(payload.__file__).parent / "payload.schema.json").read_text())
 
 
-def test_what_another_compiler_finds_is_told_as_it_said_it() -> None:
+def test_another_compilers_message_is_passed_on_verbatim() -> None:
     diagnostics = (
         Diagnostic(7, 3, "error", "in this call", notes=(Diagnostic(0, 0, "note", "<and here>"),)),
         Diagnostic(2, 1, "error", "no `lood`\nin tl"),
@@ -40,7 +40,7 @@ def test_what_another_compiler_finds_is_told_as_it_said_it() -> None:
 
 
 @pytest.mark.parametrize(("file", "line"), [("cell.py", 8), ("another.py", 0)])
-def test_a_fault_is_marked_where_the_cell_s_own_file_has_it(file: str, line: int) -> None:
+def test_a_fault_is_marked_at_the_line_of_the_cells_own_file(file: str, line: int) -> None:
     fault = AddressFault(
         "lane 3 read\nbeyond x", kernel="add", address=64, source=("/tmp/cell.py", 8, 5), lane=3, wave=0
     )

@@ -94,7 +94,7 @@ def test_macros_and_folders_of_the_magic_s_line_count(tmp_path: Path) -> None:
 
 
 @needs_clangd
-def test_matcher_takes_the_place_of_python_s_in_a_shell(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_matcher_replaces_pythons_in_a_shell(monkeypatch: pytest.MonkeyPatch) -> None:
     ipython = pytest.importorskip("IPython.core.interactiveshell")
     monkeypatch.setattr(completer, "PATIENCE", 120.0)
     shell = ipython.InteractiveShell()

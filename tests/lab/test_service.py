@@ -260,7 +260,7 @@ go_on.set()
 """
 
 
-def test_what_a_cell_needs_is_imported_before_a_check_goes_on_beside_it() -> None:
+def test_imports_for_a_cell_finish_before_a_concurrent_check_continues() -> None:
     """Otherwise a cell run during the first check could meet a half-imported module."""
     process = subprocess.run(
         [sys.executable, "-c", _ASKED_FIRST], capture_output=True, text=True, timeout=300

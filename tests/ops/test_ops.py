@@ -61,7 +61,7 @@ def test_docstring_lacks_nothing(name: str) -> None:
     assert all(len(row) <= 120 for row in text.splitlines())
 
 
-def test_help_of_a_function_and_of_a_spec_says_the_same() -> None:
+def test_function_and_spec_have_the_same_help() -> None:
     spec = wb.kernels["attention/forward"]
     line = "q: [batch, queries, heads, dim] of bf16 or fp16: queries."
     for asked in (ops.flash_attention, spec):

@@ -240,7 +240,7 @@ def test_advice_of_a_launch_is_that_of_its_profile() -> None:
     assert advice
 
 
-def test_what_is_kept_of_a_profile_finds_the_rest_while_somebody_has_it() -> None:
+def test_a_stored_profile_finds_its_details_while_they_are_referenced() -> None:
     whole = profiled("conflicts")
     light = whole.compact()
     assert light.record.steps is None

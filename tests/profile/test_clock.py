@@ -35,7 +35,7 @@ def test_attention_on_mi355x_keeps_the_clocks_that_were_seen() -> None:
             assert clock < sustained_clock(MI355X, {"mfma": share}, kind="F16")
 
 
-def test_a_board_of_fewer_watts_is_slower_and_one_that_idles_is_at_its_peak() -> None:
+def test_a_power_limit_lowers_the_clock_but_an_idle_board_runs_at_its_peak() -> None:
     full = {"mfma": 0.9}
     assert sustained_clock(MI350X, full, kind="BF16") < sustained_clock(MI355X, full, kind="BF16")
     for product in targets.PRODUCTS:

@@ -102,7 +102,7 @@ def test_the_table_is_of_kernels_that_there_are() -> None:
     assert expected(next(iter(table["classes"].values()))["kernels"][0]).rows > 0
 
 
-def test_times_and_profiles_carry_it_and_say_what_they_are_the_time_of() -> None:
+def test_times_and_profiles_name_the_error_and_its_regime() -> None:
     shape = {"rows": 8, "cols": 64}
     timed = wb.time("normalization/rmsnorm", shape=shape, device="emulated:gfx950")
     assert timed.model is not None
@@ -122,7 +122,7 @@ def test_times_and_profiles_carry_it_and_say_what_they_are_the_time_of() -> None
     assert all(figure.origin is Origin.MODELLED for figure in rates)
 
 
-def test_a_kernel_of_no_spec_has_the_error_of_its_regime() -> None:
+def test_a_kernel_without_a_spec_has_the_error_of_its_regime() -> None:
     source = (
         '#include <hip/hip_runtime.h>\nextern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
     )

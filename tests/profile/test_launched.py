@@ -103,7 +103,7 @@ def times(result: wb.ProgramResult) -> dict[str, float]:
     return microseconds
 
 
-def test_a_loop_of_launches_takes_the_models_time_and_a_launchs_cost(printed: wb.ProgramResult) -> None:
+def test_a_loop_of_launches_costs_modelled_time_plus_launch_overhead(printed: wb.ProgramResult) -> None:
     import torch
 
     kernel = wb.compile(KERNEL, arch="gfx942")["gemm"]

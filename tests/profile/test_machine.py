@@ -9,7 +9,7 @@ from workbench.profile.machine import hierarchy, machine, memory_latency_cycles
 from workbench.targets import MI300X, MI325X, MI355X
 
 
-def test_a_product_by_the_name_that_hip_reports_or_by_its_target() -> None:
+def test_a_product_is_found_by_hips_name_or_by_its_target() -> None:
     assert machine("AMD Instinct MI325X", "gfx942") is MI325X
     # The name that rocprofv3 gives on machines without a product name.
     assert machine("AMD Radeon Graphics", "gfx950") is MI355X

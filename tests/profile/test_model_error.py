@@ -45,7 +45,7 @@ def test_every_row_is_a_problem_that_a_kernel_here_takes() -> None:
         assert len(list(csv.DictReader(file))) > 20
 
 
-def test_gemms_of_hipkittens_are_of_the_schedule_that_can_have_been_timed() -> None:
+def test_hipkittens_gemms_use_a_schedule_that_fits_the_published_time() -> None:
     """Tiles of 256 x 256 where their matrix instructions alone take no longer than was published."""
     counts = Counter[bool]()
     for row in published():
@@ -112,7 +112,7 @@ def test_errors_are_those_of_their_kind_of_time() -> None:
     assert "1 that end in ShapeError" in text
 
 
-def test_what_others_tuned_does_not_decide_what_is_expected() -> None:
+def test_other_tuning_tables_do_not_change_the_expected_error() -> None:
     rows = [row("gemm", 100.0), row("gemm", 50.0, like=False)]
     modelled = {rows[0].problem: Modelled(100.0), rows[1].problem: Modelled(500.0)}
     classes = error_document.expected(rows, modelled)["classes"]
@@ -186,7 +186,7 @@ def test_an_error_without_the_launch() -> None:
     assert errors.net == pytest.approx(0.5)
 
 
-def test_what_is_stated_of_a_regime_holds_for_a_class_that_took_no_part() -> None:
+def test_a_stated_range_holds_for_a_class_that_was_left_out() -> None:
     draw = random.Random(29)
     centres = {"a": 1.0, "b": 0.75, "c": 1.15, "d": 1.0}
     rows = [

@@ -56,7 +56,7 @@ def test_the_document_has_every_ranking_with_its_note() -> None:
     assert list(sections(text)) == [ranking.title for ranking in everything()]
 
 
-def test_what_is_published_is_in_the_order_of_the_versions() -> None:
+def test_published_rankings_follow_the_versions() -> None:
     for ranking in everything():
         figures = [version.published for version in ranking.versions if version.published is not None]
         assert figures == sorted(figures, reverse=ranking.unit == "TFLOP/s"), ranking.key

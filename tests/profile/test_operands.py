@@ -33,7 +33,7 @@ def test_the_part_that_is_not_zero(dtype):
 
 
 @pytest.mark.parametrize("left", [0.0, 1.0])
-def test_what_lay_in_the_memory_of_a_result_is_no_operand(left):
+def test_old_contents_of_a_result_are_not_an_operand(left):
     """Only a part of a large launch runs, and the rest of its output keeps its previous content."""
     target = resolve("gemm/bf16", shape={"m": 256, "n": 256, "k": 256}, device="emulated:MI355X")
     target.run(None)

@@ -80,7 +80,7 @@ def test_a_chase_waits_for_its_load_at_its_line(profiled):
     assert siblings[0].reason == "WAIT_MEMORY", "a chase does little else"
 
 
-def test_of_one_line_the_headers_that_were_inlined_are_told():
+def test_headers_inlined_into_one_line_are_listed():
     def leaf(address, header, line):
         place = ("mine.hip", line)
         return Branch(
@@ -108,7 +108,7 @@ def test_the_tree_is_seen(profiled):
     assert profiled.compact().stalls == profiled.stalls
 
 
-def test_the_isa_view_is_told_which_load_a_wait_is_for(profiled):
+def test_the_isa_view_gets_the_load_of_each_wait(profiled):
     isa = listing(profiled.kernel)
     loads = {isa.texts[wait].split()[0]: isa.texts[load].split()[0] for wait, load in isa.waits}
     assert loads["s_waitcnt"].startswith(("global_load", "s_load")), loads

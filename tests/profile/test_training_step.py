@@ -122,7 +122,7 @@ def test_times_and_kernels_of_ones_own(step: wb.StepProfile) -> None:
     assert "rmsnorm_backward" in str(step)
 
 
-def test_a_forecast_launches_a_call_once_for_gpus_that_count_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_forecast_launches_a_call_once_per_target(monkeypatch: pytest.MonkeyPatch) -> None:
     with torch.device("meta"):
         norm = nn.RMSNorm(2048, dtype=torch.bfloat16)
         x = torch.empty(512, 2048, dtype=torch.bfloat16)

@@ -64,7 +64,7 @@ def test_the_device_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> Non
     assert runtime.device().name == "emulated:gfx950"
 
 
-def test_a_limit_of_memory_that_is_no_size_is_said_by_its_name() -> None:
+def test_an_invalid_memory_limit_is_named_in_the_error() -> None:
     code = "from workbench import runtime; runtime.device('emulated').synchronize()"
     result = subprocess.run(
         [sys.executable, "-c", code],

@@ -78,7 +78,7 @@ with hub.muted():
 """
 
 
-def test_an_interrupt_says_what_ran_where_and_how_far_it_was() -> None:
+def test_an_interrupt_names_the_kernel_its_place_and_its_progress() -> None:
     environment = {**os.environ, "HIPKITTENS_THREADS": "1", "HIPKITTENS_TIMEOUT": "60"}
     run = subprocess.run(
         [sys.executable, "-c", INTERRUPTED], env=environment, capture_output=True, text=True, timeout=120

@@ -53,7 +53,7 @@ __global__ void hasty(const float *x, float *out) {
 
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)
-def test_a_transposed_operand_is_seen_in_where_a_number_comes_from(arch: str) -> None:
+def test_provenance_reveals_a_transposed_operand(arch: str) -> None:
     """The intended product is a times b transposed, whose element (3, 5) comes from row 5 of b."""
     kernel = wb.compile(HEAD + TRANSPOSED, arch=arch, name="product.hip")["product"]
     a, b = (torch.randn(1, 1, 32, 32).bfloat16() for _ in range(2))
@@ -73,7 +73,7 @@ def test_a_transposed_operand_is_seen_in_where_a_number_comes_from(arch: str) ->
 
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)
-def test_a_swizzle_that_is_not_followed_is_seen_in_places(arch: str) -> None:
+def test_provenance_reveals_a_missing_swizzle(arch: str) -> None:
     kernel = wb.compile(HEAD + SWIZZLE, arch=arch, name="copied.hip", show=True)["copied"]
     x, out = torch.randn(1, 1, 32, 32).bfloat16(), torch.zeros(1, 1, 32, 32)
     values = kernel[1, 64, 4096](x, out).shown
@@ -103,7 +103,7 @@ def test_a_swizzle_that_is_not_followed_is_seen_in_places(arch: str) -> None:
 
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)
-def test_a_missing_wait_is_seen_in_what_is_under_way(arch: str) -> None:
+def test_the_stepper_shows_loads_that_a_missing_wait_leaves_under_way(arch: str) -> None:
     kernel = wb.compile(HASTY, arch=arch, name="hasty.hip")["hasty"]
     x, out = torch.randn(64), torch.zeros(64)
     finding = wb.sanitize(kernel[1, 64], x, out).findings[0]

@@ -338,7 +338,7 @@ def test_a_second_compilation_starts_no_compiler(
     assert second.compile_seconds == first.compile_seconds
 
 
-def test_what_decides_the_result_is_part_of_the_key(zig: toolchain.Compiler, tmp_path: Path) -> None:
+def test_all_inputs_of_the_result_are_part_of_the_key(zig: toolchain.Compiler, tmp_path: Path) -> None:
     source = unique(SCALE)
     compile_device(source, CompileOptions("gfx950"))
     different: list[dict[str, object]] = [
@@ -407,7 +407,7 @@ def test_a_damaged_result_is_made_again(zig: toolchain.Compiler, own_cache: Path
     assert compile_device(SCALE, CompileOptions("gfx950")).cached
 
 
-def test_garbage_in_what_a_compiler_answered_is_asked_again(own_cache: Path) -> None:
+def test_a_damaged_compiler_answer_is_asked_again(own_cache: Path) -> None:
     python = Path(sys.executable)
     answer = questions.ask(python, "--version")
     assert answer.startswith("Python")

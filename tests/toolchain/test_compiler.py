@@ -123,7 +123,7 @@ def test_the_environments_clang_comes_before_path(
     assert find_compiler().path == mine
 
 
-def test_a_link_to_a_compiler_that_was_tried_is_not_tried_again(bare_path: Path) -> None:
+def test_a_symlink_to_a_tried_compiler_is_skipped(bare_path: Path) -> None:
     fake(bare_path / "clang++-9", "clang version 9.0.1\n")
     (bare_path / "clang++").symlink_to(bare_path / "clang++-9")
     with pytest.raises(CompilerNotFound) as caught:
@@ -193,7 +193,7 @@ def test_a_clang_that_fails_is_passed_over(
         ("#!/no/such/interpreter\n", "cannot be started"),
     ],
 )
-def test_a_hipcc_that_does_not_answer_is_passed_over(
+def test_a_hipcc_that_does_not_respond_is_skipped(
     bare_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, why: str
 ) -> None:
     monkeypatch.setenv("HIPKITTENS_COMPILE_TIMEOUT", "1")

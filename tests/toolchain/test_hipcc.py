@@ -413,7 +413,7 @@ def test_places_of_options(folder: Path) -> None:
     assert line.dependencies == ["-MP", "-MF", "deps"]
 
 
-def test_words_that_the_linker_does_not_know_are_left_out(folder: Path) -> None:
+def test_options_that_the_linker_does_not_know_are_left_out(folder: Path) -> None:
     line = read(["main.hip", "-Wl,--allow-multiple-definition", "-lm"], {})
     assert driver._without(line, ()) == []
     left_out = driver._without(line, ("-Wl,--allow-multiple-definition",))

@@ -209,7 +209,7 @@ def test_parts_of_a_block(kernels: tuple[wb.Module, int]) -> None:
         ("hipcub/device/device_reduce.hpp", "DeviceReduce::Sum((void *)x, bytes, x, x, 10, hipStream_t{})"),
     ],
 )
-def test_algorithms_for_a_whole_device_say_how_to_have_them(header: str, call: str) -> None:
+def test_device_wide_algorithms_say_how_to_get_them(header: str, call: str) -> None:
     body = f"size_t bytes = 0; (void)hipcub::{call};"
     source = f"#include <{header}>\nvoid sum(int *x) {{ {body} }}\nint main() {{}}\n"
     with pytest.raises(CompileError, match=r"whole device are not installed .* \(libhipcub-dev"):

@@ -61,7 +61,7 @@ def test_a_damaged_library_is_built_again(source: Path) -> None:
         assert path.read_bytes() == whole
 
 
-def test_a_source_that_does_not_compile_shows_the_compilers_words(source: Path) -> None:
+def test_a_source_that_does_not_compile_shows_the_compilers_message(source: Path) -> None:
     source.write_text("int answer(void) { return nothing; }\n")
     with pytest.raises(errors.ToolchainError, match="'nothing'") as caught:
         build.build("answer", [source])

@@ -176,7 +176,7 @@ def test_registers_counted_as_in_earlier_releases(zig: Compiler) -> None:
     assert (x[:64] == 21).all()
 
 
-def test_a_count_with_which_registers_would_be_lost_is_refused(zig: Compiler) -> None:
+def test_a_register_count_that_loses_registers_is_refused(zig: Compiler) -> None:
     options = CompileOptions("gfx950", name="pins.hip", define={"NV": 20, "MANY": 40})
     with pytest.raises(CompileError, match=r"it compiles, but is wrong: .* \(earlier has a\[?0") as caught:
         compile_device(EARLIER, options)

@@ -61,7 +61,7 @@ def test_a_fault_is_marked_at_its_line(shell: Any) -> None:
     assert (mark["line"], mark["source"], mark["option"]) == (STORE, "device", "out of bounds")
 
 
-def test_what_triton_does_not_compile_is_marked_at_its_line(shell: Any) -> None:
+def test_a_triton_compile_error_is_marked_at_its_line(shell: Any) -> None:
     result, [payload] = run(shell, "sums", CELL.replace("tl.load(y", "tl.lood(y"))
     assert type(result.error_in_exec).__name__ == "CompilationError"
     [mark] = payload["diagnostics"]
@@ -69,7 +69,7 @@ def test_what_triton_does_not_compile_is_marked_at_its_line(shell: Any) -> None:
     assert "lood" in mark["message"]
 
 
-def test_code_that_triton_knows_from_another_cell_is_marked_at_this_one(shell: Any) -> None:
+def test_code_cached_from_another_cell_is_marked_in_this_one(shell: Any) -> None:
     for end in ("", "# the same kernel, so Triton compiles nothing; the file has another name\n"):
         result, [payload] = run(shell, "sums --profile", CELL + end)
         assert result.success

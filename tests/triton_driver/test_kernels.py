@@ -225,7 +225,7 @@ def test_a_read_past_the_end_names_the_line_and_the_argument(arch: str) -> None:
         kernels.copied[(1,)](x, out, 64, BLOCK=256)
 
 
-def test_a_read_in_the_block_that_pytorch_would_have_given_is_the_sanitizer_s(arch: str) -> None:
+def test_the_sanitizer_reports_a_read_in_the_padding_of_pytorchs_block(arch: str) -> None:
     """On a GPU PyTorch's tensors are of blocks of 512 bytes, and a view is of its whole storage."""
     whole, out = drawn(128), torch.empty(128)
     kernels.copied[(1,)](whole[:64], out, 64, BLOCK=128)
@@ -259,7 +259,7 @@ def test_benchmark_functions_give_modelled_time(arch: str) -> None:
         assert triton.testing.do_bench(call, quantiles=[0.5, 0.2, 0.8]) == pytest.approx([modelled] * 3)
 
 
-def test_benchmark_functions_do_not_know_the_time_of_what_launches_nothing(arch: str) -> None:
+def test_benchmark_functions_return_nan_without_launches(arch: str) -> None:
     """Tutorials and tests time PyTorch's operators beside their own kernels."""
     x = drawn(512)
     with pytest.warns(ModelledTime, match="launched no kernel.*nan"):

@@ -64,7 +64,7 @@ def test_an_empty_board_has_every_figure():
     assert all(any("nothing to show" in (a.text or "") for a in v.figure.layout.annotations) for v in cards)
 
 
-def test_a_launch_that_leaves_lds_alone_has_no_picture_of_it(small):
+def test_a_launch_without_lds_has_no_lds_picture(small):
     counters = {
         n: replace(counter, value=0.0) if "LDS" in n else counter for n, counter in small.counters.items()
     }

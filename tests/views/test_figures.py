@@ -154,7 +154,7 @@ def test_what_looks_like_markup_in_a_name_is_shown() -> None:
     assert "&lt;" not in picture
 
 
-def test_a_tuning_of_which_every_candidate_failed_has_a_figure() -> None:
+def test_a_tuning_without_a_successful_candidate_has_a_figure() -> None:
     tuned = samples.tuned()
     failed = [
         dataclasses.replace(trial, result=dataclasses.replace(trial.result, us=0.0, failure="why"))

@@ -98,7 +98,7 @@ def test_text_on_badges_and_dies_has_contrast() -> None:
         assert theme.contrast(xcd.ink_on(die), colour) >= AA, colour
 
 
-def test_hues_of_kernels_are_no_origin_s_and_are_seen_on_both_pages() -> None:
+def test_hues_of_kernels_differ_from_origins_and_are_visible_in_both_themes() -> None:
     assert not set(theme.SERIES) & set(badge.COLOURS.values())
     for page in ("#ffffff", "#111111"):
         for hue in theme.SERIES:

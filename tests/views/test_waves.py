@@ -84,7 +84,7 @@ def test_segments_of_a_track_never_overlap_and_cover_what_is_busy(line):
             )
 
 
-def test_a_later_instruction_is_on_top_and_the_earlier_one_goes_on_after_it(line):
+def test_a_later_instruction_covers_an_earlier_one_while_it_lasts(line):
     address = min(line.code)
     long = Span(0, 100.0, 64.0, "MFMA", "", address, None)
     short = Span(0, 120.0, 4.0, "VALU", "", address, None)
@@ -146,7 +146,7 @@ def test_a_picture_has_both_lanes_and_words(line):
         line.beside(3)
 
 
-def test_a_notebook_gets_the_live_one_and_a_picture_a_terminal_its_text(line, monkeypatch, capsys):
+def test_a_notebook_shows_a_live_figure_and_a_terminal_shows_text(line, monkeypatch, capsys):
     outputs = []
     monkeypatch.setattr("IPython.display.display", lambda bundle, **_: outputs.append(bundle))
     line._ipython_display_()

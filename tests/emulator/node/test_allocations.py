@@ -42,7 +42,7 @@ def test_the_table_is_sorted_exact_and_by_device(memory: Memory) -> None:
     assert len(memory.table(1)) == 2
 
 
-def test_models_see_host_memory_at_the_same_addresses_wherever_it_is(memory: Memory) -> None:
+def test_cache_models_do_not_depend_on_host_addresses(memory: Memory) -> None:
     host = mmap.mmap(-1, 8 << 20)
     start = ctypes.addressof(ctypes.c_char.from_buffer(host))
     seen = []

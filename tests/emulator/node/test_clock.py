@@ -152,7 +152,7 @@ def test_work_that_the_memory_decides_counts(
     assert events[0].seconds_until(events[1]) - GAP == pytest.approx(1e-9 * many / 2, abs=1e-7)
 
 
-def test_who_observes_a_launch_gets_what_was_asked_for(module: wb.Module, events: list[Event]) -> None:
+def test_observers_of_a_launch_get_the_requested_records(module: wb.Module, events: list[Event]) -> None:
     out = torch.zeros(64)
     launch = module["spin"][1, 64]
     record = launch.kernel.launch(launch.launch, (out, 3), {}, options=LaunchOptions(count=True))

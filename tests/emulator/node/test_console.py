@@ -217,9 +217,7 @@ def test_an_assertion_names_itself_and_the_thread(module: wb.Module) -> None:
 
 
 @pytest.mark.parametrize("length", [1 << 40, (1 << 64) - 8, 7])
-def test_a_kernel_that_overwrites_the_buffer_is_no_trouble(
-    length: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_kernel_may_overwrite_the_buffer(length: int, capsys: pytest.CaptureFixture[str]) -> None:
     source = f"""#include <hip/hip_runtime.h>
     #include <cstdio>
     __global__ void wild(int *x) {{
@@ -243,7 +241,7 @@ def test_a_kernel_that_overwrites_the_buffer_is_no_trouble(
     assert capsys.readouterr().out == "fine"
 
 
-def test_bytes_that_are_no_utf_8_are_shown_as_such(capsys: pytest.CaptureFixture[str]) -> None:
+def test_bytes_that_are_not_utf_8_are_printed_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     source = r"""#include <hip/hip_runtime.h>
     #include <cstdio>
     __global__ void k(const char *text) { if (threadIdx.x == 0) printf("<%s>", text); }

@@ -199,7 +199,7 @@ def test_a_block_that_was_freed_is_not_the_next() -> None:
     assert out[0] != out[1]
 
 
-def test_blocks_that_were_kept_apart_are_given_when_nothing_else_is_left(kernels: wb.Module) -> None:
+def test_freed_blocks_are_reused_only_when_nothing_else_is_left(kernels: wb.Module) -> None:
     pointers, out = torch.zeros(1024, dtype=torch.int64), torch.zeros(1024, dtype=torch.int32)
     for _ in range(6):
         wb.sanitize(kernels["give"][4, 256], pointers, 400)

@@ -43,7 +43,7 @@ def test_one_whose_work_failed_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [each.exc_type for each in failures] == [ZeroDivisionError]
 
 
-def test_one_that_was_given_back_is_taken_again_but_not_by_a_child() -> None:
+def test_returned_memory_is_reused_but_not_by_a_child_process() -> None:
     helper = helpers.Helper()
     helpers.given_back(helper)
     child = os.fork()

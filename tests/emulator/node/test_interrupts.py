@@ -67,7 +67,7 @@ def test_held_back_until_it_is_delivered() -> None:
     interrupts.deliver()
 
 
-def test_one_that_comes_before_it_is_held_back_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_before_blocking_leaves_no_state(monkeypatch: pytest.MonkeyPatch) -> None:
     def too_early(handler: object) -> None:
         monkeypatch.undo()
         raise KeyboardInterrupt

@@ -62,7 +62,7 @@ def test_waiting() -> None:
     assert timeline.moment(APART) == 3.0
 
 
-def test_many_streams_and_much_work_are_forgotten_when_they_are_over() -> None:
+def test_finished_streams_and_work_are_forgotten() -> None:
     timeline = Timeline()
     for number in range(1000):
         stream = Stream.from_handle(0, 16 * (number + 1))

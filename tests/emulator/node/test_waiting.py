@@ -454,7 +454,7 @@ def test_the_time_limit_names_who_waits(module: Module) -> None:
     assert "2 work-groups from 0 to 1 wait at waiting.hip:" in str(caught.value)
 
 
-def test_who_counts_or_looks_at_the_clock_is_not_stuck(module: Module, soon: None, threads: str) -> None:
+def test_a_group_that_counts_or_reads_a_clock_is_not_stuck(module: Module, soon: None, threads: str) -> None:
     tries = words(20)
     module["gives_up"][20, 64](words(1), tries, 30000)
     assert (tries == 30000).all()

@@ -94,7 +94,7 @@ def test_a_packed_addition_of_nothing_leaves_what_is_behind(arch: str) -> None:
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)
 @pytest.mark.parametrize("name", ["both", "swapped", "integer", "next"])
-def test_an_atomic_of_what_is_behind_is_out_of_bounds(name: str, arch: str) -> None:
+def test_an_atomic_past_the_end_is_out_of_bounds(name: str, arch: str) -> None:
     tensor, around = within(torch.float16, 5, 0)
     launcher = module(arch)[name][1, 64]
     with pytest.raises(errors.AddressFault, match="past the end of argument 'x'"):

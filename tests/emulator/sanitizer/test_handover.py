@@ -151,7 +151,7 @@ WANTED = {
 
 @pytest.mark.parametrize("arch", NAMES)
 @pytest.mark.parametrize("name", WANTED)
-def test_a_hand_over_that_is_right_is_not_reported(name: str, arch: str) -> None:
+def test_a_correct_handover_is_not_reported(name: str, arch: str) -> None:
     module = wb.compile(SOURCE, arch=arch, name="handover.hip")
     out = torch.zeros(4096)
     result = wb.sanitize(module[name][GRID, BLOCK], GIVEN, out, device=f"emulated:{arch}")

@@ -74,7 +74,7 @@ def test_what_is_meant_is_no_note(name: str, arch: str) -> None:
     assert (out[:32] == 5).all() if name == "spilled" else (out[32:64] == 32).all()
 
 
-def test_a_swap_with_a_lane_that_is_off_is_a_note() -> None:
+def test_a_swap_with_a_disabled_lane_is_a_note() -> None:
     [note] = run("swap", "gfx950", 31)[0].notes
     assert "v_permlane32_swap_b32 reads from lane 32, which is off" in note.message
     assert not run("swap", "gfx950", 63)[0].notes

@@ -161,7 +161,7 @@ def test_races_on_each_dword_of_what_was_written_together(api: Api, module: Any)
         assert [finding.category for finding in result.findings] == ["race"], (which, str(result))
 
 
-def test_what_is_read_and_never_used_is_no_finding(api: Api, module: Any) -> None:
+def test_an_unused_undefined_read_is_no_finding(api: Api, module: Any) -> None:
     source, out = fresh(api)
     assert run(module, "unused", source, out).passed
 

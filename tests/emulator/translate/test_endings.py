@@ -13,7 +13,7 @@ OTHER = "__global__ void other(int *x) { x[0] = 5; }\n"
 
 
 @pytest.mark.parametrize("source", [SPIN, SPIN + OTHER, OTHER + SPIN], ids=["alone", "first", "last"])
-def test_an_empty_kernel_is_said_to_be_empty_and_runs_nothing(source):
+def test_an_empty_kernel_raises_before_it_runs(source):
     """Behind it lies another kernel, padding, or nothing at all."""
     module = wb.compile(source, flags="-O3")
     kernel = module["spin"]

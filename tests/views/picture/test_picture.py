@@ -235,7 +235,7 @@ def test_values_in_bars_are_read_on_them() -> None:
     assert ["fill: #ffffff" in look for look in looks.values()] == [True, False]
 
 
-def test_texts_of_cells_have_the_colour_that_is_read_on_them() -> None:
+def test_cell_texts_have_a_readable_colour() -> None:
     look = {"colorscale": [[0, "#000033"], [1, "#ffee00"]], "texttemplate": "%{text}", "showscale": False}
     # Rows of texts may end early.
     cells = go.Heatmap(z=[[0, 1, 0, 1], [1, 0, 1, 0]], text=[["a", "b", "c", "d"]], **look)

@@ -139,7 +139,7 @@ def test_what_fits_l1_asks_l2_once(module):
     assert total.l1_read_hits / total.l1_reads == pytest.approx(0.75, abs=0.01)
 
 
-def test_more_than_fits_is_lost_before_it_comes_again(module):
+def test_lines_beyond_the_capacity_are_evicted_before_reuse(module):
     """Least recently used, in a loop over more than the cache: every line goes just before it is wanted."""
     total = read(module, 8 * MB, 2).total
     assert total.l2_hits == 0
@@ -277,7 +277,7 @@ def test_sampling_is_near(module):
     assert sampled.total.l2_requests == pytest.approx(whole.total.l2_requests, rel=0.2)
 
 
-def test_a_sample_has_its_part_of_lines_a_power_of_two_apart(module):
+def test_a_sample_includes_its_share_of_lines_a_power_of_two_apart(module):
     """L1 has the other half of each line; so it has in a sample, where it is 64 times as small."""
     groups, row, lines = 16, 65536 // 16, 512
     x, out = aligned(16 * row * 4), torch.zeros(128)
