@@ -206,7 +206,7 @@ def tables(results: Path) -> str:
         (suite, target): list(read(results, suite, target).values()) for suite in SUITES for target in TARGETS
     }
     parts = [_suites(by_suite)]
-    parts.append("A cell is of gfx950, then of gfx942:\n")
+    parts.append("Each cell gives gfx950, then gfx942:\n")
     rows = ["| suite | file | passed | wrong | skipped by itself | too long | other reason |"]
     rows.append("| --- | --- | ---: | ---: | ---: | ---: | --- |")
     for suite, described in SUITES.items():
