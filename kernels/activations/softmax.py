@@ -45,7 +45,7 @@ spec = KernelSpec(
     flops=lambda shape: 5 * shape["rows"] * shape["cols"],
     bytes=lambda shape: 2 * rowwise.size_of(shape) * shape["rows"] * shape["cols"],
     backward="activations/softmax_backward",
-    # Probabilities are small: what is absolute must be far below 1 / cols.
+    # Probabilities are small: the absolute tolerance must be far below 1 / cols.
     tolerances={
         "bfloat16": Tolerance(1.6e-2, 1e-6),
         "float16": Tolerance(1e-2, 1e-6),

@@ -153,7 +153,7 @@ __device__ inline int forward_head() {
                    : static_cast<int>(blockIdx.x);
 }
 
-/** What a work-group computes: `queries` of one head of a sequence. */
+/** The work of a work-group: `queries` of one head of a sequence. */
 template <int queries>
 struct forward_part {
     int head, head_k;
@@ -281,7 +281,7 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
         m = g.sinks[head] * LOG2_E;
         l = 1.0f;
     }
-    // What is subtracted from logits: the maximum, but nothing while a query has seen no key.
+    // Number subtracted from logits: the maximum, but nothing while a query has seen no key.
     float base = g.sinks ? m : 0.0f;
 
     // Blocks that no mask cuts are asked for within the loop: with two loops, one of them without the mask, the

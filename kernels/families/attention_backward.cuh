@@ -30,7 +30,7 @@ template <int D, bool capped>
 inline constexpr int KEYS_OCCUPANCY = D > 64 || capped ? 1 : 2;
 template <int D>
 inline constexpr int QUERIES_OCCUPANCY = D > 64 ? 1 : 2;
-/** What lengths are rounded up to where there is one value a query in memory. */
+/** Multiple to which lengths are rounded up where there is one value per query in memory. */
 inline constexpr int PADDED = 64;
 
 template <typename T, int D, int D_V = D>
@@ -40,7 +40,7 @@ struct backward_globals {
     gl_strided<T, -1, -1, -1, D_V> v, out, dout;
     gl<T, -1, -1, -1, D> dq, dk;
     gl<T, -1, -1, -1, D_V> dv;
-    /** (B, H, N): what the forward pass left. */
+    /** (B, H, N): stored by the forward pass. */
     gl<float, 1, -1, -1, -1> lse;
     /** Its gradient; null for zero. */
     const float *dlse;

@@ -213,7 +213,7 @@ struct plan {
         for (int m = 0; m < END; m++) needed[m] = -MOST;
         for (int i = 0; i < count; i++)
             if (actions[i].use >= 0) {
-                // What the next step reads, as that counts.
+                // Reads of the next step, counted in the same way.
                 const int of = actions[i].use < END ? behind[i] : behind[i] - total;
                 int &most = needed[actions[i].use % END];
                 if (of > most) most = of;
@@ -231,7 +231,7 @@ struct plan {
             if (m == MEET && met > waited) waited = met;
         }
     }
-    /** How many loads and stores are behind the last load for what follows m that was begun long before m. */
+    /** Number of loads and stores after the last load that was begun long before m and that m's followers read. */
     __host__ __device__ constexpr int there(int m, const int (&behind)[MOST], int total) const {
         int most = -MOST;
         for (int i = 0; i < count; i++) {
@@ -288,7 +288,7 @@ struct tiles {
     using scores = art<float, QUERIES, KEYS, col_l, rt_32x32_s, ranges<2, at, 16>>;
     scores<[](int n) { return r::s(n); }> s;
     scores<[](int n) { return r::dp(n); }> dp;
-    /** What both begin with: a's registers. */
+    /** Both begin with a's registers. */
     scores<[](int) { return r::s(0); }> shift;
     scores<[](int) { return r::dp(0); }> delta;
     /** Rounded, as operands whose rows run along K, and dS as rows of keys. */
@@ -308,7 +308,7 @@ struct tiles {
     template <int m>
     KITTENS_INLINE void multiply() {
         if constexpr (m < order::DP)
-            // b first: both begin with what is in a's registers.
+            // b first: both begin with the contents of a's registers.
             times_rows<m / 2, 1 - m % 2>(s, q, k, shift);
         else if constexpr (m < order::DV)
             times_rows<(m - order::DP) / 2, 1 - m % 2>(dp, dout, v, delta);
@@ -362,7 +362,7 @@ KITTENS_INLINE void load_next(const i32x4 &resource, uint32_t lds, uint32_t offs
                      : "s"(lds), "v"(offset), "s"(resource), "s"(step), "n"(first), "n"(second - column), "n"(column)
                      : "memory", "scc");
 }
-/** A resource from a uniform address. A load may read what a vector instruction made five cycles later. */
+/** A resource from a uniform address. A load may read it five cycles after a vector instruction made it. */
 KITTENS_INLINE i32x4 resource_of(const void *from, uint32_t bytes) {
     i32x4 resource = make_srsrc(from, bytes);
     asm volatile("s_nop 4" : "+s"(resource));
@@ -419,7 +419,7 @@ struct block_loads {
         resource[2] += blocks * static_cast<int>(step);
         at -= static_cast<uint32_t>(blocks) * step;
     }
-    /** What is loaded from here on is zero. */
+    /** Loads return zero from here on. */
     KITTENS_INLINE void stop() { resource[2] = step = at = 0; }
 };
 
@@ -641,7 +641,7 @@ struct keys_pinned {
             barrier();
         }
     }
-    /** What the first step finds in registers. */
+    /** Contents of registers at the first step. */
     KITTENS_INLINE void begin() {
         zero(t.dk);
         zero(t.dv);

@@ -85,7 +85,7 @@ struct in_pages {
  * The list has rows of the cache, (pages * rows of a page, H_kv, D), or, where there is a table, places in a sequence.
  */
 struct in_list {
-    /** What sequence s, of one query, has: entries starts[s] to starts[s + 1] - 1, or s * count to (s + 1) * count - 1.
+    /** Entries of sequence s, of one query: starts[s] to starts[s + 1] - 1, or s * count to (s + 1) * count - 1.
      */
     const int *indices, *starts;
     int count;

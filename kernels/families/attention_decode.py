@@ -222,7 +222,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
         **({"k_scale": 0.5, "v_scale": 2.0} if shape["cache"] == "fp8" else {}),
         **({"softcap": 5.0} if shape["capped"] else {}),
     }
-    # What is no tensor is drawn from the shape: fake tensors have no numbers.
+    # Anything but tensors is drawn from the shape: fake tensors have no numbers.
     draw = random.Random(f"{sorted(shape.items())}")
     if draw.random() < 0.5:
         tensors["window"] = draw.randint(1, pages * page)

@@ -67,7 +67,7 @@ struct head_stream {
 
 /** A value that is the same in all lanes, in a scalar register. */
 __device__ inline float uniform(float value) {
-    // The compiler computes floats in vector registers, and leaves what it knows to be the same there.
+    // The compiler computes floats in vector registers, and leaves uniform values there.
     asm("" : "+v"(value));
     return kittens::detail::bit_cast<float>(__builtin_amdgcn_readfirstlane(kittens::detail::bit_cast<int>(value)));
 }
@@ -115,9 +115,9 @@ __device__ inline void forward_ping_pong(const forward_globals<T, D, D> &g) {
         m = g.sinks[part.head] * LOG2_E;
         l = 1.0f;
     }
-    // What is subtracted from logits to base 2, and by what O of the blocks before is still to be multiplied.
+    // Numbers subtracted from logits to base 2, and the pending factors of O from the blocks before.
     float base = g.sinks ? m : 0.0f, factor = 1.0f;
-    // Logits to base 2 are this times what the matrix instructions give; soft-capped ones are there already.
+    // Factor from results of the matrix instructions to logits to base 2; soft-capped ones need none.
     const float unit = capped ? 1.0f : uniform(g.scale * LOG2_E);
 
     const auto turn = [&](auto memory, auto compute) {
@@ -153,7 +153,7 @@ __device__ inline void forward_ping_pong(const forward_globals<T, D, D> &g) {
         zero(s);
         mma_ABt(s, k, q, s);
     };
-    /** Exponents of block i from what its product gave, less a maximum that is raised where it must be. */
+    /** Exponents of block i from its product, minus a maximum that is raised where it must be. */
     const auto subtract = [&](scores &s) {
         typename scores::row_vec largest;
         col_max(largest, s);
@@ -225,7 +225,8 @@ __device__ inline void forward_ping_pong(const forward_globals<T, D, D> &g) {
                     mask(even, 0, schedules::index<1>{});
                     subtract(even);
                 });
-            // Blocks in pairs, so that each has registers of its own: where one is missing, one that nobody sees.
+            // Blocks in pairs, so that each has registers of its own: a missing one is replaced by one that no query
+            // sees.
             const auto pairs = [&](int i, int end, auto masked) {
                 for (; i < end; i += 2) {
                     step(i, odd, even, masked);

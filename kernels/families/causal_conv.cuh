@@ -13,7 +13,7 @@ namespace kittens::families {
  * @brief out[r, t] = f(bias + sum over j of weight[r % channels, j] * x[r, t - width + 1 + j]), x being zero before
  * its first column.
  *
- * A thread makes `run` neighbouring columns from what it reads at once and what its neighbour before reads too.
+ * A thread computes `run` neighbouring columns from what it reads at once and from its predecessor's columns.
  *
  * @tparam width weights of a channel, at most `run` + 1.
  */
@@ -66,7 +66,7 @@ struct causal_conv {
 
   protected:
     static __device__ inline float number(const T &value) { return base_types::convertor<float, T>::convert(value); }
-    /** Columns `first` to `first` + run - 1 of a row; those that it does not have are zero. */
+    /** Columns `first` to `first` + run - 1 of a row; those outside the row are zero. */
     static __device__ inline void read(float *to, const T *x, int first, int length) {
         elements got = {};
         if (first >= 0 && length % run == 0) {

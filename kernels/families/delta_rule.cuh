@@ -81,7 +81,7 @@ struct delta_rule {
         int normalize;
     };
 
-    /** What the rule reads of a token. */
+    /** Inputs of the rule for a token. */
     struct token {
         keys q, k;
         values v;
@@ -113,7 +113,7 @@ struct delta_rule {
             }
         }
     }
-    /** Of what the state lacks, as much as it is to take. */
+    /** Multiplies u, the state's error, by the strength. */
     static __device__ inline void weighted(values &u, const arguments &g, int at, int tile) {
         if constexpr (gates::projected) {
             mul(u, u, base_ops::sigmoid::op(gates::number(g.b[at])));

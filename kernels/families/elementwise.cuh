@@ -136,7 +136,7 @@ struct latent_rows {
     Cache *cache;
     const Table *cos, *sin;
     const int64_t *positions, *slots;
-    /** What the cache's rows are divided by. */
+    /** Divisor of the cache's rows. */
     float k_scale;
     /** Tokens with queries, and those with keys. */
     int queries, keys, q_heads, k_heads, rank, dim;

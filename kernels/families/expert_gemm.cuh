@@ -78,7 +78,7 @@ struct multiply {
     using registers_a = rt<element, PART, DEEP, row_l, shape>;
     using registers_b = rt<element, HALF, DEEP, row_l, shape>;
     using sums = rt_fl<PART, HALF, row_l, rt_16x16_s>;
-    /** What the instructions sum in: whole numbers for int8. */
+    /** Type in which the instructions sum: whole numbers for int8. */
     using exact = rt<detail::select<detail::is_same<element, int8>, int, float>, PART, HALF, row_l, rt_16x16_s>;
     using base = rt_base<float, row_l, rt_16x16_s>;
 

@@ -10,7 +10,7 @@
 
 namespace kittens::families::experts {
 
-/** Entries of a list that belong to one expert; none where a work-group has nothing to do. */
+/** Entries of a list for one expert; none if a work-group has nothing to do. */
 struct entries {
     /** Negative where the entries' rows are zeros. */
     int expert;

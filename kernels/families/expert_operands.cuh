@@ -33,11 +33,11 @@ __device__ inline float twice_e2m1(unsigned code) {
     return code & 8 ? -size : size;
 }
 
-/** What operands are given besides their numbers. */
+/** Parameters of operands besides their numbers. */
 struct extras {
     /** Scales of blocks of 32 along K: of A (rows, K / 32), of B (experts, K / 32, N). */
     const unsigned char *powers_a, *powers_b;
-    /** What is taken off 4-bit integers of B: (experts, K / group, N); 8 where it is null. Rounded to bf16. */
+    /** Zero points of 4-bit integers of B: (experts, K / group, N); 8 if null. Rounded to bf16. */
     const float *zero;
     int group;
 };
@@ -165,7 +165,7 @@ struct eights : nibbles {
     }
 };
 
-/** What the matrix cores multiply numbers of A and of B as: bf16. */
+/** Type in which the matrix cores multiply numbers of A and of B: bf16. */
 template <typename A, typename B>
 struct multiplied {
     using element = bf16;

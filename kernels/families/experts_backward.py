@@ -53,7 +53,7 @@ class Lists:
         none = (places >= self.padded) | (self.ids < 0) | (self.ids >= self.valid)
         key = torch.where(self.owners < 0, self.experts, self.owners).long()
         none |= (key == self.experts).repeat_interleave(block)
-        # Blocks by expert; what counts for none is zeros, and may be any expert's.
+        # Blocks by expert; the unused ones hold zeros, and may belong to any expert.
         order = key.argsort(stable=True)
         ids, none = (x.unflatten(0, (-1, block))[order].flatten() for x in (self.ids.long(), none))
         ids = ids.masked_fill(none, 0)

@@ -7,8 +7,8 @@
  * buffers do where other work-groups of the compute unit have work meanwhile; where there are none, the more the
  * better.
  *
- * Rows past M and N and columns past K read as zero, and what is outside of C is not written. Rows of A and B are whole
- * 16 bytes.
+ * Rows past M and N and columns past K read as zero, and nothing is written outside C. Rows of A and B are whole 16
+ * bytes.
  */
 #pragma once
 

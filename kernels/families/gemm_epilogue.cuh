@@ -22,7 +22,7 @@ __device__ inline void load_strip(RT &strip, const GL &from, const Share &at, in
                         coord<RT>(row / apart, row % apart, col));
 }
 
-/** What a vector has for the rows of strip `row`, one value for each row of A. */
+/** Values of a vector for the rows of strip `row`, one for each row of A. */
 template <ducks::rv::all RV, typename Share>
 __device__ inline void load_of_rows(RV &values, const gl<float, 1, 1, -1, -1> &from, const Share &at, int row) {
     using run = gl<float, 1, 1, -1, -1>;
@@ -59,7 +59,7 @@ struct epilogue : Stages... {
     /**
      * @brief Finishes sums and stores them, rounded to C's type; rows and columns outside of C are not written.
      *
-     * A strip of base tiles at a time, so that what the stages load takes few registers.
+     * A strip of base tiles at a time, so that the stages' loads take few registers.
      */
     template <ducks::rt::all RT, ducks::gl::all GL, typename Share>
     __device__ inline void store(const GL &c, const RT &sums, const Share &at, int row, int col) const {
@@ -217,7 +217,7 @@ struct add_residual {
     }
 };
 
-/** For what an operand of the epilogue has values: every element of C, every column, or all at once. */
+/** Extent of an operand of the epilogue: one value for every element of C, for every column, or for all. */
 enum class spread { matrix, row, one };
 
 /** sums = op(sums, values). */

@@ -14,7 +14,7 @@
 
 namespace kittens::families::gemm {
 
-/** What a chunk multiplies of elements that matrix instructions take as they are: 256 bytes of each row. */
+/** A chunk of elements that matrix instructions take as they are: 256 bytes of each row. */
 template <typename T, int ROWS, int COLS>
 struct plain_products {
     struct operand {

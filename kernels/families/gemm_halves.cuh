@@ -25,11 +25,11 @@ struct operand_part {
     int second, end_of_second;
     /** Along K. */
     int begin, end;
-    /** What K lacks to whole pairs of steps. */
+    /** Missing part of K to whole pairs of steps. */
     int lacking;
 };
 
-/** What is left to do between a read and the use of what it read: nothing. */
+/** Work between a read and the use of its data: none. */
 template <ducks::rt::row_layout RT>
 struct as_read {
     template <int part, int parts>
@@ -90,7 +90,7 @@ struct halves_along_k {
  *
  * Columns come to registers by transposing reads on gfx950, on gfx942 `in_turn` (see `columns_in_turn`).
  *
- * Past the last column a tile has what comes next in the matrix, of which nothing is stored.
+ * Past the last column, a tile has the following columns of the matrix, of which nothing is stored.
  */
 template <typename T, int waves>
 struct halves_across_k {
@@ -132,7 +132,7 @@ struct halves_across_k {
     __device__ inline uint32_t at_step(int step) const { return static_cast<uint32_t>(step) * step_bytes(); }
     __device__ inline uint32_t step_bytes() const { return static_cast<uint32_t>(K_STEP) * pitch; }
 
-    /** What was read and has to be sorted before its use. */
+    /** Data that must be sorted before its use. */
     template <ducks::rt::row_layout RT>
     using unsorted = detail::select<in_turn, columns_in_turn<RT, shared>, as_read<RT>>;
     /** Reads part `index` of a half, of as many columns as `to` has rows. */
@@ -146,7 +146,7 @@ struct halves_across_k {
 };
 
 /**
- * @brief What does not change along K about the loads of a work-group.
+ * @brief State of a work-group's loads that does not change along K.
  *
  * @tparam A,B `halves_along_k` or `halves_across_k`.
  * @tparam paired whether the second half of B is of another matrix, behind the first: see `gated`.
@@ -162,7 +162,7 @@ struct halves {
     using buffers_a = typename A::shared[2][2];
     using buffers_b = typename B::shared[2][2];
 
-    /** Pairs of steps, and what K lacks to them. */
+    /** Pairs of steps, and the missing part of K. */
     int pairs, lacking;
     A a;
     B b;

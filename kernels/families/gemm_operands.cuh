@@ -8,7 +8,7 @@
 
 namespace kittens::families::gemm {
 
-/** What a work-group of 4 waves computes, and how far it loads ahead. */
+/** Tile of a work-group of 4 waves, and how far it loads ahead. */
 struct tile_of_c {
     /** Rows and columns of C: 16 rows, or multiples of 32. */
     int high, wide;

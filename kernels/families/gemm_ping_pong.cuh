@@ -122,7 +122,7 @@ struct ping_pong {
             else
                 to_a.start(which == 1 ? in.a.first : in.a.second, at_a, in.a.lds + slot * sizeof(shared_a));
         };
-        /** Sorts a part of what was read of half `half`. */
+        /** Sorts a part of the data read from half `half`. */
         const auto sort = [&]<int part>(auto half, schedules::index<part>) {
             constexpr int which = decltype(half)::v % 4;
             if constexpr (which % 2 == 0)
@@ -142,13 +142,13 @@ struct ping_pong {
             constexpr int which = decltype(turn)::v % 4;
             sums.multiply(c[which / 2][which % 2], a, b[which % 2]);
         };
-        /** What is left to do of turn `turn` - 1, and what turn `turn` needs beside its operands. */
+        /** Remaining work of turn `turn` - 1, and the data that turn `turn` needs besides its operands. */
         const auto finish_and_take = [&](auto turn) {
             constexpr int before = (decltype(turn)::v + 3) % 4;
             sums.finish(c[before / 2][before % 2]);
             sums.template take<decltype(turn)::v>();
         };
-        // What was read is sorted in two parts: in the memory cluster what the first matrix instructions take, among
+        // Data is sorted in two parts: in the memory cluster the part that the first matrix instructions take, among
         // these the rest.
         constexpr schedules::index<0> FIRST;
         constexpr schedules::index<1> SECOND;

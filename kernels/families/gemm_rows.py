@@ -63,7 +63,7 @@ def inputs_by(rows: Callable[..., tuple[torch.Tensor, ...]], *more: Any) -> Call
         for name, count in (("a", shape["m"]), ("b", shape["n"])):
             dims = (*family.batch_of(shape), count, shape["k"])
             tensors[name], tensors[f"scale_{name}"] = rows(dims, generator, *more)
-        # What is K x M (K x N) is not stored along K.
+        # An operand of K x M (K x N) is not stored along K.
         for name, stored, along_k in zip("ab", shape["layout"], "nt", strict=True):
             if stored != along_k:
                 tensors[name] = tensors[name].mT.contiguous()

@@ -21,14 +21,14 @@ struct by_shared_memory {
     static constexpr int rows = ROWS, cols = COLS;
     static constexpr bool direct = false;
 };
-/** What a wave computes where they come straight from global memory: 16 to 64 rows and columns. */
+/** Tile of a wave whose operands come straight from global memory: 16 to 64 rows and columns. */
 template <int ROWS, int COLS>
 struct by_registers {
     static constexpr int rows = ROWS, cols = COLS;
     static constexpr bool direct = true;
 };
 
-/** What a lane is told of where a step is: the wave's first row of the operand, its matrix, and columns before. */
+/** Place of a step for a lane: the wave's first row of the operand, its matrix, and columns before. */
 struct step_place {
     int matrix, row, column;
 };
@@ -60,13 +60,13 @@ struct words_ahead {
     static __device__ inline words_ahead in_columns(const GL &scales, int matrix, int column) {
         const auto pitch = static_cast<uint32_t>(scales.cols() * sizeof(float));
         const auto at = static_cast<uint32_t>(column + laneid()) * static_cast<uint32_t>(sizeof(float));
-        // What a step adds to a lane's offset is no part of what the range is compared with.
+        // A step's addition to a lane's offset is not part of the comparison with the range.
         return {make_srsrc(&scales[{matrix, 0, 0}], static_cast<uint32_t>(scales.rows()) * pitch),
                 at < pitch ? at : detail::OUT_OF_RANGE, pitch};
     }
 };
 
-/** What a kind of scales has of which it keeps no word. */
+/** For kinds of scales that store no words. */
 struct no_words {
     static constexpr bool words = false;
 };
@@ -350,7 +350,7 @@ struct scaled_products {
     template <typename Scale>
     static constexpr bool are_powers = detail::is_same<Scale, powers::of_step<COLUMNS>>;
 
-    /** Those that there are, or four scales of one. */
+    /** The given scales, or four scales of one. */
     template <typename Scale>
     static __device__ inline fp8e8m0_4 register_of(const Scale &given) {
         if constexpr (are_powers<Scale>)

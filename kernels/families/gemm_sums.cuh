@@ -113,7 +113,7 @@ struct block_sums {
             load<1, 1>(0);
             load_of_b(0);
         }
-        /** What turn `turn`, 1 to 8, starts for pair `pair`, the next one, before it starts loading a half. */
+        /** Starts for pair `pair`, the next one, in turn `turn`, 1 to 8, before it starts loading a half. */
         template <int turn>
         __device__ inline void start(int pair) {
             if constexpr (turn % 2 == 1) load<turn / 4, turn / 2 % 2>(pair);
@@ -123,7 +123,7 @@ struct block_sums {
         template <int turn>
         static constexpr int loads = (turn + 1) / 2 - (turn > 5 ? (turn - 4) / 2 : 0);
 
-        /** The factors of turn `turn` and the next from what has arrived. */
+        /** The factors of turn `turn` and the next, from the data that has arrived. */
         template <int turn>
         __device__ inline void take() {
             if constexpr (turn % 2 == 0) {
@@ -141,7 +141,7 @@ struct block_sums {
             zero(products);
             mma_ABt(products, a, b, products);
         }
-        /** Adds what `multiply` has made, to the sums of the same turn. */
+        /** Adds the results of `multiply` to the sums of the same turn. */
         __device__ inline void finish(Quarter &sums) {
             Quarter numbers;
             copy(numbers, products);

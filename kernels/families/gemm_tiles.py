@@ -109,7 +109,7 @@ def best(
     """The tile and the parts of K of the least time; of equals the fewest parts and the largest tile."""
     steps = -(-row // step)
     parts = [p for p in (1, 2, 4, 8, 16, 32) if p == 1 or (split and batch == 1 and 2 * p <= steps)]
-    # None twice as large as what there is.
+    # No sides of twice the size or more.
     high, wide = ([s for s in reversed(sides) if s < 2 * size or s == sides[0]] for size in (m, n))
     tiles = [Tile(h, w, p) for p in parts for h in high for w in wide]
     return min(tiles, key=lambda tile: cycles(tile, m, n, row, batch, step, most))

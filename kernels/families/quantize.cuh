@@ -24,7 +24,7 @@ struct quantize_plan {
 };
 
 /**
- * @brief What a kernel of this family is given; what it has no use for is null.
+ * @brief Arguments of a kernel of this family; unused ones are null.
  *
  * @param x rows; of a gated source twice as many columns: gate, then up.
  * @param unquantized what is quantized, as T.
@@ -132,7 +132,7 @@ struct quantize : quantize_plan<T, cols, Q>::plan {
     }
 };
 
-/** What `quantize` made, times its scales, as T. */
+/** Output of `quantize` times its scales, as T. */
 template <typename T, int cols, typename Q, typename Scale, int block>
 struct dequantize : quantize_plan<T, cols, Q>::plan {
     using made = quantize_plan<T, cols, Q>;

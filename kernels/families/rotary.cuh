@@ -12,7 +12,7 @@
 namespace kittens::families {
 
 /**
- * @brief What a wave does with the heads of its tokens.
+ * @brief Work of a wave on the heads of its tokens.
  *
  * @tparam Table element type of cosines and sines, positions x turned / 2.
  * @tparam dim elements of a head.
@@ -62,14 +62,14 @@ struct rotary {
     uint32_t batch, token, following;
 
     /**
-     * @brief The wave's tokens in one head after the other: what addresses cost is paid for the first.
+     * @brief The wave's tokens in one head after the other: the cost of addresses is paid once, for the first.
      *
      * All columns are reached through one buffer resource, in which a column is a constant.
      */
     struct head_rows {
         /** Address, of which a resource takes 48 bits: kept so, it is one without further instructions. */
         uint64_t first, step;
-        /** What these tokens take. */
+        /** Size of these tokens' part. */
         uint32_t bytes, pitch;
 
         __device__ inline head_rows(const rotary &w, const heads &h, int head)

@@ -9,7 +9,7 @@
 
 namespace kittens::families::routing {
 
-/** Experts at most: what a work-group's scan takes. */
+/** Most experts: the limit of a work-group's scan. */
 inline constexpr int MOST_EXPERTS = 1024;
 /** Ids of a work-group of one wave. */
 inline constexpr int CHUNK = 256;

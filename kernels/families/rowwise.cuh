@@ -106,7 +106,7 @@ struct row_worker : row_plan<T, cols, suits, stride> {
         if (part == 0) kittens::store(row_view(vector), values, {0, 0, 0, at});
     }
 
-    /** Sets what is past the end of the row. */
+    /** Sets the elements past the end of the row. */
     __device__ inline void fill_rest(tile &x, float value, int pass = 0) const {
         if constexpr (ragged) right_fill(x, x, cols - column(pass), value);
     }
@@ -182,7 +182,7 @@ struct normalize : row_plan<T, out_cols> {
             add(h, h, residual);
         }
         if (g.residual_out != nullptr) w.template store<cols>(g.residual_out, h);
-        // What is normalised is what the caller gets, and what backward starts from.
+        // Normalises the rounded sum that the caller gets, from which the backward pass starts.
         if (g.residual_out != nullptr) map(h, h, [](float v) { return rounded<T>(v); });
         if constexpr (centered) {
             typename worker::per_row mean;
@@ -591,7 +591,7 @@ struct softmax : row_plan<T, cols> {
     }
 };
 
-/** dx = out * (dout - sum(out * dout)) of each row, where out is what softmax gave. */
+/** dx = out * (dout - sum(out * dout)) of each row, where out is softmax's result. */
 template <typename T, int cols>
 struct softmax_backward : row_plan<T, cols> {
     struct arguments {
@@ -775,12 +775,12 @@ struct topk : row_plan<T, cols> {
         using worker = row_worker<T, cols>;
         constexpr int rows = worker::tile::rows;
         const worker w(g.x.rows());
-        /** What the waves found, of one turn and of the next. */
+        /** The waves' results, of one turn and of the next. */
         __shared__ detail::candidate found[2][slots<T, cols>];
         typename worker::tile x;
         typename worker::per_row value, column;
         w.load(x, g.x.raw_ptr);
-        // What was taken, and what no row has, is NaN: taken last.
+        // Taken elements, and missing ones, are NaN, which is taken last.
         w.fill_rest(x, __builtin_nanf(""));
         const int lane = laneid(), row = lane % rows;
         const int at = w.at * rows + row, first = w.column(0);

@@ -49,7 +49,7 @@ def delta_rule(
     o = torch.zeros(*v.shape, dtype=wide)
     last = torch.zeros(len(spans), v.shape[2], keys, v.shape[3], dtype=wide)
     for n, (b, first, end) in enumerate(spans):
-        # Not a view of what is written below: autograd keeps states as they were.
+        # Not a view of `last`, which is overwritten below: autograd keeps states as they were.
         h = torch.zeros_like(last[n]) if initial_state is None else initial_state[n].to(wide)
         for t in range(first, end):
             if g is not None:

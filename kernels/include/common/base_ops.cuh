@@ -45,7 +45,7 @@ __device__ inline W each(F function, const W &a, const W &b) {
     }
 }
 
-/** The larger of |a| and |b|; NaN where one is. As integers, sizes are in order, NaN above infinity. */
+/** The argument of larger magnitude; NaN if one is NaN. As integers, magnitudes are in order, NaN above infinity. */
 __device__ inline float larger_size(float a, float b) {
     const unsigned x = bit_cast<unsigned>(a) & 0x7fffffffu, y = bit_cast<unsigned>(b) & 0x7fffffffu;
     return bit_cast<float>(x > y ? x : y);

@@ -82,7 +82,7 @@ struct alignas(4) fp6e3m2_16 {
  */
 using fp6_e2m3 = __hip_fp6_e2m3;
 using fp6_e2m3_2 = __hip_fp6x2_e2m3;
-/** 24 bytes, and 8 that nothing uses. */
+/** 24 bytes, and 8 unused ones. */
 using fp6_e2m3_32 = uint32_t __attribute__((ext_vector_type(6)));
 #endif
 
@@ -141,7 +141,7 @@ using u32x2 = unsigned __attribute__((ext_vector_type(2)));
 using u32x3 = unsigned __attribute__((ext_vector_type(3)));
 using u32x4 = unsigned __attribute__((ext_vector_type(4)));
 
-/** Said once of a type that tiles cannot hold: all that they can. */
+/** Reported once for a type that tiles cannot hold: the list of all that they can. */
 #define KITTENS_NO_SUCH_TYPE                                                                                           \
     "no such element type; kittens has float, bf16, half, int, int8, uint8, fp8e4m3, fp8e5m2, fp8e8m0, fp6e2m3_4, "    \
     "fp6e3m2_4, fp4e2m1_2, int4_2, uint4_2, each also packed"
@@ -154,7 +154,7 @@ using u32x4 = unsigned __attribute__((ext_vector_type(4)));
  */
 template <typename T>
 struct numeric {
-    // In front of the assertion, so that the compiler has them and says nothing else.
+    // Before the assertion, so that the compiler has them and reports nothing else.
     using native = T;
     using wide = T;
     static_assert(never<T>, KITTENS_NO_SUCH_TYPE);
@@ -341,7 +341,7 @@ struct small_float {
                                      ((1u << mantissa_bits) - 1) << (23 - mantissa_bits);
         const float size = __builtin_fminf(__builtin_fabsf(x), bit_cast<float>(largest));
         const int exponent = max(static_cast<int>(bit_cast<unsigned>(size) >> 23), lowest);
-        // In units of the last bit of numbers of this size; one of the exponent more is 2^mantissa_bits units.
+        // In units of the last bit of numbers of this magnitude; the next exponent begins 2^mantissa_bits units later.
         const float units = size * bit_cast<float>(static_cast<unsigned>(254 - exponent + mantissa_bits) << 23);
         const unsigned sign = bit_cast<unsigned>(x) >> 31 ? codes : 0;
         return sign | (static_cast<unsigned>((exponent - lowest) << mantissa_bits) +
@@ -534,7 +534,7 @@ namespace base_types {
 /** Packed and unpacked form of an element type, and how many elements are in `T`. */
 template <typename T>
 struct packing {
-    // In front of the assertion, so that the compiler has them and says nothing else.
+    // Before the assertion, so that the compiler has them and reports nothing else.
     using unpacked_type = T;
     using packed_type = T;
     static __host__ __device__ inline constexpr int num() { return 1; }
@@ -617,11 +617,11 @@ struct packing<fp6_e2m3_32> : packing<fp6_e2m3> {
     static __host__ __device__ inline constexpr int num() { return 32; }
 };
 #endif
-/** Four numbers, as what converts to and from fours of fp6; tiles do not hold them. */
+/** Four numbers, for conversions to and from fours of fp6; tiles do not hold them. */
 template <>
 struct packing<float4> : detail::packing_of<float, float4, 4> {};
 
-/** Elements of a packed type, one after the other; equally well one unpacked element. */
+/** Elements of a packed type, one after the other; or one unpacked element. */
 template <typename T>
 struct lanes_of {
     typename packing<T>::unpacked_type e[packing<T>::num()];

@@ -50,7 +50,7 @@ __device__ inline uint32_t to_sgpr_u32(uint32_t value) {
 
 // HipKittens' fp6 branch leaves these names to programs.
 #if !defined(KITTENS_FP6)
-/** Shared memory as the compiler's own direct loads take it. */
+/** Shared memory in the form that the compiler's own direct loads take. */
 using as3_uint32_ptr = __attribute__((address_space(3))) uint32_t *;
 
 /** Cache policies of buffer instructions: the bits of their last argument. */
@@ -101,7 +101,7 @@ __device__ void llvm_amdgcn_raw_buffer_store_b128(__uint128_t value, i32x4 resou
 
 namespace detail {
 
-/** An offset that is outside every range, with room above it for what is added to an offset. */
+/** An offset that is outside every range, with room for the sums that are added to offsets. */
 inline constexpr uint32_t OUT_OF_RANGE = 0xffffff00u;
 
 #if !defined(KITTENS_RAW_BUFFER_INTRINSICS) && !__has_builtin(__builtin_amdgcn_raw_buffer_load_b128)
@@ -109,7 +109,7 @@ inline constexpr uint32_t OUT_OF_RANGE = 0xffffff00u;
 #endif
 
 #if defined(KITTENS_RAW_BUFFER_INTRINSICS)
-// Compilers before clang 20 (ROCm 6) have the operations but no names for them in C++.
+// Compilers before clang 20 (ROCm 6) support the operations but have no names for them in C++.
 __device__ unsigned char raw_buffer_load_i8(i32x4 resource, int offset, int uniform,
                                             int aux) __asm("llvm.amdgcn.raw.buffer.load.i8");
 __device__ unsigned short raw_buffer_load_i16(i32x4 resource, int offset, int uniform,
@@ -217,7 +217,7 @@ struct buffer {
 #if defined(__OPTIMIZE__)
 #define KITTENS_UNIFORM(value) (value)
 #define KITTENS_UNIFORM_RESOURCE(resource) (resource)
-/** Cycles, less one, before what a uniform operand was made for may use it: M0's one. */
+/** Wait states, less one, before a uniform operand made by a vector instruction may be used: M0's one. */
 #define KITTENS_AFTER_UNIFORM "0"
 #else
 #define KITTENS_UNIFORM(value) __builtin_amdgcn_readfirstlane(static_cast<int>(value))

@@ -16,21 +16,21 @@
 namespace kittens::detail {
 namespace shown {
 
-/** Uses of `show` in a program; the counters of trips have a row of so many for each wave. */
+/** Most uses of `show` in a program: the length of each wave's row of trip counters. */
 inline constexpr int SITES = 256;
 
 /** How the device and the workbench meet (`workbench/kernel/show.py` has the same fields). */
 struct state {
-    /** Where records go, how many bytes fit, and how many were wanted. No data: nothing is shown. */
+    /** Destination of the records, its size in bytes, and the bytes that were wanted. Without data nothing is shown. */
     unsigned long long data, capacity, used;
-    /** Of each work-group its number among those that were chosen, or ~0. */
+    /** For each work-group its number among the selected ones, or ~0. */
     unsigned long long ranks;
-    /** How often each wave of those passed each `show`. */
+    /** Number of times that each of their waves passed each `show`. */
     unsigned long long trips;
-    /** A bit for each wave that was chosen. */
+    /** A bit for each selected wave. */
     unsigned long long waves;
     unsigned waves_of_group, first_trip, end_trip;
-    /** Line of a `show` of a tile that not all lanes of a wave took part in. */
+    /** Line of a `show` of a tile in which not all lanes of a wave took part. */
     unsigned divergent;
 };
 

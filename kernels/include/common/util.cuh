@@ -12,7 +12,7 @@
 #define typeof(A) typename kittens::detail::bare_type<decltype(A)>::type
 
 #define KITTENS_ALIGN_AS(n) alignas(n)
-/** What tiles in shared memory are aligned to: the widest access of a lane. */
+/** Alignment of tiles in shared memory: the widest access of a lane. */
 #define KITTENS_DEFAULT_ALIGN KITTENS_ALIGN_AS(16)
 
 namespace kittens {

@@ -1,4 +1,4 @@
-/* What a program of the emulated device begins with, from a shell: the same file again, as a library in Python.
+/* Start of a program of the emulated device, from a shell: the same file again, as a library in Python.
  *
  * The file is a shared object without an interpreter, so the kernel jumps here with nothing loaded or relocated:
  * no libc, and no data that holds an address. `program_process` loads the file and calls `hipkittens_main`.
@@ -55,7 +55,8 @@ __attribute__((used, noreturn, visibility("hidden"))) void hipkittens_begin(long
     for (;;) call(EXIT, NOT_STARTED, 0, 0, 0);
 }
 
-/* Programs find the files beside them by this link, which leads to Python here: to theirs for what asks in them. */
+/* Programs find the files beside them by this link, which leads to Python here: for the program's own calls it leads
+   to the program. */
 struct place {
     const char *file, *base, *name, *address;
 };

@@ -11,7 +11,7 @@
 #include "register.cuh"
 #include "shared/reductions.cuh"
 
-/** What a function for four waves says in a class template that has N_WARPS of them, as HipKittens' groups do. */
+/** Check of a function for four waves, in class templates with N_WARPS waves, as HipKittens' groups are. */
 #define KITTENS_CHECK_WARPGROUP                                                                                        \
     static_assert(N_WARPS == 4, "a function of a warpgroup is called by a group of 4 waves");
 
@@ -180,7 +180,7 @@ struct group : detail::shared_maps<N>,
             return offset(place.row, place.col_bytes / static_cast<int>(sizeof(T)));
         }};
         if constexpr (P::per_wave > 64) {
-            // More offsets than there are registers to spare: each just before its load.
+            // Too many offsets for the spare registers: each is computed just before its load.
             detail::start_loads<P, N, ST::underlying_subtile_bytes_per_thread>(computed, resource, 0, lds, wave);
         } else {
             uint32_t offsets[P::per_wave];
@@ -193,7 +193,7 @@ struct group : detail::shared_maps<N>,
     /**
      * @brief `load_async`, with its arguments; on gfx942 it returns when what this wave loads is there.
      *
-     * That is what HipKittens' loads of this name do on each target: on gfx942 the other waves' part is there after a
+     * HipKittens' loads of this name behave so on each target: on gfx942 the other waves' part has arrived after a
      * barrier, on gfx950 after a wait and a barrier.
      */
     template <int axis = 2, bool aligned = false, ducks::st::whole ST, ducks::gl::all GL,
@@ -319,7 +319,7 @@ struct group : detail::shared_maps<N>,
     }
 };
 
-/** The groups that kernels name most. */
+/** The groups that kernels use most. */
 using warpgroup = group<4>;
 
 /** Loads a shared tile or vector by one wave: `group<1>::load`. */

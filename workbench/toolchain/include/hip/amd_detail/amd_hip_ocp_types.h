@@ -1,4 +1,4 @@
-// What packed numbers of the OCP formats are stored in: the operands of the conversion built-ins.
+// Storage types of packed OCP numbers: the operands of the conversion built-ins.
 #pragma once
 
 #include <cstdint>

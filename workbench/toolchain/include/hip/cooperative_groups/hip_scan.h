@@ -11,7 +11,7 @@ namespace cooperative_groups {
 
 namespace impl {
 
-// What the first thread of an exclusive scan gets: the operation's identity where it is one of the named, else T{}.
+// Value of the first thread of an exclusive scan: the operation's identity if it is one of the named, else T{}.
 template <typename T, typename Operation>
 __device__ inline T identity_of() {
     using limits = std::numeric_limits<T>;

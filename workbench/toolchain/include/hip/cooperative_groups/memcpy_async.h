@@ -1,6 +1,6 @@
 // memcpy_async(group, to, from, bytes): the threads of a group copy together, typically between global memory and LDS.
 //
-// What was copied is there for the group's other threads after its next sync().
+// Copied data is visible to the group's other threads after its next sync().
 #pragma once
 
 #include "hip/device/push_names.h"
@@ -43,8 +43,8 @@ __device__ inline void memcpy_async(const Group &group, T *to, const To &to_coun
     impl::copy(group, to, from, (there < here ? there : here) * sizeof(T));
 }
 
-// Until what the group copied is there for all of its threads; copies are not told apart, so waiting for all but the
-// last few is the same.
+// Waits until the group's copies are visible to all of its threads; copies are not told apart, so waiting for all but
+// the last few is the same.
 template <typename Group>
 __device__ inline void wait(const Group &group) {
     group.sync();

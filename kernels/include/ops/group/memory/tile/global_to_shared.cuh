@@ -51,7 +51,7 @@ struct pieces {
     }
 };
 
-/** What looks like an array of which each element is computed when it is read. */
+/** Behaves like an array whose elements are computed when they are read. */
 template <typename Of>
 struct computed {
     Of of;

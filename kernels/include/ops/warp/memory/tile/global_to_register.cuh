@@ -123,7 +123,7 @@ __device__ inline void set_words(Base &tile, int s, const typename run<U, Base::
     }
 }
 
-/** How many columns there are from a tile's first on, for the functions that ask. */
+/** Number of columns from a tile's first on, for the functions that check them. */
 struct unbounded {
     template <typename GL>
     static __device__ inline int columns(const GL &, const coord<> &) {
@@ -139,7 +139,7 @@ struct bounded {
     static constexpr bool checks = true;
 };
 
-/** Where elements are in a window: rows `pitch` bytes apart. */
+/** Places of elements in a window: rows `pitch` bytes apart. */
 template <typename U>
 __device__ inline auto in_rows(uint32_t pitch) {
     return [pitch](int row, int col) {

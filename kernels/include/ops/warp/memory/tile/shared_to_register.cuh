@@ -87,7 +87,7 @@ __host__ __device__ constexpr uint32_t shared_offset(int i, int j, int row, int 
     }
 }
 
-/** The same of an element that a lane holds. */
+/** The same for an element that a lane holds. */
 template <typename RT, ducks::st::all ST>
 __host__ __device__ constexpr uint32_t held_offset(int i, int j, int lane, int element) {
     return shared_offset<RT, ST>(i, j, RT::base_tile::row(lane, element), RT::base_tile::col(lane, element));

@@ -192,7 +192,7 @@ struct exchange {
     /** A unit in the lower bits of a word. */
     template <int i, int j, int unit>
     static __device__ inline unsigned take(const SRC &src, int lane) {
-        // Found here once for all: what is left to the optimiser costs it the same again for each source.
+        // Computed once for all: left to the optimiser, it would cost the same again for each source.
         constexpr sources from = sources_of(i, j, unit);
         constexpr bool here = stays(i, j, unit);
         if constexpr (here && from.count == 1 && alike(i, j, unit)) {

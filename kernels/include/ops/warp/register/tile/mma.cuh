@@ -270,12 +270,12 @@ __device__ inline void mma(D &d, const A &a, const B &b, const C &c) {
     constexpr bool fits = D::base_tile_rows == side && D::base_tile_cols == side && D::base_tile_stride == 4;
     static_assert(fits, "mma: the accumulator's base shape is rt_16x16_s or rt_32x32_s, as wide as the operands' base "
                         "shapes are along M and N");
-    // Where something above is wrong, nothing else is to be said.
+    // If something above is wrong, nothing else is reported.
     if constexpr (fits && one_accumulator && accumulates && same_type && same_depth && right_size && a_layout &&
                   b_layout && same_order) {
         constexpr int depth = a_transposed ? A::height : A::width;
         d = c;
-        // K outermost: an instruction that adds to the result of another one has others to wait behind.
+        // K outermost: an instruction that adds to another's result has others in between.
 #pragma unroll
         for (int s = 0; s < depth; s++)
 #pragma unroll

@@ -19,7 +19,7 @@ template <ducks::rt::all RT, ducks::rv::all COL, ducks::rv::all ROW>
 __device__ inline void outer_add(RT &dst, const RT &src, const COL &row_values, const ROW &col_values) {
     RT values;
     broadcast_row(values, row_values);
-    // a * c + b, of which c is the value of the column.
+    // a * c + b, where c is the value of the column.
     col_map<base_ops::fma_AxCtB>(dst, values, src, col_values);
 }
 
