@@ -1,4 +1,6 @@
 // The page of a stepper: source and machine code side by side, and under them the effects of the last instruction.
+//
+// Python has the tape. The page asks for each step and draws the answer; a line and its instructions share a colour.
 const KEYS = {
   s: ['step', 1],
   S: ['back', 1],

@@ -16,8 +16,8 @@ namespace cooperative_groups {
 
 namespace impl {
 
-// What the hidden argument multigrid_sync_arg points to, null in a launch that is not cooperative: ROCm's device
-// libraries lay it out so (ockl/src/cg.cl), and the runtime gives each launch one in which nobody has arrived.
+// Target of the hidden argument multigrid_sync_arg, null in a launch that is not cooperative: ROCm's device libraries
+// define the layout (ockl/src/cg.cl), and the runtime gives each launch one in which nobody has arrived.
 struct launch_state_t {
     unsigned *grid_arrivals;
     unsigned grid, grids;
@@ -93,7 +93,7 @@ class thread_group {
 
 class thread_block : public thread_group {
   public:
-    // What barrier_arrive gives and barrier_wait takes.
+    // Result of barrier_arrive, and argument of barrier_wait.
     class arrival_token {};
 
     __device__ thread_block() {}
@@ -106,7 +106,7 @@ class thread_block : public thread_group {
     __device__ static unsigned size() { return num_threads(); }
     __device__ static unsigned thread_rank() { return impl::rank_in_block(); }
     __device__ static bool is_valid() { return true; }
-    // A barrier in two steps. The target has no instruction for the first, which only publishes what was written.
+    // A barrier in two steps. The target has no instruction for the first, which only publishes earlier writes.
     __device__ arrival_token barrier_arrive() const {
         __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
         return {};
@@ -151,7 +151,7 @@ class grid_group {
         return token;
     }
     __device__ void barrier_wait(arrival_token &&token) const {
-        // A sanitized launch goes on after the fault in barrier_arrive, and nobody would end its wait.
+        // A sanitized launch continues after the fault in barrier_arrive, and nobody would end its wait.
         if (impl::rank_in_block() == 0 && is_valid()) {
             while (((token.before ^
                      __hip_atomic_load(&impl::launch_state()->arrivals, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT)) &
@@ -408,7 +408,7 @@ __device__ inline bool is_valid(const Group &group) {
     return group.is_valid();
 }
 
-// What `reduce` and the scans combine with: less and greater give the smaller and the larger.
+// Operations of `reduce` and the scans: less and greater give the smaller and the larger.
 #define __HIP_GROUP_OPERATION(name, result)                                                                            \
     template <typename T>                                                                                              \
     struct name {                                                                                                      \
@@ -424,7 +424,7 @@ __HIP_GROUP_OPERATION(bit_xor, a ^ b)
 
 } // namespace cooperative_groups
 
-// This header alone is enough for what ROCm 7 and CUDA have in others.
+// This header alone includes parts that ROCm 7 and CUDA have in others.
 #include "hip/cooperative_groups/hip_reduce.h"
 #include "hip/cooperative_groups/hip_scan.h"
 #include "hip/cooperative_groups/memcpy_async.h"

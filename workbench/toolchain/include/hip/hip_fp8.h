@@ -154,12 +154,12 @@ __HIP_FUNCTION float __hip_fp8_to_float(__hip_fp8_storage_t x, __hip_fp8_interpr
 __HIP_FUNCTION __hip_fp8_storage_t __hip_cvt_double_to_fp8(double x, __hip_saturation_t saturate,
                                                            __hip_fp8_interpretation_t kind) {
     __hip_fp8_check(kind);
-    // Rounding twice is rounding once where the first keeps a bit for what it cut off.
+    // Rounding twice is the same as rounding once if the first keeps a bit for the part that it cut off.
     float nearest = static_cast<float>(x);
     unsigned bits = __builtin_bit_cast(unsigned, nearest);
     if (nearest != x && x - x == 0 && (bits & 0x7fffffff) < 0x7f800000)
         bits = ((x > 0) == (static_cast<double>(nearest) > x) ? bits - 1 : bits) | 1;
-    // What only a double can say is no infinity, but too large.
+    // A number that only a double can hold is not infinite, but too large.
     else if (x - x == 0 && (bits & 0x7fffffff) == 0x7f800000)
         bits -= 1;
     return __hip_fp8_encode(__builtin_bit_cast(float, bits), saturate, kind);
@@ -217,7 +217,7 @@ __HIP_FUNCTION __half2_raw __hip_cvt_fp8x2_to_halfraw2(__hip_fp8x2_storage_t x, 
 #else
 #define __HIP_FP8_FNUZ __host__
 #endif
-// An integer of a number: 0 of NaN; at most what the type holds.
+// Conversion to an integer: 0 for NaN; at most the largest value of the type.
 template <typename T>
 __HIP_FUNCTION T __hip_fp8_integer(float x) {
     constexpr bool is_signed = T(-1) < T(0);

@@ -1,6 +1,6 @@
-// What a HIP source includes first: launch built-ins, vector types, device functions and the host API's
-// declarations, for a clang that comes without ROCm. The names and meanings are HIP's; the code is ours and
-// needs no device library, so a kernel links with nothing.
+// The first include of a HIP source: launch built-ins, vector types, device functions and the host API's declarations,
+// for a clang that comes without ROCm. The names and meanings are HIP's; the code is ours and needs no device library,
+// so a kernel links with nothing.
 #pragma once
 #ifndef HIP_INCLUDE_HIP_HIP_RUNTIME_H
 #define HIP_INCLUDE_HIP_HIP_RUNTIME_H
@@ -28,7 +28,7 @@
 #include <cstdint>
 #include <type_traits>
 
-// What host code takes for granted, as ROCm's headers include it: printf, memset, std::array, std::thread and with it
+// Headers that host code relies on, as ROCm's headers include them: printf, memset, std::array, std::thread and with it
 // std::chrono. A kernel alone does not wait for them.
 #if defined(__HIP_WHOLE_PROGRAM__)
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// The host API: what a source that holds kernels and their launchers, or a whole program, calls.
+// The host API, for a source with kernels and their launchers, or for a whole program.
 //
 // A compilation for the device reads these declarations and drops the launchers; host code finds the functions
 // in a libamdhip64, AMD's or the emulated device's.

@@ -1,4 +1,4 @@
-// What HIP's and hiprtc's linkers take, with HIP's names and numbers. AMD's devices link bitcode alone.
+// Inputs of HIP's and hiprtc's linkers, with HIP's names and numbers. AMD's devices link only bitcode.
 #pragma once
 
 typedef enum hipJitOption {

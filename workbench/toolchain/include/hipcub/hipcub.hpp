@@ -204,7 +204,7 @@ class BlockScan : public detail::with_storage<detail::raw<T, (X * Y * Z + 63) / 
     static constexpr int threads = X * Y * Z, waves = (threads + 63) / 64;
     using Base = detail::with_storage<detail::raw<T, waves + 1>>;
 
-    // `Values` is T or an array of T; what `prefix` gives of the block's total comes before all. The total.
+    // `Values` is T or an array of T; the result of `prefix` for the block's total precedes all. Returns the total.
     template <bool inclusive, typename Values, typename Op, typename Prefix>
     __device__ T scan(const Values &in, Values &out, Op op, Prefix &&prefix) {
         constexpr int count = sizeof(Values) / sizeof(T);

@@ -1,5 +1,5 @@
-// Thrust's complex numbers for kernels and the host, for a clang that comes without ROCm: what c10's headers and
-// kernels for PyTorch use of <thrust/complex.h>. Names and meaning are Thrust's, the code is ours.
+// Thrust's complex numbers for kernels and the host, for a clang that comes without ROCm: the part of
+// <thrust/complex.h> that c10's headers and kernels for PyTorch use. Names and meaning are Thrust's, the code is ours.
 //
 // Functions are within 4 ulp in each part, tan and tanh within 8, as the tests measure them; products, quotients and
 // powers within some ulp of their length. Infinities, NaN and signed zeros have C's annex G, but in products, quotients

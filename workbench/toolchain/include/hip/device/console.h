@@ -1,10 +1,10 @@
 // printf and assert in kernels.
 //
-// Work-items append records to a buffer, which whoever launches the kernel gives it through the variable below
-// and reads when the kernel has ended (workbench/emulator/console.py). Without a buffer printf prints nothing.
+// Work-items append records to a buffer, which the launcher passes through the variable below and reads when the kernel
+// has ended (workbench/emulator/console.py). Without a buffer printf prints nothing.
 //
-// A record is made of 8-byte words: its own length in words and its kind, the work-group, the work-item, then
-// texts (a length in bytes, the bytes) and numbers (what they are, the value).
+// A record consists of 8-byte words: its length in words and its kind, the work-group, the work-item, then texts (a
+// length in bytes, the bytes) and numbers (their type, the value).
 //
 // A printf whose result is used asks the host for it: only the host formats. Its question goes the way of ROCm's
 // hostcalls (workbench/emulator/node/hostcall.py), with a service of the workbench's own.
@@ -22,8 +22,8 @@ extern "C" {
 inline __device__ std::uint64_t *hipkittens_console = nullptr;
 // The buffer of hostcalls, a __hip_console::calls.
 inline __device__ void *hipkittens_hostcalls = nullptr;
-// Bytes that the host prints for a record, or -1. Declared without its side effects, which are none to a caller: so
-// a call whose result nobody uses is left out.
+// Bytes that the host prints for a record, or -1. Declared without side effects, of which a caller sees none: so a call
+// with an unused result is removed.
 __device__ __attribute__((pure)) int hipkittens_printed(const std::uint64_t *record);
 }
 
@@ -197,7 +197,7 @@ __attribute__((format(printf, 1, 2), always_inline)) __device__ inline int print
     return record == nullptr ? -1 : hipkittens_printed(record);
 }
 
-// What the assert macro of the C library calls.
+// Called by the assert macro of the C library.
 extern "C" __device__ __attribute__((noinline, weak, noreturn)) void
 __assert_fail(const char *condition, const char *file, unsigned line, const char *function) {
     std::uint64_t *at = __hip_console::begin(__hip_console::assertion, 4 + __hip_console::text_words(condition) +

@@ -60,7 +60,7 @@ __device__ inline __attribute__((always_inline)) Float __hip_next(Float x, bool 
     if ((bits & ~sign) == 0) return __builtin_bit_cast(Float, Bits(up ? 1 : sign | 1));
     return __builtin_bit_cast(Float, Bits(up == ((bits & sign) == 0) ? bits + 1 : bits - 1));
 }
-// x as a Float on the side of it that is wanted. `compare` is negative where a Float is below x, positive where above.
+// x as a Float rounded to the requested side. `compare` is negative where a Float is below x, positive where above.
 template <typename Float, typename T, typename Compare>
 __device__ inline __attribute__((always_inline)) Float __hip_directed(T x, bool up, Compare compare) {
     const Float nearest = (Float)x;
@@ -72,7 +72,7 @@ template <typename Float, typename T>
 __device__ inline __attribute__((always_inline)) Float __hip_directed(T x, bool up) {
     return __hip_directed<Float>(x, up, [x](Float nearest) -> int {
         if constexpr (std::is_integral<T>::value) {
-            // What rounds up to a power of two that the type does not have is above every value of it.
+            // A value that rounds up to a power of two outside the type is above every value of it.
             if (nearest >= Float(T(1) << (8 * sizeof(T) - 2)) * (std::is_signed<T>::value ? 2 : 4)) return 1;
             const T back = (T)nearest;
             return back < x ? -1 : back > x;

@@ -159,7 +159,7 @@ __HIP_FUNCTION pair log_pair(double x) {
     return fast_sum(whole.high, whole.low);
 }
 
-// What log, log2 and log10 give for arguments that have no logarithm: zero, infinity, NaN, negative numbers.
+// Results of log, log2 and log10 for arguments without a logarithm: zero, infinity, NaN, negative numbers.
 __HIP_FUNCTION bool log_is_special(double x, double *result) {
     if (x > 0 && x < infinity()) return false;
     *result = x == 0 ? -infinity() : x > 0 ? x : quiet_nan();
@@ -295,7 +295,7 @@ __HIP_FUNCTION double cos_near_zero(double r, double low) {
                             1.0 / 479001600, -1.0 / 87178291200, 1.0 / 20922789888000, -1.0 / 6402373705728000};
     double square = r * r, half = 0.5 * square;
     double leading = 1 - half;
-    // What the square, and then the difference, lost comes back with the rest of the series.
+    // The rounding errors of the square and of the difference are added with the rest of the series.
     double lost = (1 - leading) - half - 0.5 * fma(r, r, -square);
     return leading + (lost + fma(square * square, polynomial(square, c), -r * low));
 }

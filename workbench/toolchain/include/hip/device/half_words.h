@@ -1,4 +1,4 @@
-// What the numbers of 16 bits, half and bfloat16, have in common.
+// Common parts of the 16-bit numbers, half and bfloat16.
 #pragma once
 
 #include "hip/device/functions.h"

@@ -1,12 +1,12 @@
 // malloc, free, new and delete in kernels.
 //
-// The heap is memory that whoever launches the kernel gives it through the variable below. Blocks are powers of two: a
-// free one is taken from the list of its size, else the heap's unused end, else a list of larger ones. Without a heap
-// malloc gives null.
+// The heap is memory that the launcher passes through the variable below. Blocks are powers of two: a free one is taken
+// from the list of its size, else from the heap's unused end, else from a list of larger ones. Without a heap malloc
+// returns null.
 //
-// Where a launch is sanitized, a block has a red zone behind what was asked for, and one that was freed is given again
-// only when nothing else is left. The sanitizer knows what is inside a block by its size and state, and this code by
-// its accesses of them: atomics of the device's scope.
+// In a sanitized launch, a block has a red zone after the requested bytes, and a freed one is reused only when nothing
+// else is left. The sanitizer knows the inside of a block by its size and state, and this code by its accesses of them:
+// atomics of the device's scope.
 #pragma once
 
 #include "hip/device/attributes.h"
@@ -105,7 +105,7 @@ __device__ inline void release(void *pointer) {
     } while (!exchange(list, head, ((head >> 32) + 1) << 32 | offset / sizeof(block)));
 }
 
-// Blocks begin at multiples of 16 bytes; of what wants more, the block's own address stands in front.
+// Blocks begin at multiples of 16 bytes; for a larger alignment, the block's own address is stored before the result.
 __device__ inline void *allocate_aligned(__SIZE_TYPE__ size, __SIZE_TYPE__ alignment) {
     if (alignment <= sizeof(block)) return allocate(size);
     char *const own = static_cast<char *>(allocate(size + alignment));
@@ -135,7 +135,7 @@ __device__ inline void operator delete[](void *pointer) noexcept { __hip_heap::r
 __device__ inline void operator delete(void *pointer, __SIZE_TYPE__) noexcept { __hip_heap::release(pointer); }
 __device__ inline void operator delete[](void *pointer, __SIZE_TYPE__) noexcept { __hip_heap::release(pointer); }
 
-// What is aligned to more than the compiler's default, which is 8 or 16 bytes, is asked for by these.
+// Used for types with an alignment above the compiler's default, which is 8 or 16 bytes.
 namespace std {
 enum class align_val_t : __SIZE_TYPE__;
 }

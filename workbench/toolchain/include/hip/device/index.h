@@ -1,5 +1,5 @@
-// What kernels and their launches say: launch bounds, shared memory of a launch, and threadIdx, blockIdx, blockDim and
-// gridDim, objects without storage whose members read the hardware's ids.
+// Declarations for kernels and their launches: launch bounds, shared memory of a launch, and threadIdx, blockIdx,
+// blockDim and gridDim, objects without storage whose members read the hardware's ids.
 #pragma once
 
 #include "hip/hip_vector_types.h"

@@ -115,15 +115,15 @@ __device__ inline T __hip_reduce(unsigned long long mask, T value, Operation ope
     return __hip_from_lane(value, __builtin_ctzll(mask));
 }
 
-// What ROCm 7 leaves out with this macro.
+// ROCm 7 omits these if this macro is defined.
 #if !defined(HIP_DISABLE_WARP_SYNC_BUILTINS)
 __hip_device_inline unsigned long long __activemask() { return __hip_active_lanes(); }
 
-// Stops the wave because of a mask, which s[0:1] has; s[2:3] has the lanes that came with it. For a device this is trap
-// 2, that of __builtin_trap: the bits above the trap's number say nothing to it, and the emulated device what happened.
+// Stops the wave because of a mask in s[0:1]; s[2:3] has the lanes that came with it. To hardware this is trap 2, as of
+// __builtin_trap: it ignores the bits above the trap's number, which tell the emulated device the cause.
 __device__ __attribute__((always_inline)) inline void __hip_mask_trap(unsigned long long mask,
                                                                       unsigned long long lanes) {
-    // What readfirstlane gives is in scalar registers at -O0 too.
+    // The result of readfirstlane is in scalar registers at -O0 too.
     asm volatile(
         "s_mov_b32 s0, %0\n\ts_mov_b32 s1, %1\n\ts_mov_b32 s2, %2\n\ts_mov_b32 s3, %3\n\ts_trap 0x4d02"
         :
@@ -133,8 +133,8 @@ __device__ __attribute__((always_inline)) inline void __hip_mask_trap(unsigned l
     __builtin_trap();
 }
 
-// What ROCm's headers ask of a mask: lanes that come with one mask are exactly those that it names, so that the masks
-// of a divergent one divide the active lanes among them. They trap where it is not so, unless NDEBUG is defined
+// The requirement of ROCm's headers on a mask: the lanes that come with one mask are exactly those that it names, so
+// that the masks of a divergent one divide the active lanes among them. Otherwise they trap, unless NDEBUG is defined
 // (amd_warp_sync_functions.h, __hip_check_mask).
 template <typename M>
 __device__ __attribute__((always_inline)) inline void __hip_check_mask(M mask) {
@@ -199,7 +199,8 @@ __HIP_SHUFFLE_SYNC(shfl_down, unsigned)
 __HIP_SHUFFLE_SYNC(shfl_xor, int)
 #undef __HIP_SHUFFLE_SYNC
 
-// For each lane the active lanes that hold the same value. As with ROCm, one that equals nothing, a NaN, has no end.
+// For each lane the active lanes that hold the same value. As in ROCm, it loops endlessly for a value that equals
+// nothing, a NaN.
 template <typename T>
 __device__ inline unsigned long long __match_any(T value) {
     static_assert(std::is_arithmetic<T>::value && (sizeof(T) == 4 || sizeof(T) == 8),

@@ -234,7 +234,7 @@ __hip_host_device_inline float max(float a, float b) { return __builtin_fmaxf(a,
 __hip_host_device_inline double min(double a, double b) { return __builtin_fmin(a, b); }
 __hip_host_device_inline double max(double a, double b) { return __builtin_fmax(a, b); }
 
-// Of two types: double where one of them is floating point, as HIP has it, else the one that holds both.
+// Result of two types: double if one of them is floating point, as in HIP, else the one that holds both.
 template <typename T, typename U>
 using __hip_either = typename std::conditional<std::is_floating_point<T>::value || std::is_floating_point<U>::value,
                                                double, typename std::common_type<T, U>::type>::type;

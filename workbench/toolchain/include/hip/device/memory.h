@@ -1,7 +1,7 @@
-// memcpy and its like in kernels, new where there is room already and from the heap, and what compilers call for
+// memcpy and similar functions in kernels, placement new and new from the heap, and functions that compilers call for
 // classes with virtual functions.
 //
-// Declared before <cstring> is read, whose namespace takes what is there.
+// Declared before <cstring> is read, whose namespace imports the existing ones.
 #pragma once
 
 #include "hip/device/attributes.h"
@@ -28,7 +28,7 @@ __device__ inline __attribute__((always_inline)) void *operator new[](__SIZE_TYP
 __device__ inline void operator delete(void *, void *) noexcept {}
 __device__ inline void operator delete[](void *, void *) noexcept {}
 
-// What a table of virtual functions holds where there is none to call.
+// Entry of a table of virtual functions without an implementation.
 extern "C" {
 __device__ inline __attribute__((noreturn)) void __cxa_pure_virtual() { __builtin_trap(); }
 __device__ inline __attribute__((noreturn)) void __cxa_deleted_virtual() { __builtin_trap(); }

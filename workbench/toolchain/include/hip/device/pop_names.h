@@ -1,4 +1,4 @@
-// What push_names.h has put away.
+// Restores the macros that push_names.h has saved.
 #pragma pop_macro("A")
 #pragma pop_macro("B")
 #pragma pop_macro("C")

@@ -1,5 +1,5 @@
-// What stands in front of every HIP source, whatever it includes: what clang's own wrapper header brings where ROCm is
-// installed. Attributes, C's math functions, malloc and new; no name of HIP's headers.
+// Precedes every HIP source, whatever it includes, as clang's own wrapper header does where ROCm is installed.
+// Attributes, C's math functions, malloc and new; no name of HIP's headers.
 #pragma once
 
 #if defined(__HIP__)

@@ -1,5 +1,5 @@
-// Single capital letters name parameters of templates in these headers, and sizes on command lines (-DN=4). What they
-// stand for in the program is put away here and comes back in pop_names.h. Included by each header that programs
+// Single capital letters name parameters of templates in these headers, and sizes on command lines (-DN=4). Macros of
+// the program with these names are saved here and restored in pop_names.h. Included by each header that programs
 // include, first and last; more than once.
 #pragma push_macro("A")
 #undef A

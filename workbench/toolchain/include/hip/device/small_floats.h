@@ -30,7 +30,7 @@ __host__ __device__ inline float decode(unsigned char code, format kind) {
     return code & kind.sign() ? -value : value;
 }
 
-// What is too large becomes the largest number, NaN too.
+// Numbers that are too large become the largest one, NaN too.
 __host__ __device__ inline unsigned char encode(float x, format kind, hipRoundMode round) {
     const unsigned bits = __builtin_bit_cast(unsigned, x), magnitude = bits & 0x7fffffff;
     const bool negative = bits >> 31;
@@ -50,7 +50,8 @@ __host__ __device__ inline unsigned char encode(float x, format kind, hipRoundMo
         sign | (static_cast<unsigned>(units) + (static_cast<unsigned>(exponent - kind.least()) << kind.mantissa)));
 }
 
-// float of x so that rounding it again, to fewer bits, is rounding once: the last bit keeps what was cut off.
+// float of x such that rounding it again, to fewer bits, is the same as rounding once: the last bit records what was
+// cut off.
 __host__ __device__ inline float to_odd(double x) {
     const float nearest = static_cast<float>(x);
     const unsigned bits = __builtin_bit_cast(unsigned, nearest);

@@ -56,7 +56,7 @@ __HIP_FUNCTION double erfcx(double x) {
     const double inverse = 1 / x;
     return 0x1.20dd750429b6dp-1 * inverse * polynomial(inverse * inverse / 2, c);
 }
-// Within 8 ulp: what is lost where -x / sqrt(2) is rounded comes back by the derivative of erfc.
+// Within 8 ulp: the rounding error of -x / sqrt(2) is corrected by the derivative of erfc.
 __HIP_FUNCTION double normcdf(double x) {
     constexpr double root = 0x1.6a09e667f3bcdp-1, rest = -0x1.bdd3413b26456p-55;
     const double a = -x * root, lost = __builtin_fma(-x, root, -a) - x * rest, value = erfc(a);

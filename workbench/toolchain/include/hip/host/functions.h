@@ -1,4 +1,4 @@
-// The host API's functions, by what they are about.
+// The host API's functions, by subject.
 #pragma once
 
 #include "hip/host/types.h"
@@ -321,7 +321,7 @@ hipError_t hipGraphExecHostNodeSetParams(hipGraphExec_t executable, hipGraphNode
 hipError_t hipGraphNodeSetEnabled(hipGraphExec_t executable, hipGraphNode_t node, unsigned enabled);
 hipError_t hipGraphNodeGetEnabled(hipGraphExec_t executable, hipGraphNode_t node, unsigned *enabled);
 
-// What a kernel<<<grid, block, shared, stream>>>(...) is compiled to.
+// Called by a compiled kernel<<<grid, block, shared, stream>>>(...).
 hipError_t __hipPushCallConfiguration(dim3 grid, dim3 block, std::size_t shared = 0, hipStream_t stream = nullptr);
 hipError_t __hipPopCallConfiguration(dim3 *grid, dim3 *block, std::size_t *shared, hipStream_t *stream);
 }

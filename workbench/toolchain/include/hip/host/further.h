@@ -1,7 +1,7 @@
-// What programs seldom call, by the names, numbers and layouts of the host API (hip-python's declarations): texture
-// references, memory and semaphores of other programs' and graphics' making, batches, resources of a part of a device.
-// Where the emulated device has none of it, the call answers hipErrorNotSupported and its name is told on standard
-// error.
+// Rarely used parts of the host API, with its names, numbers and layouts (hip-python's declarations): texture
+// references, memory and semaphores of other programs and of graphics, batches, resources of a part of a device.
+// Functions that the emulated device does not implement return hipErrorNotSupported, and standard error names them
+// once.
 #pragma once
 
 #include "hip/host/functions.h"

@@ -546,7 +546,7 @@ struct hipMemcpy3DParms {
     hipExtent extent;
     hipMemcpyKind kind;
 };
-// Both of a driver's copies say for each side what kind of memory it is and where.
+// Both of a driver's copies give for each side the kind of memory and its place.
 struct hip_Memcpy2D {
     std::size_t srcXInBytes, srcY;
     hipMemoryType srcMemoryType;

@@ -1,4 +1,4 @@
-// hipCUB's algorithms for a whole device by name, so that a call of one says what to do.
+// hipCUB's algorithms for a whole device by name; a call of one is an error that says what to do.
 #pragma once
 
 namespace hipcub {
