@@ -1,4 +1,4 @@
-"""`python -m workbench`: what the machine can do, and the kernel library run from a shell."""
+"""`python -m workbench`: checks of the machine, and the kernel library from a shell."""
 
 from __future__ import annotations
 

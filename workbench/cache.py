@@ -1,6 +1,6 @@
-"""The cache of what is slow to make: machine code, native libraries, headers.
+"""The cache of slow results: machine code, native libraries, headers.
 
-An entry's file is named by a digest of everything that went into it, so nobody has to invalidate anything.
+An entry's file is named by a digest of everything that went into it, so nothing has to be invalidated.
 Each entry has a checksum; a damaged one is made again. This process runs code from the cache, so it never
 uses what others could have written: a folder of another user, or one that everybody may write to, is an
 error. Several processes can share a cache: each writes beside the place and renames, so an entry appears
@@ -65,7 +65,7 @@ def _warn(text: str) -> None:
 
 
 def digest(*parts: str | bytes) -> str:
-    """Key for what is made from `parts`: 64 hexadecimal digits, different for ("ab", "c") and ("a", "bc")."""
+    """Key of a result made from `parts`: 64 hexadecimal digits, different for ("ab", "c") and ("a", "bc")."""
     state = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
@@ -259,7 +259,7 @@ class Cache:
         return next((data for path in self._places(key) if (data := _read(path)) is not None), None)
 
     def put(self, key: str, data: bytes) -> bool:
-        """Store an entry. False, with a warning, where the folder takes no more: a cache stops nobody."""
+        """Store an entry. False, with a warning, if the folder is full: a cache must not stop its user."""
         path = self.path(key)
         try:
             write_atomically(path, _head(path, data) + data)
@@ -285,7 +285,7 @@ class Cache:
         return None
 
     def put_file(self, key: str, source: Path | bytes) -> Path | None:
-        """Store a file for other programs to read: what a tool wrote to `source`, or these bytes.
+        """Store a file for other programs to read: a copy of `source`, or these bytes.
 
         Its path, None, with a warning, where the folder takes no more.
         """
@@ -307,7 +307,7 @@ class Cache:
 
     @contextlib.contextmanager
     def lock(self, key: str) -> Iterator[None]:
-        """Hold what makes an entry for one thread of one process at a time; look again once inside.
+        """Let one thread of one process at a time make an entry; look again once inside.
 
         Where no lock can be made (the disk is full), with a warning, there is none: two may do the same work.
         """
@@ -449,7 +449,7 @@ def tools(programs: Mapping[str, str]) -> Path:
 
 
 def tool_folder(name: str) -> Path:
-    """A folder for what a tool keeps for itself, and must be able to write; made by the tool."""
+    """A writable folder for a tool's own files, which the tool creates."""
     return folder() / _TOOLS / name
 
 

@@ -1,4 +1,4 @@
-"""Checks of this machine: which parts of the workbench work, and the commands that mend the others."""
+"""Checks of this machine: which parts of the workbench work, and commands that repair the others."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Report(Shown):
 
 
 def doctor(*, run: bool = False) -> Report:
-    """Checks everything that the workbench needs; it raises nothing for what is missing.
+    """Checks everything that the workbench needs; it raises no error for missing parts.
 
     Args:
         run: also compile a small kernel and run it on the default device. From then on this process uses

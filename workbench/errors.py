@@ -132,7 +132,7 @@ class UnsupportedInstruction(CodeObjectError):
 class EmptyKernel(CodeObjectError):
     """The compiler left no instruction of a kernel, because whatever it does is undefined in C++.
 
-    Cure: Look for a loop without an end and an effect, or for what cannot happen (`__builtin_unreachable`).
+    Cure: Look for an endless loop without effects, or for impossible paths (`__builtin_unreachable`).
     """
 
 
@@ -288,7 +288,7 @@ class TrapFault(KernelFault):
 class AssertionFault(TrapFault):
     """An `assert` in a kernel failed.
 
-    Cure: The message has its text and thread; repair what it asserts.
+    Cure: The message has its text and thread; fix the violated condition.
     """
 
 
@@ -397,7 +397,7 @@ class ProgramError(WorkbenchError):
 class UncaughtException(ProgramError):
     """A HIP program was ended by a C++ exception that nothing caught.
 
-    Cure: Catch it in main, or mend what throws it; what kernels did wrong stands before it on standard error.
+    Cure: Catch it in main, or fix the code that throws it; faults of kernels precede it on standard error.
 
     Attributes:
         exception: its C++ type; "" where the C++ library does not say.
@@ -418,7 +418,7 @@ class ProgramTimeout(ProgramError):
 
 
 class UntrustedCompiler(UserWarning):
-    """The compiler in use makes wrong code of something; the message says of what.
+    """The compiler in use miscompiles some code; the message says which.
 
     Cure: Install the compiler that the message names, or avoid the construct (docs/compilers.md).
     """

@@ -75,7 +75,7 @@ class Hub:
         self._muted = threading.local()
 
     def publish(self, kind: str, name: str, data: Any = None) -> None:
-        """Tells all listeners; a listener that fails is dropped with a warning, and the publisher goes on."""
+        """Notifies all listeners; one that fails is dropped with a warning, and the publisher continues."""
         if getattr(self._muted, "depth", 0):
             return
         with self._lock:
@@ -94,7 +94,7 @@ class Hub:
                 warnings.warn(f"a view stopped listening after {type(error).__name__}: {error}", stacklevel=2)
 
     def progress(self, name: str, done: int, total: int) -> None:
-        """Tells listeners how far a launch is, also inside of `muted`; nobody remembers it."""
+        """Notifies listeners of a launch's progress, also inside `muted`; it is not stored."""
         event = Event(0, "progress", name, {"done": done, "total": total}, time.time())
         with self._lock:
             listeners = tuple(self._listeners)
@@ -102,7 +102,7 @@ class Hub:
 
     @contextlib.contextmanager
     def muted(self) -> Iterator[None]:
-        """Events of this thread inside are not told: the many launches of one measurement are one event."""
+        """Suppresses this thread's events: the many launches of one measurement are one event."""
         self._muted.depth = getattr(self._muted, "depth", 0) + 1
         try:
             yield
@@ -110,10 +110,10 @@ class Hub:
             self._muted.depth -= 1
 
     def failures(self, kind: str, name: str, **facts: Any) -> AbstractContextManager[None]:
-        """An exception that leaves the block is told once, as "failed", and goes on.
+        """An exception that leaves the block is published once, as "failed", and propagates.
 
         Its data is {"kind": what failed, "error": the first line of the message, **facts}. Inside of `muted`
-        it is left to whoever muted.
+        it is left to the code that muted.
         """
         return _Failures(self, kind, name, facts)
 
@@ -125,7 +125,7 @@ class Hub:
             self.publish("failed", name, {"kind": kind, "error": text, **facts})
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Calls `listener` with each event from now on; returns what ends that."""
+        """Calls `listener` with each event from now on; returns a function that ends that."""
         with self._lock:
             self._listeners.append(listener)
         return lambda: self.unsubscribe(listener)

@@ -46,10 +46,10 @@ class Analysis:
         operator: ours for the same.
         variant: of the operator that computes as theirs does; "" for the operator's own choice.
         gpu: it was measured on.
-        unit: of what was published: "TFLOP/s" or "us".
-        axis: what its points differ in.
+        unit: of the published figure: "TFLOP/s" or "us".
+        axis: the parameter in which its points differ.
         source: where the figures stand.
-        note: what to know when comparing.
+        note: a caveat for comparisons.
         points: in the order of the axis.
     """
 

@@ -1,4 +1,4 @@
-"""Words of the command line as what `bench` takes."""
+"""Arguments of `bench` from the words of the command line."""
 
 from __future__ import annotations
 

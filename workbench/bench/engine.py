@@ -1,6 +1,6 @@
 """Many independent tasks in this process, on its cores, or on a cluster that Dask schedules.
 
-A task that fails, hangs or takes its worker with it becomes an outcome like any other, and the rest goes on.
+A task that fails, hangs or takes its worker with it becomes an ordinary outcome, and the rest continues.
 Dask restarts what a lost worker was doing elsewhere; what is done here is to notice hangs, to outlive a lost
 scheduler, and to report both.
 """
@@ -24,12 +24,12 @@ TOPIC = "hipkittens-tasks"
 """Topic of the events by which workers report that a task has begun."""
 
 LOOPBACK = "127.0.0.1"
-"""Address on which a local cluster listens: whoever reaches a Dask process can run code in it."""
+"""Address on which a local cluster listens: anyone who can reach a Dask process can run code in it."""
 
 POLL_SECONDS = 0.1
 RECONNECTS = 5
 RECONNECT_SECONDS = 5.0
-"""A lost scheduler is looked for so many times, so long apart, before work goes on in this process."""
+"""Attempts to reach a lost scheduler, and seconds between them, before this process takes over."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Engine:
         resources: of a worker that a task takes, such as {"GPU": 1}, so that one at a time measures.
         before: a function of the same arguments that needs none of these resources and runs first, anywhere:
             compiling.
-        told: called with each line of what went wrong and was survived.
+        told: called with a line for each failure that was overcome.
     """
 
     cluster: Any = None
@@ -90,7 +90,7 @@ class Engine:
     told: Callable[[str], None] = lambda line: warnings.warn(line, stacklevel=3)
 
     def run(self, function: Callable[..., Any], tasks: Sequence[Task]) -> Iterator[Outcome]:
-        """Calls the function for each task; outcomes as they come.
+        """Calls the function for each task; yields outcomes in order of completion.
 
         Raises:
             UsageError: two tasks have one key; `cluster` is nothing of the kind.

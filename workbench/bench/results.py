@@ -109,7 +109,7 @@ def _checksum(key: str, values: Sequence[Any]) -> str:
 
 
 def _result(key: str, values: Sequence[Any], checksum: str | None) -> Result:
-    """A row of the file; ValueError where it is not what was written."""
+    """A row of the file; ValueError where it is damaged."""
     if checksum is not None and checksum != _checksum(key, values):
         raise ValueError(f"the result of {key} is not what was written")
     values_by_name = dict(zip(_COLUMNS, values, strict=True))
@@ -117,7 +117,7 @@ def _result(key: str, values: Sequence[Any], checksum: str | None) -> Result:
 
 
 class Store:
-    """Results in an SQLite file: written as they come, so that a run that was stopped goes on.
+    """Results in an SQLite file: written one by one, so that a stopped run can continue.
 
     One row a case; a newer result of the same case takes the older one's place. Each has a checksum: a later
     run trusts the results that it finds.

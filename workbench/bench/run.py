@@ -23,7 +23,7 @@ from workbench.runtime import Device
 from workbench.runtime.registry import device as device_named
 
 LARGEST = 3e12
-"""Operations of the largest problem that is run on an emulated device where nobody says otherwise."""
+"""Operations of the largest problem that an emulated device runs by default."""
 
 
 class BenchResult(Plotted, Sequence[Result]):
@@ -97,7 +97,7 @@ def bench(
     """Times operators on problems for which others published figures, and verifies each before timing it.
 
     On a GPU it measures as `wb.time` does; on an emulated device it models, and states the expected error.
-    It writes results as they come; if you stop it, the next run continues.
+    It writes each result at once; if you stop it, the next run continues.
 
     Args:
         operators: names, optionally with a variant, or categories such as "gemm"; None for all.

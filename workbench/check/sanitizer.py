@@ -122,7 +122,7 @@ def sanitize(
     approximate: bool | int = False,
     **kwargs: Any,
 ) -> SanitizeResult:
-    """Runs a launch once and looks for what hardware hides; arguments as for `time`.
+    """Runs a launch once and looks for faults that hardware hides; arguments as for `time`.
 
     It finds registers and shared memory that are used before the s_waitcnt that completes their load; shared
     memory that passes a barrier before its writer waited, or is overwritten before an access is over; races
@@ -398,7 +398,7 @@ def _with_exactness(result: SanitizeResult, repeated: Repeated, seeds: Sequence[
 
 
 def finding_at(module: DeviceCode, category: str, message: str, pc: int) -> Finding:
-    """A finding about an instruction, whoever ran it."""
+    """A finding about an instruction, whichever launch ran it."""
     raw = RawFinding(category, message, pc, None, (0, 0, 0), 0, None, None, 1)
     (finding,), _ = findings(_of_module(module), [raw], None)
     return replace(finding, workgroup=None, wave=None)

@@ -139,7 +139,7 @@ def verify(
     approximate: bool | int = False,
     diagnose: bool = False,
 ) -> VerifyResult | VerifyResults:
-    """Runs a kernel on fresh inputs and compares what it wrote with PyTorch.
+    """Runs a kernel on fresh inputs and compares its outputs with PyTorch's.
 
     Four forms:
         `verify(spec)`: a KernelSpec or its name, at `shape`, or at each of `shapes` (`"all"`: the spec's).
@@ -423,7 +423,7 @@ def _verify_launch(
     seed: int,
     tolerance: Bounds | None,
 ) -> VerifyResult:
-    """Like a function that returns what the launch has written."""
+    """A launch as a function that returns its outputs."""
     arguments = _made(inputs, seed)
     tensors = [name for name, value in arguments.items() if _is_tensor(value)]
     if isinstance(outputs, str) or not outputs or not set(outputs) <= set(tensors):

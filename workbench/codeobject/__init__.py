@@ -1,4 +1,4 @@
-"""Code objects: what the compiler gives and a device runs, read down to the single instruction.
+"""Code objects: the compiler's output, which a device runs, read down to single instructions.
 
 `CodeObject` reads the file, `decode` its machine code, `DebugInfo` its way back to the source.
 """

@@ -309,7 +309,7 @@ class DebugInfo:
 
     @cached_property
     def source(self) -> str:
-        """Name of the file that was compiled, of several the first; "" where none is told."""
+        """Name of the file that was compiled, of several the first; "" if none is recorded."""
         with damage_reported(_WHAT):
             unit = next(iter(self._units), None)
             return _decode(_attribute(unit.get_top_DIE(), "DW_AT_name")) if unit is not None else ""

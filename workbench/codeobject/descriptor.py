@@ -1,4 +1,4 @@
-"""The kernel descriptor: what the hardware reads to set up a wave before a kernel's first instruction."""
+"""The kernel descriptor, from which the hardware sets up a wave before a kernel's first instruction."""
 
 from __future__ import annotations
 

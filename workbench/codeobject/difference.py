@@ -1,4 +1,4 @@
-"""Two versions of a kernel's machine code, aligned: what is new, what went, what only has other registers.
+"""Two versions of a kernel's machine code, aligned: added, removed and renamed instructions.
 
 Instructions are aligned by all that a register allocator does not choose (opcode, modifiers, constants,
 widths of registers) along the shortest way from one sequence to the other (Myers 1986). Aligned ones are then

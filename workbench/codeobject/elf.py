@@ -147,7 +147,7 @@ _WEAK = 2
 
 
 class _Kernels(Mapping[str, KernelInfo]):
-    """Kernels by symbol name, each read and checked when somebody asks for it: libraries have thousands."""
+    """Kernels by symbol name, each read and checked on first use: libraries have thousands."""
 
     def __init__(self, records: Mapping[str, bytes], read: Callable[[str, Any], KernelInfo]) -> None:
         self._records = {symbol.removesuffix(".kd"): record for symbol, record in records.items()}
@@ -173,7 +173,7 @@ class _Kernels(Mapping[str, KernelInfo]):
 
 
 class CodeObject:
-    """An AMDGPU code object, read and checked; a kernel when somebody asks for it.
+    """An AMDGPU code object, read and checked; each kernel on first use.
 
     Make one with `CodeObject.from_bytes`.
 

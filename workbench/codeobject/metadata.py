@@ -1,4 +1,4 @@
-"""Metadata of a code object: what its compilers wrote about its kernels, in one note or in many.
+"""Metadata of a code object: its compilers' facts about its kernels, in one note or in many.
 
 LLVM writes one note a file. A file that was linked of several objects has one of each: Tensile's libraries
 have one a kernel.

@@ -1,4 +1,4 @@
-"""Records of the collection: its modules and functions, what they take, and which operators do their work."""
+"""Records of the collection: its modules and functions, their arguments, and their operators."""
 
 from __future__ import annotations
 

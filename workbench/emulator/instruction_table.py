@@ -1,4 +1,4 @@
-"""The table of what is executed: every instruction of each target, as the registries have it.
+"""The table of executed instructions: every one of each target, from the registries.
 
 The opcode table in workbench/codeobject/instructions/isa names all that LLVM decodes for a target; whether an
 instruction is executed stands in the registries alone, and this page is made from both.

@@ -30,7 +30,7 @@ _SOURCES = (".hip", ".cpp", ".cc", ".cxx")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of `exec`, and what it runs."""
+    """The options of `exec`, and the command to run."""
     parser.add_argument(
         "--device", help='such as "MI355X" or "emulated:gfx942"; default: as the program has code for'
     )

@@ -1,6 +1,6 @@
 """ROCm's programs that tell of a machine and its HIP: `python -m workbench.execute.tools NAME [OPTION ...]`.
 
-They answer for the emulated devices what build systems and scripts ask of ROCm's.
+They answer queries of build systems and scripts about the emulated devices, as ROCm's do.
 """
 
 from __future__ import annotations

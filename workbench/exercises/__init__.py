@@ -1,4 +1,4 @@
-"""Exercises of the tutorials: tasks with hints that check what a reader wrote (docs/exercises.md).
+"""Exercises of the tutorials: tasks with hints that check a reader's code (docs/exercises.md).
 
 `task` says what an exercise asks, `definition` is what a reader holds, `checking` says what is wrong with an
 answer, `progress` keeps how far a reader is, `course` has the exercises, each in a file of its own.

@@ -51,7 +51,7 @@ def examine(
     sections: Sequence[str] = (),
     told: Callable[[str], None] = lambda line: None,
 ) -> Report:
-    """Examines a device beside the emulated one; goes on where an earlier call with the same path stopped.
+    """Compares a device with the emulated one; continues where an earlier call with the same path stopped.
 
     Args:
         device: what is examined; the first GPU where it is None.

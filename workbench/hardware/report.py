@@ -1,4 +1,4 @@
-"""An examination as a file: JSON that is written after every case, so that an interrupted one goes on."""
+"""An examination as a file: JSON that is written after every case, so that an interrupted one continues."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Report(Shown):
         return "text" in self.sections.get(section, {}).get(case, {})
 
     def counts(self, section: str) -> dict[str, int]:
-        """Cases that agree, differ, are only told, and did not run."""
+        """Numbers of cases that agree, differ, are only reported, and did not run."""
         counts = {"agree": 0, "differ": 0, "told": 0, "not run": 0}
         for case in self.sections.get(section, {}).values():
             key = {True: "agree", False: "differ", None: "told"}[case.get("agrees")]

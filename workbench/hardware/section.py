@@ -1,4 +1,4 @@
-"""A part of the examination: its cases, what a device does for each, and how two answers compare."""
+"""A part of the examination: its cases, their execution on a device, and the comparison of two answers."""
 
 from __future__ import annotations
 

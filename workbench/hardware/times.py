@@ -1,4 +1,4 @@
-"""Times of every operator at up to three sizes, beside what the timing model says of them."""
+"""Times of every operator at up to three sizes, compared with the timing model's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The history of what ran in this folder's notebooks, kept in a file over sessions and restarts.
+"""The history of runs in this folder's notebooks, stored in a file over sessions and restarts.
 
 `store` is the file, `recorder` writes events into it, `results` are the runs that a user holds, and `changes`
 compares two of them. This module imports nothing, because `%load_ext workbench` needs only the recorder.

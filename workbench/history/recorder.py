@@ -1,4 +1,4 @@
-"""Writes what is timed, profiled and sanitized into the file of runs, as the hub tells it.
+"""Writes timed, profiled and sanitized runs from the hub's events into the file of runs.
 
 Nothing of the workbench's heavy parts is imported here: `%load_ext workbench` starts a recorder. The file is
 made with the first run, not before.
@@ -167,7 +167,7 @@ class Recorder:
                 threading.Thread(target=self._write_waiting, name="history").start()
 
     def close(self) -> None:
-        """Closes the file, once what waits is written."""
+        """Closes the file once all waiting runs are written."""
         with self._turn:
             self._closed = True
             if not self._waiting:

@@ -1,4 +1,4 @@
-"""Turns what a user passes to a kernel into the bytes that the kernel reads.
+"""Turns the arguments of a kernel into the bytes that the kernel reads.
 
 A plan is made once for a kernel from its debug info (names and types), or from its metadata alone (offsets
 and sizes) where there is none. Packing checks every argument before anything runs, and says which argument is
@@ -113,7 +113,7 @@ class Plan:
     ) -> Template | None:
         """Template of a launch's packed arguments whose tensors are these values or views of them; else None.
 
-        None where it cannot be told which they are.
+        None if they cannot be identified.
 
         Raises:
             ArgumentError: as `pack`.
@@ -490,7 +490,7 @@ _NO_TENSORS = _PlainTensors(frozenset(), None, frozenset())
 
 
 def _plain_tensors() -> _PlainTensors:
-    """Those of PyTorch; none where nobody has imported it."""
+    """Those of PyTorch; none if it is not imported."""
     torch = sys.modules.get("torch")
     return _NO_TENSORS if torch is None else _plain_tensors_of(torch)
 

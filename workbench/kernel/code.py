@@ -19,7 +19,7 @@ _known: weakref.WeakValueDictionary[str, DeviceCode] = weakref.WeakValueDictiona
 
 
 def known_code(digest: str) -> DeviceCode | None:
-    """Code of this process by its `digest`, as long as somebody holds it."""
+    """Code of this process by its `digest`, as long as it is referenced."""
     return _known.get(digest)
 
 

@@ -141,7 +141,7 @@ def exceptions_of(
 
     Args:
         module: its name where it is another than the function's own.
-        library: the C++ library that the module was compiled with, for people; "" where nobody knows.
+        library: the C++ library that the module was compiled with, for people; "" if unknown.
 
     Raises:
         HostException
@@ -226,7 +226,7 @@ def made_tensors(
     memory_of: Callable[[Any], list[tuple[int, int]]] | None = None,
     granularity: int = DWORD,
 ) -> contextlib.AbstractContextManager[Any]:
-    """Inside of it kernels reach what PyTorch makes; nothing on a GPU, or where PyTorch is not imported.
+    """Inside it, kernels can access PyTorch's new tensors; no effect on a GPU, or without PyTorch.
 
     Args:
         memory_of: (address, bytes) of the memory of a tensor that was made; None: `tensors`.

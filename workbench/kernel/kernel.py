@@ -70,7 +70,7 @@ def launching(compiled_as: Callable[[Kernel], Kernel]) -> Iterator[None]:
 
 
 def _gone() -> None:
-    """The arguments of a launch that nobody keeps."""
+    """The arguments of a launch that is not recorded."""
 
 
 class Kernel(Shown):
@@ -171,7 +171,7 @@ class Kernel(Shown):
             yield f"  {instruction.address:#08x}  {printer.text(instruction)}"
 
     def without_launches(self) -> Kernel:
-        """The same code, launched by nobody: who holds it keeps no launch's tensors alive."""
+        """The same code without launches, so that a reference to it keeps no launch's tensors alive."""
         return Kernel(self.module.without_launches(), self.info, self.name)
 
     def __reduce__(self) -> tuple[Any, ...]:

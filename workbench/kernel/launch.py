@@ -1,4 +1,4 @@
-"""The shape of a launch, and what is kept of one that was made."""
+"""The shape of a launch, and the record of one that was made."""
 
 from __future__ import annotations
 

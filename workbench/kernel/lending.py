@@ -65,7 +65,7 @@ def lend(*tensors: torch.Tensor, device: Device | str | None = None) -> Loan:
             module["step"][grid, block](blob, n)      # blob holds weights.data_ptr() and state.data_ptr()
 
     A launch reaches the tensors among its arguments, and live ones whose `data_ptr()` is an argument, in a
-    struct, or in a tensor of at most 65,536 64-bit integers. Lend what it finds in no other way: addresses in
+    struct, or in a tensor of at most 65,536 64-bit integers. Lend any others: addresses in
     bytes, behind pointers in other pointers' memory, or kept by a kernel from an earlier launch. Without
     `with`, the loan lasts until you call its `end()`; it keeps the tensors alive.
 

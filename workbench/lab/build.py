@@ -192,7 +192,7 @@ def lint() -> None:
 
     Raises:
         NotPossible: Node or the npm registry is missing.
-        subprocess.CalledProcessError: something is to be mended; npm's programs have printed it.
+        subprocess.CalledProcessError: something must be fixed; npm's programs have printed it.
     """
     node = find_node()
     with _lock() as lock:
@@ -347,7 +347,7 @@ def _linted(get_node: bool) -> int:
     except NotPossible as error:
         print(f"The JupyterLab extension's sources are not looked at: {error}.")
     except subprocess.CalledProcessError:
-        print("`npm run format` in workbench/lab mends form and what it can of the rules.", file=sys.stderr)
+        print("`npm run format` in workbench/lab fixes formatting and some of the rules.", file=sys.stderr)
         return 1
     return 0
 

@@ -1,4 +1,4 @@
-"""clangd's answers on a place of a cell: names that can stand there, signatures, information, definitions.
+"""clangd's answers about a position in a cell: completions, signatures, information, definitions.
 
 One clangd serves a process, and has one cell open at a time. It reads the cell as the compiler of
 `wb.compile` would, with the same headers and macros. Its first look at a cell that includes the tile library
@@ -49,7 +49,7 @@ _INDEXING = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A name that can stand at a place.
+    """A completion at a position.
 
     Attributes:
         name: to insert.
@@ -238,7 +238,7 @@ class Clangd:
                 self._begin_to_read()
 
     def _begin_to_read(self) -> None:
-        """Asks what is answered once the headers are read: until then completion offers words of the text."""
+        """Asks once the headers are read: until then completion offers words of the text."""
         assert self._open is not None
         symbols = {"textDocument": {"uri": self._open.as_uri()}}
         _, self._read = self.server.request("textDocument/documentSymbol", symbols)
@@ -284,7 +284,7 @@ class Clangd:
             return self.server.ask(method, parameters, max(0.0, until - time.monotonic()))
 
     def complete(self, text: str, line: int, column: int, timeout: float) -> list[Candidate]:
-        """Names that can stand at a place of a cell.
+        """Completions at a position of a cell.
 
         Args:
             text: the whole cell.

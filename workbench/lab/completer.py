@@ -79,7 +79,7 @@ def complete(text: str, line: int, column: int, timeout: float) -> tuple[str, li
 
 
 def _described(candidate: Candidate) -> Candidate:
-    """With what the library says of a name of its own that clangd has no documentation of."""
+    """Adds the library's sentence about a name that clangd has no documentation for."""
     if candidate.header not in library.headers():
         return candidate
     return replace(candidate, doc=sentences.completed(candidate.name, candidate.doc))

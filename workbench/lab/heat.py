@@ -1,4 +1,4 @@
-"""Line heat of a profiled launch: what each line of the cell cost, inlined library code included.
+"""Line heat of a profiled launch: the cost of each line of the cell, inlined library code included.
 
 A tile kernel's lines are calls into the library, so almost every instruction stands in a header. It is
 charged to the line of the cell that called it, along the chain of inlined calls.

@@ -39,7 +39,7 @@ _PARAMETERS = {
     "register_vector": ("element", "length", "layout", "shape"),
     "sv": ("element", "length"),
 }
-"""Template parameters of the library's types that a person wants to read of."""
+"""Template parameters of the library's types that are worth showing."""
 
 
 def hover(text: str, line: int, column: int, timeout: float) -> Hover | None:

@@ -105,7 +105,7 @@ class LanguageServer:
         return number, future
 
     def notify(self, method: str, parameters: dict[str, Any]) -> None:
-        """Sends what has no answer."""
+        """Sends a notification."""
         self._send({"method": method, "params": parameters})
 
     def _send(self, message: dict[str, Any]) -> None:

@@ -58,7 +58,7 @@ def _by_title() -> list[Function]:
 
 
 def page() -> str:
-    """Every operation with its parameters and what it does, as Markdown."""
+    """Every operation with its parameters and description, as Markdown."""
     lines = [HEAD]
     for title, group in itertools.groupby(_by_title(), key=_title):
         lines.append(f"\n## {title}\n")

@@ -1,4 +1,4 @@
-"""One record an opcode: what it reads, writes and keeps, what executes it, how it accesses memory.
+"""One record an opcode: registers read, written and preserved, pipeline, memory access.
 
 `forms` has the rows of a target's table; `Form.record` and `Instruction.record` what is known of the opcode.
 """

@@ -1,4 +1,4 @@
-"""Feed-forward layers, and what stands around attention: the cache's rows, parts of heads, a x + b."""
+"""Feed-forward layers, and operations around attention: the cache's rows, parts of heads, a x + b."""
 
 from __future__ import annotations
 

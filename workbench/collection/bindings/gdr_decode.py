@@ -1,4 +1,4 @@
-"""The gated delta rule token after token, and what stands around it when a layer decodes."""
+"""The gated delta rule token by token, and the operations around it in a decoding layer."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The registry of HIP functions that Python answers, and what happens around each call.
+"""The registry of HIP functions implemented in Python, and the work around each call.
 
 A function is registered by name with its C argument types; it returns None for success or a hipError_t, or
 raises. No exception crosses into C: it is kept for the thread that called, the call answers with the
-hipError_t that fits, and whoever drives the API from Python may take the exception and raise it again.
+hipError_t that fits, and callers of the API from Python may take the exception and raise it again.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def was_called(name: str) -> bool:
 def take_exception() -> BaseException | None:
     """The exception behind the last failed call of this thread, once.
 
-    Whoever takes it knows of the fault: no later call reports it again.
+    The caller then knows of the fault: no later call reports it again.
     """
     _unreported.clear()
     pending, thread().pending = thread().pending, None
@@ -152,7 +152,7 @@ def take_exception() -> BaseException | None:
 def take_launch_failure() -> BaseException | None:
     """The exception behind the first failed launch of this thread since it was last asked for.
 
-    Whoever takes it knows: hipGetLastError begins anew.
+    The caller then knows it: hipGetLastError is reset.
     """
     failure, thread().launch_failure = thread().launch_failure, None
     thread().last_error = thread().last_code = structures.SUCCESS
@@ -184,7 +184,7 @@ def say_dropped(last_words: Callable[[bytes], None]) -> None:
 
 
 def raised(error: BaseException | None) -> None:
-    """A failure reaches whoever launched, as an exception."""
+    """A failure reaches the launching code as an exception."""
     if error in _dropped:
         _dropped.remove(error)
         _say_dropped()

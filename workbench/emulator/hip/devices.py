@@ -1,4 +1,4 @@
-"""HIP calls about devices: which there are, what they are like, which one is current; contexts; errors."""
+"""HIP calls about devices: their number, properties, the current one; contexts; errors."""
 
 from __future__ import annotations
 

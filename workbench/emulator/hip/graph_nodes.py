@@ -80,7 +80,7 @@ class Graph:
 
 @dataclass(eq=False)
 class Capture:
-    """A graph that is being recorded from what is sent to streams.
+    """A graph that is being captured from streams.
 
     Attributes:
         origin: handle of the stream that it began on.

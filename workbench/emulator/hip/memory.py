@@ -1,4 +1,4 @@
-"""HIP calls about memory: allocation, registration, copies, fills, what a pointer is.
+"""HIP calls about memory: allocation, registration, copies, fills, attributes of pointers.
 
 Every copy and fill is done when its call returns, the asynchronous ones too.
 """

@@ -1,4 +1,4 @@
-"""HIP calls about modules and libraries: what they load, and the kernels and variables in it."""
+"""HIP calls about modules and libraries, and the kernels and variables in them."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def exists(handle: int) -> bool:
 
 
 def submit(handle: int, kind: NodeKind, action: Action, detail: Any = None) -> None:
-    """Do what was sent to a stream, now, or record it where the stream is being captured."""
+    """Run a stream's command now, or record it if the stream is being captured."""
     capture = None if handle in _BUILT_IN else stream(handle).capture
     if capture is not None and capture.invalidated:
         raise HipError(structures.STREAM_CAPTURE_INVALIDATED)

@@ -1,4 +1,4 @@
-"""Memory of the emulated node: what is allocated, byte by byte, and what an address outside it is near to.
+"""Memory of the emulated node: its allocations to the byte, and the nearest one to an address outside.
 
 Device allocations lie in one reserved range of the process, far apart from each other, and an address is
 given again only when the range is used up, so that a pointer kept after its allocation was freed is found
@@ -149,7 +149,7 @@ class Allocation:
     def describe_at(self, address: int) -> str:
         """The allocation, and the element at an address: "...: element 1000 of 1000 (0 to 999)".
 
-        Host memory without a label is told by the live tensor that begins there.
+        Host memory without a label is named by the live tensor that begins there.
         """
         words, element = self.describe(), self.element
         if self.kind in (MemoryKind.REGISTERED, MemoryKind.TENSOR) and not self.label:

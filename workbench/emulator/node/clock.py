@@ -1,4 +1,4 @@
-"""The clock of HIP events: the modelled time of what streams were sent, or this computer's.
+"""The clock of HIP events: the modelled time of streams' commands, or this computer's.
 
 Nothing is modelled before a program asks how long something took. Until then what it sends is kept as a list
 of steps, and the first launch of its kind is observed for the model; the rest run as always. A program
@@ -40,7 +40,7 @@ _LOWEST_POINTER = 1 << 16
 _ON_HOST = (MemoryKind.HOST, MemoryKind.REGISTERED)
 
 model: Callable[[], LaunchModel] | None = None
-"""Loads what models the time of a launch; set by who knows it."""
+"""Loads the model of launch times; set by a higher layer."""
 
 Step = Callable[[Timeline], None]
 
@@ -144,7 +144,7 @@ class _Thread(threading.local):
 
 
 class Clock:
-    """Keeps what was sent to streams while there are events that can be timed.
+    """Records commands of streams while there are events that can be timed.
 
     Attributes:
         active: whether there are.
@@ -195,7 +195,7 @@ class Clock:
     # What streams are sent
 
     def command(self, stream: Stream, *, in_graph: bool = False) -> AbstractContextManager[None]:
-        """Around what one call sends to a stream; inside another it is part of that."""
+        """Context of one call's command to a stream; inside another it is part of that one."""
         outer = self._thread.command
         if outer is not None:
             outer.in_graph |= in_graph
@@ -479,7 +479,7 @@ _labelled = False
 
 
 def label(product: Product) -> None:
-    """Says on standard error what the times of events are, once in a process."""
+    """Explains the times of events on standard error, once in a process."""
     global _labelled
     if _labelled:
         return

@@ -505,7 +505,7 @@ class _Telling:
 def _run(
     prepared: Dispatch, observer: Observer, served: Served, timeout: float | None, name: str
 ) -> tuple[Outcome, list[console.Assertion]]:
-    """Runs a launch, shows what it printed whatever ends it; its outcome and the assertions that failed."""
+    """Runs a launch and prints its output, however it ends; returns its outcome and failed assertions."""
     outcome = None
     tell = _Telling(name)
     try:
@@ -577,7 +577,7 @@ class Node:
     """The emulated devices and the memory that they share an address range in.
 
     Attributes:
-        watchers: while there are any, every launch is sanitized and they are told of it.
+        watchers: while there are any, every launch is sanitized and reported to them.
         counter: gets the record of each launch that nobody else observes; None: there is none.
         after_launch: called when a launch has ended; None: there is none.
         launches: that have ended, in this process.
@@ -603,7 +603,7 @@ class Node:
         self.devices = tuple(EmulatedDevice(self, n, product) for n, product in enumerate(products()))
 
     def forked(self) -> None:
-        """In a child process: its threads hold nothing, whoever was launching in its parent.
+        """In a child process: its threads hold no lock, even if the parent was launching.
 
         Memory is the child's own copy, whole because a fork waits for its lock.
         """

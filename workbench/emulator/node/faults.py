@@ -1,4 +1,4 @@
-"""Turns what stopped a launch into an exception that says where and why in the kernel's own terms."""
+"""Turns a launch's fault into an exception that says where and why in the kernel's own terms."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ _PLACES = 3
 
 
 def deadlock(scene: Scene, outcome: Outcome) -> errors.KernelDeadlock:
-    """The exception for a launch whose work-groups waited for what nobody could change any more."""
+    """The exception for a launch whose work-groups waited for memory that nobody could change any more."""
     first = outcome.waits[0] if outcome.waits else None
     address = first.pc if first is not None else None
     if outcome.begun < scene.geometry.group_count:

@@ -29,7 +29,7 @@ class Helper:
         self._thread.start()
 
     def start(self, work: Callable[[], None]) -> None:
-        """Has it do something; it must have ended what it did before."""
+        """Starts a task; the previous one must have ended."""
         self._ended.clear()
         self._work = work
         self._wanted.release()

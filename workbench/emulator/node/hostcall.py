@@ -1,4 +1,4 @@
-"""ROCm's hostcall: what kernels built with ROCm's device libraries ask of the host while they run.
+"""ROCm's hostcalls: requests to the host by running kernels built with ROCm's device libraries.
 
 A wave takes a packet from the free stack of a buffer that all waves share, fills in a service and eight
 words a lane, pushes it on the ready stack, rings a doorbell and spins on the packet's ready flag until the
@@ -130,7 +130,7 @@ class _Printed:
 
 
 class Listener:
-    """Answers one launch's hostcalls and keeps what it printed.
+    """Answers one launch's hostcalls and collects its output.
 
     Args:
         console: address of the buffer of `console`; 0 where the kernel has none.

@@ -1,4 +1,4 @@
-"""Ctrl-C during a launch: held back until it can be raised where somebody hears it.
+"""Ctrl-C during a launch: held back until it can be raised where it is not lost.
 
 A HIP call goes from Python through C into Python again. An interrupt that Python raises on the way in, before
 the function behind the call has begun, ends in ctypes: it is lost, and the call returns what was in a

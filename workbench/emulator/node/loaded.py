@@ -1,4 +1,4 @@
-"""A code object on an emulated device, with what is made of its kernels once: native code, line kinds."""
+"""A code object on an emulated device, with data computed once for its kernels: native code, line kinds."""
 
 from __future__ import annotations
 

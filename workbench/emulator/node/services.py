@@ -126,6 +126,6 @@ class Served:
         return assertions
 
     def check(self) -> None:
-        """Raises what went wrong while a hostcall was answered."""
+        """Raises the error of a hostcall."""
         if self.listener is not None and self.listener.error is not None:
             raise self.listener.error

@@ -1,4 +1,4 @@
-"""Loads that read what other waves write meanwhile, on purpose: of a flag, or before a compare-and-swap.
+"""Loads that intentionally read other waves' concurrent writes: of a flag, or before a compare-and-swap.
 
 The ISA has one instruction for a plain load and for an atomic load of LDS, and on gfx90a of global memory
 too, so that only what becomes of the value tells them apart.

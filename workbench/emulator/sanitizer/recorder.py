@@ -1,4 +1,4 @@
-"""Hands over what the sanitizer is told of each instruction (`describe`), and of the pairs that are followed.
+"""Passes records of each instruction (`describe`), and of tracked pairs, to the sanitizer.
 
 Only code that is translated for sanitizing has these records. They are handed to native/observe/sanitizer in
 runs: a run ends before an instruction whose addresses or lanes must be looked up in registers, before EXEC

@@ -1,4 +1,4 @@
-"""Which bytes of device memory were ever written: what the sanitizer asks of memory from hipMalloc.
+"""Record of the bytes of device memory that were ever written, for the sanitizer and memory from hipMalloc.
 
 Copies and fills are noted as ranges when they happen. The first sanitized launch turns them into one bit a
 byte, which native/observe/sanitizer/written.c reads and sets. A launch that is not sanitized writes unseen:

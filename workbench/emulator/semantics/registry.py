@@ -1,4 +1,4 @@
-"""The table of what is executed: every instruction's meaning is registered here under its opcode.
+"""The registry of semantics: every instruction's meaning is registered here under its opcode.
 
 A meaning is a short function of typed values; the decorators wrap it with what its family shares (operands,
 modifiers, results), so that a reader of a semantics module sees the instruction and nothing else.

@@ -174,7 +174,7 @@ class BlockTranslator:
         return run
 
     def close_run(self) -> None:
-        """End the run: what follows sees its results in the wave's state."""
+        """End the run: later code sees its results in the wave's state."""
         run, self._run = self._run, None
         self.emitter.lines = self.function.straight
         if run is not None:

@@ -286,11 +286,11 @@ class MatrixChain:
         self._changed.clear()
 
     def flush(self) -> None:
-        """Hand over what is waiting."""
+        """Emit the waiting instructions."""
         self._flush(len(self._links))
 
     def finish(self) -> None:
-        """Hand over what is waiting at the end of a block."""
+        """Emit the waiting instructions at the end of a block."""
         self.flush()
         self._tell_changed()
 

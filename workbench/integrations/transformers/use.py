@@ -1,4 +1,4 @@
-"""Puts kernels in the place of a model's modules, and takes them away again."""
+"""Replaces a model's modules with kernels, and restores them."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def _plan(module: torch.nn.Module) -> tuple[Callable[..., Any] | None, tuple[str
 
 
 def _patch(module: torch.nn.Module, forward: Callable[..., Any]) -> Callable[[], None]:
-    """Gives one module another forward; returns what takes it away."""
+    """Replaces a module's forward; returns a function that restores it."""
 
     @wraps(type(module).forward)
     def named(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
@@ -163,7 +163,7 @@ def _patch(module: torch.nn.Module, forward: Callable[..., Any]) -> Callable[[],
 
 
 def _set(module: Any, name: str, value: Any) -> Callable[[], None]:
-    """Sets an attribute of an object itself; returns what gives it the one before."""
+    """Sets an attribute of an object itself; returns a function that restores the old one."""
     held = vars(module)
     had, before = name in held, held.get(name)
     held[name] = value
@@ -187,7 +187,7 @@ def _loss(model: Any) -> tuple[str, Callable[..., Any]] | None:
 
 
 def _grouped(rows: list[Row]) -> tuple[Row, ...]:
-    """One row for the same module of all layers; containers that were left are not told."""
+    """One row for the same module of all layers; unreplaced containers are not listed."""
     counts = Counter(
         Row(re.sub(r"\.\d+(?=\.|$)", ".*", r.path), r.kind, r.replaced, r.by) for r in rows if r.by
     )
