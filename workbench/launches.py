@@ -1,4 +1,4 @@
-"""Launches as data: what you ask a launch to record, and what it returns.
+"""Launches as data: the records that you request of a launch, and its results.
 
 The emulated device fills these records and the runtime hands them on; on a GPU a launch reports only its
 time.
@@ -276,7 +276,7 @@ class Traffic(Protocol):
         first: int | None = None,
         limit: int | None = None,
     ) -> Replayed:
-        """Sends what the waves touched through a model of a GPU's caches.
+        """Replays the lines that the waves touched in a model of a GPU's caches.
 
         Args:
             hierarchy: the caches.
@@ -294,7 +294,7 @@ class Traffic(Protocol):
         """
 
     def release(self) -> None:
-        """Frees the lines and who wrote what; the counts by instruction stay."""
+        """Frees the lines and the record of writers; the counts by instruction stay."""
 
 
 STEP: Sequence[tuple[str, str]] = (
@@ -474,7 +474,7 @@ class Tape(Protocol):
         """The registers and the memory on the chip that an event changed."""
 
     def move(self, held: Held, start: int, end: int) -> None:
-        """Makes what is held before event `start` what is held before event `end`, in either direction."""
+        """Turns the state before event `start` into that before event `end`, in either direction."""
 
 
 AFTER_RACE = "after race"
@@ -487,7 +487,7 @@ class RawFinding:
     Attributes:
         category: "missing wait", "race", "uninitialised", "out of bounds", "misaligned", "hazard",
             "missed barrier"; "note" for what is no error by itself.
-        message: what is wrong, and what to do.
+        message: the fault and the remedy.
         pc: code object address of the instruction.
         other_pc: the instruction on the other side (the load, the other access), None where there is none.
         workgroup, wave, lane: who did it first; lane None where the whole wave is meant.
@@ -651,7 +651,7 @@ class LaunchRecord(Shown):
         counts: executions (by waves) of each instruction by its address in the code object; None unless asked
             for.
         counters: address-dependent counts by the names of Counters in `native/abi.h`; empty unless asked.
-        findings: what the sanitizer found; `wb.sanitize` puts it on source lines.
+        findings: of the sanitizer; `wb.sanitize` puts it on source lines.
         notes: what a GPU lets pass in silence, in words: the first access beyond the kernel's shared memory.
         accesses: every memory access in order; empty unless asked for.
         traffic: what was asked of memory; None unless asked for.
@@ -679,7 +679,7 @@ class LaunchRecord(Shown):
     shown: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
 
     def asked_by(self, options: LaunchOptions) -> LaunchRecord:
-        """The same without what was recorded for a model's sake and these options did not ask for."""
+        """The same without records for a model that these options did not request."""
         return replace(
             self,
             counts=self.counts if options.count else None,

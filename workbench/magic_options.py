@@ -86,5 +86,5 @@ def usage(magic: str = "%%hipkittens", options: Sequence[Option] = OPTIONS) -> s
 
 
 def listing(name: Option = NAME, options: Sequence[Option] = OPTIONS) -> str:
-    """The options with what they do, a line each."""
+    """The options and their descriptions, one line each."""
     return "\n".join(f"    {option!s:18} {option.help}" for option in (name, *options))

@@ -44,12 +44,12 @@ class Expected:
 
     @property
     def short(self) -> str:
-        """Such as "typically 22 % off"; or that nobody knows."""
+        """Such as "typically 22 % off", or a text that the error is unknown."""
         return f"typically {self.median:.0%} off" if self.rows else "accuracy unknown"
 
     @property
     def text(self) -> str:
-        """The error in words, with what it rests on."""
+        """The error in words, with its basis."""
         if not self.rows:
             return f"{self.short}: nothing like it was compared with published times (docs/model_error.md)"
         return (

@@ -2,7 +2,7 @@
 
     python -m workbench.prebuilt MACHINE FOLDER    # x86_64 or aarch64
 
-Whoever installs such a wheel builds nothing at the first launch. zig compiles for every machine on any.
+With such a wheel, nothing is built at the first launch. zig compiles for every machine on any.
 """
 
 from __future__ import annotations

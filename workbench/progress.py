@@ -73,7 +73,7 @@ def announced(title: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def bar(title: str, total: int, *, visible: bool = True) -> Iterator[Callable[[str], None]]:
-    """A bar of `total` steps; what it gives is called with its new name at the end of each."""
+    """A bar of `total` steps; the result is called with the new name at the end of each."""
     progress_bar = _bar()(desc=title, total=total, leave=False, delay=_DELAY, disable=not visible)
 
     def advance(name: str) -> None:
@@ -88,7 +88,7 @@ def bar(title: str, total: int, *, visible: bool = True) -> Iterator[Callable[[s
 
 @contextlib.contextmanager
 def counted(title: str) -> Iterator[Callable[[int, int], None]]:
-    """Gives what shows how much of something is done, and the time left, where a person looks on."""
+    """A display of progress and of the time left, if a person is watching."""
     bar: Any = None
 
     def show(done: int, total: int) -> None:

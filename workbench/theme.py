@@ -54,7 +54,7 @@ def luminance(colour: str) -> float:
 
 
 def contrast(first: str, second: str) -> float:
-    """WCAG's contrast of two colours, 1 to 21; text wants 4.5 (AA), large text and lines 3."""
+    """WCAG's contrast of two colours, 1 to 21; text needs 4.5 (AA), large text and lines 3."""
     low, high = sorted((luminance(first), luminance(second)))
     return (high + 0.05) / (low + 0.05)
 

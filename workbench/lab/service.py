@@ -45,11 +45,11 @@ clangd's have a thread of their own, since who types waits for no compiler.
 """
 
 PATIENCE = 20.0
-"""Seconds in which clangd answers the editor, which looks away earlier where somebody types on."""
+"""Seconds that clangd may take to answer the editor, which gives up earlier if the user types on."""
 
 
 def _import_what_cells_need() -> None:
-    """Imports on the thread that runs cells what answers in the background import, too.
+    """Imports, on the thread that runs cells, modules that background answers import too.
 
     Two threads that import mutually dependent modules in different orders see them half initialized.
     """
@@ -66,7 +66,7 @@ class Service:
 
     Attributes:
         namespace: the notebook's variables.
-        read: how a cell that stands in the editor is compiled; None where nobody knows.
+        read: how the cell in the editor is compiled; None if unknown.
     """
 
     def __init__(self, namespace: Mapping[str, Any], read: ReadCell | None = None) -> None:

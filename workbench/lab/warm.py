@@ -1,4 +1,4 @@
-"""Imports in the background what takes seconds, while a person still writes the first kernel.
+"""Imports slow modules in the background, while the user writes the first kernel.
 
 PyTorch is needed by the first launch that makes inputs, and jsonschema by plotly's first figure (through
 nbformat): its check of URL formats builds a grammar for more than a second. Both stand at the leaves of the

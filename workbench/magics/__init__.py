@@ -54,7 +54,7 @@ _plain: weakref.WeakKeyDictionary[InteractiveShell, PlainCells] = weakref.WeakKe
 
 
 def unload_plain_cells(shell: InteractiveShell) -> None:
-    """Ends what looks at plain cells, where something does."""
+    """Ends the observation of plain cells, if it is active."""
     cells = _plain.pop(shell, None)
     if cells is not None:
         cells.unload()

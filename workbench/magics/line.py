@@ -87,7 +87,7 @@ def split(magic: str, line: str) -> list[str]:
 
 
 def _check_name(magic: str, name: str, shell: InteractiveShell) -> None:
-    """Refuses what is no name, and names whose loss would surprise: `print`, `torch`, IPython's own."""
+    """Refuses invalid names, and names whose loss would surprise: `print`, `torch`, IPython's own."""
     if not name.isidentifier() or keyword.iskeyword(name):
         raise IPythonUsageError(f"{magic}: {name!r} cannot be a Python name; choose one such as rmsnorm")
     if isinstance(shell.user_ns.get(name), ModuleType):

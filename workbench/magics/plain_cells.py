@@ -1,4 +1,4 @@
-"""Plain Python cells with Triton kernels: what the last line shows is marked at the lines, as by `%%triton`.
+"""Plain Python cells with Triton kernels: the last line's result is marked in the cell, as by `%%triton`.
 
 A cell that defines a kernel, launches it and ends with `wb.profile(...)` has heat, and machine code linked
 with its lines; one that ends with `wb.sanitize(...)`, or that a fault ends, has squiggles. A fault of another

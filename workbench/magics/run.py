@@ -39,7 +39,7 @@ def _shape(text: str) -> dict[str, Any] | None:
 
 
 def hip_source(options: argparse.Namespace, cell: str, *, tells: bool = True) -> str:
-    """A cell's C++, with HIP's names where `--hipify` asks for them; says what is left to do.
+    """A cell's C++, with HIP's names if `--hipify` asks for them; prints what is left to do.
 
     Lines are the cell's: a header that is missing becomes a flag of `options`.
     """
@@ -175,7 +175,7 @@ def _checks(
     target: Target,
     results: list[Any],
 ) -> None:
-    """Adds the result of each check that is asked for; those before one that fails stay."""
+    """Adds the result of each requested check; results before a failed one stay."""
     if options.sanitize:
         sanitized = sanitize_target(target)
         results.append(sanitized)

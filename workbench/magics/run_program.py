@@ -23,7 +23,7 @@ def has_main(cell: str) -> bool:
 
 
 def run_cell(namespace: dict[str, Any], options: argparse.Namespace, cell: str) -> None:
-    """Compiles a cell with its main, runs it, shows what it wrote, and binds the result to the cell's name.
+    """Compiles a cell with its main, runs it, prints its output, and binds the result to the cell's name.
 
     Args:
         namespace: the notebook's variables.

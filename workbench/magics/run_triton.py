@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def run_cell(shell: InteractiveShell, options: argparse.Namespace, cell: str) -> None:
-    """Runs a cell with Triton on the device, binds its kernels, and shows them with what was asked for.
+    """Runs a cell with Triton on the device, binds its kernels, and shows them with the requested results.
 
     Args:
         options: of the magic's line, by `magic_options.TRITON_OPTIONS`.
@@ -70,7 +70,7 @@ def _run(text: str, file: str, namespace: dict[str, Any]) -> None:
 
 
 def _checked(options: argparse.Namespace, kernels: Kernels) -> tuple[list[Any], WorkbenchError | None]:
-    """The result of each check that is asked for, and what ended them early."""
+    """The result of each requested check, and the error that ended them early."""
     results: list[Any] = []
     try:
         for kernel in kernels.kernels.values():
@@ -84,7 +84,7 @@ def _checked(options: argparse.Namespace, kernels: Kernels) -> tuple[list[Any], 
 
 
 def _findings(error: BaseException, cell: str) -> Iterator[Diagnostic]:
-    """A compile error of Triton at its lines of the cell, the call before what it calls."""
+    """A compile error of Triton at its lines of the cell, the caller before the callee."""
     lines = cell.splitlines()
     cause: BaseException | None = error
     while cause is not None:

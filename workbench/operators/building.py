@@ -102,7 +102,7 @@ def _headers_in(folder: str) -> list[str]:
 
 
 def _listed(folder: str) -> list[str]:
-    """`_headers_in`, asked anew when files came or went, which changes the folder's own time."""
+    """`_headers_in`, repeated when files are added or removed, which changes the folder's own time."""
     stamp = _stamp_of(folder)
     if _lists.get(folder, (None,))[0] != stamp:
         _lists[folder] = stamp, _headers_in(folder)

@@ -1,4 +1,4 @@
-"""Calls of an operator: their tensors, their launches, and what stays of one for the next.
+"""Calls of an operator: their tensors, their launches, and the plan that one leaves for the next.
 
 The shape of a call, its implementation, the sizes of its outputs and the arguments of its launches follow
 from the metadata of its tensors (`signature_of`), unless values of integers are read for them; a try with

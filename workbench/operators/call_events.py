@@ -1,4 +1,4 @@
-"""Tells whoever listens of every call of an operator, on real tensors and on those of "meta"."""
+"""Notifies listeners of every call of an operator, on real tensors and on those of "meta"."""
 
 from __future__ import annotations
 

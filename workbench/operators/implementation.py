@@ -1,4 +1,4 @@
-"""An operator for one shape and one target: which kernels run, how they are built, and what each is given."""
+"""An operator for one shape and one target: its kernels, their build, and their arguments."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from workbench.runtime import Device, LaunchOptions, LaunchRecord
 
 @dataclass(frozen=True)
 class Part:
-    """One launch of what is repeated.
+    """One launch of a repeatable target.
 
     Attributes:
         step: name of the operator's step; "" where there is only one.
@@ -69,7 +69,7 @@ class Target:
         shape: the problem; empty where no spec says it.
         work: "flops" and "bytes" of the problem, as far as known.
         spec: name of the spec that describes it; "" where none does.
-        fresh: whether its tensors were made for it, so that nobody sees what a launch leaves in them.
+        fresh: whether its tensors were made for it, so that nobody sees a launch's effects on them.
         results: tensors that it writes and that nobody filled before.
         tensors: an operator's, by name: what goes in, what comes out, and what is between its launches.
         arguments: what its launches are given by the caller, and what comes out, by name.
@@ -111,7 +111,7 @@ class Target:
 
     @property
     def code(self) -> str:
-        """`Module.digest` of what runs; of several modules, all of them."""
+        """`Module.digest` of the code that runs; of several modules, all of them."""
         return digest_of(part.kernel for part in self.parts)
 
     def launches(self) -> tuple[Target, ...]:

@@ -60,7 +60,7 @@ def times() -> dict[str, float]:
 
 
 def comparisons(spec: KernelSpec) -> list[Comparison]:
-    """All problems of which somebody published a figure, in the spec's order."""
+    """All problems with a published figure, in the spec's order."""
     groups: dict[str, list[Published]] = {}
     for publication in spec.published:
         groups.setdefault(key(spec.name, publication.shape, publication.gpu), []).append(publication)
@@ -76,7 +76,7 @@ def comparisons(spec: KernelSpec) -> list[Comparison]:
 
 
 def _in_unit(spec: KernelSpec, us: float | None, like: Published) -> Figure | None:
-    """A time as what was published is given: microseconds, or TFLOP/s of the operator's work."""
+    """A time in the unit of the published figure: microseconds, or TFLOP/s of the operator's work."""
     if us is None:
         return None
     value = us if like.unit == "us" else spec.work(spec.shape(like.shape))["flops"] / us / 1e6

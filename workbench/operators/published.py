@@ -11,7 +11,7 @@ from workbench.origin import Figure, Origin
 
 @dataclass(frozen=True)
 class Published:
-    """A figure somebody published for this kernel, or for what it competes with.
+    """A published figure for this kernel, or for a competing one.
 
     Attributes:
         shape: the problem size that it belongs to.

@@ -30,7 +30,7 @@ PACKAGE = "workbench_kernels"
 """Name under which Python imports the kernel library's folder."""
 
 _SHARED = ("include", "families", "references")
-"""Folders beside the categories: what operators share."""
+"""Folders beside the categories: code that operators share."""
 
 
 class KernelRegistry(Shown, Mapping[str, KernelSpec]):

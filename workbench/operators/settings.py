@@ -1,4 +1,4 @@
-"""An operator with settings of its tunables: how its functions see them, and what cannot fit."""
+"""An operator with settings of its tunables: how its functions see them, and which cannot fit."""
 
 from __future__ import annotations
 

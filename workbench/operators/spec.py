@@ -1,4 +1,4 @@
-"""One description of an operator that everything else reads, and the choice of what runs for a shape.
+"""One description of an operator that everything else reads, and the choice of an implementation for a shape.
 
 A `KernelSpec` says where a kernel's source is, how it is instantiated and launched for a shape, what goes in,
 what must come out, and how much work that is. Calling it on tensors runs it; `verify`, `time`, `profile`, the
@@ -118,7 +118,7 @@ class KernelSpec(Shown, Definition):
         return read_own_tuning(self.name)
 
     def read_tuning_again(self) -> None:
-        """Forgets what was read of tuning tables, after one of them was written."""
+        """Clears the cached tuning tables, after one of them was written."""
         for name in ("_tuning", "_implementations", "calls"):
             self.__dict__.pop(name, None)
 

@@ -67,7 +67,7 @@ def in_format_of(tensor: torch.Tensor, device: Device | None) -> torch.Tensor:
 
 
 def new_tensor(dims: Sequence[int], dtype: torch.dtype, where: torch.device) -> torch.Tensor:
-    """`torch.empty` for what an operator writes.
+    """`torch.empty` for an operator's outputs.
 
     A large one on the CPU asks the system for large pages. Its memory is new in every call, and one page of
     4 KiB after another took a quarter of the time of kernels that move memory.

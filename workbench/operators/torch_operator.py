@@ -39,7 +39,7 @@ _names: dict[str, int] = {}
 
 
 class Differentiating(Protocol):
-    """An operator that gives gradients: by name its inputs, what it makes of them, and how it is called."""
+    """An operator that computes gradients: its inputs and results by name, and its call."""
 
     @property
     def operator(self) -> Operator: ...
@@ -231,7 +231,7 @@ def fake_outputs(spec: Definition, inputs: Mapping[str, Any]) -> Mapping[str, Te
 def _written(
     name: str, inputs: Sequence[Any], results: Mapping[str, torch.Tensor], destinations: Mapping[str, Any]
 ) -> dict[str, torch.Tensor]:
-    """Outputs where the caller wants them: `out=` of a call that went through PyTorch's dispatcher.
+    """Outputs in the caller's tensors: `out=` of a call that went through PyTorch's dispatcher.
 
     Raises:
         ArgumentError: the call follows gradients, or an output has another name, dtype or shape.
@@ -266,7 +266,7 @@ def _returned(results: list[torch.Tensor]) -> Any:
 
 
 def _free_name(spec: str) -> str:
-    """A spec's name as an identifier; specs that were changed have the name of what they come from."""
+    """A spec's name as an identifier; a modified spec has its original's name."""
     name = "".join(c if c.isalnum() else "_" for c in spec)
     _names[name] = count = _names.get(name, 0) + 1
     return name if count == 1 else f"{name}_{count}"
@@ -322,7 +322,7 @@ class _Differentiation:
 
     @property
     def takes(self) -> frozenset[str]:
-        """Names of what backward wants of inputs, outputs and `d<output>`."""
+        """Names of the inputs, outputs and `d<output>` that backward needs."""
         how = self.spec.backward
         if isinstance(how, Gradient):
             return frozenset(how.takes)

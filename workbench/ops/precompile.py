@@ -1,4 +1,4 @@
-"""A model's kernels compiled before its first call: it runs on meta, and what it calls is compiled."""
+"""A model's kernels compiled before its first call: it runs on meta, and its operators are compiled."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def precompile(
     Args:
         model: a module, or a function of tensors.
         inputs, named: its arguments; of tensors only shape, dtype and strides count.
-        backward: whether to compile what the gradient of all results calls, too.
+        backward: whether to compile the operators of the gradient of all results, too.
         archs: targets; that of the default device where None.
         workers: compilers at once; one for each processor where None.
 

@@ -1,4 +1,4 @@
-"""Hardware counters by rocprof's names, computed from what the emulated device counted.
+"""Hardware counters under rocprof's names, computed from the emulated device's counts.
 
 `COUNTERS` is the one table: name, meaning, formula. Definitions follow "MI300 and MI200 series performance
 counters" and "MI350 series performance counters" in AMD's ROCm documentation (rocm.docs.amd.com). Instruction
@@ -89,7 +89,7 @@ class Counter:
         targets: targets that have the counter; all where it is empty.
         origin: counted, but for a counter that is computed from counts by a table of timings; a function of
             the tally where it depends on what was counted.
-        confirmed: what a GPU printed that the emulated device's value is held to; empty where nothing is.
+        confirmed: published GPU output that the value is compared with; empty if there is none.
     """
 
     name: str

@@ -116,7 +116,7 @@ class Facts:
 
     @cached_property
     def decided_by_loads(self) -> set[int]:
-        """Loads whose address follows from what another one brought, in loops from turn to turn."""
+        """Loads whose address depends on another load's result, in loops from turn to turn."""
         ran = tuple(self.code[a] for a in sorted(self.counts) if self.counts[a] and a in self.code)
         loads = InnerLoop(ran, 1).decided_by_loads(turns=1)
         return loads.union(*(loop.decided_by_loads() for loop in self.loops))

@@ -58,7 +58,7 @@ class Finding:
 
 
 class Advice(Shown, Sequence[Finding]):
-    """Findings, the greatest gain first; what follows from another one stands behind.
+    """Findings, the greatest gain first; one that follows from another comes after it.
 
     Attributes:
         name: what was profiled.

@@ -28,7 +28,7 @@ def measure(
 
     Args:
         run: runs once, and returns the microseconds of each of its launches.
-        name: what runs, for the progress bar.
+        name: of the target, for the progress bar.
         device: the GPU.
         warm: leave the caches as the run before left them. Else they are cleared before each run, though not
             between its launches: a later one finds what an earlier one left there.

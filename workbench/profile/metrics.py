@@ -18,7 +18,7 @@ TIME = "time_us"
 """Name under which formulas read the launch's time, microseconds."""
 
 WORK_FLOPS, WORK_BYTES, WAVES_PER_SIMD = "work_flops", "work_bytes", "waves_per_simd"
-"""Names of what is known beside counters: the problem's work (from its spec), and the waves that fit."""
+"""Names of values besides counters: the problem's work (from its spec), and the waves that fit."""
 
 NOT_COLLECTED = "not collected"
 
@@ -168,7 +168,7 @@ def _fabric_bytes(v: Values) -> float:
 
 
 def _hbm_bytes(v: Values) -> float:
-    """A GPU has no counter behind the Infinity Cache: what goes to it is the most that HBM can have seen."""
+    """A GPU has no counter behind the Infinity Cache: its traffic is an upper bound of HBM's."""
     try:
         return v("hbm_bytes_read") + v("hbm_bytes_written")
     except KeyError:
@@ -456,7 +456,7 @@ def derive(counters: Mapping[str, Figure], machine: Product) -> dict[str, Measur
 
 
 def weakest(figures: list[Figure]) -> Origin:
-    """Origin of what is computed from figures: modelled if one is, else counted if one is, else measured."""
+    """Origin of a value computed from figures: modelled if one is, else counted if one is, else measured."""
     origins = {figure.origin for figure in figures}
     for origin in (Origin.MODELLED, Origin.PUBLISHED, Origin.COUNTED):
         if origin in origins:

@@ -46,7 +46,7 @@ def advice(
     device: Device | str | None = None,
     **kwargs: Any,
 ) -> Advice:
-    """Says what is worth changing in a launch: each finding has its evidence, its line and the modelled gain.
+    """Finds worthwhile changes to a launch: each finding has its evidence, its line and the modelled gain.
 
     Args:
         target: a result of `profile`, or something to launch, as for `time`.

@@ -96,7 +96,7 @@ class Row:
 class StepProfile(Shown):
     """The launches of a training step on one device; `with profile_step() as step:` fills it.
 
-    It leaves out what PyTorch computes itself, such as the optimizer and embeddings.
+    PyTorch's own computations, such as the optimizer and embeddings, are left out.
 
     Attributes:
         calls: in order.
@@ -337,7 +337,7 @@ class _Gathering:
         self._module.append(self._running[-1] if self._running else OUTSIDE)
 
     def place(self) -> tuple[str, str]:
-        """Module and phase of what runs now."""
+        """Module and phase of the running operator."""
         node = torch._C._current_autograd_node()
         if self._running:
             return self._running[-1], "forward" if node is None else "recomputed"

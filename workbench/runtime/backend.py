@@ -1,4 +1,4 @@
-"""The one interface between devices and what runs their kernels; `gpu` and `emulated` implement it.
+"""The interface between devices and their back ends; `gpu` and `emulated` implement it.
 
 A device never asks which back end it has. What differs between them is an attribute here, such as what
 launches tell and where tensors live, or a method.
@@ -137,7 +137,7 @@ class Backend(Library, Protocol):
         """Its devices, found without loading its library."""
 
     def build(self) -> None:
-        """Makes what its first launch would make, once on a computer; it loads nothing.
+        """Builds everything that the first launch on a computer would build; it loads nothing.
 
         Raises:
             CompilerNotFound, ToolchainError: as the first launch would.
@@ -205,7 +205,7 @@ class Backend(Library, Protocol):
         """While it lasts, `take` gets this thread's launches that foreign code asks for; none on a GPU."""
 
     def watching(self, watcher: Watcher) -> AbstractContextManager[None]:
-        """While it lasts, launches are sanitized and the watcher told; nothing where none are observed."""
+        """While it lasts, launches are sanitized and reported to the watcher, if they can be observed."""
 
     def launch(self, hip: Hip, invocation: Invocation, call: Callable[[bytes], None]) -> LaunchRecord:
         """Runs a kernel to its end.

@@ -1,4 +1,4 @@
-"""A device, the code loaded on it, and launches: what the rest of the workbench knows of HIP."""
+"""A device, the code loaded on it, and launches: the workbench's view of HIP."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Device:
         return self.backend.observes
 
     def check_observes(self, event: str) -> None:
-        """Raises where the device's launches do not tell what they did.
+        """Raises an error unless the device's launches can be observed.
 
         Args:
             event: is to be found out, such as "which work-group writes where".
@@ -163,7 +163,7 @@ class Device:
             return self.backend.memory(hip)
 
     def build(self) -> None:
-        """Make what the first launch on a computer would make; a person who looks on is told.
+        """Builds everything that the first launch on a computer would build, and shows progress.
 
         Raises:
             CompilerNotFound, ToolchainError

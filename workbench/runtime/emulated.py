@@ -1,4 +1,4 @@
-"""Emulated devices behind the emulator's libamdhip64: launches tell what they did, and why they failed.
+"""Emulated devices behind the emulator's libamdhip64: launches report their effects, and why they failed.
 
 This module alone imports the emulator, and is itself imported when a device is first asked for.
 """

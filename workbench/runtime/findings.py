@@ -18,7 +18,7 @@ from workbench.launches import AFTER_RACE, RawFinding
 
 @dataclass(frozen=True)
 class Finding:
-    """One instruction that does what it must not.
+    """A fault of one instruction.
 
     Attributes:
         category: "missing wait", "race", "uninitialised", "out of bounds", "misaligned", "hazard",
@@ -142,7 +142,7 @@ def _key(finding: Finding) -> tuple[str, str, frozenset[object]]:
 
 @dataclass(frozen=True)
 class PlacedCode:
-    """A code object's source lines and instructions, from whoever holds it.
+    """A code object's source lines and instructions.
 
     Attributes:
         place: (file, line, column) of a code address; None without debug info.
@@ -268,7 +268,7 @@ def tell(
     shape: Mapping[str, Any] | None = None,
     code: str = "",
 ) -> None:
-    """Tells those who list runs, and the cells whose lines it is about, what the sanitizer found.
+    """Publishes the sanitizer's findings to lists of runs and to the cells with the lines.
 
     Args:
         name, device, shape: what ran where.

@@ -198,7 +198,7 @@ wheels for Linux on x86-64 alone; cffi goes everywhere and has the functions tha
 
 @contextlib.contextmanager
 def _resolved_to(files: Mapping[str, str]) -> Iterator[None]:
-    """Newer hip-python looks for libraries in ROCm's folders first; here it is told which to take."""
+    """Newer hip-python looks for libraries in ROCm's folders first; this names the one to use."""
     try:
         from rocm.bindings.util import paths
     except ImportError:
@@ -218,7 +218,7 @@ def _resolved_to(files: Mapping[str, str]) -> Iterator[None]:
 
 
 class Hip:
-    """HIP's functions for one device; a call that fails raises what is behind its error.
+    """HIP's functions for one device; a failed call raises the cause of its error.
 
     Attributes:
         api: the functions themselves, for calls whose failure does not matter.

@@ -68,7 +68,7 @@ def device_of(library: Path) -> Device:
 
 
 def enter(chosen: Device, libc: ctypes.CDLL, libraries: Mapping[str, Path] | None = None) -> None:
-    """Has a device answer this process's HIP calls, and show what kernels print and what stopped them.
+    """Makes a device serve this process's HIP calls, and print kernels' output and faults.
 
     Args:
         chosen: the device that the program sees as number 0.

@@ -154,7 +154,7 @@ def library_description() -> str:
 
 @contextlib.contextmanager
 def watching(watcher: Watcher) -> Iterator[None]:
-    """While it lasts, every launch on an emulated device is sanitized and the watcher told of it."""
+    """While it lasts, every launch on an emulated device is sanitized and reported to the watcher."""
     with contextlib.ExitStack() as stack:
         for backend in _backends():
             stack.enter_context(backend.watching(watcher))

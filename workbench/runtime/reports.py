@@ -1,4 +1,4 @@
-"""Launches that other processes sanitized: each appends what it found to a file that its environment names.
+"""Launches that other processes sanitized: each appends its findings to a file that its environment names.
 
 A line of the file is one launch, written whole by one call when the launch ends, so processes that run side
 by side do not mix theirs, and one that is killed has told of all its launches until then.

@@ -290,7 +290,7 @@ def of_process(environment: dict[str, str], *, counters: bool = False) -> Iterat
 
 
 def total(path: Path) -> Tally:
-    """The sum of what processes appended to a file; nothing where there is none."""
+    """The sum of the processes' lines in a file; empty if there is none."""
     lines = path.read_text().splitlines() if path.is_file() else []
     return sum(map(Tally.of_line, lines), Tally())
 

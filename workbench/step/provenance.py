@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import torch
 
 MOST = 200_000
-"""Values that are followed; what lies behind more is left out, and told."""
+"""Most values that are followed; the rest is left out, and reported."""
 
 
 class Cause(NamedTuple):
@@ -137,7 +137,7 @@ def provenance(
     device: Device | str | None = None,
     **kwargs: Any,
 ) -> Provenance:
-    """Finds where an element that a launch writes comes from: who stored it, how, and from what.
+    """Finds the origin of an element that a launch writes: its store, and the values that it came from.
 
         wb.provenance("gemm/bf16", shape={"m": 64, "n": 64, "k": 128}, of="c", at=(3, 5))
         wb.provenance(module["attend"][grid, block], q, k, v, out, of=out, at=(0, 7, 2, 5))

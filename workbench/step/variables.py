@@ -139,7 +139,7 @@ def _lanes(here: Here) -> Array:
 
 
 def _bytes_of(here: Here, variable: Located, kind: Type) -> tuple[Array, str] | None:
-    """[lanes, bytes] of what a variable holds, and its place in words; None where that is not known."""
+    """[lanes, bytes] of a variable's value, and its place in words; None if unknown."""
     held, wave = here.held, here.wave
     size = max(4, kind.size)
     words = -(-size // 4)

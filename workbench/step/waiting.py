@@ -1,4 +1,4 @@
-"""Requests that a wave has made and that nothing has waited for: what vmcnt and lgkmcnt count on hardware.
+"""Requests of a wave that nothing has waited for, which vmcnt and lgkmcnt count on hardware.
 
 The emulated device answers each at once. A GPU answers later; what an s_waitcnt has not waited for may still
 be under way, and its result is not to be read (CDNA3 and CDNA4 ISA guides, S_WAITCNT).

@@ -1,6 +1,6 @@
 """Targets (what code is compiled for) and products (GPUs that run it): every figure once, with its source.
 
-A `Target` holds what follows from the instruction set: gfx950 is the same in an MI350X and an MI355X. A
+A `Target` has the facts of the instruction set: gfx950 is the same in an MI350X and an MI355X. A
 `Product` holds what does not: clock, compute units, memory. Peak rates are not stored, they follow from the
 rest, as in AMD's own footnotes: operations per clock and compute unit, times compute units, times peak engine
 clock (MI355X: 2,516.6 TFLOP/s of bf16, where tables print 2.5 PFLOP/s). Memory bandwidth is the figure that

@@ -1,4 +1,4 @@
-"""A figure that knows what was stated, and by whom."""
+"""A figure with its original statement and source."""
 
 from __future__ import annotations
 

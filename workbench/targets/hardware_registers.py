@@ -1,4 +1,4 @@
-"""Names of what s_getreg and s_setreg reach, by number (LLVM's AMDGPUAsmUtils.cpp, Hwreg)."""
+"""Names of the registers that s_getreg and s_setreg access, by number (LLVM's AMDGPUAsmUtils.cpp, Hwreg)."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from workbench.targets.sources import (
 from workbench.targets.timing import CDNA3_TIMING, CDNA4_TIMING, Timing
 
 WAVE = Fact(64, "", GPU_SPECS)
-"""Lanes of a wave of every target, for what has none at hand; `Target.wave_size` else."""
+"""Lanes of a wave of every target, for code without a target; otherwise use `Target.wave_size`."""
 
 # What every CDNA since the second has in common.
 _SIMDS = Fact(4, "", "AMD CDNA 2 white paper, figure 3; rocprofv3 agent_info of an MI355X, Simd_Per_Cu")
@@ -218,7 +218,7 @@ NAMES: tuple[str, ...] = tuple(record.name for record in TARGETS)
 GENERICS: tuple[str, ...] = tuple(
     dict.fromkeys(name for record in TARGETS for name in record.processors.values() if name not in NAMES)
 )
-"""Processors whose code runs on several targets: LLVM's generic ones, of what these have in common."""
+"""Processors whose code runs on several targets: LLVM's generic ones, with their common features."""
 
 ARCHS: tuple[str, ...] = NAMES + GENERICS
 """Targets and generic processors that code can be compiled for."""

@@ -42,7 +42,7 @@ MAIN: dict[str, Callable[[Product], str]] = {
     "Infinity Cache": lambda product: product.infinity_cache_bytes.stated,
     "LDS a compute unit": lambda product: product.target.lds_bytes.stated,
 }
-"""Figures of a product by what they are called in the summary."""
+"""Figures of a product by their names in the summary."""
 
 
 def summary() -> str:

@@ -1,4 +1,4 @@
-"""Products: GPUs that one can buy, each of a target, with what the instruction set does not say."""
+"""Products: GPUs that one can buy, each of a target, with facts beyond the instruction set."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ bytes a lane.
 """
 
 _BATCH = 24
-"""Pairs in one code object: compilation takes memory by what is in it."""
+"""Pairs in one code object: compilation needs memory in proportion."""
 
 _SOURCE = """#include "kittens.cuh"
 using namespace kittens;

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import torch
 
 _BASE = 56
-"""Elements are told apart by digits of this base, one launch for each digit; narrow types have no more."""
+"""Elements are identified by digits of this base, one launch for each digit; narrow types hold no more."""
 
 
 def _digits() -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""The kernels that the layout explorer runs: what a question asks, written with the tile library."""
+"""The kernels that the layout explorer runs: a question, written with the tile library."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Code(NamedTuple):
 
 
 def kernels(of: Question, name: str) -> str:
-    """Source of what is run for a question: `<name>_access`, and for shared tiles `<name>_order`."""
+    """Source of a question's kernels: `<name>_access`, and for shared tiles `<name>_order`."""
     return "\n".join(_kernel(f"{name}_{part}", of, code) for part, code in codes(of).items())
 
 

@@ -82,7 +82,7 @@ def question(
     at: Sequence[int] = (0, 0),
     columns: int | None = None,
 ) -> Question:
-    """Checks what `view_layout` is asked.
+    """Checks the arguments of `view_layout`.
 
     Raises:
         UsageError: it does not fit together; the message says what would.

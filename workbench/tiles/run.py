@@ -1,4 +1,4 @@
-"""Runs a question's kernels on an emulated device and puts together what they tell."""
+"""Runs a question's kernels on an emulated device and combines their results."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class _Seen:
 
 
 def look(module: Module, of: Question, name: str, device: Device) -> LayoutResult:
-    """Runs the kernels of a question and puts together what they tell.
+    """Runs the kernels of a question and combines their results.
 
     Raises:
-        WorkbenchError: what they tell contradicts itself: a mistake of the library or of this module.
+        WorkbenchError: the results contradict themselves: a mistake of the library or of this module.
     """
     seen = _launch(module, of, name, device)
     places = Numbers.take(seen.images["order"]).tolist() if of.tile.is_shared else []

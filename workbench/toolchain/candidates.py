@@ -72,7 +72,7 @@ def named(setting: str) -> Iterator[Candidate]:
 
 
 def candidates(passed: list[tuple[str, str]]) -> Iterator[Candidate]:
-    """Compilers of this machine, best first; what is missing is added to `passed`, with the reason."""
+    """Compilers of this machine, best first; unusable ones are added to `passed`, with the reason."""
     yield from _hipccs(passed)
     yield from _clangs()
     program = zig.program()

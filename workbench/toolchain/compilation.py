@@ -28,7 +28,7 @@ from workbench.toolchain.store import Entry, Store, headers_of, hiding_places
 
 @dataclass(frozen=True)
 class CompileResult:
-    """A compiled source: its code object, and what the compiler said of it.
+    """A compiled source: its code object, and the compiler's messages.
 
     Attributes:
         code_object: the ELF for the options' target.

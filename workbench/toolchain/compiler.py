@@ -94,7 +94,7 @@ def kernel_headers() -> Path:
 
 
 def include_folders() -> tuple[Path, ...]:
-    """Folders that every compilation searches: the tile library, and what holds the kernels' `families/`."""
+    """Folders that every compilation searches: the tile library's, and the parent of `families/`."""
     return kernel_headers(), paths.kernels_dir()
 
 

@@ -1,4 +1,4 @@
-"""CUDA's names with HIP's counterparts, and what of CUDA has none on AMD GPUs.
+"""CUDA's names with HIP's counterparts, and those without one on AMD GPUs.
 
 The table is that of PyTorch's own hipify (`torch.utils.hipify`), some 3,000 names; here is what it lacks.
 """

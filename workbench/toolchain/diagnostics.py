@@ -1,4 +1,4 @@
-"""Reads what a compiler and its linker say, in terms of the text that the user wrote.
+"""Parses messages of a compiler and its linker, in terms of the user's text.
 
 Clang's plain output is read, not one of its structured formats: it is the same in every release since
 ROCm 6, and it carries what a person wants to see, the line with the caret.
@@ -16,7 +16,7 @@ from workbench.toolchain.source_text import source_bytes
 
 @dataclass(frozen=True, slots=True)
 class FixIt:
-    """A change that the compiler proposes: what stands from (line, column) to the end becomes `text`.
+    """A change that the compiler proposes: the text from (line, column) to the end becomes `text`.
 
     Lines and columns count from 1, columns in characters; an insertion has equal ends.
     """

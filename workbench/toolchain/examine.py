@@ -161,7 +161,7 @@ def _without_rocm(tools: Path, version: str) -> list[str]:
 
 
 def _linker(clang: Path) -> Path | None:
-    """An lld: what clang itself would start, else one of its release on PATH."""
+    """An lld: the one that clang itself would start, else one of its release on PATH."""
     answer = ask(clang, "-print-prog-name=lld").strip()
     if answer and answer != "lld" and os.access(answer, os.X_OK):
         return Path(answer)
@@ -189,7 +189,7 @@ def _lld_folder(command: str, rename: bool) -> Path:
 
 
 def _try(compiler: Compiler, arch: str) -> None:
-    """Compile a small kernel for `arch`. A success is remembered; a failure may be mended at any time."""
+    """Compile a small kernel for `arch`. A success is remembered; a failure may be fixed at any time."""
     store = cache.Cache("compilers")
     key = cache.digest("try", compiler.identity, *compiler.device_command(arch))
     if store.get(key) is not None:

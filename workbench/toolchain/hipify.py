@@ -1,4 +1,4 @@
-"""CUDA C++ as HIP C++: names exchanged, line by line, and a list of what a person has to do.
+"""CUDA C++ as HIP C++: names replaced, line by line, and a list of remaining work.
 
 A text is changed, not understood: what kernels assume of warps of 32 lanes stays, and is listed.
 """

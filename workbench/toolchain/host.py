@@ -145,7 +145,7 @@ def compile_host(source: str, options: CompileOptions, *, module: bool, use_cach
 
 
 class _Build:
-    """One source with everything that decides what becomes of it."""
+    """One source with everything that its compilation depends on."""
 
     def __init__(self, job: Job, linking: list[str], module: bool) -> None:
         self.job = job
@@ -279,7 +279,7 @@ class _Half:
     def compile(
         self, output: str, folder: str, group: process.Group, further: Iterable[str] = ()
     ) -> tuple[bytes, tuple[Diagnostic, ...], list[str]]:
-        """Compile it to `output`: what came of it, warnings, and the command line."""
+        """Compile it to `output`; returns the result, warnings, and the command line."""
 
         def run(ready: Path | None) -> tuple[bytes, tuple[Diagnostic, ...], list[str]]:
             listed = to_front_end("-dependency-file", f"{output}.d", "-MT", "x", "-sys-header-deps")

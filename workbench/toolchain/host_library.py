@@ -54,7 +54,7 @@ class Library:
 def link(
     library: Library, objects: list[str], output: str, flags: Iterable[str], folder: str, name: str
 ) -> None:
-    """Link objects to a shared object; what HIP and Python provide is found when it is loaded.
+    """Link objects to a shared object; symbols of HIP and Python are found when it is loaded.
 
     Raises:
         ToolchainError: with the linker's words.

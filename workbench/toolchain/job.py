@@ -1,4 +1,4 @@
-"""One source on its way through a compiler: what its command line is, and what comes of starting it."""
+"""One source on its way through a compiler: its command line, and the result of running it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _DEBUG = ("-g", "-Xclang", "-fno-use-ctor-homing")
 
 
 class Job:
-    """One source with everything that decides what becomes of it.
+    """One source with everything that its compilation depends on.
 
     Attributes:
         source: the text, without an editor's byte order mark.

@@ -104,7 +104,7 @@ def run(
 
 @contextlib.contextmanager
 def _signals_wait() -> Iterator[None]:
-    """Signals that end the caller are handled after the block: what is half started would go on alone."""
+    """Signals that end the caller are handled after the block: a half-started program would run on alone."""
     if threading.current_thread() is not threading.main_thread():
         yield  # No handler runs in this thread.
         return

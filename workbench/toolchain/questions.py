@@ -1,4 +1,4 @@
-"""Questions to a program that may be a compiler: what it answers at its command line, kept on disk."""
+"""Queries of a program that may be a compiler: its answers on the command line, cached on disk."""
 
 from __future__ import annotations
 

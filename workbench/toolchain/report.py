@@ -1,4 +1,4 @@
-"""Says what compiles here, for a person who asks why it does or does not."""
+"""Report of the compilers here, and why each can be used or not."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Report:
 
 
 def report() -> Report:
-    """Look for compilers and say what was found; nothing is raised."""
+    """Look for compilers and report the results; nothing is raised."""
     compiler: Compiler | None = None
     problem = ""
     try:

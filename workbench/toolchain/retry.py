@@ -77,7 +77,7 @@ def compiler_of(entry: Entry, job: Job) -> Compiler:
 
 
 def tell_doubts(entry: Entry) -> None:
-    """Warn of what may be wrong with a result, cached or not."""
+    """Warn of possible faults of a result, cached or not."""
     for doubt in entry.doubts:
         # The line that called `wb.compile`.
         warnings.warn(doubt, UntrustedRegisters, stacklevel=5)
@@ -114,7 +114,7 @@ def _recounted(job: Job, compilation: Compilation, listing: Listing) -> Made | s
 
 
 def _examined(job: Job, result: Made, listing: Listing) -> Made:
-    """A result with what is to be said of its registers by number."""
+    """A result with the warning about its registers by number."""
     return _doubted(result, _kernels(job, listing) or ())
 
 

@@ -61,7 +61,7 @@ def known_compiler() -> Compiler | None:
 
 
 def forget() -> None:
-    """Look anew at the next call, after something was installed."""
+    """Search again at the next call, after something was installed."""
     with _lock:
         _found.clear()
 

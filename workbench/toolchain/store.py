@@ -74,7 +74,7 @@ def content(path: str) -> str | None:
 
 
 class Store:
-    """Results of compilations by what went into them."""
+    """Results of compilations by their inputs."""
 
     def __init__(self) -> None:
         self._manifests = Cache("manifests")

@@ -176,7 +176,7 @@ def _write(folder: Path, texts: dict[str, str], include: Path) -> None:
 
 
 def _check_tools() -> None:
-    """Raises what a build would end in after a while.
+    """Raises early the error that a build would end with.
 
     Raises:
         ToolchainError: the machine has no C++ compiler with the library that PyTorch is linked with, or no

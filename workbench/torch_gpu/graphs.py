@@ -1,4 +1,4 @@
-"""`torch.cuda.CUDAGraph` on the emulated device: what was done while it was recorded, done again.
+"""`torch.cuda.CUDAGraph` on the emulated device: recorded work, replayed.
 
 Everything runs while it is recorded, so that what Python decides by it is decided by real values. On a GPU
 nothing runs then: memory that was there before has its old content again when the recording ends.
@@ -20,7 +20,7 @@ from workbench.errors import UsageError
 from workbench.patches import Patches
 
 _FREE = "empty"
-"""Functions with such a name leave what is in memory."""
+"""Functions with such a name do not change memory."""
 _recording: list[_Recording] = []
 """The one under way, if any."""
 
@@ -36,7 +36,7 @@ def part(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def step(name: str, function: Callable[[], Any], arguments: Any) -> Any:
-    """Call what may launch kernels on any tensor among what it is given; a recording has it."""
+    """Call a function that may launch kernels on its tensors; a recording includes it."""
     if not _recording:
         return function()
     recording = _recording[-1]
@@ -81,7 +81,7 @@ def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
 
 
 class _Recording(TorchDispatchMode):
-    """Inside of it PyTorch's functions, and what is called by `step`, are kept in their order."""
+    """Inside it, PyTorch's functions and the calls by `step` are recorded in order."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -190,7 +190,7 @@ class CUDAGraph:
                 again()
 
     def reset(self) -> None:
-        """Forget what is recorded."""
+        """Discard the recording."""
         self._recording = None
 
     def instantiate(self) -> None:
@@ -206,7 +206,7 @@ _POOL = (0, 0)
 
 @contextlib.contextmanager
 def graph(cuda_graph: CUDAGraph, pool: Any = None, stream: Any = None, **_: Any) -> Iterator[None]:
-    """Record what is done inside of a `with` block."""
+    """Record the work inside a `with` block."""
     cuda_graph.capture_begin()
     try:
         yield

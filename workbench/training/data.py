@@ -1,4 +1,4 @@
-"""Bytes of a text as batches: which ones depends on the seed and the step alone, so that a run can go on."""
+"""Bytes of a text as batches: chosen by the seed and the step alone, so that a run can continue."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def curve(losses: list[float], held: dict[int, float]) -> go.Figure:
 
 
 def write(path: Path, training: Run, seconds: float, memory: Figure) -> Path:
-    """Writes the page: the curve, what a step took, what was replaced, and what the model writes."""
+    """Writes the page: the curve, a step's time, the replaced modules, and a sample of the model's text."""
     options = training.options
     items: list[object] = [
         f"# {options.model}",

@@ -70,7 +70,7 @@ class Triton:
         return where
 
     def deactivate(self) -> None:
-        """Ends what `activate` began."""
+        """Undoes `activate`."""
         self._active.close()
 
     @property

@@ -20,7 +20,7 @@ def modelled(
     grad_to_none: Sequence[Any] | None = None,
     **_more: Any,
 ) -> Any:
-    """Modelled milliseconds of what `call` launches, in the place of `triton.testing.do_bench`; it says so.
+    """Modelled milliseconds of `call`'s launches, in place of `triton.testing.do_bench`; it warns about that.
 
     What launches no kernel, such as PyTorch's operators on the CPU, has no time: nan, with a warning.
 

@@ -32,7 +32,7 @@ def _host(value: Any) -> Any:
 
 
 def _on_host(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of PyTorch that makes or moves tensors, on the CPU wherever it is asked for a GPU."""
+    """A function of PyTorch that makes or moves tensors, on the CPU in place of a GPU."""
 
     @functools.wraps(function)
     def on_host(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A Triton driver for an emulated device: what Triton asks of one, answered by the workbench."""
+"""A Triton driver for an emulated device, implemented by the workbench."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ class Driver(HIPDriver):  # type: ignore[misc]  # Triton has no types
         )
 
     def get_benchmarker(self) -> Callable[..., Any]:
-        """The autotuner's: it compares, so nobody is told that times are modelled."""
+        """The autotuner's: it only compares, so there is no warning that times are modelled."""
         return quietly_modelled
 
     def get_empty_cache_for_benchmark(self) -> torch.Tensor:

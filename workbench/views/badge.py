@@ -149,7 +149,7 @@ def style(figure: Any, origins: Iterable[Figure | Origin], title: str, *, below:
 
 
 def dressed(figure: Any, origins: Iterable[Figure | Origin], title: str, *, below: int = 0) -> dict[str, Any]:
-    """The figure's layout, as a plain tree, with what `style` adds."""
+    """The figure's layout, as a plain tree, with the additions of `style`."""
     lines = textwrap.wrap(title, TITLE_CHARACTERS, break_long_words=False)
     sources = list(origins)
     badge_origins = list(

@@ -208,7 +208,7 @@ class Progress:
 
     @property
     def left(self) -> float | None:
-        """Seconds that the rest takes if it goes on so; None before there is a pace."""
+        """Seconds that the rest takes at the present rate; None before there is one."""
         done, took = self.done - self.first_done, self.seconds - self.first_seconds
         return (self.total - self.done) * took / done if done > 0 and took > 0 else None
 
@@ -255,7 +255,7 @@ class Board:
         self._steps: deque[StepProfile] = deque(maxlen=2)
 
     def take(self, event: Event) -> None:
-        """Adds what an event tells."""
+        """Adds an event."""
         with self._lock:
             self.version += 1
             if event.kind == "launch":
@@ -316,7 +316,7 @@ class Board:
             return list(self._notes)
 
     def _count(self, event: Event) -> None:
-        """Sets the number of what comes next: that of the file, so that it means the same in any session."""
+        """Sets the number of the next run to the file's, so that it means the same in any session."""
         recorded = self._recorder.number_of(event) if self._recorder is not None else None
         self._number = recorded if recorded is not None else self._number + 1
 
@@ -460,7 +460,7 @@ class Board:
             self.version += 1
 
     def pin(self, name: str = "") -> Run | None:
-        """Makes the shown run a baseline, and compares with it; gives it back."""
+        """Makes the shown run a baseline, and compares with it; returns it."""
         with self._lock:
             current = self.shown
             if current is not None:

@@ -64,7 +64,7 @@ class Ran:
 
 @dataclass(frozen=True)
 class CellResult:
-    """A compiled cell and what was done with it.
+    """A compiled cell and its results.
 
     Attributes:
         name: the name that the module is bound to.
@@ -150,7 +150,7 @@ class CellResult:
         )
 
     def profiled(self) -> tuple[Kernel, InstructionProfile | None] | None:
-        """The kernel whose profile took longest, and what its instructions cost; None without a profile."""
+        """The kernel with the longest profiled time, and its instructions' costs; None without one."""
         profiles = [r for r in self.results if isinstance(r, ProfileResult)]
         if not profiles:
             return None

@@ -62,7 +62,7 @@ class DrawRate:
             self.figures = self.lines
 
     def asked(self) -> None:
-        """After a drawing that was asked for, which does not hold back what comes next."""
+        """After a requested drawing, which does not delay the next one."""
         self.figures = time.monotonic() + INTERVAL
 
     def _due(self) -> None:

@@ -1,4 +1,4 @@
-"""An examination of a GPU as a page: what agrees, what differs, and the model's times over the GPU's."""
+"""An examination of a GPU as a page: agreements, differences, and the model's times over the GPU's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file of runs as tables, and what is different between two of them."""
+"""The file of runs as tables, and the differences between two of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A launch as a table: what ran, in which shape, for how long."""
+"""A launch as a table: the kernel, its shape, its duration."""
 
 from __future__ import annotations
 

@@ -435,7 +435,7 @@ def _start(run: Pass, timeout: float) -> None:
 
 
 def _diagnose(run: Pass, code: int, text: str) -> ProfilerError:
-    """The error for a failed pass, from what rocprofv3 printed."""
+    """The error for a failed pass, from rocprofv3's output."""
     last = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "nothing printed")
     if _PERMISSION.search(text):
         return ProfilerPermission(

@@ -1,1 +1,1 @@
-"""A model of the machine: compute units cycle by cycle on what waves really did, and the chip around them."""
+"""A model of the machine: compute units cycle by cycle on recorded waves, and the chip around them."""

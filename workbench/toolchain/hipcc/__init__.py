@@ -1,4 +1,4 @@
-"""hipcc for machines without ROCm: what makefiles, CMake and people give it, for the emulated device.
+"""hipcc for machines without ROCm: command lines of makefiles, CMake and people, for the emulated device.
 
 Where there is a real hipcc it is started in place of this one, with the same words.
 """

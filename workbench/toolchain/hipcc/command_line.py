@@ -117,7 +117,7 @@ _REFUSED: tuple[tuple[str, str], ...] = (
     ),
     (r"-emit-.*", "choose -c, -S or --genco"),
 )
-"""Patterns of what is not for the emulated device, each with what to do instead."""
+"""Patterns of options that the emulated device cannot support, each with the alternative."""
 
 _PLACES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (

@@ -35,7 +35,7 @@ _CARRIER = """.section .hip_fatbin,"a",@progbits
 
 
 def linked_device_code(compiler: Compiler, words: Sequence[str], folder: str, show: str) -> list[str]:
-    """Link what device code the objects among a linker's words leave to be linked.
+    """Link the device code that the objects among a linker's arguments leave unlinked.
 
     Returns:
         the object with it; nothing where no object has any.

@@ -1,4 +1,4 @@
-"""From a command line's words to files: answers questions, compiles each source, links what comes of them."""
+"""From a command line's words to files: answers queries, compiles each source, links the objects."""
 
 from __future__ import annotations
 

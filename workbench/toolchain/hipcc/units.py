@@ -32,7 +32,7 @@ from workbench.toolchain.source_text import source_text
 
 _STANDARD = "-std=gnu++20"
 _TIMEOUT = 86400.0
-"""Seconds: makefiles wait for a source that takes long, and whoever starts them ends them."""
+"""Seconds: makefiles wait for slow sources, and their user can end them."""
 """Default standard of C++: the one that the workbench's HIP headers and cells are written in."""
 _PATHS = ("-iquote", "-idirafter", "-include", "-imacros", "-isysroot", "--sysroot")
 """A cached result is found by the words of its options, so they say where from whatever folder."""
@@ -41,7 +41,7 @@ _DEPENDENCY_FILE = ("-MD", "-MMD")
 
 
 class FailedError(ToolchainError):
-    """A program that was started has said itself what is wrong.
+    """A program that was started has printed its error itself.
 
     Attributes:
         status: its exit status.
@@ -54,7 +54,7 @@ class FailedError(ToolchainError):
 
 @dataclass(frozen=True)
 class Unit:
-    """A source and all that decides what becomes of it.
+    """A source, with everything that its compilation depends on.
 
     Attributes:
         line: the command line that it is of.
@@ -83,7 +83,7 @@ class Unit:
         return Path(self.source.path).stem if self.source.path != "-" else "stdin"
 
     def make(self, output: str | None) -> None:
-        """Write what the command line's stage wants of it.
+        """Write the output of the command line's stage.
 
         Args:
             output: a file; None: standard output, of what a preprocessor writes.

@@ -1,4 +1,4 @@
-"""CUDA in a source for HIP: what the compiler refuses, said with HIP's names; one record each."""
+"""CUDA in a source for HIP: the compiler's errors, explained with HIP's names; one record each."""
 
 from __future__ import annotations
 

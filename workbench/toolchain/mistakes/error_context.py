@@ -22,7 +22,7 @@ mistake, or all that come after it."""
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A piece of the source and what is to stand there."""
+    """A piece of the source and its replacement."""
 
     span: Span
     text: str

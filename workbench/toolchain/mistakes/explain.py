@@ -20,7 +20,7 @@ _GIVES_UP = "too many errors emitted"
 def explained(
     findings: Sequence[Diagnostic], cell: Cell, name: str, in_library: Callable[[str], bool]
 ) -> tuple[Diagnostic, ...]:
-    """The findings, with known mistakes said anew and what follows from another finding folded into it.
+    """The findings, with known mistakes explained and consequences folded into their causes.
 
     Args:
         findings: what the compiler said, in its order.

@@ -200,7 +200,7 @@ def _multiple(context: ErrorContext) -> Explanation | None:
 
 
 def with_operands(context: ErrorContext) -> Explanation:
-    """The sentence of the header with what the operands are."""
+    """The header's message, with the operands' types."""
     operands = context.call.arguments if context.call else ()
     descriptions = []
     for span in operands:

@@ -1,4 +1,4 @@
-"""Types of tiles as clang prints them, told as a kernel writes them."""
+"""Types of tiles: from clang's spelling to a kernel's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waves that fit a SIMD, and what allows no more."""
+"""Waves that fit a SIMD, and the limiting resource."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def limits(profile: ProfileResult) -> dict[str, float]:
 
 
 def fits(now: ProfileResult | None, base: ProfileResult | None, hue: str = SERIES[0]) -> View:
-    """Waves that fit a SIMD, and what allows no more."""
+    """Waves that fit a SIMD, and the limiting resource."""
     import plotly.graph_objects as go
 
     figure = go.Figure()

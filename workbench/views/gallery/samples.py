@@ -1,4 +1,4 @@
-"""One sample for each figure: what it is called, what it draws, and how it is drawn."""
+"""One sample for each figure: its name, its data, and how it is drawn."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ def shown() -> Moments:
 
 
 def layout(tile: str, **question: Any) -> Any:
-    """A layout's figure, of what the library's code does on the emulated device."""
+    """A layout's figure, from a run of the library's code on the emulated device."""
     return figure_of(view_layout(tile, arch="gfx950", **question))
 
 

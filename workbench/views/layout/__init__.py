@@ -1,4 +1,4 @@
-"""The layout explorer: where a tile's elements are, and what moving them costs."""
+"""The layout explorer: the places of a tile's elements, and the cost of moving them."""
 
 from workbench.views.layout.figure import layout_figure
 from workbench.views.layout.table import layout_html

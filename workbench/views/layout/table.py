@@ -20,7 +20,7 @@ _NONE = "–"
 
 @shows(LayoutResult)
 def layout_html(result: LayoutResult) -> Markup:
-    """The table of instructions, and the sum of what they cost."""
+    """The table of instructions, and the sum of their costs."""
     head = Markup("{} on {} {}").format(bold(result.name), result.device, badge(result.origin))
     if not result.accesses:
         return block(tag("div", head))
