@@ -1,7 +1,7 @@
 """HIP's functions by cffi, with hip-python's names and results, where hip-python has no wheel.
 
-The module declares the functions that `runtime` calls. Structures and numbers come from the host API's header,
-which C++ programs compile against too.
+It declares the functions that `runtime` calls. Structures and numbers come from the host API's header, which
+C++ programs compile against too.
 """
 
 from __future__ import annotations
