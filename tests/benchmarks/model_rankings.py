@@ -117,46 +117,46 @@ FP8 = """\
 The other way round, by less than the model's error: see the published sources below."""
 
 FP8_OWN = """\
-The cause is the code. In the 4-wave source, as clang 22 compiles it, 87 moves between accumulation
-registers and 22 s_nop more than in the other come with each 64 MFMA: they take turns to issue, and power.
-The machine that it was timed on had another compiler: HipKittens' README asks for ROCm 7.0, whose clang is a
-branch of release 20, and upstream's clang 20.1.2 crashes on this source. With the moves left out of what is
-simulated and of the power, the 4 waves took 370.5 us against 376.9 of the 8: 1.7 % ahead, published 3.3 %."""
+The cause is the code. In the 4-wave source, as clang 22 compiles it, each 64 MFMA come with 87 moves between
+accumulation registers and 22 s_nop more than in the other: they take issue slots and power. The machine that
+it was timed on had another compiler: HipKittens' README asks for ROCm 7.0, whose clang is a branch of release
+20, and upstream's clang 20.1.2 crashes on this source. With the moves left out of the simulation and of the
+power, the 4 waves took 370.5 us against 376.9 of the 8: 1.7 % ahead, published 3.3 %."""
 
 BUFFERS = """\
-What the blog's table 5 calls double buffering (1166 TFLOP/s) has tiles of 64 x 64 with four waves; its loop
-of eight waves and tiles of 256 is what ours stands for. Both are ranked themselves below."""
+The double buffering of the blog's table 5 (1166 TFLOP/s) has tiles of 64 x 64 with four waves; ours
+corresponds to its loop of eight waves and tiles of 256. Both are ranked themselves below."""
 
 STEPS_OWN = """\
-The order is hardware's but for a tie, the distance is not: at 4.5 us more by events, the first is modelled in
-60 us against 51, the last in 80 against 118. Its tiles of 64 ask for 2.1 GB together, which hardware's L2
-gave at 18 TB/s, 45 % of its peak, as mt4g measures, and the model's at 28. But with L2 at half its peak the
-model has 86 us there, and leaves the others as they are: what else keeps these loads is not known."""
+The order is hardware's except for a tie, but the distances are not: with 4.5 us more for events, the first is
+modelled in 60 us against 51, the last in 80 against 118. Its tiles of 64 request 2.1 GB in all, which
+hardware's L2 served at 18 TB/s, 45 % of its peak, as mt4g measures, and the model's at 28. With L2 at half
+its peak, the model gives 86 us there and leaves the others unchanged: the rest of the delay is not
+explained."""
 
 CAUSAL = """\
-Published 0.586. The clock makes it too low: at full attention's, 1,820 MHz, causal takes 0.604 of its time.
-There it has 0.53 of the matrix instructions, as tiles of 256 queries pass the diagonal whole; what a
-work-group does once (23 of 204 thousand cycles in full attention) and the diagonal's masks (5 thousand) are
-the rest. But matrix cores are busy in 57 % of causal's cycles against 65, so power allows 1,953 MHz, and the
-ratio is 0.567. With half of that difference in clock it would be as published; which clocks hardware had,
-nobody says. Full attention takes what was published, causal 3 % less."""
+Published 0.586. The clock makes the model's ratio too low: at full attention's 1,820 MHz, causal takes
+0.604 of its time. It has 0.53 of the matrix instructions, as tiles of 256 queries cover the diagonal whole;
+the rest is work that a work-group does once (23 of 204 thousand cycles in full attention) and the
+diagonal's masks (5 thousand). But matrix cores are busy in 57 % of causal's cycles against 65, so power
+allows 1,953 MHz, and the ratio is 0.567. With half of that difference in clock it would be as published;
+the hardware's clocks are not published. Full attention takes the published time, causal 3 % less."""
 
 TILE_ORDER = """\
-Ours does not tell the orders apart, since its loads have a whole step to come: what lies between them is
-less than the ups and downs of a simulated compute unit from one sequence of hits and misses to another."""
+Our kernel does not distinguish the orders, since its loads have a whole step to arrive: the differences are
+smaller than the variation of a simulated compute unit from one sequence of hits and misses to another."""
 
 CHIPLETS = """\
 The GEMM of the paper's table 4 (tiles of 192 x 256), built with this repository's headers, as it does not
-compile with its own; all six times are within 7 % of the published ones. No constant is fitted to them: what
-tells the orders apart are hits in L2 and, in each round of work-groups, in the Infinity Cache. """
+compile with its own; all six times are within 7 % of the published ones. No constant is fitted to them: the
+orders differ by hits in L2 and, in each round of work-groups, in the Infinity Cache. """
 
 CHIPLETS_9216 = (
     CHIPLETS
     + """L2 and Infinity Cache hit, published against
 replayed: 75 and 93 % against 72 and 81 % (windows of 5); 55 and 95 against 73 and 88 (row-major); 79 and 24
-against 80 and 25 (windows of 7). What is left wrong is the first pair, 3 % apart: row-major hits too often.
-Before the second round was replayed, memory gave each byte once to a launch of any size, and windows of 7
-were the fastest."""
+against 80 and 25 (windows of 7). The first pair is still in the wrong order, 3 % apart: row-major hits too
+often."""
 )
 
 CHIPLETS_14592 = (
@@ -167,56 +167,51 @@ against 37 and 79 (row-major)."""
 )
 
 TILE_ORDER_OWN = """\
-The source that was timed, brought to HipKittens' later headers (shared tiles of 16 x 32, whose loads touch
-half lines, in place of rows of whole lines): it waits in each step for loads that it started half a step
-before. The three are equal. What was looked at:
+The source that was timed, ported to HipKittens' later headers (shared tiles of 16 x 32, whose loads touch
+half lines, in place of rows of whole lines): in each step it waits for loads that it started half a step
+before. The three are modelled as equal. Possible reasons:
 
-- *Hits are as hardware has them, but for one order.* The paper gives three orders of a GEMM of 9216 (its
-  chunks of 216 mean 1,728 tiles of 192 x 256) as L2 and Infinity Cache hits: 55 and 95 % row-major, 79 and
-  24 % with windows of 7 in chunks of 216, 75 and 93 % with 5 and 25. The replay of
-  such work-groups has 73 and 91 %, 80 and 18 %, 72 and 92 % (`tests/emulator/native/observe`). At 8192 an XCD
-  has 8 rows of 4 tiles at once both row-major and in windows of 8, so that the two miss alike, by 2.2 and
-  2.0 GB; windows of 32 miss by 4.7 GB.
-- *Row-major's hits at 9216* come down without the windows' by either of two things that the replay lacks.
-  Work-groups that drift apart: with each standing still in a tenth of its steps, at random, the three hit
-  58, 76 and 69 %, as a die reads 17 strips of tiles at once row-major and 12 in windows, so that L2 keeps
-  fewer steps of them. And sets by the lowest bits of an address in place of folded ones: 32, 80 and 72 %, and
-  as before at 14592, as rows 18,432 bytes apart then share few sets. Neither is in: how far work-groups drift
-  and which bits are folded no source says, and at 8192 such sets leave no hits in any order. Drift does
-  nothing to row-major order there that it does not do to windows of 4 (see *Addresses*). Its time is that of
-  more misses, though: beside windows with 12, 18 and 33 strips (987, 1015 and 1256 us) it is as slow as 22
-  would be, and it has 12.
-- *The replay* asked L2 for twice the lines: its sample kept all or none of what a load touches, and a small
-  L1 overflowed; and waves took turns between loads that hardware issues back to back. Both are mended;
-  rotary kernels then showed that the Infinity Cache was too fast.
-- *The Infinity Cache* was taken as 11.9 TB/s. At 5.8 on CDNA 3 and 6.4 on CDNA 4, which more sources bear
-  out, it is busy in nine tenths of the time of windows of 32, but does not bound them. What they miss more,
-  2.7 GB, takes 269 us more at 10 TB/s where nothing hides it: the published kernel hides less than the
-  model's does. They fell behind by 6 % as long as the clock, looked for in three steps, was 6 % too low.
-- *Lines on their way.* A hit on a line that is still being fetched is there no sooner. Were all hits such, as
-  many for each miss as work-groups run at once, the three would take 832, 830 and 842 us with their own die's
-  misses, 864, 864 and 852 with other dies', too. But the three of 9216 would take 1755, 1625 and 1923 us with
-  the former, where 1367, 1407 and 1580 were published and 1437, 1403 and 1581 are modelled. So most hits come
-  late enough; which do not, a replay without time cannot tell.
-- *L2* reads 45 % of its peak in mt4g. Then no GEMM of 256 x 256 tiles could keep its matrix cores busy for
-  more than 90 % of the cycles, since at 100 % it asks for half of L2's peak; several were seen at 97 to
-  99 %. It is not taken.
-- *Addresses.* Row-major order and windows of 4 rows (published: 992 us) are one another's image with A and B
-  exchanged: as many tiles at once on a die, as many dies that share each, in the same order of dispatch. What
-  hits, bandwidths or drift between work-groups do to one they do to the other; here one took 815.4 us, the
-  other 815.0 (before the second round was replayed).
-  The 90 us between them come from what else differs: the strips that a die alone has lie 32 MB apart in one,
-  4 MB in the other, and one grid has two axes. Of translation only a reach is told, 16,384 pages of 4 KB a
-  die, more than any of these orders touches at once.
+- *Hits agree with hardware's, except in one order.* The paper gives L2 and Infinity Cache hits for three
+  orders of a GEMM of 9216 (its chunks of 216 mean 1,728 tiles of 192 x 256): 55 and 95 % row-major, 79 and
+  24 % with windows of 7 in chunks of 216, 75 and 93 % with 5 and 25. The replay of such work-groups gives 73
+  and 91 %, 80 and 18 %, 72 and 92 % (`tests/emulator/native/observe`). At 8192 an XCD has 8 rows of 4 tiles
+  at once both row-major and in windows of 8, so that the two miss alike, by 2.2 and 2.0 GB; windows of 32
+  miss by 4.7 GB.
+- *Row-major's hits at 9216.* Either of two effects that the replay lacks would lower them without lowering
+  the windows'. Drift of work-groups: if each pauses in a tenth of its steps, at random, the three hit 58, 76
+  and 69 %, as a die reads 17 strips of tiles at once row-major and 12 in windows, so that L2 keeps fewer
+  steps of them. Cache sets by the lowest bits of an address instead of folded ones: 32, 80 and 72 %, and
+  unchanged at 14592, as rows 18,432 bytes apart then share few sets. The model includes neither: no source
+  says how far work-groups drift or which bits are folded, and at 8192 such sets leave no hits in any order.
+  There, drift affects row-major order no more than windows of 4 (see *Addresses*). Its published time
+  suggests more misses, though: compared with windows of 12, 18 and 33 strips (987, 1015 and 1256 us) it is
+  as slow as 22 strips would be, and it has 12.
+- *The Infinity Cache.* At 5.8 TB/s on CDNA 3 and 6.4 on CDNA 4, which most sources support, it is busy for
+  nine tenths of the time of windows of 32, but does not limit them. Their additional misses, 2.7 GB, take
+  269 us more at 10 TB/s if nothing hides them: the published kernel hides less than the model's.
+- *Lines under way.* A hit on a line that is still being fetched is no faster than the fetch. If all hits were
+  such, as many for each miss as work-groups run at once, the three would take 832, 830 and 842 us with their
+  own die's misses, and 864, 864 and 852 with other dies', too. But the three of 9216 would take 1755, 1625
+  and 1923 us with the former, where 1367, 1407 and 1580 were published and 1437, 1403 and 1581 are
+  modelled. So most hits come late enough; a replay without time cannot tell which do not.
+- *L2's bandwidth.* mt4g reads 45 % of its peak. With that, no GEMM of 256 x 256 tiles could keep its matrix
+  cores busy for more than 90 % of the cycles, since at 100 % it requests half of L2's peak; several were seen
+  at 97 to 99 %. So the model does not use that figure.
+- *Addresses.* Row-major order and windows of 4 rows (published: 992 us) are mirror images with A and B
+  exchanged: as many tiles at once on a die, as many dies that share each, in the same order of dispatch.
+  Hits, bandwidths and drift between work-groups affect both alike; modelled with one round, one takes 815.4
+  us, the other 815.0. The 90 us between them must come from other differences: the strips that only one die
+  has lie 32 MB apart in one, 4 MB in the other, and one grid has two axes. Of address translation, only a
+  reach is published: 16,384 pages of 4 KB per die, more than any of these orders touches at once.
 - *Channels of L2* are chosen by a hash that is not published but "attempts to evenly distribute requests"
   (ROCm Compute Profiler's pages), as in the model; ROCm's guide for MI300X warns of "Tagram channel
-  hotspotting", more latency, where rows are a multiple of 512 bytes apart: here they are in all orders. By
-  plain turns of 256 bytes a step of all strips would lie in one of 16 channels, 128 bytes a cycle;
-  HipKittens' later GEMM of this size, in 683 us, draws 655 a cycle from a die.
-- *Latency under load.* 500 cycles more beyond L1, and no bandwidth saved up between bursts, make 975, 978
-  and 1030 us of the three at the peak clock: as slow as published, in the right order. But what sources have
-  of loaded latency (about 1,000 cycles in a GEMM) is there already, as L1 needs that long for the lines of a
-  step. It would be a fit to this case, and is not in."""
+  hotspotting", more latency, where rows are a multiple of 512 bytes apart: here they are in all orders. If
+  channels took plain turns of 256 bytes, a step of all strips would lie in one of 16 channels, at 128 bytes a
+  cycle; HipKittens' later GEMM of this size, in 683 us, draws 655 a cycle from a die.
+- *Latency under load.* With 500 cycles more beyond L1, and no bandwidth saved up between bursts, the three
+  take 975, 978 and 1030 us at the peak clock: as slow as published, in the right order. But the published
+  loaded latency (about 1,000 cycles in a GEMM) is included already, as L1 needs that long for the lines of a
+  step. Adding more would be a fit to this case, so the model does not."""
 
 RANKINGS = (
     Ranking(

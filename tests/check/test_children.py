@@ -128,7 +128,7 @@ def test_zero_launches_never_pass(program: Path) -> None:
     with wb.sanitizing() as watch:
         pass
     assert not watch.passed
-    with pytest.raises(NothingSanitized, match="sanitize 0 launches: nothing was looked at"):
+    with pytest.raises(NothingSanitized, match="sanitize 0 launches: no launch was sanitized"):
         watch.check()
     with pytest.raises(NothingSanitized, match=r"prog\.hip: it launched nothing, so nothing was sanitized"):
         wb.run_program(program, ["none"], device=DEVICE, sanitize=True).check()
@@ -250,7 +250,7 @@ def test_the_command(
     assert main(["sanitize", "./prog", "race"]) == 1
     assert "sanitize raced of prog (process " in capfd.readouterr().err
     assert main(["sanitize", "./prog", "none"]) == 2
-    assert "0 launches: nothing was looked at" in capfd.readouterr().err
+    assert "0 launches: no launch was sanitized" in capfd.readouterr().err
     assert main(["sanitize", "./missing"]) == 2
     assert "./missing does not start (No such file" in capfd.readouterr().err
 
