@@ -35,7 +35,9 @@ def test_the_compiler_that_pip_installs_is_right_but_for_its_limits(
 ) -> None:
     monkeypatch.setenv("HIPKITTENS_COMPILER", "zig")
     compiler = find_compiler(arch)
-    assert compiler_trial.judge(compiler_trial.results_of(compiler, arch), arch) == list(compiler_trial.LIMITS)
+    assert compiler_trial.judge(compiler_trial.results_of(compiler, arch), arch) == list(
+        compiler_trial.LIMITS
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         compiler_trial.check(arch)

@@ -1,8 +1,8 @@
 """Python's own start in every process that `exec` starts: PyTorch's "cuda" means the emulated device, and
 hip-python's hipGetDeviceProperties takes the forms of all of its releases.
 
-Nothing of the workbench is imported before the process imports one of the two. The next `sitecustomize` on the
-path, which this one stands before, runs as it would without it.
+Nothing of the workbench is imported before the process imports one of the two. The next `sitecustomize` on
+the path, which this one stands before, runs as it would without it.
 """
 
 from __future__ import annotations

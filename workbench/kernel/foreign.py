@@ -19,7 +19,7 @@ from workbench.kernel.launch import LastLaunch, Launch
 from workbench.kernel.module import Module
 from workbench.kernel.packed import Packed
 from workbench.launches import BufferLabel, ForeignLaunch, LaunchOptions, LaunchRecord
-from workbench.live_tensors import granularity, storages, tensor_text, tensors_at
+from workbench.live_tensors import granularity, live_tensors, tensor_text, tensors_at
 from workbench.runtime import Device, device
 from workbench.runtime.backend import merged
 
@@ -65,9 +65,16 @@ class ForeignCall:
         # Those among the arguments first: the model of the caches places memory in this order.
         with (
             self.device.lent(used, labels, rounded),
-            self.device.lent(merged([*used, *storages()]), {}, rounded),
+            self.device.lent(merged([*used, *_storages()]), {}, rounded),
         ):
             return self.kernel.launch_packed(shape, packed, self.device, options)
+
+
+def _storages() -> list[tuple[int, int]]:
+    """(address, bytes) of the storage of every live CPU tensor that has memory, each once."""
+    storages = (tensor.untyped_storage() for tensor in live_tensors())
+    sizes = {storage.data_ptr(): storage.nbytes() for storage in storages}
+    return [(address, size) for address, size in sizes.items() if size]
 
 
 class _Recorder(list[tuple[Kernel, LastLaunch] | ForeignCall]):

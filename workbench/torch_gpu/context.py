@@ -106,13 +106,15 @@ _entered: list[contextlib.AbstractContextManager[Any]] = []
 class _Generator(torch.Generator):
     """A generator of random numbers that says it is on the device it was asked for; numbers are the CPU's."""
 
+    _place: torch.device
+
     def __new__(cls, device: Any = "cpu") -> _Generator:
         generator = super().__new__(cls, "cpu")  # type: ignore[call-arg]
         generator._place = torch.device(device)
         return generator
 
     @property
-    def device(self) -> torch.device:
+    def device(self) -> torch.device:  # type: ignore[override]
         return self._place
 
     def clone_state(self) -> _Generator:
@@ -123,8 +125,9 @@ class _Generator(torch.Generator):
     # A graph reads the state as anybody does.
     graphsafe_get_state = clone_state
 
-    def graphsafe_set_state(self, state: torch.Generator) -> None:
+    def graphsafe_set_state(self, state: torch.Generator) -> _Generator:
         self.set_state(state.get_state())
+        return self
 
 
 def _as_it_is(model: Callable[..., Any] | None = None, **_: Any) -> Any:

@@ -12,7 +12,8 @@ from functools import wraps
 from typing import Any
 
 import torch
-from torch.autograd import DeviceType, ProfilerActivity
+from torch._C._autograd import DeviceType
+from torch._C._profiler import ProfilerActivity, ProfilerState
 from torch.autograd.profiler import profile
 from torch.autograd.profiler_util import FunctionEvent
 
@@ -36,7 +37,7 @@ def kernels_profiled(device: Device) -> Iterator[None]:
             create(profiler, *args, **{**options, "use_cpu": True})
             if getattr(profiler, "use_device", None) == "cuda":
                 # Otherwise it would time its own functions by events of a GPU that it has not.
-                profiler.profiler_kind = torch.autograd.ProfilerState.KINETO
+                profiler.profiler_kind = ProfilerState.KINETO
 
         return init
 

@@ -249,10 +249,10 @@ def cuda_is_cpu(device: Device) -> Iterator[None]:
         patches.replace(FakeTensor, "_normalize_fake_device", staticmethod(_host))
         patches.replace(torch.version, "hip", ".".join(map(str, hip_version())))
         patches.replace(torch, "compile", _naming_what_fails(torch.compile))
-        for owner, name in _makers():
-            patches.replace(owner, name, _on_host(getattr(owner, name)))
-        for kind in (torch.Tensor, torch.nn.Module):
-            patches.replace(kind, "to", _by_index(kind.to))
+        for maker, name in _makers():
+            patches.replace(maker, name, _on_host(getattr(maker, name)))
+        for owner in (torch.Tensor, torch.nn.Module):
+            patches.replace(owner, "to", _by_index(owner.to))
         patches.replace(defaults, "DeviceContext", _Default)
         patches.replace(torch, "load", _from_file(torch.load))
         # Worker processes of a DataLoader collate batches in it.
