@@ -62,8 +62,8 @@ LAZY: dict[str, tuple[set[str], str]] = {
         "it has to answer where a package that these import is missing",
     ),
     "workbench.execute.sitecustomize": (
-        {"torch_gpu"},
-        "it runs in every Python process, most of which never import PyTorch",
+        {"torch_gpu", "runtime"},
+        "it runs in every Python process, most of which import neither PyTorch nor hip-python",
     ),
     "workbench.hardware.process": (
         {"hardware", "runtime"},
