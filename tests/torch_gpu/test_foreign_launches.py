@@ -17,6 +17,7 @@ import pytest
 import torch
 
 import workbench as wb
+from workbench.emulator.hip import calls
 from workbench.errors import TensorOverrun
 
 SOURCE = """#include <hip/hip_runtime.h>
@@ -274,10 +275,17 @@ def test_a_failure_that_no_exception_tells_of(
     assert all(line.startswith(start) for line in lines)
 
 
-def test_a_failure_in_the_door_is_said(call: Call, capsys: pytest.CaptureFixture[str]) -> None:
-    # Told once a process: the address is this test's.
-    call("read_past", ctypes.c_void_p(0x123450000), None, 0)
-    assert "no exception says it: kernel read_past_kernel" in capsys.readouterr().err
+def test_failures_in_the_door_are_said(
+    call: Call, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As in a process of its own.
+    monkeypatch.setattr(calls, "_said", set())
+    for page in range(20):
+        call("read_past", ctypes.c_void_p(0x123450000 + 4096 * page), None, 0)
+    *lines, last = capsys.readouterr().err.splitlines()
+    assert len(lines) == 16
+    assert all("no exception says it: kernel read_past_kernel" in line for line in lines)
+    assert last.startswith("hipkittens: other launches of this process that fail are not said")
 
 
 def test_memory_in_use() -> None:

@@ -206,6 +206,10 @@ def _say_once(error: BaseException) -> None:
         return
     _said.add(text)
     print(text, file=sys.stderr, flush=True)
+    if len(_said) == _MOST_DROPPED:
+        print(
+            "hipkittens: other launches of this process that fail are not said", file=sys.stderr, flush=True
+        )
 
 
 def launch_failed(error: BaseException, *, is_heard: bool = False) -> None:
