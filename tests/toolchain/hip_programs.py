@@ -59,7 +59,7 @@ TIMEOUT = 240
 """Seconds for a program to build, and again to run."""
 LONGEST = 150
 """Characters of a reason."""
-_WRONG = re.compile(r"FAILED|Validation failed|validation failed|incorrect|mismatch(?!es: 0)", re.IGNORECASE)
+_WRONG = re.compile(r"(?<!\b0 )failed|incorrect|mismatch(?!es: 0)", re.IGNORECASE)
 _START, _END = "<!-- programs -->\n", "<!-- end of programs -->"
 
 Results = dict[str, dict[str, dict[str, Any]]]

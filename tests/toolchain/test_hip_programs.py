@@ -25,6 +25,8 @@ from hip_programs import ListError, Program
         ),
         ("true", "echo 'Validation failed: 3 wrong'", "", True, "Validation failed: 3 wrong"),
         ("true", "echo 'mismatches: 0'", "", True, ""),
+        ("true", "echo '20 passed, 0 failed'", "", True, ""),
+        ("true", "echo '10 passed, 10 failed'", "", True, "10 passed"),
         ("true", "echo done", "PASSED", True, "does not say 'PASSED'"),
     ],
 )
