@@ -18,7 +18,7 @@ def test_collectives_of_one_process(backend: str) -> None:
     with wb.torch_as_gpu("emulated:gfx950"):
         distributed.init_process_group(
             backend,
-            store=distributed.HashStore(),
+            store=distributed.HashStore(),  # type: ignore[attr-defined]
             rank=0,
             world_size=1,
             device_id=torch.device("cuda", 0),

@@ -157,11 +157,11 @@ def test_a_submission_with_load_inline(tmp_path: Path, monkeypatch: pytest.Monke
                 submission.module.past(x)
             monkeypatch.delenv("HIPKITTENS_BOUNDS")
     with wb.torch_as_gpu(f"emulated:{arch}"):
-        operator = torch.ops.submission_ops.scale.default
+        overload = torch.ops.submission_ops.scale.default
         torch.library.register_fake(
             "submission_ops::scale", lambda x, _: torch.empty_like(x, dtype=torch.double)
         )
-        assert set(torch.library.opcheck(operator, (x, 3.0)).values()) == {"SUCCESS"}
+        assert set(torch.library.opcheck(overload, (x, 3.0)).values()) == {"SUCCESS"}
     # It is built once: the same sources are found as PyTorch finds them.
     built = tmp_path / "submission_scale" / "submission_scale.so"
     before = built.stat().st_mtime_ns

@@ -62,7 +62,7 @@ def test_what_ran_outside_is_not(kernel: Kernel) -> None:
 
 def test_a_schedule(kernel: Kernel) -> None:
     x = torch.ones(256, device="cuda")
-    counts = []
+    counts: list[int] = []
     with torch.profiler.profile(
         activities=BOTH,
         schedule=torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=1),

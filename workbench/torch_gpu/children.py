@@ -8,47 +8,34 @@ from __future__ import annotations
 import contextlib
 import multiprocessing.spawn
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from functools import wraps
 from typing import Any
 
 from workbench.patches import Patches
 from workbench.runtime import Device
 
-_Opens = Callable[[str], AbstractContextManager[Device]]
-
-_entered: list[AbstractContextManager[Device]] = []
+Opener = Callable[[str], None]
+"""Opens the door to a device, by its name, for the rest of the process; a function that can be pickled."""
 
 
 class _Door:
     """Opens the door where it is unpickled: a child does so before it imports the main module."""
 
-    def __init__(self, door: _Opens, device: str) -> None:
-        self._door, self._device = door, device
+    def __init__(self, device: str, opener: Opener) -> None:
+        self._device, self._opener = device, opener
 
-    def __reduce__(self) -> tuple[Any, tuple[_Opens, str]]:
-        return _enter, (self._door, self._device)
-
-
-def _enter(opens: _Opens, device: str) -> None:
-    door = opens(device)
-    door.__enter__()
-    # What it changed stays until the process ends.
-    _entered.append(door)
+    def __reduce__(self) -> tuple[Opener, tuple[str]]:
+        return self._opener, (self._device,)
 
 
 @contextlib.contextmanager
-def spawned_inside(door: _Opens, device: Device) -> Iterator[None]:
-    """While it lasts, children open the door to this device.
-
-    Args:
-        door: a function of a module, which children import.
-    """
+def spawned_inside(device: Device, opener: Opener) -> Iterator[None]:
+    """While it lasts, children open the door to the device."""
     prepare = multiprocessing.spawn.get_preparation_data
 
     @wraps(prepare)
     def preparation(*arguments: Any) -> dict[str, Any]:
-        return {**prepare(*arguments), "hipkittens": _Door(door, device.name)}
+        return {**prepare(*arguments), "hipkittens": _Door(device.name, opener)}
 
     with Patches() as patches:
         patches.replace(multiprocessing.spawn, "get_preparation_data", preparation)

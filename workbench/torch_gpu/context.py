@@ -79,7 +79,7 @@ def torch_as_gpu(device: Device | str | None = None) -> Iterator[Device]:
         patches.enter_context(built_for_device())
         patches.enter_context(operators_reach_cpu())
         patches.enter_context(kernels_profiled(where))
-        patches.enter_context(spawned_inside(torch_as_gpu, where))
+        patches.enter_context(spawned_inside(where, _enter_child))
         patches.enter_context(random_tensors_fit())
         patches.enter_context(collectives_on_host())
         yield where
@@ -98,6 +98,13 @@ def enter() -> None:
         clock = modelled_clock(torch.cuda.Event)
         clock.__enter__()
         _entered.append(clock)
+
+
+def _enter_child(device: str) -> None:
+    """Does the same in a process that `multiprocessing` has spawned."""
+    door = torch_as_gpu(device)
+    door.__enter__()
+    _entered.append(door)
 
 
 _entered: list[contextlib.AbstractContextManager[Any]] = []
@@ -125,9 +132,8 @@ class _Generator(torch.Generator):
     # A graph reads the state as anybody does.
     graphsafe_get_state = clone_state
 
-    def graphsafe_set_state(self, state: torch.Generator) -> _Generator:
-        self.set_state(state.get_state())
-        return self
+    def graphsafe_set_state(self, state: torch.Generator) -> torch.Generator:
+        return self.set_state(state.get_state())
 
 
 def _as_it_is(model: Callable[..., Any] | None = None, **_: Any) -> Any:

@@ -78,7 +78,7 @@ def _repeated(block: torch.Tensor, count: int) -> torch.Tensor:
 
     file = os.memfd_create("hipkittens-random")
     try:
-        os.write(file, block.view(torch.uint8).numpy().data)
+        os.write(file, block.view(torch.uint8).numpy().tobytes())
         address = mapped(None, size, 0, mmap.MAP_ANONYMOUS, -1)
         memory = (ctypes.c_char * size).from_address(address)
         weakref.finalize(memory, libc.munmap, address, size)

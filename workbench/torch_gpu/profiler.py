@@ -12,10 +12,10 @@ from functools import wraps
 from typing import Any
 
 import torch
-from torch._C._autograd import DeviceType
-from torch._C._profiler import ProfilerActivity, ProfilerState
+from torch.autograd import DeviceType, ProfilerState  # type: ignore[attr-defined]
 from torch.autograd.profiler import profile
 from torch.autograd.profiler_util import FunctionEvent
+from torch.profiler import ProfilerActivity
 
 from workbench.codeobject.names import demangle
 from workbench.patches import Patches

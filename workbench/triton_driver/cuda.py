@@ -244,8 +244,8 @@ def cuda_is_cpu(device: Device) -> Iterator[None]:
             return property(located_device)
 
         patches.replace(torch.Tensor, "is_cuda", property(lambda tensor: tensor.device.type == "cuda"))
-        for kind in (torch.Tensor, FakeTensor):
-            patches.replace(kind, "device", located(kind))
+        for tensor_kind in (torch.Tensor, FakeTensor):
+            patches.replace(tensor_kind, "device", located(tensor_kind))
         patches.replace(FakeTensor, "_normalize_fake_device", staticmethod(_host))
         patches.replace(torch.version, "hip", ".".join(map(str, hip_version())))
         patches.replace(torch, "compile", _naming_what_fails(torch.compile))
