@@ -260,17 +260,17 @@ def test_what_no_allocator_has_behind_a_tensor(call: Call, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    ("way", "status", "output", "said"),
+    ("way", "status", "output", "line_count"),
     [("again", 0, "", 1), ("exit", 7, "", 1), ("abort", -signal.SIGABRT, "", 1), ("catch", 0, "raised\n", 0)],
 )
 def test_a_failure_that_no_exception_tells_of(
-    library_file: Path, way: str, status: int, output: str, said: int
+    library_file: Path, way: str, status: int, output: str, line_count: int
 ) -> None:
     command = [sys.executable, "-c", FAILING, str(library_file), way]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert (ended.returncode, ended.stdout) == (status, output), ended.stderr
     lines = ended.stderr.splitlines()
-    assert len(lines) == said
+    assert len(lines) == line_count
     start = "hipkittens: a launch failed, and no exception says it: kernel read_past_kernel at kernels.cpp:10"
     assert all(line.startswith(start) for line in lines)
 
@@ -279,7 +279,7 @@ def test_failures_in_the_door_are_said(
     call: Call, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As in a process of its own.
-    monkeypatch.setattr(calls, "_said", set())
+    monkeypatch.setattr(calls, "_printed", set())
     for page in range(20):
         call("read_past", ctypes.c_void_p(0x123450000 + 4096 * page), None, 0)
     *lines, last = capsys.readouterr().err.splitlines()

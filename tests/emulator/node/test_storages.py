@@ -46,11 +46,11 @@ def test_what_lives_is_listed() -> None:
 
 
 def test_threads_allocate_at_once() -> None:
-    kept: list[torch.Tensor] = []
+    tensors: list[torch.Tensor] = []
 
     def work() -> None:
         for size in range(1, 500):
-            kept.append(torch.empty(size))
+            tensors.append(torch.empty(size))
             torch.empty(3 * size)
 
     threads = [threading.Thread(target=work) for _ in range(4)]
@@ -58,7 +58,7 @@ def test_threads_allocate_at_once() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert pieces(kept).items() <= dict(STORAGES.blocks()).items()
+    assert pieces(tensors).items() <= dict(STORAGES.blocks()).items()
 
 
 def test_a_child_process_has_its_own() -> None:

@@ -167,7 +167,7 @@ failure_listeners: list[Callable[[BaseException], None]] = []
 
 
 _dropped: list[BaseException] = []
-_said: set[str] = set()
+_printed: set[str] = set()
 _last_words: Callable[[bytes], None] | None = None
 _MOST_DROPPED = 16
 
@@ -202,11 +202,11 @@ _FAILED = "hipkittens: a launch failed, and no exception says it: "
 def _say_once(error: BaseException) -> None:
     text = f"{_FAILED}{error}"
     # In a process of a HIP program a listener has said it.
-    if text in _said or len(_said) >= _MOST_DROPPED or failure_listeners or sys.stderr is None:
+    if text in _printed or len(_printed) >= _MOST_DROPPED or failure_listeners or sys.stderr is None:
         return
-    _said.add(text)
+    _printed.add(text)
     print(text, file=sys.stderr, flush=True)
-    if len(_said) == _MOST_DROPPED:
+    if len(_printed) == _MOST_DROPPED:
         print(
             "hipkittens: other launches of this process that fail are not said", file=sys.stderr, flush=True
         )
