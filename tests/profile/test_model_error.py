@@ -109,7 +109,7 @@ def test_errors_are_those_of_their_kind_of_time() -> None:
     }
     text = error_document.document(rows, modelled)
     assert "| gemm | 3 | 10% | 1.00 |" in text
-    assert "1 that end in ShapeError" in text
+    assert "1 that fail with ShapeError" in text
 
 
 def test_other_tuning_tables_do_not_change_the_expected_error() -> None:
