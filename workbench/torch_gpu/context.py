@@ -16,6 +16,7 @@ import torch
 from workbench.kernel import resolve_device
 from workbench.patches import Patches
 from workbench.runtime import Device
+from workbench.runtime.backend import TensorMemory
 from workbench.settings import CLOCK, MODELLED_CLOCK
 from workbench.torch_gpu import graphs
 from workbench.torch_gpu.children import spawned_inside
@@ -70,7 +71,7 @@ def torch_as_gpu(device: Device | str | None = None) -> Iterator[Device]:
         patches.replace(torch.cuda.Stream, "record_event", _recording(event))
         patches.replace(torch.cuda.memory, "is_initialized", lambda: True)
         patches.replace(torch, "Generator", _Generator)
-        inner = {**_INNER, "_cuda_memoryStats": lambda *_: _memory_stats(where.memory().used)}
+        inner = {**_INNER, "_cuda_memoryStats": lambda *_: _memory_stats(where.tensor_memory())}
         for name, answer in inner.items():
             patches.replace(torch._C, name, answer, create=True)
         patches.replace(torch, "compile", _as_it_is)
@@ -180,14 +181,6 @@ def _answers(device: Device) -> dict[str, Any]:
         # A program's own hipMalloc takes from it too.
         return max(0, total - used() - device.memory().used)
 
-    def stats(*_: Any) -> dict[str, int]:
-        kinds = ("allocated_bytes", "reserved_bytes", "active_bytes", "requested_bytes")
-        return {
-            f"{kind}.all.{when}": value
-            for kind in kinds
-            for when, value in (("current", used()), ("peak", most()))
-        }
-
     def forget_most(*_: Any) -> None:
         device.forget_most_tensor_memory()
 
@@ -203,7 +196,6 @@ def _answers(device: Device) -> dict[str, Any]:
         "get_rng_state": lambda *_: torch.default_generator.get_state(),
         "set_rng_state": lambda state, *_: torch.default_generator.set_state(state),
         "mem_get_info": lambda *_: (free(), total),
-        "memory_stats": stats,
         **dict.fromkeys(("memory_allocated", "memory_reserved"), used),
         **dict.fromkeys(("max_memory_allocated", "max_memory_reserved"), most),
         **dict.fromkeys(("reset_peak_memory_stats", "reset_max_memory_allocated"), forget_most),
@@ -221,10 +213,11 @@ _TENSOR_TYPES = tuple(
 )
 
 
-def _memory_stats(used: int) -> dict[str, Any]:
-    """The allocator's figures, as far as memory that is the computer's has them, by PyTorch's names."""
+def _memory_stats(memory: TensorMemory) -> dict[str, Any]:
+    """The allocator's figures by PyTorch's names, nested; numbers of allocations and segments are 0."""
     kinds = ("allocated", "active", "reserved", "requested")
-    figures = {"current": used, "peak": used, "allocated": used, "freed": 0}
+    freed = memory.most - memory.used
+    figures = {"current": memory.used, "peak": memory.most, "allocated": memory.most, "freed": freed}
     nothing = dict.fromkeys(figures, 0)
     pools = {"all": figures, "large_pool": figures, "small_pool": nothing}
     counts = ("allocation", "active", "segment", "inactive_split", "inactive_split_bytes")
