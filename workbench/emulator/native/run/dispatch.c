@@ -156,7 +156,7 @@ static void pass_barrier(Worker *worker, Resident *r) {
 static int finish_waiting(Worker *worker, Resident *r) {
     for (uint32_t i = 0; i < r->group.wave_count; i++) {
         Wave *w = &r->waves[i];
-        if (w->state != HK_WAVE_WAITING || w->late == NULL || !hk_late_finish(w)) continue;
+        if (w->state != HK_WAVE_WAITING || !hk_late_finish(w)) continue;
         report(worker, r, i, &w->fault, 1);
         return 0;
     }
@@ -253,7 +253,7 @@ static int run_group(Worker *worker, Resident *r, uint64_t deadline) {
         if (ended == count) return GROUP_ENDED;
         if (waiting + ended == count)
             pass_barrier(worker, r);
-        else if (waiting > 0 && !finish_waiting(worker, r))
+        else if (__builtin_expect(r->waves[0].late != NULL, 0) && !finish_waiting(worker, r))
             return GROUP_FAULT;
         /* The usual case by itself: rounds between barriers can be as short as 100 ns. */
         int works = r->group.watch == NULL && r->seen != HK_SLEPT && r->waits == 0 && hk_blocks_run(r) < r->next_watch;
