@@ -33,7 +33,6 @@ ONLY_FROM = {
 """Layers that may be imported from these alone."""
 
 LAZY: dict[str, tuple[set[str], str]] = {
-    "workbench.bench.implementations": ({"bench"}, "our Triton kernels import Triton, which is optional"),
     "workbench.collection": ({"collection"}, "the record of a module needs no operators, which take 1 s"),
     "workbench": ({"magics", "views"}, "importing the package costs nothing; IPython is optional"),
     "workbench.__main__": (
@@ -62,7 +61,7 @@ LAZY: dict[str, tuple[set[str], str]] = {
         "it has to answer where a package that these import is missing",
     ),
     "workbench.execute.sitecustomize": (
-        {"torch_gpu", "runtime"},
+        {"runtime", "torch_gpu"},
         "it runs in every Python process, most of which import neither PyTorch nor hip-python",
     ),
     "workbench.hardware.process": (

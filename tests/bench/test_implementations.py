@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import workbench as wb
@@ -16,6 +18,20 @@ SHAPES = {
     "gated_delta/chunk": {"tokens": 130, "keys": 64, "values": 64, "dtype": "bf16"},
 }
 """Small problems; of other operators a few rows."""
+
+FLYDSL = """
+import torch
+
+def build_rmsnorm_module(columns, dtype, *, eps, weight_dtype_str):
+    assert (columns, dtype, weight_dtype_str) == (384, "bf16", "bf16")
+
+    def launch(x, weight, out, rows, *, stream):
+        assert x.is_cuda and rows == 8
+        wide = x.float()
+        out.copy_(wide * (wide.pow(2).mean(1, keepdim=True) + eps).rsqrt() * weight.float())
+
+    return launch
+"""
 
 IN_TRITON = [
     pytest.param(rival, operator, id=f"{rival.name} {operator}")
@@ -36,6 +52,20 @@ def test_triton_computes_what_ours_does(rival, operator) -> None:
         assert not result.failure
         assert result.verified
         assert result.us > 0
+
+
+def test_flydsl_computes_what_ours_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a stand-in for the package of FlyDSL's repository: what it is called with, and verified."""
+    folder = tmp_path / "kernels" / "norm"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("")
+    (folder.parent / "__init__.py").write_text("")
+    (folder / "rmsnorm_kernel.py").write_text(FLYDSL)
+    monkeypatch.syspath_prepend(tmp_path)
+    case = Case("normalization/rmsnorm", wb.kernels["normalization/rmsnorm"].shape({"rows": 8, "cols": 384}))
+    result = run_rival("FlyDSL", case, "emulated:gfx950")
+    # The stand-in is right, and launches nothing that could be timed.
+    assert "launched nothing" in result.failure
 
 
 def test_what_an_implementation_does_not_take() -> None:

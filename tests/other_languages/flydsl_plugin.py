@@ -52,7 +52,9 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
     if report.failed:
         note(report.nodeid, "error", str(report.longrepr).splitlines()[-1])
     elif report.skipped:
-        note(report.nodeid, "skipped", str(report.longrepr))
+        # A tuple: file, line, reason.
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        note(report.nodeid, "skipped", reason.removeprefix("Skipped: "))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -6,6 +6,7 @@ Triton's run on emulated devices too, where their times are modelled like ours; 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.util
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +26,7 @@ class Rival:
 
     Attributes:
         name: such as "Triton (Liger-Kernel)".
-        group: "triton", "pytorch" or "pytorch-compiled".
+        group: "triton", "flydsl", "pytorch" or "pytorch-compiled".
         operators: of ours that it computes, each with what makes a call of a spec and its inputs, and which
             shapes it takes; "" for all operators.
         module: that must be installed.
@@ -83,11 +84,12 @@ def _whole_attention(shape: Shape) -> bool:
     return _square_attention(shape) and bool(whole)
 
 
-def _ours_in_triton(name: str) -> Callable[[KernelSpec, Inputs], Call]:
-    def make(spec: KernelSpec, inputs: Inputs) -> Call:
-        from workbench.bench import triton_kernels
+def _here(module: str, name: str) -> Callable[[KernelSpec, Inputs], Call]:
+    """A function beside this file, in a module that needs the language of its kernels."""
 
-        return getattr(triton_kernels, name)(inputs)  # type: ignore[no-any-return]
+    def make(spec: KernelSpec, inputs: Inputs) -> Call:
+        functions = importlib.import_module(f"workbench.bench.{module}")
+        return getattr(functions, name)(inputs)  # type: ignore[no-any-return]
 
     return make
 
@@ -221,13 +223,19 @@ OURS_IN_TRITON = Rival(
     "Triton (ours)",
     "triton",
     {
-        "gemm/bf16": (_ours_in_triton("gemm"), _dense),
-        "attention/forward": (_ours_in_triton("attention"), _whole_attention),
+        "gemm/bf16": (_here("triton_kernels", "gemm"), _dense),
+        "attention/forward": (_here("triton_kernels", "attention"), _whole_attention),
     },
     "triton",
 )
+FLYDSL = Rival(
+    "FlyDSL",
+    "flydsl",
+    {"normalization/rmsnorm": (_here("flydsl_kernels", "rmsnorm"), _any)},
+    "kernels.norm.rmsnorm_kernel",
+)
 RIVALS = (
-    *(LIGER, FLASH_LINEAR_ATTENTION, AITER, OURS_IN_TRITON),
+    *(LIGER, FLASH_LINEAR_ATTENTION, AITER, OURS_IN_TRITON, FLYDSL),
     Rival("PyTorch", "pytorch", {"": (_eager, _any)}, "torch", gpu_only=True),
     Rival("PyTorch compiled", "pytorch-compiled", {"": (_compiled, _any)}, "torch", gpu_only=True),
 )

@@ -19,6 +19,7 @@ from workbench.operators import KernelSpec, Shape, shape_text
 from workbench.profile.timing import measure_call, time
 from workbench.runtime import Device
 from workbench.runtime.registry import device as device_named
+from workbench.torch_gpu import torch_as_gpu
 from workbench.triton_driver import triton
 
 
@@ -53,6 +54,8 @@ def _driver(rival: Rival, device: Device) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         if rival.group == "triton":
             stack.enter_context(triton(device, cuda_means_cpu=device.observes))
+        if rival.group == "flydsl":
+            stack.enter_context(torch_as_gpu(device))
         yield
 
 

@@ -104,7 +104,8 @@ def bench(
         shapes: "published"; "own" for all shapes of the specs; or a list of shapes.
         device: such as "MI355X", "gfx942" or "gpu:0"; None for the default device.
         against: other implementations: "triton" (Liger-Kernel's, flash-linear-attention's and ours, if
-            Triton is installed); on a GPU also "pytorch" and "pytorch-compiled".
+            Triton is installed); "flydsl" (in what `exec` starts, its checkout on Python's path); on a GPU
+            also "pytorch" and "pytorch-compiled".
         out: folder for `results.sqlite`; None keeps results in memory.
         cluster: where cases run, as for `wb.sweep`; those that measure on a GPU take the resource "GPU".
         largest: operations of the largest problem to run on an emulated device.
