@@ -119,6 +119,7 @@ LAZY: dict[str, tuple[set[str], str]] = {
 """By importer: layers that it imports inside functions, and why: start-up time, or an optional package."""
 
 BY_NAME = {
+    "workbench.bench.implementations": "Triton and FlyDSL, which our kernels in them import, are optional",
     "workbench": "public names load their modules when they are first used",
     "workbench.runtime.emulated": "a program that asks how long it took loads `profile`, which models times",
 }
