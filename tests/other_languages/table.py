@@ -215,7 +215,8 @@ def table(results: Results) -> str:
             cells = [cell(by_device.get(device)) for device in DEVICES]
             causes = dict.fromkeys(str(record["cause"]) for record in by_device.values() if "cause" in record)
             cause = "; ".join(causes).replace("|", "/").replace("<", "\\<")
-            lines.append(f"| {language} | `{program}` | {' | '.join(cells)} | {cause} |")
+            # Not as code: paths of other repositories.
+            lines.append(f"| {language} | {program} | {' | '.join(cells)} | {cause} |")
     return "\n".join(lines) + "\n"
 
 
