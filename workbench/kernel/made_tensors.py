@@ -6,7 +6,8 @@ C++ asks the same dispatcher for them as Python does, so a dispatch mode sees ea
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -16,8 +17,9 @@ from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatc
 from workbench.launches import DWORD
 from workbench.runtime import Device
 
-OF_PYTORCH = ("aten", "prim", "prims", "higher_order")
+OF_PYTORCH = ("aten", "prim", "prims", "higher_order", "profiler", "c10d", "rngprims")
 """Namespaces of PyTorch's own operators, which launch nothing here."""
+_thread = threading.local()
 _PLAIN = {torch.Tensor, torch.nn.Parameter}
 _ON_CPU = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 
@@ -43,7 +45,8 @@ class MadeTensors(TorchDispatchMode):
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        result = self._result(function, types, args, kwargs or {})
+        with _dispatching():
+            result = self._result(function, types, args, kwargs or {})
         # malloc may return memory of storages that have been freed.
         self._leave(lambda storage: storage.expired())
         for tensor in result if isinstance(result, tuple | list) else (result,):
@@ -82,9 +85,19 @@ class MadeTensors(TorchDispatchMode):
         self._reached = remaining
 
 
+@contextlib.contextmanager
+def _dispatching() -> Iterator[None]:
+    before, _thread.dispatches = getattr(_thread, "dispatches", False), True
+    try:
+        yield
+    finally:
+        _thread.dispatches = before
+
+
 def is_watched() -> bool:
-    """Whether this thread is inside of a `MadeTensors`."""
-    return any(isinstance(mode, MadeTensors) for mode in _get_current_dispatch_mode_stack())
+    """True if this thread is inside of a `MadeTensors`, even in its dispatch, for which PyTorch leaves it."""
+    modes = _get_current_dispatch_mode_stack()
+    return getattr(_thread, "dispatches", False) or any(isinstance(mode, MadeTensors) for mode in modes)
 
 
 __all__ = ["OF_PYTORCH", "MadeTensors", "is_watched"]
