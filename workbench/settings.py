@@ -40,9 +40,8 @@ class Setting:
         return not self.default
 
 
-CLOCK = "HIPKITTENS_CLOCK"
-"""What Python's clock tells in a script that `exec` runs: `CLOCKS`."""
 HOST_CLOCK, MODELLED_CLOCK = CLOCKS = "host", "modelled"
+"""Clocks of Python in a script that `exec` runs."""
 
 SETTINGS = (
     Setting(
@@ -119,7 +118,7 @@ SETTINGS = (
         "four fifths of the computer's memory",
     ),
     Setting(
-        CLOCK,
+        "HIPKITTENS_CLOCK",
         "clock of `time.perf_counter` in Python scripts that `exec` runs: `host`, this computer's, or "
         "`modelled`, as `exec --clock modelled` sets it ([page](exec.md#times-that-a-script-takes-itself))",
         "`host`",

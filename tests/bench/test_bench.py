@@ -262,7 +262,7 @@ def test_implementations_of_others() -> None:
     device = device_named("MI355X")
     with pytest.raises(UsageError, match="pytorch runs on a GPU only"):
         chosen_rivals(["pytorch"], device)
-    with pytest.raises(UsageError, match="against is 'cuda'; expected some of triton, pytorch"):
+    with pytest.raises(UsageError, match="against is 'cuda'; expected some of triton, flydsl, pytorch"):
         chosen_rivals(["cuda"], device)
     ours = next(rival for rival in RIVALS if rival.name == "Triton (ours)")
     gemm = wb.kernels["gemm/bf16"]

@@ -202,9 +202,12 @@ def test_properties_in_the_forms_of_all_releases_of_hip_python() -> None:
     script = """
 from hip import hip
 record = hip.hipDeviceProp_t()
-print(int(hip.hipGetDeviceProperties(record, 0)[0]), record.gcnArchName.decode().split(":")[0])
+def name(record):
+    text = record.gcnArchName
+    return (text if isinstance(text, str) else text.decode()).split(":")[0]
+print(int(hip.hipGetDeviceProperties(record, 0)[0]), name(record))
 status, record = hip.hipGetDeviceProperties(0)
-print(int(status), record.gcnArchName.decode().split(":")[0])
+print(int(status), name(record))
 """
     result = execute("--", sys.executable, "-c", script)
     assert result.stdout.splitlines() == ["0 gfx942", "0 gfx942"], result.stderr

@@ -139,9 +139,8 @@ def test_times_are_modelled(folder: Path) -> None:
         times = [float(word) for word in line.split()]
         # Its kernels take some microseconds of a GPU; emulated they take longer by far.
         assert all(0 < time < 50_000 for time in times), times
-        assert times[0] == pytest.approx(times[3], rel=0.5)
-        # Much the same in each repetition: outputs lie elsewhere, so caches and channels are used otherwise.
-        assert times[1] == pytest.approx(times[2], rel=0.2)
+        # Around the events, and so the same but for what lies between a reading and an event.
+        assert times[:3] == pytest.approx(times[3:], rel=0.5)
     assert last.startswith("hipkittens: 8 launches, ")
 
 

@@ -178,7 +178,7 @@ def test_off_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_damaged_file_stops_no_run(file: Path) -> None:
     file.write_bytes(b"not a database at all" * 100)
     recorder.start()
-    with pytest.warns(UserWarning, match=r"runs are not kept.*not a SQLite file"):
+    with pytest.warns(UserWarning, match=r"runs are not recorded.*not a SQLite file"):
         run(SOURCE)
     run(SOURCE)
     assert file.read_bytes() == b"not a database at all" * 100
@@ -196,7 +196,7 @@ def test_strangers_classes_are_not_made() -> None:
         decode({"$class": "Popen", "args": ["true"]}, CLASSES)
     with pytest.raises(ValueError, match="unit"):
         decode({"$class": "Figure", "value": 1}, CLASSES)
-    with pytest.raises(TypeError, match="cannot be kept"):
+    with pytest.raises(TypeError, match="cannot be stored"):
         encode({"a": object()})
 
 

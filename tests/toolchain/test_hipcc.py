@@ -445,7 +445,7 @@ def test_languages(folder: Path) -> None:
         (["main.hip", "-emit-llvm"], "-emit-llvm is not for the emulated device"),
         (["main.hip", "-fsanitize=address"], "-fsanitize=address is not .* wb.sanitize"),
         (["main.hip", "-static"], "-static is not"),
-        (["main.hip", "-o"], "-o is the last word"),
+        (["main.hip", "-o"], "-o is the last argument"),
         (["nothing.hip"], "nothing.hip: no such file"),
         (["-"], "expected -x hip"),
         (["-x", "fortran", "main.hip"], "-x fortran: expected one of none, hip"),

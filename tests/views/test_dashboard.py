@@ -746,7 +746,7 @@ def test_a_run_is_stale_when_its_cell_was_compiled_anew(small):
     board.take(Event(0, "compile", "scale.hip", {**COMPILED, "arch": "gfx942", "code": "xyz"}, 0.0))
     assert board.stale(board.shown) == "", "the same cell for another target"
     board.take(Event(0, "compile", "scale.hip", {**COMPILED, "code": "def"}, 0.0))
-    assert board.stale(board.shown).startswith("scale was compiled anew")
+    assert board.stale(board.shown).startswith("scale was recompiled")
 
 
 def test_sliders_that_moved_make_the_figures_stale():

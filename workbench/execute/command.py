@@ -20,7 +20,7 @@ from workbench.execute.folder import environment, rocm_folder
 from workbench.profile.counters import NOTE, table_lines
 from workbench.runtime import device, reports, tally
 from workbench.runtime.tally import launches
-from workbench.settings import CLOCK, CLOCKS
+from workbench.settings import CLOCKS
 from workbench.toolchain.hipcc import main as hipcc
 
 FINDINGS, NOTHING_LAUNCHED = 1, 2
@@ -106,7 +106,7 @@ def run(
         # A GPU's own libraries work without this command.
         variables["HIPKITTENS_DEVICE"] = device("emulated").name
     if clock is not None:
-        variables[CLOCK] = clock
+        variables["HIPKITTENS_CLOCK"] = clock
     with contextlib.ExitStack() as stack:
         if Path(words[0]).suffix in _SOURCES:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="hipkittens-program-"))

@@ -6,8 +6,7 @@ C++ asks the same dispatcher for them as Python does, so a dispatch mode sees ea
 from __future__ import annotations
 
 import contextlib
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -17,9 +16,8 @@ from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatc
 from workbench.launches import DWORD
 from workbench.runtime import Device
 
-OF_PYTORCH = ("aten", "prim", "prims", "higher_order", "profiler", "c10d", "rngprims")
+OF_PYTORCH = ("aten", "prim", "prims", "higher_order")
 """Namespaces of PyTorch's own operators, which launch nothing here."""
-_thread = threading.local()
 _PLAIN = {torch.Tensor, torch.nn.Parameter}
 _ON_CPU = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 
@@ -45,8 +43,7 @@ class MadeTensors(TorchDispatchMode):
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        with _dispatching():
-            result = self._result(function, types, args, kwargs or {})
+        result = self._result(function, types, args, kwargs or {})
         # malloc may return memory of storages that have been freed.
         self._leave(lambda storage: storage.expired())
         for tensor in result if isinstance(result, tuple | list) else (result,):
@@ -61,9 +58,9 @@ class MadeTensors(TorchDispatchMode):
         has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
         # Other modes, and tensors of PyTorch's tracing, are asked first; they call the operator again.
         is_plain = _PLAIN.issuperset(types) and torch._C._len_torch_dispatch_stack() == 0
-        if function.namespace in OF_PYTORCH or not has_kernel(function.name(), "CPU"):
+        if function.namespace in OF_PYTORCH:
             return function(*args, **kwargs)
-        if not is_plain:
+        if not is_plain or not has_kernel(function.name(), "CPU"):
             return function._op(*args, **kwargs)
         super().__enter__()  # type: ignore[no-untyped-call]
         try:
@@ -85,19 +82,9 @@ class MadeTensors(TorchDispatchMode):
         self._reached = remaining
 
 
-@contextlib.contextmanager
-def _dispatching() -> Iterator[None]:
-    before, _thread.dispatches = getattr(_thread, "dispatches", False), True
-    try:
-        yield
-    finally:
-        _thread.dispatches = before
-
-
 def is_watched() -> bool:
-    """True if this thread is inside of a `MadeTensors`, even in its dispatch, for which PyTorch leaves it."""
-    modes = _get_current_dispatch_mode_stack()
-    return getattr(_thread, "dispatches", False) or any(isinstance(mode, MadeTensors) for mode in modes)
+    """True if this thread is inside of a `MadeTensors`."""
+    return any(isinstance(mode, MadeTensors) for mode in _get_current_dispatch_mode_stack())
 
 
 __all__ = ["OF_PYTORCH", "MadeTensors", "is_watched"]

@@ -70,6 +70,13 @@ class KernelRegistry(Shown, Mapping[str, KernelSpec]):
             self._loaded[name] = spec.located((self.root / name).parent, self)
         return self._loaded[name]
 
+    def __contains__(self, name: object) -> bool:
+        try:
+            self[name]  # type: ignore[index]
+        except WorkbenchError:
+            return False
+        return True
+
     def __reduce__(self) -> Any:
         return (_the_library, ()) if self._root is None else (KernelRegistry, (self._root,))
 

@@ -13,11 +13,13 @@ from typing import Any
 
 import torch
 
+from workbench.errors import DeviceError
 from workbench.kernel import resolve_device
 from workbench.patches import Patches
 from workbench.runtime import Device
 from workbench.runtime.backend import TensorMemory
-from workbench.settings import CLOCK, MODELLED_CLOCK
+from workbench.runtime.gpu import WHEEL
+from workbench.settings import MODELLED_CLOCK
 from workbench.torch_gpu import graphs
 from workbench.torch_gpu.children import spawned_inside
 from workbench.torch_gpu.clock import event_class, modelled_clock
@@ -52,10 +54,15 @@ def torch_as_gpu(device: Device | str | None = None) -> Iterator[Device]:
         device: a device or its name; None for the default device.
 
     Raises:
-        DeviceError: there is no such device.
+        DeviceError: there is no such device; or it is a GPU, and PyTorch is built without ROCm.
     """
     where = resolve_device(device)
-    if where.torch_device != "cpu":
+    if not where.observes:
+        if where.torch_device == "cpu":
+            raise DeviceError(
+                f'torch_as_gpu: {where.name} is a GPU, on which PyTorch here has no "cuda", built without '
+                f"ROCm: {WHEEL}; or choose an emulated device"
+            )
         yield where
         return
     with Patches() as patches:
@@ -95,7 +102,7 @@ def enter() -> None:
     device = door.__enter__()
     # What it changed stays until the interpreter is gone.
     _entered.append(door)
-    if os.environ.get(CLOCK) == MODELLED_CLOCK and device.torch_device == "cpu":
+    if os.environ.get("HIPKITTENS_CLOCK") == MODELLED_CLOCK and device.torch_device == "cpu":
         clock = modelled_clock(torch.cuda.Event)
         clock.__enter__()
         _entered.append(clock)

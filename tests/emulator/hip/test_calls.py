@@ -12,7 +12,7 @@ import pytest
 from workbench import runtime
 from workbench.emulator import hip as emulated
 from workbench.emulator.hip import streams, structures
-from workbench.runtime.hip import _properties_in_both_forms
+from workbench.runtime.hip import accept_both_forms
 from workbench.runtime.hip import api as load_hip
 
 
@@ -67,7 +67,8 @@ def test_properties_of_an_older_hip_python() -> None:
         return (0,)
 
     module = SimpleNamespace(hipGetDeviceProperties=fill, hipDeviceProp_t=Record)
-    status, record = _properties_in_both_forms(module)(2)
+    accept_both_forms(module)
+    status, record = module.hipGetDeviceProperties(2)
     assert (status, record.value) == (0, 12)
 
 

@@ -113,7 +113,7 @@ def test_costs_of_other_code(module):
         instruction.address: rocprof.InstructionCost("v_nop", hits=1)
         for instruction in module["twice"].instructions
     }
-    with pytest.raises(ProfilerError, match=r"are not those of its code object.*compiled anew"):
+    with pytest.raises(ProfilerError, match=r"are not those of its code object.*recompiled"):
         of_kernel(costs, module["twice"])
 
 
