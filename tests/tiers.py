@@ -27,7 +27,7 @@ COSTS = Path(__file__).parent / "data" / "test_costs.csv"
 """Functions of tests and the seconds of processor time that all their cases take together, recorded by
 `make test-all ARGS=--record-costs=tests/data/test_costs.csv` on a machine that has nothing else to do."""
 
-SECONDS = 0.6
+SECONDS = 0.4
 """Of processor time that a function's tests may take in `make test`, on average over its seeds."""
 
 AT_LEAST: tuple[tuple[str, int], ...] = (

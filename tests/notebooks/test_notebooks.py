@@ -115,7 +115,7 @@ def test_bars_leave_nothing_behind(tmp_path: Path) -> None:
 
 def test_a_run_leaves_no_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HIPKITTENS_HISTORY", raising=False)
-    tries = "from workbench.exercises.progress import Progress as P\nP.note('a', tries=1)\nprint(P.of('a'))"
+    tries = "from workbench.exercises.progress import Progress as P\nP.note('a', tries=1)\nprint(P.read('a'))"
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(tries)])
     path = tmp_path / "exercise.ipynb"
     nbformat.write(notebook, path)
