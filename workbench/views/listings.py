@@ -20,8 +20,8 @@ from workbench.views.data_flow import data_flow_svg
 from workbench.views.markup import block, code, details
 from workbench.views.table import Table
 
-LINE = 100
-"""Characters of a terminal's line."""
+LINE, LEAST = 100, 20
+"""Characters of a terminal's line, and of a description, however long the names are."""
 
 
 def devices_table() -> Table:
@@ -34,7 +34,8 @@ def devices_table() -> Table:
 def kernels_table(library: KernelRegistry = kernels) -> Table:
     """The operators of a library, in lines of at most `LINE` characters; `describe` says the rest of each."""
     targets = {name: " ".join(spec.targets) for name, spec in library.items()}
-    left = LINE - max(map(len, targets)) - max(map(len, targets.values())) - 2 * len("  ")
+    taken = sum(max(map(len, texts), default=0) + len("  ") for texts in (targets, targets.values()))
+    left = max(LINE - taken, LEAST)
     rows = [
         (name, targets[name], textwrap.shorten(spec.doc, left, placeholder=" ..."))
         for name, spec in library.items()

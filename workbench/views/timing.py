@@ -66,7 +66,7 @@ def breakdown_bars(result: TimeResult) -> tuple[list[str], list[float]]:
     if result.model is None:
         return [], []
     parts = result.model.breakdown
-    names = [{**UNITS, **BESIDE_UNITS}.get(name, name) for name in parts]
+    names = [{**UNITS, **BESIDE_UNITS}.get(name, figure_text(name)) for name in parts]
     return names[::-1], [figure.value for figure in parts.values()][::-1]
 
 
