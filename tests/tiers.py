@@ -3,7 +3,7 @@
     python tests/tiers.py    # what test-quick runs
 
 In `make test` a function's tests may take SECONDS of processor time. Of those that take longer the run's seed
-draws so many that they take that on average, so that all have their turn. CI runs a sixth of them besides,
+draws so many that they take that on average, so that all have their turn. CI runs a tenth of them besides,
 another one with each commit (`--tier=commit`). docs/tests.md has what each part costs.
 """
 
@@ -56,7 +56,7 @@ QUICK: tuple[str, ...] = (
 """Files and folders of `make test-quick`."""
 
 
-OF_A_COMMIT = 6
+OF_A_COMMIT = 10
 """CI draws one in so many costly tests by the commit, and more where `make test` does."""
 
 
