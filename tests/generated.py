@@ -82,6 +82,11 @@ MEASURED = (
     Product("tests/benchmarks/tuned.py --write", ("docs/tuning.md",), "hours"),
     Product("tests/codeobject/llvm_answers.py", ("tests/codeobject/data/llvm_answers.xz",), "LLVM's tools"),
     Product(
+        "tests/codeobject/code_objects.py FOLDER --write",
+        ("tests/data/code_objects.json",),
+        "others' code objects",
+    ),
+    Product(
         "tests/collection_document.py --run --again", ("tests/data/collection_results.json",), "half an hour"
     ),
     Product(

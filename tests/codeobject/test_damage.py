@@ -145,6 +145,17 @@ def test_arguments_outside_their_block(key: str, value: int, message: str) -> No
         read_all(data)
 
 
+def test_arguments_that_end_behind_their_block() -> None:
+    """Hand-written metadata does this; ROCm passes what fits, and so it is no damage."""
+    data = with_kernels_changed(
+        compiled("gfx950"), lambda kernel: kernel.update({".kernarg_segment_size": 4})
+    )
+    for kernel in CodeObject.from_bytes(data).kernels.values():
+        assert kernel.kernarg_size == 4
+        assert kernel.not_passed == kernel.args
+        assert kernel.own_bytes > 4
+
+
 def test_damaged_notes() -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")

@@ -32,6 +32,8 @@ _VERSIONS = {0: 2, 1: 3, 2: 4, 3: 5, 4: 6}
 # Known values of EF_AMDGPU_MACH.
 _PROCESSORS = {number: name for target in TARGETS for number, name in target.processors.items()}
 _LARGEST_IMAGE = 1 << 30
+MAX_ARGUMENT_BYTES = 65536
+"""Bytes of the largest argument block that a device takes."""
 
 _NO_OPERATION = b"\0\0\x80\xbf"
 
@@ -75,7 +77,8 @@ class KernelInfo:
         descriptor: how the hardware starts it; `descriptor_address` its virtual address.
         entry: virtual address of the first instruction; `size` the code's length in bytes, 0 where the
             compiler left no instruction.
-        args: the argument block's entries, hidden ones last.
+        args: the argument block's entries, hidden ones last. The metadata of assembly may declare one that
+            ends beyond `kernarg_size`; see `not_passed`.
         metadata: the kernel's whole metadata record.
     Sizes are bytes; register counts are what the compiler says that the kernel uses.
     """
@@ -104,6 +107,20 @@ class KernelInfo:
     @property
     def short_name(self) -> str:
         return short_name(self.demangled)
+
+    @property
+    def own_bytes(self) -> int:
+        """Bytes of the arguments that the caller gives, even where the argument block has no room."""
+        return max((arg.offset + arg.size for arg in self.args if not arg.hidden), default=0)
+
+    @property
+    def not_passed(self) -> tuple[KernelArg, ...]:
+        """Arguments that end beyond the argument block, of which the kernel gets what lies inside.
+
+        ROCm allocates the block by the metadata's `.kernarg_segment_size` and copies no more into it (clr,
+        rocclr/device/rocm/rocvirtual.cpp, `VirtualGPU::submitKernelInternal`).
+        """
+        return tuple(arg for arg in self.args if arg.offset + arg.size > self.kernarg_size)
 
 
 class Text(NamedTuple):
@@ -448,7 +465,7 @@ class CodeObject:
             uses_dynamic_stack=bool(record.get(".uses_dynamic_stack", descriptor.uses_dynamic_stack)),
         )
         for arg in kernel.args:
-            if arg.offset + arg.size > kernel.kernarg_size:
+            if arg.offset + arg.size > max(kernel.kernarg_size, MAX_ARGUMENT_BYTES):
                 raise CodeObjectError(
                     f"the code object is damaged: argument {arg.name!r} of kernel {name!r} ends at "
                     f"byte {arg.offset + arg.size} of an argument block of {kernel.kernarg_size}."

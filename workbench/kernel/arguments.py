@@ -506,7 +506,7 @@ def plan(info: KernelInfo, code_object: CodeObject, debug: DebugInfo | None, nam
     """The plan of a kernel from its debug info, or from its metadata where there is none."""
     arch = code_object.target
     visible = [a for a in info.args if not a.hidden]
-    size = max((a.offset + a.size for a in visible), default=0)
+    size = info.own_bytes
     parameters = debug.parameters(info.name) if debug is not None else ()
     if parameters and len(parameters) == len(visible):
         fields = [Field(p.name, a.offset, p.type) for p, a in zip(parameters, visible, strict=True)]

@@ -91,8 +91,7 @@ def plan(kernel: str, info: KernelInfo, arch: str, taken: Sequence[Parameter]) -
     fields = [
         Field(p.name, a.offset, _type(p, a.size)) for p, a in zip([*taken, *scratch], visible, strict=True)
     ]
-    size = max((a.offset + a.size for a in visible), default=0)
-    return TritonPlan(kernel, arch, fields, size)
+    return TritonPlan(kernel, arch, fields, info.own_bytes)
 
 
 def _descriptor(name: str, kind: str) -> Iterator[Parameter]:

@@ -20,6 +20,7 @@ from workbench.emulator.node.allocations import MemoryKind
 from workbench.emulator.node.device import node
 from workbench.emulator.node.dispatch import Geometry
 from workbench.emulator.node.limits import MAX_ARGUMENT_BYTES
+from workbench.launches import LaunchOptions
 from workbench.toolchain import CompileOptions, compile_device
 
 
@@ -72,27 +73,48 @@ LAST = """struct large { int values[COUNT]; };
 extern "C" __global__ void last(int *out, large x) { *out = x.values[COUNT - 1]; }"""
 
 
-def launch_last(size: int) -> int:
-    """The last of `size` bytes of arguments, as a kernel reads it."""
+def launch_last(size: int, segment: int | None = None, *, sanitize: bool = False) -> tuple[int, list[str]]:
+    """The last of `size` bytes of arguments, as a kernel reads it, and what the sanitizer says.
+
+    Args:
+        segment: `.kernarg_segment_size` that the metadata claims; None for the compiler's.
+    """
     device = node().devices[0]
     count = (size - 8) // 4
     options = CompileOptions(device.product.arch, name="cell", define=[f"COUNT={count}"])
-    loaded = device.load(compile_device(LAST, options).code_object)
+    data = compile_device(LAST, options).code_object
+    if segment is not None:
+        data = with_kernels_changed(data, lambda kernel: kernel.update({".kernarg_segment_size": segment}))
+    loaded = device.load(data)
     out = node().memory.allocate(4, MemoryKind.DEVICE, device.ordinal)
     arguments = struct.pack("<Q", out.base) + np.arange(count, dtype=np.int32).tobytes()
     assert len(arguments) == size
     try:
-        device.launch(loaded, "last", Geometry.of_blocks((1, 1, 1), (1, 1, 1)), 0, arguments)
-        return ctypes.c_int32.from_address(out.base).value
+        geometry = Geometry.of_blocks((1, 1, 1), (1, 1, 1))
+        with node().observe(LaunchOptions(sanitize=sanitize)):
+            record = device.launch(loaded, "last", geometry, 0, arguments)
+        return ctypes.c_int32.from_address(out.base).value, [f.message for f in record.findings]
     finally:
         node().memory.free(out)
         device.unload(loaded)
 
 
 def test_the_largest_argument_block_is_read_to_its_end() -> None:
-    assert launch_last(MAX_ARGUMENT_BYTES) == (MAX_ARGUMENT_BYTES - 8) // 4 - 1
+    assert launch_last(MAX_ARGUMENT_BYTES) == ((MAX_ARGUMENT_BYTES - 8) // 4 - 1, [])
     with pytest.raises(errors.LaunchError, match="65544 bytes of arguments, and at most 65536"):
         launch_last(MAX_ARGUMENT_BYTES + 8)
+
+
+@pytest.mark.parametrize("sanitize", [False, True])
+def test_arguments_end_where_their_block_does(sanitize: bool) -> None:
+    """Four of AITER's kernels for gfx950 declare arguments to byte 440 of a block of 436."""
+    assert launch_last(40, 40, sanitize=sanitize) == (7, [])
+    value, notes = launch_last(40, 36, sanitize=sanitize)
+    assert value == 0
+    assert len(notes) == sanitize
+    for note in notes:
+        assert "declares 40 bytes of arguments and a block of 36 (.kernarg_segment_size); cut off" in note
+        assert "at byte 8" in note or ": x." in note
 
 
 def with_symbol_at(data: bytes, name: str, address: int) -> bytes:

@@ -503,6 +503,25 @@ def test_dpp_float_and_64_bit(machine, values) -> None:
         assert state.wide(12)[lane] == state.wide(2)[lane & ~15 | 3]
 
 
+def test_dpp_broadcasts_of_one_register(machine) -> None:
+    """Each lane of a row to a register of its own, as AITER's mla kernels do; LLVM aborted over that."""
+    run = machine.build(
+        [
+            [
+                f"v_mul_u32_u24_dpp v{10 + n}, v2, v4 row_newbcast:{n} row_mask:0xf bank_mask:0xf"
+                for n in range(16)
+            ]
+        ]
+    )[0]
+    state = random_state(machine, np.random.default_rng(SEED))
+    before = state.v.copy()
+    run(state)
+    low = (before & 0xFFFFFF).astype(np.uint64)
+    for n in range(16):
+        expected = low[2].reshape(4, 16)[:, n].repeat(16) * low[4] & 0xFFFFFFFF
+        assert (state.v[10 + n] == expected).all(), f"seed {SEED}: row_newbcast:{n}"
+
+
 # Lanes and scalar registers
 
 

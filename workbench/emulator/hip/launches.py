@@ -52,7 +52,7 @@ def gather_arguments(kernel: KernelInfo, parameters: int, extra: int) -> bytes:
             f"kernel {kernel.short_name} has {len(explicit)} parameters; the launch passed no arguments.",
             structures.INVALID_VALUE,
         )
-    content = bytearray(max(arg.offset + arg.size for arg in explicit))
+    content = bytearray(kernel.own_bytes)
     pointers = (c_void_p * len(explicit)).from_address(parameters)
     for arg, pointer in zip(explicit, pointers, strict=True):
         if not pointer:

@@ -333,7 +333,7 @@ class EmulatedDevice:
                 f"numerics is 'exact', but the exact rounding of matrix cores of {self.product.arch} is not "
                 "known; use 'fast' there, or a device with exact numerics: emulated:gfx942, emulated:gfx950."
             )
-        limits.check_argument_bytes(kernel, max(kernel.kernarg_size, limits.own_bytes(kernel)))
+        limits.check_argument_bytes(kernel, max(kernel.kernarg_size, kernel.own_bytes))
         translation = loaded.translation(
             request.kernel,
             sanitize=request.options.sanitize,
@@ -441,7 +441,7 @@ class _Form:
     Attributes:
         name: the kernel's, for a person.
         kinds: of the kernel's arguments.
-        own_bytes: of the arguments that the caller gives.
+        own_bytes: of the arguments that the caller gives and that the kernel gets.
         registers: the SGPRs that a wave started with in the last launch; those that hold no arguments are the
             same in the next.
         packet: what lies before the arguments, the same in each launch; empty before the first.
@@ -459,7 +459,7 @@ class _Form:
         kernel = scene.kernel
         self.name = kernel.short_name
         self.kinds = frozenset(arg.value_kind for arg in kernel.args)
-        self.own_bytes = limits.own_bytes(kernel)
+        self.own_bytes = min(kernel.own_bytes, kernel.kernarg_size)
         self.registers: tuple[int, ...] = ()
         self.packet = b""
         self._dynamic_shared = dynamic_shared

@@ -250,9 +250,8 @@ def argument_block(
     dynamic_shared: int,
     services: Mapping[str, int] | None = None,
 ) -> bytes:
-    """The kernel's whole argument segment: the caller's bytes, then the hidden arguments filled in."""
-    block = bytearray(max(kernel.kernarg_size, len(arguments)))
-    block[: len(arguments)] = arguments
+    """The kernel's whole argument segment: the caller's bytes, cut at its end, and the hidden arguments."""
+    block = bytearray(arguments[: kernel.kernarg_size].ljust(kernel.kernarg_size, b"\0"))
     for arg, value in hidden_arguments(kernel.args, geometry, dynamic_shared, services).items():
         if arg.offset + arg.size <= len(block):
             block[arg.offset : arg.offset + arg.size] = value.to_bytes(arg.size, "little")

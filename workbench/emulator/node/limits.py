@@ -6,6 +6,7 @@ import math
 
 from workbench import settings
 from workbench.codeobject import KernelArg, KernelInfo, occupancy
+from workbench.codeobject.elf import MAX_ARGUMENT_BYTES
 from workbench.emulator.node import dispatch
 from workbench.emulator.node.dispatch import Geometry
 from workbench.errors import LaunchError, UsageError, WorkbenchError
@@ -14,7 +15,6 @@ from workbench.targets import WAVE, Target
 MAX_WORK_ITEMS = 1024
 # A wave's scratch is at most 2**13 times 256 dwords (COMPUTE_TMPRING_SIZE.WAVESIZE).
 MAX_SCRATCH_BYTES = 2**13 * 256 * 4 // WAVE
-MAX_ARGUMENT_BYTES = 65536
 MAX_GRID_BLOCKS = (2**31 - 1, 65536, 65536)
 _DEFAULT_TIMEOUT_SECONDS = 600.0
 _SHARED_BOUNDS = "HIPKITTENS_SHARED_BOUNDS"
@@ -129,11 +129,6 @@ def check_argument_bytes(kernel: KernelInfo, size: int) -> None:
         )
 
 
-def own_bytes(kernel: KernelInfo) -> int:
-    """Bytes of the arguments that a kernel's caller gives."""
-    return max((a.offset + a.size for a in kernel.args if not a.hidden), default=0)
-
-
 def check_arguments(kernel: KernelInfo, arguments: bytes) -> None:
     """Checks that a launch can take these bytes of a kernel's own arguments; too few pass here.
 
@@ -144,8 +139,10 @@ def check_arguments(kernel: KernelInfo, arguments: bytes) -> None:
 
 
 def missing_arguments(kernel: KernelInfo, size: int) -> tuple[KernelArg, ...]:
-    """Arguments of a kernel's own that the first `size` bytes of its block do not have, or in part."""
-    return tuple(arg for arg in kernel.args if not arg.hidden and arg.offset + arg.size > size)
+    """Arguments of a kernel's own that its block has room for, and that are not in its first `size` bytes."""
+    return tuple(
+        arg for arg in kernel.args if not arg.hidden and size < arg.offset + arg.size <= kernel.kernarg_size
+    )
 
 
 def exact_shared(choice: str | None) -> bool:

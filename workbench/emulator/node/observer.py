@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from workbench.codeobject import KernelArg
 from workbench.emulator.native import abi
 from workbench.emulator.native.observe.steps import StepRecorder
 from workbench.emulator.native.observe.tape import TapeRecorder
@@ -97,25 +98,38 @@ class Observer:
         """The sanitizer's findings in a launch that has ended."""
         if self._shadow is None:
             return ()
-        findings = (*self._shadow.take(scene), *self._missing_arguments(scene))
+        findings = (*self._shadow.take(scene), *self._notes_of_arguments(scene))
         self.fault = self._shadow.fault
         if self._shadow.lost_writes:
             self._memory.note_unseen(self._request.loaded.device)
         return findings
 
-    def _missing_arguments(self, scene: Scene) -> Iterator[RawFinding]:
-        """A note of the arguments that the launch did not give."""
+    def _notes_of_arguments(self, scene: Scene) -> Iterator[RawFinding]:
+        """Notes of arguments that the launch did not give, and of those that the block has no room for."""
         kernel = scene.kernel
+
+        def note(message: str) -> RawFinding:
+            return RawFinding("note", message, kernel.entry, None, (0, 0, 0), 0, None, None, 1)
+
+        def names(args: Iterable[KernelArg]) -> str:
+            return ", ".join(arg.name or f"that at byte {arg.offset}" for arg in args)
+
         size = len(self._request.arguments)
         missing = limits.missing_arguments(kernel, size)
         if missing:
-            names = ", ".join(arg.name or f"that at byte {arg.offset}" for arg in missing)
-            message = (
-                f"the launch gave {size} of {limits.own_bytes(kernel)} bytes of arguments; "
-                f"not given: {names}. They are zero here, and undefined on a GPU: make the block of "
+            yield note(
+                f"the launch gave {size} of {kernel.own_bytes} bytes of arguments; "
+                f"not given: {names(missing)}. They are zero here, and undefined on a GPU: make the block of "
                 "HIP_LAUNCH_PARAM_BUFFER_SIZE as long as the kernel's arguments."
             )
-            yield RawFinding("note", message, kernel.entry, None, (0, 0, 0), 0, None, None, 1)
+        cut = tuple(arg for arg in kernel.not_passed if not arg.hidden)
+        if cut:
+            yield note(
+                f"the kernel's metadata declares {kernel.own_bytes} bytes of arguments and a block of "
+                f"{kernel.kernarg_size} (.kernarg_segment_size); cut off at its end: {names(cut)}. What the "
+                "kernel reads there is zero here, and undefined on a GPU: raise .kernarg_segment_size, or "
+                "leave the argument out."
+            )
 
     def completed(self, record: LaunchRecord, outcome: Outcome) -> LaunchRecord:
         """The record of a launch that ended well, with all that was asked for.

@@ -345,6 +345,10 @@ class Emitter:
             f"shufflevector {type.text} {inserted.name}, {type.text} poison, <{lanes} x i32> zeroinitializer",
         )
 
+    def freeze(self, value: Value) -> Value:
+        """The same value, which LLVM takes for its own and not for the load that it came from."""
+        return self.line(value.type, f"freeze {value.type.text} {value.name}")
+
     def load(self, type: Type, pointer: str, align: int) -> Value:
         """Load from a pointer's name."""
         return self.line(type, f"load {type.text}, ptr {pointer}, align {align}")

@@ -292,6 +292,10 @@ def _dpp(block: BlockTranslator, instruction: Instruction, operand: Operand, wor
         pattern = _row_pattern(control)
         run = block.open_run()
         source = run.row(block.row_of(operand) + word)
+        if len(set(pattern)) == 1:
+            # Several broadcasts of one loaded row become loads of their own, over which LLVM 22 aborts the
+            # process ("Node is not in map"). It does not do so with a row that is frozen.
+            source = emitter.freeze(source)
         value = emitter.shuffle(source, None, [max(lane, 0) for lane in pattern])
         valid = emitter.shuffle(run.exec, None, [max(lane, 0) for lane in pattern])
         if -1 in pattern:
