@@ -576,7 +576,8 @@ def test_every_mistake_is_tested() -> None:
         "A template that instantiates itself endlessly",
     }
     assert {case.mistake for case in CASES} | alone == {mistake.name for mistake in REFUSED}
-    assert {case[0] for case in SILENT_CASES} == {mistake.name for mistake in ACCEPTED}
+    warnings = {mistake.name for mistake in ACCEPTED if mistake.severity == "warning"}
+    assert {case[0] for case in SILENT_CASES} == warnings  # notes: tests/toolchain/test_warps.py
 
 
 def test_sentences_of_checks_are_those_of_the_headers() -> None:

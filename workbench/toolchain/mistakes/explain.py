@@ -194,7 +194,7 @@ def _brief(finding: Diagnostic) -> Diagnostic:
 
 
 def unsaid(cell: Cell, name: str) -> tuple[Diagnostic, ...]:
-    """Mistakes that the compiler lets pass, as warnings.
+    """Mistakes that the compiler lets pass, as warnings and notes.
 
     Args:
         cell: a source that compiles.
@@ -206,7 +206,7 @@ def unsaid(cell: Cell, name: str) -> tuple[Diagnostic, ...]:
             at = explanation.at or Span(0, 0, "")
             line, column = cell.line_and_column(at.start)
             place = Diagnostic(
-                line, column, "warning", explanation.message, cell_line=line, cell_column=column
+                line, column, mistake.severity, explanation.message, cell_line=line, cell_column=column
             )
             warnings.append(replace(_shown(place, explanation, mistake.name, cell, name), printed=""))
     return tuple(warnings)
