@@ -64,7 +64,7 @@ def mask_in_32_bits(cell: Cell) -> Iterator[Explanation]:
                 (Change(span, right),),
             )
             continue
-        type_, changes = "", ()
+        type_, changes = "", tuple[Change, ...]()
         if cast:
             type_ = cast["plain"] or cast["named"]
         elif after[:1] in (";", ",", ")", "}"):
