@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from workbench.codeobject.names import short_name
 from workbench.toolchain.source_text import source_bytes
@@ -181,7 +181,13 @@ class Reader:
                 drafts[-1].notes.append(draft)
             else:
                 drafts.append(draft)
-        return tuple(self._finish(draft) for draft in drafts)
+        findings: list[Diagnostic] = []
+        for draft in drafts:
+            finding = self._finish(draft)
+            if findings and finding.file is not None and not instance_notes(finding):
+                finding = _of_same_instance(finding, findings[-1])
+            findings.append(finding)
+        return tuple(findings)
 
     def _header(self, line: str, context: list[str], place: tuple[int, int]) -> _Draft | None:
         match = _PLACED.fullmatch(line)
@@ -296,6 +302,25 @@ class Reader:
             cell[1],
             text,
         )
+
+
+def instance_notes(finding: Diagnostic) -> tuple[Diagnostic, ...]:
+    """The notes of a finding in a template's instance that say who asked for it, from the inside out."""
+    return tuple(note for note in finding.notes if "requested here" in note.message)
+
+
+def _of_same_instance(finding: Diagnostic, before: Diagnostic) -> Diagnostic:
+    """A finding in a header, with who asked for the template: clang says it once an instance."""
+    notes = instance_notes(before)
+    if not notes:
+        return finding
+    return replace(
+        finding,
+        notes=(*finding.notes, *notes),
+        cell_line=before.cell_line,
+        cell_column=before.cell_column,
+        text="\n".join([finding.text, *(note.text for note in notes)]),
+    )
 
 
 _UP_AGAIN = re.compile(r"(?<![^\s/\"'(<])(?!\.\./)[^\s/\"'(<:]+/\.\./")

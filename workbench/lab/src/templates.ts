@@ -142,5 +142,36 @@ export const TEMPLATES: readonly ITemplate[] = [
         "source": "batch, heads, length = 1, 2, 200\nshape = (batch, heads, length, 128)\nbf16 = torch.bfloat16\ninputs = dict(\n    q=torch.randn(shape, dtype=bf16),\n    k=torch.randn(shape, dtype=bf16),\n    v=torch.randn(shape, dtype=bf16),\n    out=torch.empty(shape, dtype=bf16),\n    causal=1,\n)\nlaunch = attention[\"attend\"][(-(-length // 128), heads, batch), 256]  # 128 queries of a head each\nsdpa = torch.nn.functional.scaled_dot_product_attention\nreference = lambda q, k, v, causal: sdpa(q, k, v, is_causal=bool(causal))\nwb.verify(launch, reference, inputs=inputs, outputs=[\"out\"])"
       }
     ]
+  },
+  {
+    "name": "port",
+    "title": "Port a CUDA or HIP kernel",
+    "about": "Sums each row of a matrix as a CUDA kernel does, with what differs on a wave of 64 lanes: put your own in its place.",
+    "cells": [
+      {
+        "cell_type": "markdown",
+        "metadata": {},
+        "source": "## Port a CUDA or HIP kernel\n\nSums each row of a matrix as a CUDA kernel does, with what differs on a wave of 64 lanes: put your own in its place.\n\nPress **Verify** in the HipKittens sidebar, or run the cells: both compare with PyTorch. Then change the kernel, and verify again."
+      },
+      {
+        "cell_type": "code",
+        "metadata": {
+          "hipkittens": {
+            "reference": {
+              "launch": "row_sums[100, 256]",
+              "inputs": "dict(x=torch.randn(100, 1000), out=torch.empty(100), cols=1000)",
+              "outputs": "out",
+              "reference": "lambda x: x.sum(-1)"
+            }
+          }
+        },
+        "source": "%%hipkittens port\n#include <hip/hip_runtime.h>\n// CUDA's names (cudaMalloc, __nv_bfloat16, <cuda_fp16.h>) go with `%%hipkittens port --hipify`.\n\nconstexpr int THREADS = 256;\nconstexpr int LANES = 64; // of a wave; a warp has 32\nconstexpr int WAVES = THREADS / LANES;\n\n__device__ float sum_of_wave(float v) {\n    // From 32 on, not from 16: with 16 each half of the wave has a sum of its own.\n    for (int distance = LANES / 2; distance > 0; distance /= 2) v += __shfl_xor(v, distance);\n    return v; // __shfl_xor_sync takes a mask of 64 bits: ~0ull\n}\n\n// out[row] = sum of x[row, :]; a work-group a row\n__global__ __launch_bounds__(THREADS) void row_sums(const float *x, float *out, int cols) {\n    __shared__ float sums[WAVES];\n    const int lane = threadIdx.x % LANES, wave = threadIdx.x / LANES; // not % 32 and / 32\n    const float *row = x + static_cast<long>(blockIdx.x) * cols;\n    float v = 0;\n    for (int col = threadIdx.x; col < cols; col += THREADS) v += row[col];\n    v = sum_of_wave(v);\n    if (lane == 0) sums[wave] = v;\n    __syncthreads();\n    if (threadIdx.x == 0) {\n        float all = 0;\n        for (int w = 0; w < WAVES; w++) all += sums[w];\n        out[blockIdx.x] = all;\n    }\n}"
+      },
+      {
+        "cell_type": "code",
+        "metadata": {},
+        "source": "rows, cols = 100, 1000\ninputs = dict(x=torch.randn(rows, cols), out=torch.empty(rows), cols=cols)\nlaunch = port[\"row_sums\"][rows, 256]  # a work-group of four waves a row\nreference = lambda x: x.sum(-1)\nwb.verify(launch, reference, inputs=inputs, outputs=[\"out\"])"
+      }
+    ]
   }
 ];

@@ -1,4 +1,4 @@
-"""Mistakes that the compiler lets pass, since types cannot tell them; each is a warning.
+"""Mistakes that the compiler lets pass, since types cannot tell them; each is a warning or a note.
 
 They are found in the text, and only where it leaves no doubt: the number by which an index is multiplied is
 the very one that the tile is declared with.
@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from workbench.toolchain.mistakes import warps
 from workbench.toolchain.mistakes.cell_text import Cell, Span
 from workbench.toolchain.mistakes.error_context import Change, Explanation
 
@@ -21,10 +22,12 @@ class SilentMistake:
     Attributes:
         name: what `docs/mistakes.md` lists it under.
         find: where it is in a source.
+        severity: "warning", or "note" of what may be meant.
     """
 
     name: str
     find: Callable[[Cell], Iterator[Explanation]]
+    severity: str = "warning"
 
 
 def _sizes(cell: Cell, name: str, before: int, kinds: str) -> tuple[str, str] | None:
@@ -118,4 +121,9 @@ def _one_index(index: Span, size: str, steps: set[tuple[str, str]], axis: str) -
 ACCEPTED = (
     SilentMistake("A shared tile read in the order of memory", _in_memory_order),
     SilentMistake("A coordinate that counts elements", _in_elements),
+    SilentMistake("A mask of lanes in 32 bits", warps.mask_in_32_bits, "note"),
+    SilentMistake("A full mask of 32 lanes", warps.mask_of_32_lanes, "note"),
+    SilentMistake("A lane's bit in 32 bits", warps.lane_bit_in_32_bits, "note"),
+    SilentMistake("A lane of a warp of 32", warps.lane_of_32, "note"),
+    SilentMistake("A reduction over 32 lanes", warps.reduction_over_32, "note"),
 )

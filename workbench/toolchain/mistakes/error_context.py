@@ -124,6 +124,11 @@ class ErrorContext:
         return min(occurrences, key=lambda span: (span.start > at, abs(span.start - at)), default=None)
 
 
+def is_asserted(finding: Diagnostic) -> bool:
+    """True if a static_assert failed."""
+    return _ASSERTED.fullmatch(finding.message) is not None
+
+
 def fixits(cell: Cell, changes: tuple[Change, ...]) -> tuple[FixIt, ...]:
     """Changes in lines and columns."""
     return tuple(

@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from workbench.toolchain.diagnostics import Diagnostic
+from workbench.toolchain.diagnostics import Diagnostic, instance_notes
 from workbench.toolchain.mistakes.accepted import ACCEPTED
 from workbench.toolchain.mistakes.cell_text import Cell, Span
 from workbench.toolchain.mistakes.cuda import CUDA
-from workbench.toolchain.mistakes.error_context import Change, ErrorContext, Explanation, Mistake, fixits
+from workbench.toolchain.mistakes.error_context import (
+    Change,
+    ErrorContext,
+    Explanation,
+    Mistake,
+    fixits,
+    is_asserted,
+)
 from workbench.toolchain.mistakes.refused import REFUSED, with_operands
 
 _NOTES = 4
@@ -32,7 +39,7 @@ def explained(
         the findings in order.
     """
     diagnostics: list[Diagnostic] = []
-    folding: list[tuple[int, Mistake | None]] = []
+    folding: list[tuple[Diagnostic, Mistake | None]] = []
     for finding in findings:
         if finding.message.startswith(_GIVES_UP):
             continue
@@ -45,7 +52,7 @@ def explained(
         if mistake and mistake.folds == "kind" and twin is not None:
             diagnostics[twin] = _folded(diagnostics[twin], finding)
             continue
-        folding.append((finding.cell_line, mistake))
+        folding.append((finding, mistake))
         diagnostics.append(diagnostic)
     return tuple(map(_counted, diagnostics))
 
@@ -67,14 +74,20 @@ def _one(
 
 
 def _followed(
-    finding: Diagnostic, diagnostics: list[Diagnostic], folding: list[tuple[int, Mistake | None]], cell: Cell
+    finding: Diagnostic,
+    diagnostics: list[Diagnostic],
+    folding: list[tuple[Diagnostic, Mistake | None]],
+    cell: Cell,
 ) -> int | None:
     """Which finding this one follows from; None where it stands for itself."""
-    for index, (line, mistake) in enumerate(folding):
+    instance = instance_notes(finding)
+    for index, (cause, mistake) in enumerate(folding):
         if mistake and mistake.folds == "rest":
             return index
-        if mistake and mistake.folds == "line" and line == finding.cell_line:
+        if mistake and mistake.folds == "line" and cause.cell_line == finding.cell_line:
             return index
+        if instance and is_asserted(cause) and not is_asserted(finding) and instance_notes(cause) == instance:
+            return index  # what a template cannot do with operands that its check has refused
         earlier = diagnostics[index]
         place = (finding.file, finding.line, finding.column, finding.message)
         if finding.line and place == (earlier.file, earlier.line, earlier.column, earlier.message):
@@ -82,8 +95,8 @@ def _followed(
     undeclared = finding.message.partition("use of undeclared identifier '")[2].rstrip("'")
     if undeclared.isidentifier():
         # A name whose own declaration has an error is unknown after it.
-        for index, (line, _) in enumerate(folding):
-            start, end = cell.offset(line, 1), cell.offset(line + 1, 1)
+        for index, (cause, _) in enumerate(folding):
+            start, end = cell.offset(cause.cell_line, 1), cell.offset(cause.cell_line + 1, 1)
             declared = (
                 cell.declaration(undeclared, end if end is not None else len(cell.code))
                 if start is not None
@@ -181,7 +194,7 @@ def _brief(finding: Diagnostic) -> Diagnostic:
 
 
 def unsaid(cell: Cell, name: str) -> tuple[Diagnostic, ...]:
-    """Mistakes that the compiler lets pass, as warnings.
+    """Mistakes that the compiler lets pass, as warnings and notes.
 
     Args:
         cell: a source that compiles.
@@ -193,7 +206,7 @@ def unsaid(cell: Cell, name: str) -> tuple[Diagnostic, ...]:
             at = explanation.at or Span(0, 0, "")
             line, column = cell.line_and_column(at.start)
             place = Diagnostic(
-                line, column, "warning", explanation.message, cell_line=line, cell_column=column
+                line, column, mistake.severity, explanation.message, cell_line=line, cell_column=column
             )
             warnings.append(replace(_shown(place, explanation, mistake.name, cell, name), printed=""))
     return tuple(warnings)

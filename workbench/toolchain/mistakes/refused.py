@@ -10,7 +10,8 @@ import re
 
 from workbench.toolchain.mistakes.cell_text import Span
 from workbench.toolchain.mistakes.error_context import Change, ErrorContext, Explanation, Mistake
-from workbench.toolchain.mistakes.types import Tile, plain, tile
+from workbench.toolchain.mistakes.overloads import no_function
+from workbench.toolchain.mistakes.types import Tile, plain, shapes, tile
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 _NAMES = (
@@ -251,6 +252,33 @@ def _mma_accumulator(context: ErrorContext) -> Explanation:
     return Explanation(f"{context.message}: `{operand.text}` is {accumulator}", operand, changes)
 
 
+def _mma_shape(context: ErrorContext) -> Explanation:
+    """Of operands the one that does not go with `a`, of accumulators the width of the operands' shapes."""
+    if len(context.tiles) < 3 or not all(matrix.base for matrix in context.tiles[:3]):
+        return with_operands(context)
+    a, index = context.tiles[1], 0 if "accumulator's" in context.message else 2
+    matrix = context.tiles[index]
+    rows, cols, stride = shapes().by_name.get(a.shape, (0, 0, 0))
+    if index == 0:
+        side = rows if a.layout == "row_l" else cols
+        name = shapes().by_size.get((side, side, 4), "")
+    else:
+        turned = a.layout != matrix.layout
+        name = shapes().by_size.get((cols, rows, stride) if turned else (rows, cols, stride), "")
+    operand = context.operand(index)
+    if not name or operand is None:
+        return with_operands(context)
+    right = Tile(matrix.kind, matrix.element, matrix.rows, matrix.cols, matrix.layout, name)
+    fits = matrix.rows % (right.base or (1, 1))[0] == 0 and matrix.cols % (right.base or (1, 1))[1] == 0
+    changes = _declared_as(context, operand, str(right)) if matrix.kind == "rt" and fits else ()
+    beside = context.operand(1)
+    message = (
+        f"{context.message.partition(':')[0]}: the base shape of `{operand.text}` is {matrix.shape}; beside "
+        f"`{beside.text if beside else 'a'}`, which is {a}, it is {name}"
+    )
+    return Explanation(message, operand, changes)
+
+
 def _own_vector(context: ErrorContext) -> Explanation:
     """A map or a reduction with a vector that is not the tile's own."""
     call, matrix = (
@@ -293,6 +321,12 @@ def _other_operand(context: ErrorContext) -> Explanation:
     alike = len(tiles) >= 2 and (tiles[0].rows, tiles[0].cols) == (tiles[1].rows, tiles[1].cols)
     if alike and tiles[0].element != tiles[1].element and len(plain_message.message) < _ALLOWED_LINE - 40:
         return Explanation(f"{plain_message.message}; copy(to, from) converts", plain_message.at)
+    function = context.call.name if context.call else ""
+    if [matrix.kind for matrix in tiles[:2]] == ["rt", "rv"] and function in _OPERATORS.values():
+        return Explanation(
+            _line(f"{plain_message.message}; {function}_row and {function}_col take a vector"),
+            plain_message.at,
+        )
     return plain_message
 
 
@@ -516,6 +550,16 @@ def _two_indices(context: ErrorContext) -> Explanation | None:
     return None
 
 
+def _register_index(context: ErrorContext) -> Explanation | None:
+    match = re.match(r"type '([^']*)'", context.message)
+    if not match or not re.match(r"(?:kittens::)?rt(?:_\w+)?<", match[1]):
+        return None
+    return Explanation(
+        "the elements of a register tile are spread over the lanes of its wave and have no index: "
+        f"map(dst, src, [](float value, int row, int column) {{ ... }}) goes through {plain(match[1])}"
+    )
+
+
 # Memory and registers ------------------------------------------------------------------------------------
 
 
@@ -657,6 +701,13 @@ REFUSED = (
         with_operands,
     ),
     Mistake(
+        "A base shape that does not go with the other operand",
+        re.compile(
+            r"mma: the base shapes of a and b put K in the same order|mma: the accumulator's base shape is"
+        ),
+        _mma_shape,
+    ),
+    Mistake(
         "A map with a vector that is not the tile's own",
         re.compile(r"a row map takes the tile's own"),
         _own_vector,
@@ -697,6 +748,12 @@ REFUSED = (
         _wrong_call,
     ),
     Mistake(
+        "A call that fits no function of tiles",
+        re.compile(r"no matching (?:member )?function for call to"),
+        no_function,
+        "line",
+    ),
+    Mistake(
         "An index of a coordinate that is not an int",
         re.compile(r"cannot be narrowed from type '.*' to 'int' in initializer list"),
         _narrowed,
@@ -711,6 +768,11 @@ REFUSED = (
         "Two indices for a shared tile",
         re.compile(r"does not provide a subscript operator|subscripted value is not"),
         _two_indices,
+    ),
+    Mistake(
+        "An index into a register tile",
+        re.compile(r"does not provide a subscript operator"),
+        _register_index,
     ),
     Mistake("Too much shared memory", re.compile(r"local memory \(\d+\) exceeds limit"), _shared_memory),
     Mistake(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -98,13 +99,27 @@ def _shape(text: str) -> str:
     name = plain(text)
     numbers = re.fullmatch(r"rt_shape<(\d+), (\d+), (\d+)>", name)
     if numbers:
-        return _shapes().get(tuple(map(int, numbers.groups())), name)
+        return shapes().by_size.get(tuple(map(int, numbers.groups())), name)
     return f"{name}_s" if re.fullmatch(r"[rs]t_\d+x\d+\w*", name) and not name.endswith("_s") else name
 
 
+@dataclass(frozen=True, slots=True)
+class Shapes:
+    """Base shapes of register tiles.
+
+    Attributes:
+        by_size: names by rows, columns and stride.
+        by_name: rows, columns and stride by name, "rt_16x16_s".
+    """
+
+    by_size: Mapping[tuple[int, ...], str]
+    by_name: Mapping[str, tuple[int, ...]]
+
+
 @cache
-def _shapes() -> dict[tuple[int, ...], str]:
-    """Names of the base shapes of register tiles, read where the headers give them."""
+def shapes() -> Shapes:
+    """The base shapes of register tiles, read where the headers name them."""
     text = (include_dir() / "types/register/rt_shape.cuh").read_text(encoding="utf-8")
     matches = re.finditer(r"using (rt_\w+) = rt_shape<(\d+), (\d+), (\d+)>", text)
-    return {(int(match[2]), int(match[3]), int(match[4])): f"{match[1]}_s" for match in matches}
+    named = {f"{match[1]}_s": (int(match[2]), int(match[3]), int(match[4])) for match in matches}
+    return Shapes({size: name for name, size in named.items()}, named)
