@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import nbformat
 import notebook_prose as prose
 import pytest
+
+from workbench.settings import SETTINGS
+
+ROOT = Path(__file__).parents[2]
 
 PROSE = "## 1. Traffic\nTwo orders fetch 3 and 4.5 MB; the time is *modelled*. It is eight times as much."
 SHOWN = "as launched: 3 MB fetched\nrow by row: 4.5 MB fetched\ntime 5 us (modelled)\nread 8.0 times"
@@ -65,3 +70,9 @@ def test_what_is_no_figure() -> None:
         list(prose.figures(prose.plain("| 3 MB |\n`4 MB` [5 lanes](6_MB.md), gfx950, 2.1 and section 7")))
         == []
     )
+
+
+def test_the_time_limit_is_that_of_the_settings() -> None:
+    (limit,) = (setting.default for setting in SETTINGS if setting.name == "HIPKITTENS_TIMEOUT")
+    notebook = nbformat.read(ROOT / "notebooks" / "01_first_kernel.ipynb", as_version=4)
+    assert any(f"stops it after {limit} seconds" in cell.source for cell in notebook.cells)

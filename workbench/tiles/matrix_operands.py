@@ -47,9 +47,9 @@ elements. In `mma_ABt(d, a, b, c)`, M x K times N x K, all of these hold:
 | `mma_AtB` | K x M, `col_l` | K x N, `col_l` | M x N, either |
 | `mma_AtBt` | K x M, `col_l` | N x K, `row_l` | M x N, either |
 
-The shapes are written M (N) by K, as in the row layout. In the column layout K runs down, so exchange the two
-numbers: where the table has `rt_16x32_s`, a tile in the column layout has `rt_32x16_s`. Both operands put K in
-the same order: a lane holds as many neighbours of each, 4 in `rt_16x32_4_s` and 8 in `rt_16x32_s`.
+The shapes are written M (N) by K, as in the row layout. In the column layout K runs down, so exchange the
+two numbers: where the table has `rt_16x32_s`, a tile in the column layout has `rt_32x16_s`. Both operands
+put K in the same order: a lane holds as many neighbours of each, 4 in `rt_16x32_4_s` and 8 in `rt_16x32_s`.
 
 Of type half all is as of bf16, and the instructions end in `_f16`; of fp8e5m2 as of fp8e4m3, with `_bf8_bf8`.
 "2 x" is the number of instructions that one base tile takes.
