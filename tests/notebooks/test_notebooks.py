@@ -15,7 +15,7 @@ from nbconvert import LatexExporter, MarkdownExporter
 from workbench import theme
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-CHECKED = ("01", "02", "03", "05")
+CHECKED = ("01", "02", "03", "04", "05")
 """Notebooks whose prose is compared with what their cells show."""
 
 
