@@ -8,12 +8,15 @@ from pathlib import Path
 from types import ModuleType
 
 import nbformat
+import notebook_prose as prose
 import pytest
 from nbconvert import LatexExporter, MarkdownExporter
 
 from workbench import theme
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+CHECKED = ("01", "02", "03", "04", "05")
+"""Notebooks whose prose is compared with what their cells show."""
 
 
 def load_runner() -> ModuleType:
@@ -59,6 +62,8 @@ def test_runs_from_top_to_bottom(path: Path, tmp_path: Path) -> None:
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
     stopped = [output.ename for output in outputs if output.output_type == "error"]
     assert not stopped, "papermill puts a banner above a notebook with an exception, and fails"
+    if path.stem.startswith(CHECKED):
+        assert prose.missing(notebook) == []
     bundles = [output.data for output in outputs if "data" in output]
     # nbconvert to HTML, and a PDF printed from it, have every figure without plotly's script.
     drawn, page = runner.figures(notebook), runner.pictures_page(notebook)

@@ -1,0 +1,155 @@
+"""The table of matrix instructions and the register tiles that they take, from the library's headers.
+
+python -m workbench.tiles.matrix_operands
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from workbench.paths import include_dir
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "matrix_operands.md"
+TARGETS = ("gfx942", "gfx950")
+LANES = 64
+
+BYTES = {"float": 4, "bf16": 2, "half": 2, "fp8e4m3": 1, "fp8e5m2": 1, "int8": 1}
+"""Bytes of an element, of the types whose instructions have no scales."""
+
+ALIKE = ("half", "fp8e5m2")
+"""Types with the same rows as the one before, but for the names of the instructions."""
+
+_SHAPE = re.compile(r"^using (rt_\w+) = rt_shape<(\d+), (\d+), (\d+)>;", re.M)
+_INSTRUCTION = re.compile(
+    r"^struct mfma<(\w+), (\d+), (\d+)> .*?__builtin_amdgcn_mfma_(\w+?)_?(\d+x\d+x\d+)_?(\w*?)(?:_1k)?\(",
+    re.M | re.S,
+)
+_ANY_FLOAT = re.compile(r"__builtin_amdgcn_mfma_scale_(f32_(\d+)x\d+x(\d+)_f8f6f4)\(")
+_FORMAT = re.compile(r"^inline constexpr int matrix_format<(\w+)> =", re.M)
+_CDNA4 = re.compile(r"^#if defined\(KITTENS_CDNA4\)$.*?^#endif$", re.M | re.S)
+
+HEAD = """# Operands of matrix instructions
+
+Which base shape of a register tile goes with which operand of which matrix instruction (MFMA), by type of the
+elements. In `mma_ABt(d, a, b, c)`, M x K times N x K, all of these hold:
+
+- a and b have the same element type and the same size along K, and **one base shape of a row of the table**;
+- c and d have one type: elements of float (int for int8), and the base shape of the same row;
+- the layouts are those of the function that you call:
+
+| function | a | b | c and d |
+| --- | --- | --- | --- |
+| `mma_ABt` | M x K, `row_l` | N x K, `row_l` | M x N, either |
+| `mma_AB` | M x K, `row_l` | K x N, `col_l` | M x N, either |
+| `mma_AtB` | K x M, `col_l` | K x N, `col_l` | M x N, either |
+| `mma_AtBt` | K x M, `col_l` | N x K, `row_l` | M x N, either |
+
+The shapes are written M (N) by K, as in the row layout. In the column layout K runs down, so exchange the
+two numbers: where the table has `rt_16x32_s`, a tile in the column layout has `rt_32x16_s`. Both operands
+put K in the same order: a lane holds as many neighbours of each, 4 in `rt_16x32_4_s` and 8 in `rt_16x32_s`.
+
+Of type half all is as of bf16, and the instructions end in `_f16`; of fp8e5m2 as of fp8e4m3, with `_bf8_bf8`.
+"2 x" is the number of instructions that one base tile takes.
+
+`python -m workbench.tiles.matrix_operands` writes this page from the tile library's headers. Scaled formats
+(mxfp8, fp6, fp4) are in [Low precision](../notebooks/09_low_precision.ipynb).
+"""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A base shape of a register tile: a row is an index along M or N, columns run along K."""
+
+    name: str
+    rows: int
+    cols: int
+    stride: int
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """A matrix instruction without scales.
+
+    Attributes:
+        element: C++ type of the operands' elements.
+        side: rows and columns of the accumulator.
+        width: bytes of an operand that a lane holds.
+        mnemonic: as in a listing.
+        target: "" where both targets have it.
+    """
+
+    element: str
+    side: int
+    width: int
+    mnemonic: str
+    target: str
+
+
+@cache
+def shapes() -> tuple[Shape, ...]:
+    """Base shapes that the library names, with the names that kernels use."""
+    text = (include_dir() / "types/register/rt_shape.cuh").read_text(encoding="utf-8")
+    return tuple(Shape(f"{name}_s", *map(int, size)) for name, *size in _SHAPE.findall(text))
+
+
+@cache
+def instructions() -> tuple[Instruction, ...]:
+    """Instructions that `mma` chooses among."""
+    text = (include_dir() / "ops/warp/register/tile/mma.cuh").read_text(encoding="utf-8")
+    newer = [match.span() for match in _CDNA4.finditer(text)]
+    records = []
+    for match in _INSTRUCTION.finditer(text):
+        element, side, width, result, size, suffix = match.groups()
+        mnemonic = f"v_mfma_{result}_{size}_{suffix}"
+        target = "gfx950" if any(first <= match.start() < end for first, end in newer) else ""
+        records.append(Instruction(element, int(side), int(width), mnemonic, target))
+    for name, side, depth in _ANY_FLOAT.findall(text):
+        width = int(side) * int(depth) // LANES
+        for element in set(_FORMAT.findall(text)) & set(BYTES):
+            records.append(Instruction(element, int(side), width, f"v_mfma_{name}", "gfx950"))
+    return tuple(records)
+
+
+def instruction(element: str, shape: Shape, target: str) -> Instruction | None:
+    """The one that `mma` takes for an operand: the widest that fits evenly, as `mfma_bytes` in mma.cuh."""
+    width = shape.rows * shape.cols // LANES * BYTES[element]
+    fitting = [
+        record
+        for record in instructions()
+        if (record.element, record.side) == (element, shape.rows)
+        and record.target in ("", target)
+        and width % record.width == 0
+    ]
+    return max(fitting, key=lambda record: record.width, default=None)
+
+
+def rows() -> list[tuple[str, str, str, str, str]]:
+    """Element type, operand's base shape, accumulator's, and instructions by target."""
+    table = []
+    for element in (name for name in BYTES if name not in ALIKE):
+        for shape in shapes():
+            cells = []
+            for target in TARGETS:
+                record = instruction(element, shape, target)
+                if record is None:
+                    cells.append("none")
+                    continue
+                count = shape.rows * shape.cols // LANES * BYTES[element] // record.width
+                cells.append((f"{count} x " if count > 1 else "") + f"`{record.mnemonic}`")
+            if set(cells) != {"none"}:
+                table.append((f"`{element}`", f"`{shape.name}`", f"`rt_{shape.rows}x{shape.rows}_s`", *cells))
+    return table
+
+
+def document() -> str:
+    """The page, as Markdown."""
+    head = ("type", "a and b", "c and d", *TARGETS)
+    lines = [head, ["---"] * len(head), *rows()]
+    return HEAD + "\n" + "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(document(), encoding="utf-8")
