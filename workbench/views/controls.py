@@ -205,7 +205,8 @@ class Panel:
             widget.observe(self._mark_stale, "value")
         views = self.views()
         self._shown = {view.key: view for view in views}
-        self._grid = grid.grid(views)
+        self._grid = grid.grid([view.key for view in views])
+        grid.put(self._grid, views)
         self._title: Any = widgets.HTML(str(block(bold(spec.name), " ", spec.doc)))
         row = widgets.Layout(flex_flow="row wrap", align_items="center")
         self.box = widgets.VBox(
