@@ -22,15 +22,15 @@ from workbench.theme import CLEAR
 from workbench.views import draw_rate, grid, live
 from workbench.views.board import PROFILES, RUNS, Board
 from workbench.views.draw_rate import INTERVAL
-from workbench.views.static_copy import Copy
 from workbench.views.figures import views
 from workbench.views.figures.memory import lds
 from workbench.views.figures.occupancy import limits
 from workbench.views.figures.roofline import ceilings
-from workbench.views.figures.view import difference
+from workbench.views.figures.view import difference, ratio
 from workbench.views.html import report
 from workbench.views.live import Dashboard
 from workbench.views.picture import svg_of
+from workbench.views.static_copy import Copy
 
 KEYS = [view.key for view in views(Board())]
 OF_LAUNCHES = [key for key in KEYS if key != "step"]
@@ -118,6 +118,41 @@ def test_the_roofline(small):
         "VALU fp32": pytest.approx(157.3, rel=1e-3),
         "MFMA bf16": pytest.approx(2516.6, rel=1e-4),
     }
+
+
+def without(profile, *parts):
+    """A profile whose counters with these in their names are 0."""
+    counters = {
+        name: replace(figure, value=0.0) if any(part in name for part in parts) else figure
+        for name, figure in profile.counters.items()
+    }
+    return replace(profile, counters=counters)
+
+
+def test_a_kernel_without_flop_has_words_in_the_roofline(small):
+    view = by_key(board_of(without(small, "VALU", "MFMA", "flop")))["roofline"]
+    assert view.is_empty
+    assert view.sentence == "Roofline: no floating-point operations to place"
+
+
+def test_a_ratio_is_short():
+    assert [ratio(value) for value in (0.0, 12.54, 99.9, 1550.0, 123456.0)] == [
+        "0 %",
+        "12.5 %",
+        "99.9 %",
+        "15.5 ×",
+        "1.23e+03 ×",
+    ]
+
+
+def test_a_choice_without_an_order_is_no_slider():
+    page = wb.dashboard("attention/forward")
+    try:
+        kinds = {name: type(control).__name__ for name, control in page.controls.items()}
+    finally:
+        page.close()
+    assert kinds["dtype"] == kinds["causal"] == "Dropdown"
+    assert kinds["dim"] == "SelectionSlider"
 
 
 def test_occupancy_limits(small):
