@@ -2,10 +2,10 @@
 
 python tests/benchmarks/classroom.py [kernels]
 
-Each is a Jupyter kernel of its own that loads the workbench, compiles a tile kernel, verifies it, profiles it
-and opens a dashboard, as a student does. The table has the seconds of each step, the slowest kernel's too, and
-what a kernel holds: its resident memory, and its share of it (PSS), in which pages that several map count once.
-It is printed for one kernel and for several, with an empty cache and with the code in it.
+Each is a Jupyter kernel of its own that loads the workbench, compiles a tile kernel, verifies it, profiles
+it and opens a dashboard, as a student does. The table has the seconds of each step, the slowest kernel's too,
+and what a kernel holds: its resident memory, and its share of it (PSS), in which pages that several map count
+once. It is printed for one kernel and for several, with an empty cache and with the code in it.
 """
 
 from __future__ import annotations

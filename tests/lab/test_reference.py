@@ -1,4 +1,4 @@
-"""References that a cell's kernel is offered: what it was verified against, what its name and arguments fit."""
+"""References that a cell's kernel is offered: what it was verified against, what its arguments fit."""
 
 from __future__ import annotations
 

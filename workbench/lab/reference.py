@@ -1,4 +1,4 @@
-"""Initial texts for the form of the Verify button: a kernel's last launch, written as Python; likely references."""
+"""For the form of the Verify button: a kernel's last launch written as Python, and likely references."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def likely(name: str, module: Module | Kernels | None) -> dict[str, list[str]]:
 
 
 def _fit(spec: KernelSpec, name: str, module: Module | Kernels | None) -> float:
-    """How well a spec fits a cell: 0 where it does not, else the share of names that its inputs and a kernel's
-    arguments have in common; the cell's own name counts more.
+    """How well a spec fits a cell: 0 where it does not, else the share of names that its inputs have in common
+    with a kernel's arguments; the cell's own name counts more.
     """
     common, score = 0.0, 2.0 * (spec.name.rpartition("/")[2] == name)
     inputs = [parameter.name for parameter in inspect.signature(spec.reference).parameters.values()]
