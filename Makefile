@@ -1,5 +1,5 @@
 # make demo   set up and do the main job once: compile a kernel, run it, verify it, show it
-# make lab    open JupyterLab on the notebooks
+# make lab    open JupyterLab on the notebooks; ARGS="--port 9999 --no-browser" passes it options
 # make test   run the tests that a commit should pass
 # make test-quick  those for an edit, in a minute
 # make test-all  all tests
@@ -29,7 +29,7 @@ demo: $(VENV)/.installed
 # still work, and the command says what is missing. The root is here because the notebooks point to docs/.
 lab: $(VENV)/.installed
 	$(BIN)/python -m workbench.lab.build --install --get-node
-	$(BIN)/jupyter lab --notebook-dir=. --FileContentsManager.preferred_dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
+	$(BIN)/jupyter lab --notebook-dir=. --FileContentsManager.preferred_dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)
 
 # A test that failed is run again, alone, twice, and then listed as unstable where it passes.
 PYTEST := $(BIN)/python tests/retry_failures.py

@@ -120,6 +120,19 @@ def test_clangd_and_what_it_is_for(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "switched off" in finding.text
 
 
+def test_rocprofv3_and_what_it_is_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "rocprofv3"
+    program.write_text("#!/bin/sh\n")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("ROCM_PATH", str(tmp_path / "none"))
+    [finding] = findings(wb.doctor(), "rocprofv3")
+    assert finding.state == "note"
+    assert "not needed: the emulated device counts" in finding.text
+    program.chmod(0o755)
+    [finding] = findings(wb.doctor(), "rocprofv3")
+    assert (finding.state, finding.text.partition(":")[0]) == ("ok", str(program))
+
+
 def test_whatever_a_library_raises_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken() -> list[Finding]:
         raise AssertionError("Torch not compiled with CUDA enabled")

@@ -57,7 +57,7 @@ LAZY: dict[str, tuple[set[str], str]] = {
         "each command imports what it needs: `doctor` has to answer where a package is missing",
     ),
     "workbench.doctor": (
-        {"kernel", "runtime", "targets", "toolchain"},
+        {"kernel", "profile", "runtime", "targets", "toolchain"},
         "it has to answer where a package that these import is missing",
     ),
     "workbench.execute.sitecustomize": (

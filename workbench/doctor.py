@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.display import Shown
-from workbench.errors import WorkbenchError
+from workbench.errors import ProfilerError, WorkbenchError
 from workbench.settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def doctor(*, run: bool = False) -> Report:
             libraries, which takes some seconds.
     """
     findings: list[Finding] = []
-    parts = (_python, _settings, _cpu, _toolchain, _clangd, _hip, _devices)
+    parts = (_python, _settings, _cpu, _toolchain, _clangd, _hip, _devices, _profiler)
     for part in (*parts, *((_run,) if run else ())):
         findings += _safely(part)
     return Report(tuple(findings))
@@ -238,6 +238,20 @@ def _devices() -> list[Finding]:
         text = f"{gpu.torch_without_rocm()} has no ROCm: a launch copies its tensors to the GPU and back"
         findings.append(Finding("PyTorch", "note", text, f"{sys.executable} -m {gpu.WHEEL}"))
     return findings
+
+
+def _profiler() -> list[Finding]:
+    """The tool that reads a GPU's counters."""
+    from workbench import runtime
+    from workbench.profile.rocprof.run import find_tool
+
+    try:
+        return [Finding("rocprofv3", "ok", f"{find_tool()}: wb.profile reads a GPU's counters by it")]
+    except ProfilerError as error:
+        if all(device.observes for device in runtime.devices()):
+            text = "not here, and not needed: the emulated device counts by itself"
+            return [Finding("rocprofv3", "note", text)]
+        return [Finding("rocprofv3", "note", f"wb.time works on the GPU, wb.profile does not: {error}")]
 
 
 def _run() -> list[Finding]:

@@ -93,11 +93,13 @@ def test_newcomer(lab: Lab, server: Server, look: tuple[int, int, bool]) -> None
 
 def test_a_kernel_from_a_template(lab: Lab, server: Server, look: tuple[int, int, bool]) -> None:
     lab.page.goto(server.url("lab?reset"))
-    cards = lab.page.locator(".jp-Launcher-section", has_text="HipKittens").locator(".jp-LauncherCard")
+    cards = lab.page.locator(".jp-LauncherCard", has_text="HipKittens")
     card = cards.filter(has_text="Attention")
     card.wait_for()
     lab.theme(dark=look[2])
-    card.scroll_into_view_if_needed()
+    place = card.bounding_box()
+    assert place is not None
+    assert place["y"] + place["height"] < look[1], "the card is out of sight"
     lab.seen(look, "templates-launcher")
     card.click()
     lab.until(lambda: lab.cells.count() == 3, "the template's cells")

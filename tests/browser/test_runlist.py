@@ -163,6 +163,8 @@ def test_sliders_have_names_and_figures_a_sentence(page: Page) -> None:
     page.wait_for_function("document.querySelectorAll('[role=slider][aria-label]').length === 2")
     assert page.get_by_role("slider", name="L1 hit rate").count() == 2
     assert page.get_by_role("img", name="Runs: 2 rows").count() == 1
+    # A card with nothing to draw says so in a line.
+    assert page.locator(".wb-plot").inner_text() == "Runs: 2 rows"
 
 
 def test_a_sanitized_run_has_findings_and_cannot_be_pinned(page: Page) -> None:

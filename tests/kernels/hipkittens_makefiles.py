@@ -255,11 +255,12 @@ def _tools(folder: Path) -> Path:
 def table(rows: Sequence[Row], longest: int) -> str:
     """Counts, and one line for each."""
     kinds = ("right", "wrong", "fails", "compiles", "no")
-    lines = [f"| branch | Makefiles | {' | '.join(kinds)} |", "| --- | --- |" + " --- |" * len(kinds)]
+    heads = ("branch", "Makefiles", "their modules and programs", *kinds)
+    lines = [f"| {' | '.join(heads)} |", "|" + " --- |" * len(heads)]
     for branch in dict.fromkeys(row[0] for row in rows):
         of = [row for row in rows if row[0] == branch]
         counts = [str(sum(row[3]["result"] == kind for row in of)) for kind in kinds]
-        lines.append(f"| {branch} | {len({row[1] for row in of})} | {' | '.join(counts)} |")
+        lines.append(f"| {branch} | {len({row[1] for row in of})} | {len(of)} | {' | '.join(counts)} |")
     heads = ("branch", "Makefile", "source", "result", "checked, or the first error")
     lines += ["", f"| {' | '.join(heads)} |", "|" + " --- |" * len(heads)]
     for branch, makefile, source, result in rows:

@@ -81,5 +81,5 @@ def test_table_counts_makefiles_once() -> None:
         ("main", "a", "y.cpp", {"result": "no", "text": "a|b `c`"}),
     ]
     table = hipkittens_makefiles.table(rows, 100)
-    assert "| main | 1 | 1 | 0 | 0 | 0 | 1 |" in table
+    assert "| main | 1 | 2 | 1 | 0 | 0 | 0 | 1 |" in table
     assert "| main | a | y.cpp | no | `a\\|b 'c'` |" in table

@@ -166,7 +166,7 @@ def test_the_form_of_a_reference_begins_with_the_last_launch(service: Service) -
     }
     # The texts are Python that repeats the launch.
     assert eval(form["inputs"], {"torch": torch})["x"].shape == (256,)
-    assert ask(service, "reference_form", module="nothing")["result"] == {}
+    assert ask(service, "reference_form", module="nothing")["result"] == {"used": [], "fitting": []}
 
 
 def checked(text: str) -> list[dict[str, Any]]:

@@ -339,6 +339,9 @@ def test_a_fault_is_explained(folder: Path) -> None:
 def test_its_answers() -> None:
     assert hipcc("--version").startswith("HIP version: ")
     assert Path(hipcc("-print-resource-dir").strip()).is_absolute()
+    help_text = hipcc("--help")
+    assert help_text.startswith("usage: hipcc [OPTION ...] FILE ...")
+    assert max(map(len, help_text.splitlines())) <= 110
 
 
 def test_its_compilers_end_with_it(tmp_path: Path) -> None:

@@ -26,10 +26,11 @@ from workbench.views.figures import views
 from workbench.views.figures.memory import lds
 from workbench.views.figures.occupancy import limits
 from workbench.views.figures.roofline import ceilings
-from workbench.views.figures.view import difference
+from workbench.views.figures.view import difference, ratio
 from workbench.views.html import report
 from workbench.views.live import Dashboard
 from workbench.views.picture import svg_of
+from workbench.views.static_copy import Copy
 
 KEYS = [view.key for view in views(Board())]
 OF_LAUNCHES = [key for key in KEYS if key != "step"]
@@ -117,6 +118,41 @@ def test_the_roofline(small):
         "VALU fp32": pytest.approx(157.3, rel=1e-3),
         "MFMA bf16": pytest.approx(2516.6, rel=1e-4),
     }
+
+
+def without(profile, *parts):
+    """A profile whose counters with these in their names are 0."""
+    counters = {
+        name: replace(figure, value=0.0) if any(part in name for part in parts) else figure
+        for name, figure in profile.counters.items()
+    }
+    return replace(profile, counters=counters)
+
+
+def test_a_kernel_without_flop_has_words_in_the_roofline(small):
+    view = by_key(board_of(without(small, "VALU", "MFMA", "flop")))["roofline"]
+    assert view.is_empty
+    assert view.sentence == "Roofline: no floating-point operations to place"
+
+
+def test_a_ratio_is_short():
+    assert [ratio(value) for value in (0.0, 12.54, 99.9, 1550.0, 123456.0)] == [
+        "0 %",
+        "12.5 %",
+        "99.9 %",
+        "15.5 ×",
+        "1.23e+03 ×",
+    ]
+
+
+def test_a_choice_without_an_order_is_no_slider():
+    page = wb.dashboard("attention/forward")
+    try:
+        kinds = {name: type(control).__name__ for name, control in page.controls.items()}
+    finally:
+        page.close()
+    assert kinds["dtype"] == kinds["causal"] == "Dropdown"
+    assert kinds["dim"] == "SelectionSlider"
 
 
 def test_occupancy_limits(small):
@@ -230,6 +266,7 @@ def test_only_what_an_event_changes_is_drawn(small):
         before = dict(page.figures)
         page.draw_rate.figures = page.draw_rate.lines = 0.0
         hub.publish(kind, small.name, data)
+        page.draw_rate.draw_now()
         return {key for key in KEYS if page.figures[key] is not before[key]}
 
     assert drawn("time", small.timing) == {"timeline", "shapes"}
@@ -244,17 +281,50 @@ def test_only_what_an_event_changes_is_drawn(small):
     page.close()
 
 
-def test_a_profile_is_drawn_at_once_after_lines_that_came_before(small):
+def test_a_profile_is_drawn_at_once_after_lines_that_came_before(small, monkeypatch):
     """A cell's compilation and launches are published just before its profile, and must not delay it."""
-    hub = Hub()
+    clock, hub = Clock(monkeypatch), Hub()
     page = Dashboard(source=hub)
-    page.draw_rate.figures = page.draw_rate.lines = 0.0
+    page.draw_rate.figures, page.draw_rate.lines = 0.0, 60.0
     compilation = {"arch": "gfx950", "seconds": 0.0, "cached": True, "warnings": 0, "error": ""}
     hub.publish("compile", "cell.hip", compilation)
     hub.publish("launch", "kernel", {})
     hub.publish("profile", small.name, small)
+    clock.passes(INTERVAL)
     assert page.figures["timeline"].data[0].x == (1,)
     page.close()
+
+
+def test_who_publishes_never_draws(small, monkeypatch):
+    """Drawing in the thread of a kernel's launches would make each profile slower while the page is open."""
+    clock, hub, threads = Clock(monkeypatch), Hub(), []
+    page = Dashboard(source=hub)
+    monkeypatch.setattr(live, "views", lambda *given: threads.append(1) or views(*given))
+    clock.passes(60.0)
+    hub.publish("profile", small.name, small)
+    hub.publish("time", small.name, small.timing)
+    assert not threads
+    clock.passes(INTERVAL)
+    assert threads == [1]
+    page.close()
+
+
+def test_the_copy_waits_where_the_page_stays(small, monkeypatch):
+    """Pictures take seconds: a page that shows the live one gets them later, a conversion at once."""
+    outputs = []
+    monkeypatch.setattr(
+        "IPython.display.display", lambda bundle, **options: outputs.append((bundle, options))
+    )
+    request = {"metadata": {}}
+    kernel = SimpleNamespace(get_parent=lambda: request)
+    monkeypatch.setattr("workbench.views.static_copy.shell", lambda: SimpleNamespace(kernel=kernel))
+    drawn = [view for view in views(board_of(small)) if not view.is_empty]
+    for metadata, complete in (({}, True), ({"cellId": "a"}, False)):
+        request["metadata"] = metadata
+        outputs.clear()
+        assert Copy("Dashboard", drawn).complete is complete
+        assert len(outputs) == len(drawn) + 1
+        assert all(("image/svg+xml" in bundle) is complete for bundle, _ in outputs[1:])
 
 
 def test_bounds(small):

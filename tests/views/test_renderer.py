@@ -45,6 +45,21 @@ assert views == {"workbench.views.renderer"}, views
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
 
 
+def test_load_ext_leaves_nbformat_for_the_first_figure() -> None:
+    """It compiles grammars for seconds, and plotly wants no more of it than its version."""
+    program = """
+import sys
+from IPython.core.interactiveshell import InteractiveShell
+InteractiveShell.instance().run_line_magic("load_ext", "workbench")
+import plotly.io
+assert "nbformat" not in sys.modules
+import plotly.graph_objects as go
+go.Figure().show("plotly_mimetype")
+assert "nbformat" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+
+
 @pytest.mark.parametrize(
     "page",
     ["wb.view_xcd(wb.xcd_map('gemm/bf16'))", "display_live(SimpleNamespace(_repr_mimebundle_=dict), '')"],

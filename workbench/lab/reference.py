@@ -1,15 +1,75 @@
-"""Initial texts for the form of the Verify button: a kernel's last launch, written as Python."""
+"""For the form of the Verify button: a kernel's last launch written as Python, and likely references."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from workbench.errors import WorkbenchError
+from workbench.events import hub
+from workbench.operators import kernels as library
+
 if TYPE_CHECKING:
     from workbench.kernel import Kernel, Kernels, LastLaunch, Module
+    from workbench.operators import KernelSpec
 
 # Names that kernels use for their outputs; the form only begins with them.
 _WRITTEN = ("out", "dst", "result", "y", "o", "c")
+
+
+LIKELY = 8
+"""References that are offered as fitting, at most."""
+
+
+def likely(name: str, module: Module | Kernels | None) -> dict[str, list[str]]:
+    """Operators of the library that a cell's kernel may be verified against, the likeliest first.
+
+    Args:
+        name: of the cell's module.
+        module: what its variable holds; None where it holds none yet.
+
+    Returns:
+        "used": those that its code was verified against in this process, the latest first; "fitting": those
+        of its name, and those whose inputs its arguments are named like and, where it was launched, whose
+        shapes its tensors have.
+    """
+    used: dict[str, None] = {}
+    digests = {kernel.module.digest for kernel in module.kernels.values()} if module is not None else set()
+    for event in reversed(hub.history("verify")):
+        if event.name in library and digests & set(event.data["code"].split("+")):
+            used[event.name] = None
+    scores = {spec: _fit(spec, name, module) for spec in library.values() if spec.name not in used}
+    fitting = sorted((spec for spec, score in scores.items() if score > 0), key=lambda spec: -scores[spec])
+    return {"used": list(used), "fitting": [spec.name for spec in fitting[:LIKELY]]}
+
+
+def _fit(spec: KernelSpec, name: str, module: Module | Kernels | None) -> float:
+    """How well a spec fits a cell: 0 where it does not, else the share of names that its inputs have in common
+    with a kernel's arguments; the cell's own name counts more.
+    """
+    common, score = 0.0, 2.0 * (spec.name.rpartition("/")[2] == name)
+    inputs = [parameter.name for parameter in inspect.signature(spec.reference).parameters.values()]
+    for kernel in module.kernels.values() if module is not None else ():
+        values = _by_name(kernel, kernel.last) if kernel.last is not None else {}
+        named = [argument for argument in inputs if argument in kernel.plan.taken]
+        # One name in common, such as x, says nothing unless the shape fits too.
+        if len(named) < 0.6 * len(inputs) or len(named) < (1 if values else 2):
+            continue
+        if values and not _fits_shape(spec, {argument: values[argument] for argument in named}):
+            continue
+        common = max(common, len(named) / len({*inputs, *kernel.plan.taken}))
+    return score + common
+
+
+def _fits_shape(spec: KernelSpec, values: Mapping[str, Any]) -> bool:
+    """Whether tensors of a launch have a shape of a spec."""
+    try:
+        spec.shape(**spec.shape_of(**values))
+    except (WorkbenchError, AttributeError, LookupError, TypeError, ValueError):
+        # Another kernel's arguments may be anything.
+        return False
+    return True
 
 
 def form(module: Module | Kernels) -> dict[str, str]:

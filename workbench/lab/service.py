@@ -265,11 +265,14 @@ class Service:
             return {"runs": []}
         return {"runs": [recorded(run) for run in latest]}
 
-    def reference_form(self, module: str) -> dict[str, str]:
-        """Initial texts for the form of a cell's own reference; empty where its variable holds no module."""
+    def reference_form(self, module: str) -> dict[str, Any]:
+        """Initial texts for the form of a cell's own reference, none where its variable holds no module, and
+        the likely ones of the library ("used" and "fitting").
+        """
         self.refresh()
         bound = self._seen.get(module)
-        return reference.form(bound) if bound is not None else {}
+        texts = reference.form(bound) if bound is not None else {}
+        return {**texts, **reference.likely(module, bound)}
 
     def close_dashboard(self) -> None:
         """Ends the dashboard of the extension's panel, so that nothing is drawn unseen."""

@@ -177,7 +177,9 @@ def _notes(origins: Sequence[Origin], errors: Sequence[Expected], below: int) ->
     above = {"xref": "paper", "yref": "paper", "y": 1, "yanchor": "bottom", "showarrow": False}
     above["yshift"] = 6 + below
     error = {"name": "error", "x": 0, "xanchor": "left", "font": {"size": 11}, **above}
-    notes = [{"text": "modelled times: " + errors_text(errors), **error}] if errors else []
+    # Beside three badges is no room for more; the badge says that they are modelled.
+    of = "modelled times: " if len(origins) < 3 else ""
+    notes = [{"text": of + errors_text(errors), **error}] if errors else []
     for i, origin in enumerate(reversed(origins)):
         look = {"font": {"color": "white", "size": 11}, "bgcolor": COLOURS[origin], "borderpad": 2}
         place = {"x": 1, "xanchor": "right", "xshift": -72 * i, **above}

@@ -50,7 +50,10 @@ def panel(spec: KernelSpec | str, *, device: str | None = None) -> Panel:
 
 
 def control(name: str, parameter: Range | Choice, start: Any, shapes: Sequence[Shape]) -> Any:
-    """The slider of a shape parameter, set to `start`; it stops at the values of `shapes` too."""
+    """The slider of a shape parameter, set to `start`; it stops at the values of `shapes` too.
+
+    A choice without an order, such as a data type, is a list.
+    """
     import ipywidgets as widgets
 
     common: dict[str, Any] = {
@@ -62,7 +65,13 @@ def control(name: str, parameter: Range | Choice, start: Any, shapes: Sequence[S
         "value": start,
     }
     if isinstance(parameter, Choice):
-        return widgets.SelectionSlider(options=list(parameter.values), **common)
+        values = list(parameter.values)
+        # A slider has an order: data types have none, and yes or no has no middle.
+        ordered = len(values) > 2 and not any(isinstance(value, str) for value in values)
+        kind = widgets.SelectionSlider if ordered else widgets.Dropdown
+        if not ordered:
+            del common["continuous_update"]
+        return kind(options=values, **common)
     if (parameter.high - parameter.low) // parameter.step > _FINE_STEPS:
         used = [s[name] for s in shapes if name in s]
         return widgets.SelectionSlider(options=slider_values(parameter, [start, *used]), **common)
@@ -205,7 +214,8 @@ class Panel:
             widget.observe(self._mark_stale, "value")
         views = self.views()
         self._shown = {view.key: view for view in views}
-        self._grid = grid.grid(views)
+        self._grid = grid.grid([view.key for view in views])
+        grid.put(self._grid, views)
         self._title: Any = widgets.HTML(str(block(bold(spec.name), " ", spec.doc)))
         row = widgets.Layout(flex_flow="row wrap", align_items="center")
         self.box = widgets.VBox(

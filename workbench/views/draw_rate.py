@@ -32,6 +32,7 @@ class DrawRate:
         self._draw = weakref.WeakMethod(draw)
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
+        self._next = 0.0
         self.figures = 0.0
         self.lines = 0.0
 
@@ -41,11 +42,23 @@ class DrawRate:
 
     def draw_in(self, seconds: float) -> None:
         """Schedules a drawing, unless an earlier one is scheduled; never within `INTERVAL`."""
+        seconds = max(seconds, INTERVAL)
+        moment = time.monotonic() + seconds
         with self._lock:
-            if self._timer is None:
-                self._timer = threading.Timer(max(seconds, INTERVAL), self._due)
-                self._timer.daemon = True
-                self._timer.start()
+            if self._timer is not None:
+                if self._next <= moment:
+                    return
+                self._timer.cancel()
+            self._next = moment
+            self._timer = threading.Timer(seconds, self._due)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def draw_now(self) -> None:
+        """Draws what `draw_in` scheduled, now and in this thread; nothing where nothing is scheduled."""
+        if self._timer is not None:
+            self.cancel()
+            self._due()
 
     def cancel(self) -> None:
         """Cancels the drawing that `draw_in` scheduled."""

@@ -151,6 +151,8 @@ class Card {
       this.lasts = this.wanted.lasts;
       this.card.setAttribute('aria-label', this.title);
       this.sentence = this.wanted.sentence;
+      this.empty = this.wanted.figure.data.length === 0;
+      this.card.classList.toggle('wb-empty', this.empty);
       this.describe();
       this.tools.forEach((tool, index) =>
         tool.setAttribute('aria-label', `${ACTS[index][2]}: ${this.title}`)
@@ -184,6 +186,10 @@ class Card {
     if (!this.wanted || !this.visible || this.drawing) {
       return;
     }
+    if (this.empty) {
+      this.clear();
+      return;
+    }
     this.drawing = true;
     const Plotly = await plotly(this.model).catch(error => this.failed(error));
     if (Plotly) {
@@ -192,6 +198,23 @@ class Card {
     this.drawing = false;
     this.fit();
     this.draw();
+  }
+
+  // Nothing to show takes a line, not the height of a figure.
+  clear() {
+    this.wanted = null;
+    this.plot.style.minHeight = '';
+    if (!this.width) {
+      this.plot.textContent = this.sentence;
+      return;
+    }
+    this.width = 0;
+    plotly(this.model).then(Plotly => {
+      if (this.empty) {
+        Plotly.purge(this.plot);
+        this.plot.textContent = this.sentence;
+      }
+    });
   }
 
   failed(error) {
@@ -204,6 +227,9 @@ class Card {
       const { figure } = this.wanted;
       if (this.alone) {
         figure.layout.height = Math.max(figure.layout.height, Math.round(window.innerHeight * 0.6));
+      }
+      if (!this.width) {
+        this.plot.textContent = '';
       }
       this.plot.style.minHeight = `${figure.layout.height}px`;
       this.wanted = null;

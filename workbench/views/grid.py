@@ -17,11 +17,9 @@ if TYPE_CHECKING:
     from workbench.views.figures import View
 
 
-def grid(views: Sequence[View]) -> Any:
-    """A widget with a card for each view, in this order."""
-    widget = _grid_class(tuple(view.key for view in views))()
-    put(widget, views)
-    return widget
+def grid(keys: Sequence[str]) -> Any:
+    """A widget with a card for each key of a view, in this order; `put` fills it."""
+    return _grid_class(tuple(keys))()
 
 
 def put(widget: Any, views: Sequence[View]) -> None:

@@ -25,7 +25,7 @@ from workbench.views import grid, runlist
 from workbench.views.board import Board
 from workbench.views.controls import control
 from workbench.views.draw_rate import DrawRate
-from workbench.views.figures import FAILURE_KEYS, STEP_KEYS, TIME_KEYS, View, views
+from workbench.views.figures import CARDS, FAILURE_KEYS, STEP_KEYS, TIME_KEYS, View, views
 from workbench.views.html import report
 from workbench.views.job_thread import JobThread
 from workbench.views.markup import notice
@@ -106,9 +106,8 @@ class Dashboard:
         self._closed = threading.Event()
         self._copying = JobThread(self._copy_failed)
         self._moved_from: int | None = None
-        drawn = self.views()
-        self._shown: dict[str, View] = {view.key: view for view in drawn}
-        self.widgets = Widgets(drawn, device, self._summary_shown)
+        self._shown: dict[str, View] = {}
+        self.widgets = Widgets([card.key for card in CARDS], device, self._summary_shown)
         self.box = self.widgets.box
         self.draw_rate = DrawRate(self._draw_in_time)
         self.choose(spec)
@@ -301,19 +300,11 @@ class Dashboard:
         grid.close(self.box)
 
     def take(self, event: Event) -> None:
-        """Takes an event of the hub; draws now or soon."""
+        """Takes an event of the hub; draws soon, in another thread: who publishes never waits for that."""
         self.board.take(event)
         changes = _DRAWS.get(event.kind, NOTHING)
         self._due |= changes
-        wait = self.draw_rate.wait(figures=bool(changes))
-        # The publisher never waits for a drawing in progress.
-        if wait <= 0 and self._lock.acquire(blocking=False):
-            try:
-                self._draw()
-            finally:
-                self._lock.release()
-        else:
-            self.draw_rate.draw_in(wait)
+        self.draw_rate.draw_in(self.draw_rate.wait(figures=bool(changes)))
 
     def refresh(self) -> None:
         """Draws all parts of the page now."""
@@ -359,7 +350,8 @@ class Dashboard:
     def _ipython_display_(self, **_: Any) -> None:
         display_live(self.box, str(self))
         self._copy = Copy("Dashboard", list(self._shown.values()), self.widgets.cards.html)
-        self._copied = self.board.version
+        self._copied = self.board.version if self._copy.complete else -1
+        self._keep_copy()
 
     def _summary_shown(self) -> None:
         """The summary is shown, after the figures: it is kept with them."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
+import sys
 from collections.abc import Mapping
 from typing import Any
 
 from workbench import theme
 from workbench.display import in_terminal, shell
+from workbench.patches import Patches
 
 RENDERER = "hipkittens"
 """Its name in plotly.io.renderers."""
@@ -20,6 +24,7 @@ def add_pictures() -> None:
     """
     if shell() is None:
         return
+    _import_plotly()
     import plotly.io
     from plotly.io.base_renderers import MimetypeRenderer
 
@@ -39,3 +44,34 @@ def add_pictures() -> None:
         plotly.io.renderers[RENDERER] = Renderer()
         alone = not renderers or (terminal and renderers == "browser")
         plotly.io.renderers.default = RENDERER if alone else f"{renderers}+{RENDERER}"
+
+
+class _Later:
+    """A module that is imported when something of it is asked for."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(importlib.import_module(self._name), attribute)
+
+
+def _import_plotly() -> None:
+    """Imports plotly's renderers without nbformat, of which they read the version when a figure is shown.
+
+    nbformat imports jsonschema, which compiles the grammar of every kind of address: seconds.
+    """
+    if "plotly.io._renderers" in sys.modules or "nbformat" in sys.modules:
+        return
+    if importlib.util.find_spec("nbformat") is None:
+        return
+    from _plotly_utils import optional_imports
+
+    module_of = optional_imports.get_module
+
+    def get_module(name: str, should_load: bool = True) -> Any:
+        return _Later(name) if name == "nbformat" else module_of(name, should_load)
+
+    with Patches() as patches:
+        patches.replace(optional_imports, "get_module", get_module)
+        importlib.import_module("plotly.io._renderers")

@@ -9,7 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from workbench.display import in_terminal
+from workbench.display import in_terminal, shell
 from workbench.views.figures import View
 from workbench.views.markup import NOTHING, classed, tag
 from workbench.views.picture import pdf_of_svg, pictures_of, text_of
@@ -22,6 +22,9 @@ _WIDGET = "application/vnd.jupyter.widget-view+json"
 
 _PLOTLY = "application/vnd.plotly.v1+json"
 
+_EMPTY = {"text/html": "", "text/plain": ""}
+"""An output in place, so that later updates have somewhere to go."""
+
 _NOTE = Markup('<div{} data-outputs="{}">{} as it was on {}; run this cell again for the live one.{}</div>')
 
 
@@ -32,16 +35,22 @@ class Copy:
         what: such as "Dashboard".
         views: the figures, always as many.
         more: what stands above their tables.
+
+    Attributes:
+        complete: whether the figures are in it. To a page that stays they come with `update`: drawing them
+            takes seconds, and the live page is there to look at.
     """
 
     def __init__(self, view_name: str, views: Sequence[View], more: Markup = NOTHING) -> None:
         from IPython.display import display
 
         self._what = view_name
-        self._drawn = [view.json for view in views]
+        self.complete = not _page_stays()
+        self._drawn = [view.json if self.complete else "" for view in views]
+        figures = [figure_bundle(view) if self.complete else _EMPTY for view in views]
         self._handles = [
             display(bundle, raw=True, display_id=f"workbench-copy-{id(self)}-{i}")  # type: ignore[no-untyped-call]
-            for i, bundle in enumerate([note(view_name, views, more), *map(figure_bundle, views)])
+            for i, bundle in enumerate([note(view_name, views, more), *figures])
         ]
 
     def update(self, views: Sequence[View], more: Markup = NOTHING) -> None:
@@ -57,6 +66,17 @@ class Copy:
             if handle is not None and view.json != self._drawn[n]:
                 handle.update(figure_bundle(view), raw=True)
                 self._drawn[n] = view.json
+
+
+def _page_stays() -> bool:
+    """Whether the cell that runs belongs to a page that shows updates after it ended.
+
+    JupyterLab and Notebook name the cell in their requests. nbconvert and papermill do not, and end the
+    kernel with the last cell.
+    """
+    kernel = getattr(shell(), "kernel", None)
+    request = kernel.get_parent() if kernel is not None else {}
+    return "cellId" in (request or {}).get("metadata", {})
 
 
 def display_live(box: Any, text: str) -> None:
@@ -117,8 +137,7 @@ def figure_bundle(view: View) -> dict[str, Any]:
     import plotly.io
 
     if view.is_empty:
-        # Keep an empty output in place, so that later updates have somewhere to go.
-        return {"text/html": "", "text/plain": ""}
+        return _EMPTY
     page = {}
     if "notebook" in str(plotly.io.renderers.default):
         page["text/html"] = plotly.io.to_html(

@@ -13,7 +13,6 @@ from workbench.operators import kernels
 from workbench.views import grid, runlist
 from workbench.views.badge import badge, unknown
 from workbench.views.board import Board, Note, Progress, Run
-from workbench.views.figures import View
 from workbench.views.history import clock
 from workbench.views.markup import NOTHING, block, bold, classed, notice, tag
 from workbench.views.run_summary import SummaryCards
@@ -51,7 +50,7 @@ class Widgets:
         quiet: whether a widget is being set by the page, not by a person.
     """
 
-    def __init__(self, views: Sequence[View], device: str | None, done: Callable[[], None]) -> None:
+    def __init__(self, keys: Sequence[str], device: str | None, done: Callable[[], None]) -> None:
         import ipywidgets as widgets
 
         self.quiet = False
@@ -101,7 +100,7 @@ class Widgets:
         )
         self.sliders: Any = widgets.HBox(layout=widgets.Layout(flex_flow="row wrap"))
         self.cards = SummaryCards(done)
-        self.grid: Any = grid.grid(views)
+        self.grid: Any = grid.grid(keys)
         row = widgets.Layout(flex_flow="row wrap", align_items="center")
         choices = [self.kernel, self.where, self.run, self.check, self.live]
         self.box: Any = widgets.VBox(

@@ -3,7 +3,7 @@
  */
 
 import { InputDialog, showErrorMessage } from '@jupyterlab/apputils';
-import type { CodeCell } from '@jupyterlab/cells';
+import type { CodeCell, ICodeCellModel } from '@jupyterlab/cells';
 import { PathExt } from '@jupyterlab/coreutils';
 import type { NotebookPanel } from '@jupyterlab/notebook';
 import { OutputArea } from '@jupyterlab/outputarea';
@@ -12,7 +12,15 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { kernelLine } from './kernel';
 import { isOurs, isTriton, moduleName, parseMagicLine, withOptions } from './magic';
-import { askReference, keepReference, optionsOf, referenceOf, type IOwnReference } from './reference';
+import {
+  askReference,
+  keepReference,
+  optionsOf,
+  referenceOf,
+  type IOwnReference,
+  type Reference
+} from './reference';
+import type { ILikely } from './referenceform';
 import { TEMPLATES, type ITemplate } from './templates';
 
 /**
@@ -133,21 +141,34 @@ export async function verifyOptions(
   if (at >= 0 && parts[at + 1]) {
     return ['--verify', parts[at + 1].text];
   }
-  const kept = referenceOf(cell.model);
+  const name = moduleName(line);
+  const kept = referenceOf(cell.model) ?? referenceOfModule(panel, name);
   if (kept && !again && !refused.has(cell.model)) {
+    keepReference(cell.model, kept);
     return optionsOf(kept);
   }
-  const name = moduleName(line);
-  const likely = specs.find(spec => spec.split('/').pop() === name) ?? '';
+  const { used = [], fitting = [], ...form } = await formOf(panel, name);
   const known = kept
-    ? { own: 'spec' in kept ? {} : kept, spec: 'spec' in kept ? kept.spec : '' }
-    : { own: await formOf(panel, name), spec: likely };
-  const chosen = await askReference(specs, known.spec, known.own, trans);
+    ? { own: 'spec' in kept ? form : kept, spec: 'spec' in kept ? kept.spec : '' }
+    : { own: form, spec: used[0] ?? specs.find(spec => spec.split('/').pop() === name) ?? '' };
+  const chosen = await askReference(specs, { used, fitting }, known.spec, known.own, trans);
   if (chosen) {
     refused.delete(cell.model);
     keepReference(cell.model, chosen);
   }
   return chosen && optionsOf(chosen);
+}
+
+/** The reference of another cell of the notebook that writes the same module, the last of them. */
+function referenceOfModule(panel: NotebookPanel, name: string): Reference | null {
+  const alike = panel.content.widgets.filter(({ model }) => {
+    const source = model.sharedModel.getSource();
+    return model.type === 'code' && isOurs(source) && moduleName(source.split('\n', 1)[0]) === name;
+  });
+  return alike.reduce<Reference | null>(
+    (kept, { model }) => referenceOf(model as ICodeCellModel) ?? kept,
+    null
+  );
 }
 
 /** Cells whose reference failed when it was last used: the user is asked for it again. */
@@ -163,11 +184,11 @@ export function noteReply(cell: CodeCell, reply: KernelMessage.IExecuteReplyMsg 
   }
 }
 
-/** Initial values of the form: the module's last launch, from its kernel. */
-async function formOf(panel: NotebookPanel, module: string): Promise<Partial<IOwnReference>> {
+/** Initial values of the form, from the kernel: the module's last launch, and likely references. */
+async function formOf(panel: NotebookPanel, module: string): Promise<Partial<IOwnReference & ILikely>> {
   const line = kernelLine(panel.sessionContext);
   try {
-    return line.isOpen ? await line.ask<Partial<IOwnReference>>('reference_form', { module }) : {};
+    return line.isOpen ? await line.ask<Partial<IOwnReference & ILikely>>('reference_form', { module }) : {};
   } catch {
     return {};
   }

@@ -27,7 +27,30 @@ VARIABLE = "HIPKITTENS_HIPCC"
 
 _active = False
 
-_QUESTIONS = ("-print-", "--print-", "-dumpversion", "-dumpmachine", "--help", "-help")
+_QUESTIONS = ("-print-", "--print-", "-dumpversion", "-dumpmachine")
+
+_HELP = """\
+usage: hipcc [OPTION ...] FILE ...
+
+Compiles and links HIP sources as ROCm's hipcc does, for the emulated device and without ROCm. Host code is
+made for this computer, device code for each --offload-arch; the program finds the device by itself.
+
+  FILE                   .hip, .cpp, .cc, .cxx, .cu, .c, .s; objects, archives and shared libraries to link
+  --offload-arch=ARCH    gfx942, gfx950, ...; several times for several; default: the default device's
+  -o FILE                what is written; default: a.out, or the source's name with another ending
+  -c, -S, -E             stop after compiling, with assembly, after the preprocessor
+  --genco                write device code alone, as hipModuleLoad takes it
+  -shared                make a library
+  -fgpu-rdc              device code calls functions of other files
+  -I, -D, -U, -include   headers and macros;  -L, -l, -Wl,  of the linker
+  -O0 to -O3, -g, -std=  and other options of clang: as clang takes them
+  -M, -MM, -MD, -MF      dependencies for make
+  -v, -###               show the commands, or only show them
+  --save-temps           keep files in between
+  --version              versions of HIP and of clang
+
+An option that cannot be followed here is an error that says why. HIPCC_COMPILE_FLAGS_APPEND and
+HIPCC_LINK_FLAGS_APPEND add words. Where a ROCm is installed, its hipcc runs instead."""
 
 
 def main(words: Sequence[str], default_arch: Callable[[], str]) -> int:
@@ -67,6 +90,9 @@ def _answer(words: Sequence[str], default_arch: Callable[[], str]) -> int:
         os.execv(compiler.path, [str(compiler.path), *words])
     if "--version" in words:
         return _version(compiler)
+    if {"--help", "-help", "-h"} & set(words):
+        print(_HELP)
+        return 0
     question = next((word for word in words if word.startswith(_QUESTIONS)), None)
     if question is not None:
         return subprocess.run([*compiler.command, question], check=False).returncode

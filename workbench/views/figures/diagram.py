@@ -9,7 +9,7 @@ from workbench.origin import Figure
 from workbench.profile.results import ProfileResult
 from workbench.theme import INK, SERIES
 from workbench.views.figures.memory import shown_bytes, traffic_by_level
-from workbench.views.figures.view import View, difference, finish
+from workbench.views.figures.view import View, difference, finish, ratio
 
 HEIGHT = 430
 """Pixels of the figure: five boxes with their paths between them."""
@@ -228,6 +228,6 @@ def _shape(box: Box) -> dict[str, Any]:
 
 def _words(box: Box, rate: Figure | None) -> dict[str, Any]:
     """A box's name, and its rate."""
-    text = f"<b>{box.name}</b>" + (f"  {rate.value:.3g} % {box.word}" if rate is not None else "")
+    text = f"<b>{box.name}</b>" + (f"  {ratio(rate.value)} {box.word}" if rate is not None else "")
     middle = {"x": (box.left + box.right) / 2, "y": (box.top + box.bottom) / 2}
     return {**middle, "text": text, "showarrow": False, "font": {"size": 12}}

@@ -53,6 +53,11 @@ def roofline(now: ProfileResult | None, base: ProfileResult | None, hue: str = S
     head = ("run", "level", "FLOP/byte", "TFLOP/s", "roof", "of roof")
     if now is None:
         return finish(figure, "Roofline", "roofline", (), head, ())
+    rate = now.metrics["FLOP rate"].figure
+    points = [*_points("baseline", base), *_points("shown", now)]
+    if not points:
+        nothing = "no floating-point operations to place" if rate is not None else "FLOP were not collected"
+        return finish(figure, "Roofline", "roofline", (), head, (), nothing=nothing)
     machine = now.machine
     roofs = ceilings(machine, _matrix_types(now) or ["BF16"])
     bandwidths = {
@@ -61,7 +66,6 @@ def roofline(now: ProfileResult | None, base: ProfileResult | None, hue: str = S
         "LDS": machine.lds_bytes_per_second,
     }
     top = max(roofs.values())
-    points = [*_points("baseline", base), *_points("shown", now)]
     # Each axis holds the roofs' corners and the points, with some air.
     left = min([0.1, *(0.3 * p.intensity for p in points)])
     right = max([1000.0, *(3 * p.intensity for p in points)])
@@ -70,7 +74,6 @@ def roofline(now: ProfileResult | None, base: ProfileResult | None, hue: str = S
         figure.add_trace(_slope(level, bandwidth, left, top))
     for name, peak in roofs.items():
         figure.add_trace(_ceiling(name, peak, peak * 1e12 / bandwidths["LDS"], right))
-    rate = now.metrics["FLOP rate"].figure
     rows = []
     for p in points:
         figure.add_trace(_mark(p, hue, named=base is not None))

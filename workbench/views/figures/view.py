@@ -132,6 +132,11 @@ def difference(new: float | None, old: float | None) -> str:
     return f"{(new - old) / abs(old):+.1%}" if old else "new"
 
 
+def ratio(percent: float) -> str:
+    """A ratio that is usually below 1: "12.5 %", and "15.5 ×" where percents have too many digits to read."""
+    return f"{percent:.3g} %" if percent < 100 else f"{percent / 100:.3g} ×"
+
+
 def finish(
     figure: Any,
     title: str,

@@ -19,6 +19,9 @@ import { firstTutorial } from '../tutorials';
 import { INotebooks } from './notebooks';
 import { ID, TEXTS } from './services';
 
+/** Of our cards: one of our own would be below all others, out of sight. */
+const CATEGORY = 'Notebook';
+
 export const templates: JupyterFrontEndPlugin<void> = {
   id: `${ID}:templates`,
   description: 'New kernels from templates, the tutorials, and a notebook as one page.',
@@ -35,7 +38,14 @@ export const templates: JupyterFrontEndPlugin<void> = {
     const trans = (translator ?? nullTranslator).load(TEXTS);
     const named = (name: unknown) => TEMPLATES.find(template => template.name === name);
     commands.addCommand(CommandIDs.newNotebook, {
-      label: args => named(args.template)?.title ?? trans.__('New HipKittens Notebook from Template…'),
+      label: args => {
+        const title = named(args.template)?.title;
+        return title
+          ? args.isLauncher
+            ? trans.__('HipKittens %1', title)
+            : title
+          : trans.__('New HipKittens Notebook from Template…');
+      },
       caption: args =>
         named(args.template)?.about ??
         trans.__('Open a notebook with a kernel, its launch, inputs and reference'),
@@ -74,7 +84,13 @@ export const templates: JupyterFrontEndPlugin<void> = {
       }
     });
     TEMPLATES.forEach(({ name: template }, rank) => {
-      launcher?.add({ command: CommandIDs.newNotebook, args: { template }, category: 'HipKittens', rank });
+      launcher?.add({
+        command: CommandIDs.newNotebook,
+        args: { template, isLauncher: true },
+        category: CATEGORY,
+        kernelIconUrl: cardUrl(),
+        rank: rank + 2
+      });
     });
     commands.addCommand(CommandIDs.tutorials, {
       label: args => (args.isLauncher ? trans.__('HipKittens Tutorial') : trans.__('HipKittens: Tutorials')),
@@ -97,8 +113,7 @@ export const templates: JupyterFrontEndPlugin<void> = {
     launcher?.add({
       command: CommandIDs.tutorials,
       args: { isLauncher: true },
-      // A category of its own would be below all others, out of sight.
-      category: 'Notebook',
+      category: CATEGORY,
       kernelIconUrl: cardUrl(),
       rank: 1
     });

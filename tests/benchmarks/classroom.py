@@ -1,0 +1,112 @@
+"""A class on one machine: memory and times of several notebook kernels that run the same cells at once.
+
+python tests/benchmarks/classroom.py [kernels]
+
+Each is a Jupyter kernel of its own that loads the workbench, compiles a tile kernel, verifies it, profiles
+it and opens a dashboard, as a student does. The table has the seconds of each step, the slowest kernel's too,
+and what a kernel holds: its resident memory, and its share of it (PSS), in which pages that several map count
+once. It is printed for one kernel and for several, with an empty cache and with the code in it.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from jupyter_client.manager import start_new_kernel
+
+STUDENTS = int(sys.argv[1]) if len(sys.argv) > 1 else 10
+KERNEL = """\
+%%hipkittens scale
+#include "kittens.cuh"
+using namespace kittens;
+struct scale_globals { gl<float, 1, 1, -1, -1> x; float by; };
+__global__ void scale(const scale_globals g) {
+    rt_fl<16, 64> tile;
+    load(tile, g.x, {0, 0, (int)blockIdx.x, 0});
+    mul(tile, tile, g.by);
+    store(g.x, tile, {0, 0, (int)blockIdx.x, 0});
+}"""
+STEPS = {
+    "load the workbench": "%load_ext workbench\nimport torch, workbench as wb\nx = torch.ones(512, 64)",
+    "compile": KERNEL,
+    "verify": "assert wb.verify(scale['scale'][32, 64], lambda x, by: x * by, "
+    "inputs=dict(x=x, by=2.0), outputs=['x']).passed",
+    "profile": "wb.profile(scale['scale'][32, 64], x=x, by=2.0)",
+    "dashboard": "wb.dashboard()",
+}
+
+
+class Student(threading.Thread):
+    """One kernel; it does each step when all are ready for it.
+
+    Attributes:
+        seconds: of each step.
+        memory: resident bytes, and its share of pages that are mapped by several.
+    """
+
+    def __init__(self, barrier: threading.Barrier, environment: dict[str, str]) -> None:
+        super().__init__(daemon=True)
+        self._barrier, self._environment = barrier, environment
+        self.seconds: dict[str, float] = {}
+        self.memory = 0, 0
+
+    def run(self) -> None:
+        manager, client = start_new_kernel(startup_timeout=300, env=self._environment)
+        try:
+            for name, code in STEPS.items():
+                self._barrier.wait()
+                started = time.monotonic()
+                reply = client.execute_interactive(code, timeout=600, output_hook=lambda _: None)
+                if reply["content"]["status"] != "ok":
+                    raise RuntimeError(f"{name}: {reply['content']}")
+                self.seconds[name] = time.monotonic() - started
+            self._barrier.wait()
+            self.memory = memory(manager.provisioner.pid)
+            self._barrier.wait()
+        except BaseException:
+            self._barrier.abort()
+            raise
+        finally:
+            client.stop_channels()
+            manager.shutdown_kernel(now=True)
+
+
+def memory(process: int) -> tuple[int, int]:
+    """Resident and proportional bytes of a process."""
+    lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()[1:]
+    kilobytes = {name: int(value.split()[0]) for name, value in (line.split(":") for line in lines)}
+    return 1024 * kilobytes["Rss"], 1024 * kilobytes["Pss"]
+
+
+def lesson(cache: str, count: int) -> str:
+    """A table of one round."""
+    environment = {**os.environ, "HIPKITTENS_CACHE": cache, "HIPKITTENS_HISTORY": "off"}
+    barrier = threading.Barrier(count)
+    students = [Student(barrier, environment) for _ in range(count)]
+    for student in students:
+        student.start()
+    for student in students:
+        student.join()
+    lines = [f"{'step':22} median   slowest"]
+    for name in STEPS:
+        seconds = [student.seconds[name] for student in students]
+        lines.append(f"{name:22} {statistics.median(seconds):5.1f} s  {max(seconds):5.1f} s")
+    resident, share = zip(*(student.memory for student in students), strict=True)
+    lines.append(f"memory of a kernel: {statistics.median(resident) / 1e6:.0f} MB resident")
+    lines.append(f"together: {sum(share) / 1e6:.0f} MB, {sum(share) / count / 1e6:.0f} MB a kernel")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        print(f"one kernel, an empty cache\n{lesson(folder, 1)}\n", flush=True)
+        print(f"one kernel again\n{lesson(folder, 1)}\n", flush=True)
+        print(f"{STUDENTS} kernels, the code in the cache\n{lesson(folder, STUDENTS)}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        print(f"\n{STUDENTS} kernels, an empty cache\n{lesson(folder, STUDENTS)}", flush=True)
