@@ -24,18 +24,18 @@ def known_code(digest: str) -> DeviceCode | None:
 
 
 class DeviceCode:
-    """A code object, with the source that it was compiled from where it is known.
+    """A code object and, where known, the source that it was compiled from.
 
     Attributes:
-        name: as given to `compile`, or the file's.
-        arch: target, such as "gfx950"; of code for a generic processor the one of those that run it which was
-            asked for, else the default device's.
+        name: name passed to `compile`, or the file's name.
+        arch: target, such as "gfx950"; for code built for a generic processor, the requested target that runs
+            it, else the default device's.
         code: the code object, an ELF.
         code_object: the same, read.
         source: the C++ text; None for loaded code.
-        result: what the compiler said (time, cached or not, diagnostics, command); None for loaded code.
+        result: the compiler's result (time, cached or not, diagnostics, command); None for loaded code.
         first_line: number that messages and debug info give the source's first line.
-        own_file: name of the file that is the module's own source; "" where none is known.
+        own_file: name of the file that is the module's own source; "" if unknown.
     """
 
     def __init__(

@@ -42,7 +42,7 @@ class ForeignCall:
 
     @property
     def device(self) -> Device:
-        """Where it ran."""
+        """The device that ran the launch."""
         return device(self.launch.device)
 
     def run(self, options: LaunchOptions | None) -> LaunchRecord:

@@ -77,7 +77,7 @@ class Kernel(Shown):
     """One kernel of a module.
 
     Attributes:
-        module: where it is from.
+        module: the module that contains the kernel.
         name: its name in the source, with template arguments.
         info: the code object's facts about it.
         last: the last launch; None before the first.
@@ -346,7 +346,7 @@ class Launcher:
     """A kernel with its launch shape: call it with the kernel's arguments.
 
     Attributes:
-        kernel: what is launched.
+        kernel: the kernel to launch.
         launch: grid in work-groups, block in work-items, dynamic shared memory in bytes.
     """
 

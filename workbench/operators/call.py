@@ -75,15 +75,15 @@ def _remember(memory: dict[Any, Any], key: Hashable, value: Any) -> None:
 
 @dataclass(frozen=True)
 class Call:
-    """A call whose tensors are there and whose kernels are compiled; it can be run again.
+    """A call with its tensors and compiled kernels; it can run repeatedly.
 
     Attributes:
-        implementation: with the shape and the target.
-        device: where it runs.
-        inputs: by name, as the kernels read them.
-        outputs: by name, as the kernels write them.
+        implementation: implementation for the shape and the target.
+        device: device of the call.
+        inputs: inputs by name, as the kernels read them.
+        outputs: outputs by name, as the kernels write them.
         tensors: inputs, outputs and workspace by name.
-        steps: its launches in order.
+        steps: launches of the call in order.
     """
 
     implementation: Implementation[Definition]
@@ -191,12 +191,12 @@ class Plan:
     """Everything that calls with one signature share.
 
     Attributes:
-        modules: of the implementation.
-        shape: of the calls.
-        stamp: of the sources that its kernels were made from.
+        modules: compiled modules of the implementation.
+        shape: shape of the calls.
+        stamp: stamp of the kernels' sources.
         where: PyTorch's device of the outputs.
         outputs, workspace: tensors that each call makes.
-        launches: each step with the bytes of its arguments, but for addresses.
+        launches: each step with its packed arguments; only the addresses change.
     """
 
     modules: Modules
@@ -252,7 +252,7 @@ def _unread(make: Callable[[dict[str, Any]], Any], tensors: Mapping[str, Any], e
 
     Args:
         make: is called with integers that have no values.
-        expected: what it has to give then; None for anything.
+        expected: the required result of `make`; None to accept any.
     """
     integers = {
         name: torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")

@@ -43,7 +43,7 @@ NAMES = {
     "quantization/fused_rmsnorm_mx_quant": "fused_rms_norm_mx_quant",
     "quantization/fused_rmsnorm_quant": "fused_rms_norm_quant",
 }
-"""Those that their files' names do not give."""
+"""Names of functions in `workbench.ops` that differ from the names of the operators' files."""
 
 _PREFIXES = {
     **dict.fromkeys(("activations", "attention", "attention_paged", "feed_forward"), ""),

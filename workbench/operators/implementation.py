@@ -27,10 +27,10 @@ class PreparedStep:
     """A step with its compiled kernel.
 
     Attributes:
-        step: of the operator.
+        step: the operator's step.
         kernel, launch: the kernel, with its grid and block.
-        shape: complete.
-        is_own: whether the operator compiled the kernel; its last launch keeps no arguments then.
+        shape: complete shape.
+        is_own: True if the operator compiled the kernel; the kernel's last launch then keeps no arguments.
     """
 
     step: Step

@@ -41,12 +41,12 @@ class Tuned:
     """A tuning table's row for some shapes.
 
     Attributes:
-        shape: the parameters that decide; a shape that has them is meant.
+        shape: the parameters that decide; the row applies to every shape that contains them.
         variant: the implementation to take; "" for an operator without variants.
-        settings: of its tunables, those that differ from what holds untuned.
-        us, default_us: microseconds of the choice, and of what would be taken untuned; 0 where nobody looked.
-        origin: how these times came about: "measured", "modelled"; "" where there are none.
-        source: device, compiler and sources that they came from.
+        settings: settings of its tunables that differ from the defaults.
+        us, default_us: microseconds with this choice, and with the untuned one; 0 if not timed.
+        origin: origin of these times: "measured" or "modelled"; "" if there are none.
+        source: device, compiler and sources behind the times.
     """
 
     shape: Shape
