@@ -27,15 +27,15 @@ class Library(Protocol):
     """A HIP library that a binding can be made to use.
 
     Attributes:
-        title: whose it is.
-        device_title: what its devices are.
+        title: name of the library in messages.
+        device_title: name of its kind of device in messages.
     """
 
     title: str
     device_title: str
 
     def describe(self) -> str:
-        """Which library it is, for a person."""
+        """Description of the library for messages."""
 
     def load(self) -> Mapping[str, str]:
         """Loads it for the whole process; files by hip-python's names of them, the first "amdhip64".
