@@ -92,8 +92,8 @@ class Cause:
 
     @property
     def more(self) -> str:
-        """Text to add to the first finding, such as "and 14 more instructions between these lines, 120 times
-        in all"."""
+        """Text to add to the first finding: "and 14 more instructions between these lines, 120 times in
+        all"."""
         others = len(self.findings) - 1
         if not others:
             return ""

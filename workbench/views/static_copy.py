@@ -29,9 +29,9 @@ class Copy:
     """The outputs after a live page.
 
     Args:
-        what: such as "Dashboard".
-        views: the figures, always as many.
-        more: what stands above their tables.
+        view_name: name of the live page, such as "Dashboard".
+        views: the figures; their number never changes.
+        more: HTML above the figures' tables.
     """
 
     def __init__(self, view_name: str, views: Sequence[View], more: Markup = NOTHING) -> None:
@@ -60,11 +60,11 @@ class Copy:
 
 
 def display_live(box: Any, text: str) -> None:
-    """Displays a live page's widget; the copy is to be displayed right after it.
+    """Displays a live page's widget; display its copy right after it.
 
     Args:
         box: the ipywidgets box.
-        text: what a front end that knows neither widgets nor the extension shows in its place.
+        text: fallback text for front ends with neither widgets nor the extension.
     """
     from IPython.display import display
 

@@ -1,4 +1,4 @@
-"""The one table: as HTML in a notebook, as columns of text in a terminal."""
+"""The table of all views: HTML in a notebook, columns of text in a terminal."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ class Table:
 
     Args:
         head: titles of the columns; none for a table without a head.
-        rows: of values; `Cell.from_value` says how each is shown.
-        caption: above it.
-        tips: tool tip of each row, where there are any.
+        rows: values of each row; `Cell.from_value` formats them.
+        caption: caption above the table.
+        tips: tool tip of each row, if any.
 
     On a page too narrow for its columns a row becomes its first cell, and the others below, each behind its
     column's title.

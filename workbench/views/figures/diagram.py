@@ -43,11 +43,11 @@ class Path:
     """Traffic between two boxes.
 
     Attributes:
-        name: of both.
+        name: names of both boxes.
         read, written: labels of `figures.memory`'s levels.
-        load: metric whose share of its peak is the path's.
-        x: where it is drawn.
-        upper, lower: the boxes' names.
+        load: metric whose share of its peak is the load of the path.
+        x: horizontal position.
+        upper, lower: names of the upper and the lower box.
     """
 
     name: str

@@ -37,12 +37,13 @@ class View:
     """One figure of the dashboard.
 
     Attributes:
-        key: short name, stable.
-        title: as shown above it.
-        tree: its plotly figure as a plain tree, which is all that a page wants.
-        head, rows: the table under it; None is what was not collected, `NOTHING` a rate of nothing.
-        origins: of the data.
-        lasts: whether it is never stale (`Card.lasts`).
+        key: short, stable name.
+        title: title above the figure.
+        tree: the plotly figure as a plain tree, which is all that a page needs.
+        head, rows: the table below the figure; None marks a value that was not collected, `NOTHING` a rate
+            without a denominator.
+        origins: origins of the data.
+        lasts: True if it is never stale (`Card.lasts`).
     """
 
     key: str
@@ -219,11 +220,11 @@ def bars(
     text: Sequence[str],
     unit: str,
 ) -> None:
-    """Adds horizontal bars from above, those of the baseline in grey beside them.
+    """Adds horizontal bars in order from the top, with the baseline's in grey next to them.
 
     Args:
-        hue: of the kernel.
-        origins: of each bar's value.
+        hue: colour of the kernel's bars.
+        origins: origin of each bar's value.
     """
     import plotly.graph_objects as go
 

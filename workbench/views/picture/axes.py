@@ -15,8 +15,8 @@ class Scale:
     """One axis of a figure.
 
     Args:
-        given: its entry of the layout.
-        values: of all traces on it, in their order; of an axis of texts they give its categories.
+        given: the axis's entry in the layout.
+        values: values of all traces on the axis, in order; on an axis of texts these are the categories.
     """
 
     def __init__(self, entry: Mapping[str, Any], values: Iterable[Sequence[Any]]) -> None:

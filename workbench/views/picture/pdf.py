@@ -18,7 +18,7 @@ def pdf_of_drawing(drawn: Any, **options: Any) -> str:
     """A matplotlib Figure as PDF, in base64 as a notebook keeps it.
 
     Args:
-        options: of its `savefig`.
+        options: options of `Figure.savefig`.
     """
     import matplotlib
     from matplotlib.text import Text
