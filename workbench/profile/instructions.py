@@ -34,11 +34,11 @@ class Measure:
     """A measure of instructions.
 
     Attributes:
-        key: short and stable.
-        label: for people.
-        unit: of its values; "" for a plain count.
-        origin: where they come from.
-        doc: what it says.
+        key: short, stable name.
+        label: label in views.
+        unit: unit of the values; "" for a plain count.
+        origin: origin of the values.
+        doc: description of the measure.
     """
 
     key: str
@@ -128,12 +128,13 @@ class InstructionProfile:
 def counted(
     kernel: Kernel, record: LaunchRecord, simulation: ChipRun | None = None
 ) -> InstructionProfile | None:
-    """Costs in a counted launch on an emulated device; None where it was not counted.
+    """Instruction costs of a counted launch on an emulated device; None if it was not counted.
 
-    Without recorded traffic only executions, issue cycles and stalls are known.
+    Without recorded traffic, only executions, issue cycles and stalls are known.
 
     Args:
-        simulation: of the launch, which says where waves stand; without it each walks through alone.
+        simulation: simulation of the launch, which tells where waves wait; without it each wave is modelled
+            alone.
     """
     if record.counts is None:
         return None
@@ -222,7 +223,7 @@ def remember(kernel: Kernel, costs: InstructionProfile | None) -> None:
 def latest(kernel: Kernel) -> InstructionProfile | None:
     """Costs in the kernel's last launch if that was counted, else in its last profile; None before any.
 
-    Where the last launch is the one that was profiled, the profile knows more of it.
+    If the last launch is also the profiled one, the profile is returned, which has more measures.
     """
     profiled = _profiled.get(kernel)
     counts = kernel.last.record.counts if kernel.last is not None else None

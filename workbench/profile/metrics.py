@@ -68,13 +68,13 @@ class Metric:
 
     Attributes:
         name: short, for tables and axes.
-        unit: of its value.
-        doc: what it says.
+        unit: unit of the value.
+        doc: description of the metric.
         text: the formula in words.
         formula: the same as a function.
-        source: where the formula comes from.
-        peak: the most that is possible, in the metric's unit; None where there is no such bound.
-        counters: what a GPU's counters it needs, to ask rocprofv3 for; empty where none gives it.
+        source: source of the formula.
+        peak: largest possible value, in the metric's unit; None if there is no such bound.
+        counters: GPU counters that it needs, to request from rocprofv3; empty if there are none for it.
     """
 
     name: str

@@ -29,12 +29,12 @@ CODE, LAUNCH, ARGUMENTS, RESULT = "code.co", "launch.json", "arguments.pt", "rep
 
 @dataclass(frozen=True)
 class Saved:
-    """A launch in a folder.
+    """A launch saved in a folder.
 
     Attributes:
-        folder: where.
-        kernel: mangled name.
-        digests: of the tensors after the original launch, by place, such as "x" or "0".
+        folder: the folder.
+        kernel: mangled name of the kernel.
+        digests: digest of each tensor after the original launch, by argument, such as "x" or "0".
     """
 
     folder: Path
