@@ -67,11 +67,11 @@ _LIBRARIES = (
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """Something of CUDA that has no counterpart of the same form.
+    """A CUDA feature without a counterpart of the same form.
 
     Attributes:
-        pattern: what it looks like, in code without comments and texts.
-        why: what it is, and what to do instead.
+        pattern: regular expression that finds it, in code without comments and strings.
+        why: description of the feature, and what to use instead.
     """
 
     pattern: re.Pattern[str]

@@ -35,12 +35,12 @@ class Library:
     """The C++ library that host code is compiled against.
 
     Attributes:
-        name: for people.
-        arguments: what a compilation gets.
+        name: name in messages.
+        arguments: arguments of every compilation.
         linker: command that links, before the objects.
-        environment: what the linker's environment gets.
+        environment: environment variables of the linker.
         fixed_roots: folders whose files change only with the compiler or the system.
-        unknown: words that its linker refuses and links as well without.
+        unknown: arguments that its linker rejects and does not need.
     """
 
     name: str

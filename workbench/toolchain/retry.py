@@ -65,7 +65,7 @@ def compile_with_any(job: Job, compilation: Compilation, listing: Listing) -> Ma
 
 
 def compiler_of(entry: Entry, job: Job) -> Compiler:
-    """Which compiler made an entry: the job's, but where that found no registers."""
+    """The compiler that made an entry: the job's, unless that one ran out of registers."""
 
     def made(compiler: Compiler) -> bool:
         return entry.command[: len(compiler.command)] == tuple(compiler.command)

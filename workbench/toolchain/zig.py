@@ -56,8 +56,8 @@ def device_headers(zig: Path, *, builtin: bool = False) -> list[str]:
     """Options for zig's libc++ over its musl headers: the same on every machine, whatever is installed.
 
     Args:
-        zig: the program.
-        builtin: whether the compiler has no headers of its own.
+        zig: path of zig.
+        builtin: True if the compiler has no headers of its own.
 
     Raises:
         UnusableError: zig does not answer.

@@ -57,12 +57,12 @@ class Unit:
     """A source, with everything that its compilation depends on.
 
     Attributes:
-        line: the command line that it is of.
-        source: the input.
+        line: command line of the compilation.
+        source: the source file.
         archs: targets of its device code.
-        compiler: of both parts.
+        compiler: compiler of both parts.
         library: C++ library of the host part.
-        folder: for temporary files.
+        folder: folder for temporary files.
     """
 
     line: CommandLine

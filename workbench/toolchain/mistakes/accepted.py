@@ -16,11 +16,11 @@ from workbench.toolchain.mistakes.error_context import Change, Explanation
 
 @dataclass(frozen=True, slots=True)
 class SilentMistake:
-    """One mistake that compiles.
+    """A mistake that compiles.
 
     Attributes:
-        name: what `docs/mistakes.md` lists it under.
-        find: where it is in a source.
+        name: its name in `docs/mistakes.md`.
+        find: finds its occurrences in a source.
     """
 
     name: str

@@ -39,7 +39,7 @@ class Declared:
 
     Attributes:
         type: the type, as it is written.
-        alone: whether the declaration declares nothing else.
+        alone: True if the declaration declares nothing else.
     """
 
     type: Span

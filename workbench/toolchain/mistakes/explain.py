@@ -23,10 +23,10 @@ def explained(
     """The findings, with known mistakes explained and consequences folded into their causes.
 
     Args:
-        findings: what the compiler said, in its order.
+        findings: the compiler's diagnostics, in order.
         cell: the source.
-        name: of the source, as its findings are printed under.
-        in_library: whether a header, as it was included, is one of the tile library.
+        name: name of the source in printed diagnostics.
+        in_library: returns True if a header, as it was included, belongs to the tile library.
 
     Returns:
         the findings in order.
@@ -69,7 +69,7 @@ def _one(
 def _followed(
     finding: Diagnostic, diagnostics: list[Diagnostic], folding: list[tuple[int, Mistake | None]], cell: Cell
 ) -> int | None:
-    """Which finding this one follows from; None where it stands for itself."""
+    """Index of the diagnostic that this one follows from; None if it is independent."""
     for index, (line, mistake) in enumerate(folding):
         if mistake and mistake.folds == "rest":
             return index
@@ -156,7 +156,7 @@ def _text(message: str, line: int, column: int, at: Span | None, cell: Cell, nam
 
 
 def _requested(finding: Diagnostic) -> tuple[Diagnostic, ...]:
-    """Which places of the source asked for a template with a mistake."""
+    """Places in the source that instantiated a template with a mistake."""
     return tuple(
         replace(note, message="asked for here")
         for note in finding.notes
@@ -181,11 +181,11 @@ def _brief(finding: Diagnostic) -> Diagnostic:
 
 
 def unsaid(cell: Cell, name: str) -> tuple[Diagnostic, ...]:
-    """Mistakes that the compiler lets pass, as warnings.
+    """Mistakes that the compiler accepts, as warnings.
 
     Args:
         cell: a source that compiles.
-        name: of the source.
+        name: name of the source.
     """
     warnings = []
     for mistake in ACCEPTED:

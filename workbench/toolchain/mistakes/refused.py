@@ -1,7 +1,7 @@
 """Mistakes that the compiler refuses, one record each.
 
-What the headers check themselves is known by words of their `static_assert`, whose sentence stays in front:
-a record adds what came and what would do. Where a sentence is clang's, the record says it anew.
+Checks of our own headers are identified by words of their `static_assert`, whose sentence stays in front: a
+record adds the actual argument and the remedy. If the sentence is clang's, the record rewrites it.
 """
 
 from __future__ import annotations
