@@ -35,14 +35,14 @@ class Type:
     """A type of the source, without typedefs and qualifiers.
 
     Attributes:
-        kind: "int", "uint", "float", "bool", "pointer", "array", "struct", or "unknown" where only the size
-            is known.
-        name: as in the source, such as "float" or "gl<bf16, 1, 1, -1, 128>".
-        size: bytes.
-        target: what a pointer points to, or the elements of an array; None for void and for the others.
-        members: of a struct, those of its base classes first.
+        kind: "int", "uint", "float", "bool", "pointer", "array", "struct", or "unknown" if only the size is
+            known.
+        name: name in the source, such as "float" or "gl<bf16, 1, 1, -1, 128>".
+        size: size in bytes.
+        target: type that a pointer points to, or type of an array's elements; None for void and other kinds.
+        members: members of a struct, those of its base classes first.
         template: template arguments of a struct in order: types' names, or values.
-        alias: the typedef's name where the type was reached through one.
+        alias: name of the typedef by which the type was named, if any.
     """
 
     kind: str

@@ -1,11 +1,10 @@
 """Two versions of a kernel's machine code, aligned: added, removed and renamed instructions.
 
-Instructions are aligned by all that a register allocator does not choose (opcode, modifiers, constants,
-widths of registers) along the shortest way from one sequence to the other (Myers 1986). Aligned ones are then
-walked block by block with a map from old registers to new ones: a definition enters it, a use must agree with
-it. So `v_add_f32 v0, v1, v2` and `v_add_f32 v7, v4, v3` are one instruction where v4 is what v1 was and v3
-what v2 was, and differ where they are not. A value that nothing in view defined is taken to be where it is
-first used.
+Instructions are aligned by everything that a register allocator does not choose (opcode, modifiers,
+constants, widths of registers) along the shortest edit path between the sequences (Myers 1986). Aligned pairs
+are then visited block by block with a map from old registers to new ones: a definition enters it, a use must
+agree with it. So `v_add_f32 v0, v1, v2` and `v_add_f32 v7, v4, v3` are equal if v1 corresponds to v4 and v2
+to v3, and otherwise differ. A value without a visible definition gets its register at its first use.
 """
 
 from __future__ import annotations
@@ -40,11 +39,11 @@ class Edit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A step from the old code to the new one; of changed operands it takes two, removed and added.
+    """A step from the old code to the new one; changed operands take two steps, removed and added.
 
     Attributes:
-        edit: what it is.
-        before, after: rows of the old and the new code; None where there is none.
+        edit: type of the edit.
+        before, after: row of the old and of the new code; None if there is none.
     """
 
     edit: Edit
@@ -88,7 +87,7 @@ def _key(instruction: Instruction) -> Hashable:
 
 
 class _Renaming:
-    """Which new register holds what an old one held, followed through the blocks of the new code."""
+    """Map from old to new registers with the same value, updated through the blocks of the new code."""
 
     def __init__(self, before: Sequence[Instruction], after: Sequence[Instruction]) -> None:
         self._before, self._after = before, after

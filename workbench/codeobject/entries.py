@@ -41,9 +41,9 @@ class Entries:
     """The entries of a compilation unit, by their offsets.
 
     Attributes:
-        tags: of each entry, such as "DW_TAG_subprogram".
-        parents: of each entry but the first.
-        with_code: those that say which code is theirs.
+        tags: tag of each entry, such as "DW_TAG_subprogram".
+        parents: offset of each entry's parent; the first entry has none.
+        with_code: offsets of the entries that have code addresses.
     """
 
     def __init__(self, unit: Any) -> None:

@@ -1,9 +1,10 @@
-"""Which `__shared__` variable of the source is at which byte of a kernel's shared memory.
+"""Maps each byte of a kernel's shared memory to the `__shared__` variable of the source.
 
-Code objects do not say: their symbols have no shared memory, and clang's DWARF describes such a variable
-without a place. So the places are computed as LLVM gives them (AMDGPULowerModuleLDS, OptimizedStructLayout):
-variables by falling alignment, then falling size, then name; where that leaves gaps smaller ones fill them.
-Where several choices of variables may have the kernel's size, those are known that all have in one place.
+Code objects do not contain this map: their symbols have no shared memory, and clang's DWARF describes such a
+variable without a location. So the addresses are computed by LLVM's rule (AMDGPULowerModuleLDS,
+OptimizedStructLayout): variables by decreasing alignment, then decreasing size, then name; smaller ones fill
+the gaps. If several sets of variables could add up to the kernel's size, only variables with the same address
+in all of them are reported.
 """
 
 from __future__ import annotations
