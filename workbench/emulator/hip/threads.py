@@ -57,7 +57,7 @@ class PerThread(Generic[_T]):
         self._quick = threading.local()
 
     def __call__(self) -> _T:
-        """That of the thread that calls."""
+        """State of the calling thread."""
         try:
             state: _T = self._quick.state
         except AttributeError:

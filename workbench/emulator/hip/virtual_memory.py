@@ -32,15 +32,15 @@ _GRANULARITY = _GRANULARITIES[0]
 
 @dataclass(eq=False)
 class _Physical:
-    """Memory of a device; it goes when no handle and no mapping holds it.
+    """Physical memory of a device; it is freed when no handle and no mapping refers to it.
 
     Attributes:
-        file: that its bytes are in.
-        size: bytes.
-        device: its ordinal.
-        kind: hipMemAllocationHandleType that it was made for.
-        handles: how many the program holds.
-        mappings: where it is.
+        file: file descriptor of its bytes.
+        size: size in bytes.
+        device: ordinal of the device.
+        kind: hipMemAllocationHandleType for export.
+        handles: number of handles that the program holds.
+        mappings: its mapped ranges.
     """
 
     file: int

@@ -1,8 +1,8 @@
 """The clock of HIP events: the modelled time of streams' commands, or this computer's.
 
-Nothing is modelled before a program asks how long something took. Until then what it sends is kept as a list
-of steps, and the first launch of its kind is observed for the model; the rest run as always. A program
-without events that can be timed pays nothing.
+Nothing is modelled until a program asks for a time. Until then its commands are kept as a list of steps, and
+the first launch of each kind is observed for the model; the others run as usual. A program without timed
+events has no overhead.
 """
 
 from __future__ import annotations
@@ -70,13 +70,14 @@ def can_model(product: Product) -> bool:
 
 @dataclass(eq=False)
 class Kind:
-    """Launches of a kernel that differ in nothing that the model knows but how much they executed.
+    """Launches of a kernel with the same inputs to the time model except for the number of executed
+    instructions.
 
     Attributes:
-        executed: instructions of the one that was observed, by waves.
-        code: of the kernel.
-        record: what it told; None once it is modelled.
-        argument_bytes: of the memory that its arguments point into.
+        executed: instructions that the observed launch executed, counted by waves.
+        code: ELF with the kernel.
+        record: record of the observed launch; None once it has been modelled.
+        argument_bytes: bytes of the memory that its arguments point to.
     """
 
     executed: int
@@ -104,8 +105,8 @@ class _Kernel:
     """Kinds of a kernel's launches that the clock has observed.
 
     Attributes:
-        kinds: those that were observed, by shape and arguments but for where memory lies.
-        recent: the same by shape and arguments, as long as `Memory.epoch` is `epoch`.
+        kinds: observed kinds by shape and arguments, without the positions of memory.
+        recent: kinds by shape and arguments, valid while `Memory.epoch` is `epoch`.
     """
 
     def __init__(self) -> None:
@@ -147,10 +148,10 @@ class Clock:
     """Records commands of streams while there are events that can be timed.
 
     Attributes:
-        active: whether there are.
-        asked: whether a program has asked for a time.
-        kernel_seconds: modelled time of the launches whose moments are worked out, by the kernel's symbol.
-        kernel_launches: how many these are.
+        active: True while there are such events.
+        asked: True if a program has asked for a time.
+        kernel_seconds: modelled time of the launches that are on the timeline, by the kernel's symbol.
+        kernel_launches: number of these launches.
     """
 
     def __init__(self, memory: Memory, products: Sequence[Product]) -> None:
@@ -331,8 +332,8 @@ class Clock:
         """A launch that is about to run.
 
         Args:
-            shape: what the launch's time depends on beside its arguments.
-            options: what is to be observed of it anyway.
+            shape: values besides the arguments that determine the launch's time.
+            options: observations that the launch makes anyway.
         """
         state: _Kernel = loaded.timed.get(kernel) or loaded.timed.setdefault(kernel, _Kernel())
         place = shape, arguments
@@ -421,12 +422,12 @@ class Clock:
 
 @dataclass(eq=False)
 class Launching:
-    """One launch, for the clock.
+    """A launch that the clock observes or counts.
 
     Attributes:
-        options: how it runs, so that the clock learns of it what it needs.
-        kind: that it is of; None before the first of the kind has ended.
-        key, argument_bytes: of the kind, where it is not one of the recent ones.
+        options: options of the launch, including the observations that the clock needs.
+        kind: kind of the launch; None until the first launch of the kind has ended.
+        key, argument_bytes: of the kind, if it is not a recent one.
     """
 
     _clock: Clock

@@ -80,8 +80,8 @@ class TranslatedKernel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """Shape of a launch: work-groups and work-items of a work-group; `items` differs from their product only
-    where the last work-groups are partial."""
+    """Shape of a launch: work-groups and work-items of a work-group; `items` is less than their product only
+    if the last work-groups are partial."""
 
     groups: Dim
     block: Dim
@@ -135,15 +135,16 @@ class Outcome:
     Attributes:
         counts: [blocks] executions of each basic block, by waves.
         counters: address-dependent counts by the names of abi.h's Counters; all zero without profiling.
-        seconds: wall time.
-        fault: the `FaultReport` of the work-group with the lowest index that faulted, None without a fault.
-        overrun: the `HkOverrun` of the lowest work-group that went beyond its LDS, None where none did.
-        past: the `HkPast` of what went furthest behind memory that its allocator rounded up; likewise.
-        timed_out: whether the time limit ended it; `stopped_at` then says where a wave was.
-        held: work-groups that had not ended when it was stopped.
-        deadlocked: whether it was ended because its work-groups waited for what nobody could change.
-        waits: what the work-groups that had not ended waited for, by their number.
-        launch, workers: the C side's records, for what few ask for.
+        seconds: wall time in seconds.
+        fault: the `FaultReport` of the faulting work-group with the lowest index; None without a fault.
+        overrun: the `HkOverrun` of the lowest work-group that exceeded its LDS; None without one.
+        past: the `HkPast` of the access furthest beyond memory that its allocator rounded up; None without
+            one.
+        timed_out: True if the time limit ended it; `stopped_at` then has the position of a wave.
+        held: number of work-groups that had not ended when it was stopped.
+        deadlocked: True if it was ended because no work-group could proceed.
+        waits: waits of the work-groups that had not ended, by work-group number.
+        launch, workers: records of the C side for rare queries.
     """
 
     counts: npt.NDArray[np.uint64]
@@ -185,7 +186,7 @@ class Interrupted(KeyboardInterrupt):
     """A launch was interrupted and has stopped.
 
     Attributes:
-        outcome: how far it was; `stopped_at` says where a wave was.
+        outcome: results until then; `stopped_at` has the position of a wave.
     """
 
     def __init__(self, outcome: Outcome) -> None:
@@ -321,12 +322,12 @@ def scratch_bytes(kernel: KernelInfo) -> int:
 
 @dataclass(slots=True)
 class Dispatch:
-    """One launch, ready to run.
+    """One prepared launch.
 
     Attributes:
         launch: the C side's description, a `Launch`.
-        description: what it has in common with others of its kind.
-        keep: what must live as long as the launch.
+        description: the part that it shares with other launches of its kind.
+        keep: objects that must live as long as the launch.
     """
 
     launch: CData
@@ -336,15 +337,15 @@ class Dispatch:
 
 @dataclass(slots=True)
 class Description:
-    """The description that all launches of one kernel in one shape hand to the C side.
+    """Description for the C side that all launches of one kernel in one shape share.
 
     Attributes:
         launch: a `Launch` without machine, registers and hostcalls.
         machine: a `Machine` without memory.
         block_count: basic blocks of the kernel.
-        keep: what must live as long as the two.
-        is_long: the last launch of the kind was not over when the calling thread had been alone for its
-            first slice, so the next has all threads from the start.
+        keep: objects that must live as long as both.
+        is_long: True if the last launch of the kind took longer than the first slice, which the calling
+            thread runs alone; the next launch then has all threads from the start.
     """
 
     launch: CData
@@ -433,14 +434,15 @@ def prepare(
     approximation: Approximation | None = None,
     lateness: Lateness | None = None,
 ) -> Dispatch:
-    """One launch from what all of its kind have in common.
+    """Prepares a launch from the description of its kind.
 
     Args:
         registers: the SGPRs that a wave starts with.
-        hostcalls, serve: address and bytes of the buffer of hostcalls; what answers them, as Launch.serve.
-        exact_shared: whether an access beyond the kernel's shared memory is a fault.
-        approximation: which of the translation's transcendental instructions err, where it lets them.
-        lateness: when loads come, where the translation leaves it to the launch.
+        hostcalls, serve: address and size of the hostcall buffer, and the function that answers it, as
+            Launch.serve.
+        exact_shared: True if an access beyond the kernel's shared memory is a fault.
+        approximation: errors of transcendental instructions, if the translation supports them.
+        lateness: when loads complete, if the translation supports it.
     """
     machine = ffi.new(_MACHINE, description.machine[0])
     machine.allocations, machine.allocation_count = allocations, len(allocations)
@@ -493,14 +495,14 @@ def run(
     """Run a launch to its end, its first fault, its time limit or an interrupt.
 
     Args:
-        traffic: records what the launch asks of memory.
-        progress: told how far a long launch is.
-        timeout: seconds, None for no limit.
-        threads: how many run work-groups; by default `thread_count()`.
+        traffic: records the memory traffic of the launch.
+        progress: is told the progress of a long launch.
+        timeout: time limit in seconds; None for no limit.
+        threads: number of threads that run work-groups; by default `thread_count()`.
 
     Raises:
         Interrupted: the launch was interrupted; every thread has stopped.
-        LaunchError: no memory for the registers of one work-group.
+        LaunchError: there is no memory for the registers of a single work-group.
     """
     running = _Running(dispatch, threads, timeout, traffic, progress)
     try:

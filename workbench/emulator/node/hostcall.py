@@ -133,12 +133,12 @@ class Listener:
     """Answers one launch's hostcalls and collects its output.
 
     Args:
-        console: address of the buffer of `console`; 0 where the kernel has none.
+        console: address of the buffer of `console`; 0 if the kernel has none.
 
     Attributes:
-        buffer: its address and bytes.
-        callback: what answers the waves, as Launch.serve.
-        error: what went wrong here, to be raised when the launch has ended.
+        buffer: address and size of the hostcall buffer.
+        callback: function that answers the waves, as Launch.serve.
+        error: an error in this code, to be raised when the launch has ended.
     """
 
     def __init__(self, buffer: Buffer, console: int) -> None:

@@ -25,10 +25,10 @@ class LoadedCode:
     """A code object on a device.
 
     Attributes:
-        prints: whether its kernels print into the buffer of `console`.
-        asks: whether they use what printf returns.
-        forms: what launches have in common, by kernel and shape.
-        timed: what the clock knows of launches, by kernel.
+        prints: True if its kernels print into the buffer of `console`.
+        asks: True if its kernels use the result of printf.
+        forms: shared parts of launches, by kernel and shape.
+        timed: the clock's state for each kernel.
     """
 
     code_object: CodeObject

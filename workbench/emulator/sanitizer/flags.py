@@ -78,11 +78,11 @@ class _Graph:
     def sources(
         self, start: int, place: int, units: Iterable[Unit], within: set[int] | None, moves_only: bool
     ) -> Iterator[Instruction]:
-        """Loads that `units` registers come from, before the instruction at a place of a block.
+        """Loads that supply `units` registers, before the instruction at a position in a block.
 
         Args:
             within: the blocks to look at; None: all.
-            moves_only: whether to follow moves alone, not what is computed.
+            moves_only: True to follow only moves, not computed values.
         """
         waiting: list[tuple[int, int, frozenset[Unit]]] = [(start, place, frozenset(units))]
         seen: dict[int, frozenset[Unit]] = {}

@@ -37,15 +37,15 @@ _HALF, _BYTE = 8, 12
 
 @dataclass(slots=True)
 class Roles:
-    """The roles of one instruction.
+    """Roles of one instruction.
 
     Attributes:
-        produces, consumes: as the first and the second of a pair.
+        produces, consumes: its classes of accesses as the first and as the second of a pair.
         forwarded: what it consumes without a wait from an instruction of the same opcode.
-        writes: units after which what came before matters no more.
+        writes: units that it overwrites, which makes earlier instructions irrelevant.
         span, c_span: first unit and count of a matrix instruction's result and addend.
-        passes: of a matrix instruction.
-        states: wait states that it is.
+        passes: passes of a matrix instruction.
+        states: number of wait states that it counts for.
     """
 
     produces: list[tuple[str, int]] = field(default_factory=list)

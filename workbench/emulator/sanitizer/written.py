@@ -17,11 +17,11 @@ _MAP_NORESERVE = 0x4000
 
 
 class Written:
-    """The bytes of one allocation that were written since it was made.
+    """Bytes of one allocation that were written since it was allocated.
 
     Args:
         base, size: address and bytes of the allocation.
-        unseen: how many launches nobody watched the device has had when it was made.
+        unseen: number of launches without an observer on the device until the allocation.
     """
 
     __slots__ = ("_bits", "_ranges", "base", "size", "unseen")

@@ -1,4 +1,4 @@
-"""Which instructions a kernel can reach, cut into basic blocks, and the floating-point mode of each."""
+"""The reachable instructions of a kernel as basic blocks, and the floating-point mode of each block."""
 
 from __future__ import annotations
 

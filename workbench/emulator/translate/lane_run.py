@@ -69,11 +69,11 @@ class LaneRun:
     """A loop over chunks under construction.
 
     Attributes:
-        body: the loop's code.
-        exec: the chunk's EXEC bits.
+        body: code of the loop.
+        exec: EXEC bits of the chunk.
         scalar_writes: scalar registers that the body writes to the wave's state, as lane masks.
         number_reads: scalar registers that the body reads from the wave's state as numbers.
-        ends_after: whether the run ends with the current instruction.
+        ends_after: True if the run ends with the current instruction.
     """
 
     def __init__(

@@ -230,8 +230,8 @@ class MatrixChain:
         return self._rows((*instruction.dst, *instruction.src) if exchanges else instruction.dst)
 
     def _keep(self, factor: range, address: int) -> bool:
-        """Copy a factor to spare rows, which those that wait read instead; False where there is no room, or
-        where it is a result that is not made yet."""
+        """Copy a factor to spare rows, which pending links then read instead; False if there is no room, or
+        if the factor is a result that is not computed yet."""
         taken = [of_link for link in self._links for of_link in (link.a, link.b)]
         place = next(
             (

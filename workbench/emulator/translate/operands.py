@@ -51,7 +51,7 @@ def fetch(block: BlockTranslator, operand: Operand, kind: str, position: int) ->
     """A source operand as a value of its kind, modifiers applied.
 
     Args:
-        position: which source it is (0, 1, 2), for op_sel, SDWA and DPP.
+        position: index of the source (0, 1, 2), for op_sel, SDWA and DPP.
     """
     if kind == "mask":
         if operand.kind != "s":
