@@ -108,13 +108,13 @@ def size_from_environment(variable: str) -> int | None:
 
 
 def folder() -> Path:
-    """Root of the cache, where entries are written; made if it is not there.
+    """Root folder for cache entries; it is created if missing.
 
-    Where the wanted folder cannot be written (a read-only home), a private one under the system's temporary
-    folder takes its place, with a warning.
+    If the configured folder is not writable (a read-only home), a private one under the system's temporary
+    folder is used instead, with a warning.
 
     Raises:
-        UsageError: it belongs to another user, or everybody may write to it.
+        UsageError: the folder belongs to another user, or is writable by everyone.
     """
     return folders()[0]
 
@@ -307,9 +307,9 @@ class Cache:
 
     @contextlib.contextmanager
     def lock(self, key: str) -> Iterator[None]:
-        """Let one thread of one process at a time make an entry; look again once inside.
+        """Lets only one thread of one process at a time make an entry; look the entry up again inside.
 
-        Where no lock can be made (the disk is full), with a warning, there is none: two may do the same work.
+        If no lock can be made (the disk is full), it warns and continues without: two may do the same work.
         """
         path = self.path(key)
         locks = folder() / "locks"

@@ -26,8 +26,8 @@ class Setting:
     """An environment variable.
 
     Attributes:
-        name: such as "HIPKITTENS_DEVICE".
-        sets: what it sets, as Markdown for a page in docs/.
+        name: name, such as "HIPKITTENS_DEVICE".
+        sets: its effect, as Markdown for a page in docs/.
         default: the value if it is not set; "" for a variable of the tests.
     """
 

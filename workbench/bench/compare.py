@@ -43,9 +43,9 @@ class Regressions(Shown):
     """Changes between two benchmarks.
 
     Attributes:
-        changes: of the cases in both, the slowest first.
-        above: part by which a case may become slower.
-        missing, added: problems of one of them only.
+        changes: changes of the cases in both, the slowest first.
+        above: relative slowdown above which a case counts as slower.
+        missing, added: problems that only one of the benchmarks has.
     """
 
     changes: Sequence[Change]

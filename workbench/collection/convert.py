@@ -120,8 +120,8 @@ def strides(of: str, names: str) -> Callable[[Call], None]:
 def blocks_of_weights(scale: torch.Tensor, weights: torch.Tensor, columns: int = 128) -> torch.Tensor:
     """Float scales of weights (N, K) as the operators take them.
 
-    Those of rows, (N, K / columns), are transposed, which copies scales and no weights; those of squares, and
-    powers of two, stay as they are.
+    Scales by row, (N, K / columns), are transposed, which copies scales but no weights; scales by square, and
+    powers of two, are returned unchanged.
     """
     if not scale.dtype.is_floating_point:
         return scale

@@ -183,7 +183,7 @@ def error_location(exercise: Task, comparison: Comparison, got: torch.Tensor, ex
 
 
 def _along(name: str, at: list[int], size: int, tile: int) -> str:
-    """Which numbers of a dimension, and which tile that is."""
+    """Describes a range of indices along a dimension, and the tile that contains them."""
     span = f"{name} {at[0]}" if len(at) == 1 else f"{name} {at[0]} to {at[-1]}"
     if len(at) > 1 and at[-1] - at[0] + 1 > len(at):
         span = f"{len(at)} of {size} places of {name}, from {at[0]} on"

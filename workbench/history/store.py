@@ -26,7 +26,7 @@ KEPT_CODES = 500
 """Codes whose machine code is kept, likewise; their source always is."""
 
 PATIENCE_SECONDS = 0.5
-"""How long to wait for another writer, which needs milliseconds a row. A program that locks the file for
+"""Seconds to wait for another writer, which needs milliseconds per row. A program that locks the file for
 longer, such as a SQLite browser, must not hold up every cell; the recorder retries in the background."""
 
 VARIABLE = "HIPKITTENS_HISTORY"

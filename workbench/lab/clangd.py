@@ -52,11 +52,11 @@ class Candidate:
     """A completion at a position.
 
     Attributes:
-        name: to insert.
+        name: text to insert.
         kind: "function", "type", "variable", "concept", "keyword", "header" or "text".
         signature: parameters and type.
-        doc: its documentation, "" where clangd gives none.
-        header: that it comes from, "" for the cell itself.
+        doc: its documentation; "" if clangd has none.
+        header: header that declares it; "" for the cell itself.
     """
 
     name: str
@@ -72,11 +72,11 @@ class Hover:
 
     Attributes:
         text: clangd's own text, unchanged.
-        title: such as "variable tile".
+        title: title, such as "variable tile".
         signature: its declaration.
-        facts: such as "Type: rt<float, 32, 32>".
-        doc: its documentation, as `doxygen.tidy` gives it.
-        header: that it comes from, "" for the cell itself.
+        facts: further lines, such as "Type: rt<float, 32, 32>".
+        doc: its documentation, cleaned by `doxygen.tidy`.
+        header: header that declares it; "" for the cell itself.
     """
 
     text: str

@@ -62,11 +62,11 @@ def _import_what_cells_need() -> None:
 
 
 class Service:
-    """The questions that can be asked, over a notebook's variables.
+    """Answers the front end's questions about a notebook's variables.
 
     Attributes:
         namespace: the notebook's variables.
-        read: how the cell in the editor is compiled; None if unknown.
+        read: returns the C++ text and compile options of the cell in the editor; None if unknown.
     """
 
     def __init__(self, namespace: Mapping[str, Any], read: ReadCell | None = None) -> None:

@@ -38,8 +38,8 @@ class Breakpoint:
     """A breakpoint of `run`.
 
     Attributes:
-        line: of the source; None for any.
-        when: also only where it holds.
+        line: source line; None for any.
+        when: additional condition; None for none.
     """
 
     line: int | None = None
@@ -49,15 +49,15 @@ class Breakpoint:
 class Stepper(Presented):
     """A wave of a launch, step by step in both directions; made by `wb.step`.
 
-    A stepper stands before an instruction of one wave: `instruction` comes next, and registers and memory
-    hold what it will find. The other waves stand where the emulated device's turns left them. Methods that
-    move return the stepper, whose text shows the place.
+    A stepper is positioned before an instruction of one wave: `instruction` runs next, and registers and
+    memory have their values before it. The other waves are where the emulated device's scheduling left them.
+    Methods that move return the stepper, whose text shows the position.
 
     Attributes:
-        kernel: what runs.
-        record: the launch's.
+        kernel: the kernel.
+        record: record of the launch.
         group: linear number of the work-group.
-        breakpoints: where `run` and `run_back` stop.
+        breakpoints: breakpoints of `run` and `run_back`.
     """
 
     def __init__(self, kernel: Kernel, record: LaunchRecord, wave: int = 0) -> None:

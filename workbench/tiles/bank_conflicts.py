@@ -109,8 +109,8 @@ class Pair:
     """A shared tile and a register tile of the same size and type.
 
     Attributes:
-        shared, register: base shapes.
-        layout: of the register tile.
+        shared, register: base shapes of the shared and the register tile.
+        layout: layout of the register tile.
         element: C++ name of the element type.
     """
 
@@ -146,10 +146,11 @@ class Direction:
     """The conflicts of a store or of a load.
 
     Attributes:
-        accesses: how many of each opcode. One with two addresses, such as ds_write2_b32, is two accesses of
-            ds_write_b32, as the LDS serves it: whether the compiler joins two depends on what is around.
-        phases: of all of them, with active lanes.
-        conflicts: SQ_LDS_BANK_CONFLICT: cycles beyond one a phase.
+        accesses: number of accesses by opcode. An instruction with two addresses, such as ds_write2_b32,
+            counts as two accesses of ds_write_b32, as the LDS serves it: whether the compiler joins two
+            depends on the surrounding code.
+        phases: phases of all accesses with active lanes.
+        conflicts: SQ_LDS_BANK_CONFLICT: cycles beyond one per phase.
     """
 
     accesses: dict[str, int]

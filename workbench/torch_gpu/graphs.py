@@ -22,7 +22,7 @@ from workbench.patches import Patches
 _FREE = "empty"
 """Functions with such a name do not change memory."""
 _recording: list[_Recording] = []
-"""The one under way, if any."""
+"""The current recording, if any."""
 
 
 def part(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -197,7 +197,7 @@ class CUDAGraph:
         """Nothing: it is ready when its recording ends."""
 
     def pool(self) -> tuple[int, int]:
-        """That of all graphs."""
+        """The memory pool, which all graphs share."""
         return _POOL
 
 

@@ -33,7 +33,7 @@ class Kept:
         return memory
 
     def memory(self, values: Any) -> list[tuple[int, int]]:
-        """That of all that are known and live; tensors among the call arguments are known from now on."""
+        """Memory of all known live storages; tensors among the call's arguments become known."""
         for value in tree_leaves(values):
             if isinstance(value, torch.Tensor):
                 self.memory_of(value)

@@ -1,4 +1,4 @@
-"""Which Triton kernels have been launched, by the file of their functions: in a notebook each cell is one."""
+"""Launched Triton kernels, by the file of their functions: in a notebook each cell is a file."""
 
 from __future__ import annotations
 

@@ -222,7 +222,7 @@ def deadlock(scene: Scene, outcome: Outcome) -> errors.KernelDeadlock:
 
 
 def waits(scene: Scene, outcome: Outcome) -> str:
-    """Which work-groups wait for which memory, at which lines, and which never started; "" if none waits."""
+    """Waiting work-groups, memory and line of each wait, and groups that never started; "" if none waits."""
     if not outcome.waits:
         return ""
     places: dict[tuple[int, int, int, int], list[int]] = {}

@@ -41,9 +41,9 @@ class Mask:
     """Arguments for `ops.flash_attention` that describe a mask.
 
     Attributes:
-        causal: whether keys behind a query are hidden; the last query stands at the last key.
-        window: keys this far away or more are hidden; 0 for none.
-        packed: the sequences, where they are not simply those of the batch.
+        causal: True if keys after a query are hidden; the last query is aligned with the last key.
+        window: keys at this distance or more are hidden; 0 for none.
+        packed: the sequences, if they differ from those of the batch.
     """
 
     causal: bool

@@ -46,16 +46,16 @@ class References:
 
 @dataclass(frozen=True)
 class Replacement:
-    """One kind of module.
+    """The replacement for one kind of module.
 
     Attributes:
-        name: what it is, for the table.
+        name: name of the kind, for the table.
         by: the functions of `workbench.ops` that it calls.
-        fits: whether a module has the parts.
+        fits: returns True if a module has the necessary parts.
         forward: `(module, ops, *inputs)`, on the module's own parameters.
-        drawn: sizes of the parameters by their names, to compare with.
-        inputs: of what is drawn for the call.
-        whole: whether children of the module are no longer called.
+        drawn: returns the sizes of the parameters to draw by name, for a comparison.
+        inputs: returns inputs for this comparison.
+        whole: True if the module's children are no longer called.
     """
 
     name: str
