@@ -642,19 +642,19 @@ class LaunchRecord(Shown):
         dynamic_shared: bytes of LDS that the launch added.
         device: name of the device.
         wall_seconds: time on this computer's clock until the kernel's end.
-        translation_seconds: that of it in which the emulated device made native code of the kernel; far less
-            where the cache had it.
+        translation_seconds: part of it that the emulated device spent translating the kernel to native code;
+            much less if the translation was cached.
         elapsed: microseconds by HIP events; None on an emulated device, whose clock is not a GPU's.
-        counts: executions (by waves) of each instruction by its address in the code object; None unless asked
-            for.
-        counters: address-dependent counts by the names of Counters in `native/abi.h`; empty unless asked.
-        findings: of the sanitizer; `wb.sanitize` puts it on source lines.
-        notes: what a GPU lets pass in silence, in words: the first access beyond the kernel's shared memory.
-        accesses: every memory access in order; empty unless asked for.
-        traffic: what was asked of memory; None unless asked for.
-        steps: the way of some work-groups' waves; None unless asked for.
-        tape: all that one work-group did; None unless asked for.
-        shown: what `show(...)` in the kernel was given, tensors by name; None unless compiled with `show`.
+        counts: executions (by waves) of each instruction, by its address in the code object; None unless
+            requested.
+        counters: address-dependent counts by the names of Counters in `native/abi.h`; empty unless requested.
+        findings: findings of the sanitizer; `wb.sanitize` adds source lines.
+        notes: faults that a GPU ignores, in words: the first access beyond the kernel's shared memory.
+        accesses: every memory access in order; empty unless requested.
+        traffic: memory traffic; None unless requested.
+        steps: steps of some work-groups' waves; None unless requested.
+        tape: every step of one work-group; None unless requested.
+        shown: values of `show(...)` in the kernel, tensors by name; None unless compiled with `show`.
     """
 
     kernel: str

@@ -208,7 +208,7 @@ class Progress:
 
     Args:
         work: operations of each case, by key.
-        told: called with one line for each result; None to show a bar.
+        report: called with one line for each result; None to show a bar.
     """
 
     def __init__(self, work: dict[str, float], report: Callable[[str], None] | None) -> None:

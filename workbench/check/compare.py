@@ -51,14 +51,14 @@ class Comparison:
         name: name of the output.
         shape, dtype: shape and dtype of the output, such as (64, 128) and "bfloat16".
         tolerance: the element-wise bounds; zero if the values must be equal.
-        max_error, mean_error: of |got - expected| over the elements that are finite in both.
-        max_relative_error: of |got - expected| / |expected| where the expected value is not zero.
+        max_error, mean_error: largest and mean |got - expected| over the elements that are finite in both.
+        max_relative_error: largest |got - expected| / |expected| where the expected value is not zero.
         mismatches: elements outside the tolerance, NaN and Inf mismatches included.
         nonfinite_mismatches: elements where one of the two is NaN or infinite and the other is not the same.
-        unwritten: elements that still hold the poison (NaN, where the reference has none).
+        unwritten: elements that still hold the poison (NaN, and the reference has none).
         first: the first mismatches in memory order.
-        pytorch_error: largest error of PyTorch in the same precision; None where it does not apply.
-        flash_bound: largest error that the FlashAttention rule allows; None where it does not apply.
+        pytorch_error: largest error of PyTorch in the same precision; None if it does not apply.
+        flash_bound: largest error that the FlashAttention rule allows; None if it does not apply.
         note: why a check does not apply, or differs from the usual one.
         flash_factor: multiple of PyTorch's error that the FlashAttention rule allows.
         numerics: arithmetic of the emulated device that computed `got`, "exact" or "fast" (docs/numerics.md);

@@ -80,7 +80,7 @@ class Row:
         calls: number of calls.
         time: total time in microseconds.
         share: share of the time of the step's kernels, 0 to 1.
-        bound: what limits the time, as in `TimeModel.bound`; for several launches, of the longest.
+        bound: limit of the time, as in `TimeModel.bound`; for several launches, that of the longest.
     """
 
     module: str

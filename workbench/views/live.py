@@ -83,7 +83,7 @@ class Dashboard:
         widgets: widgets of the page.
         box: the ipywidgets box of the page.
         controls: sliders of the chosen kernel, by parameter.
-        pace: limits how often the page is drawn.
+        draw_rate: limits how often the page is drawn.
         updates: number of times that it was drawn.
     """
 

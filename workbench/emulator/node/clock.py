@@ -427,7 +427,7 @@ class Launching:
     Attributes:
         options: options of the launch, including the observations that the clock needs.
         kind: kind of the launch; None until the first launch of the kind has ended.
-        key, argument_bytes: of the kind, if it is not a recent one.
+        key, argument_bytes: key and argument bytes of a kind that is not a recent one.
     """
 
     _clock: Clock

@@ -41,7 +41,7 @@ class Roles:
 
     Attributes:
         produces, consumes: its classes of accesses as the first and as the second of a pair.
-        forwarded: what it consumes without a wait from an instruction of the same opcode.
+        forwarded: classes of accesses that need no wait after an instruction of the same opcode.
         writes: units that it overwrites, which makes earlier instructions irrelevant.
         span, c_span: first unit and count of a matrix instruction's result and addend.
         passes: passes of a matrix instruction.

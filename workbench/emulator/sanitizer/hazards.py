@@ -42,8 +42,8 @@ class Hazards:
     """Hazards that `find` returns, in the form that code is generated from.
 
     Attributes:
-        found: each pair once.
-        by_producer, by_consumer: places in `found` by address.
+        pairs: every pair, once.
+        by_producer, by_consumer: indices into `pairs`, by address.
         offsets: wait states of the block before an instruction, by address, for the addresses above.
         lengths: wait states of each block, by the address of its last instruction.
     """

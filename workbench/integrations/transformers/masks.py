@@ -160,7 +160,7 @@ def _ranges(
 
 
 def _starts(low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
-    """Which tokens begin a sequence: none before sees them or later ones, and nothing is seen backwards."""
+    """Mask of the tokens that begin a sequence: no attention crosses the boundary before them."""
     place = torch.arange(len(low), device=low.device)
     reached = torch.cat([high.new_zeros(1), high.cummax(0).values[:-1]])
     needed = low.flip(0).cummin(0).values.flip(0)
