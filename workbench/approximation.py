@@ -66,7 +66,7 @@ def seeds_of(value: bool | int, origin: str) -> tuple[int, ...]:
     """The seeds that an argument asks for: none, the usual ones for True, or the one that it is.
 
     Raises:
-        UsageError: it is none of these.
+        UsageError: the value is invalid.
     """
     if isinstance(value, bool):
         return SEEDS if value else ()

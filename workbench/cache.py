@@ -96,7 +96,7 @@ def size_from_environment(variable: str) -> int | None:
     """Bytes in an environment variable; None where it is not set or empty.
 
     Raises:
-        UsageError: it holds no size; the message names it.
+        UsageError: the value is no size; the message names the variable.
     """
     text = os.environ.get(variable)
     if not text:
@@ -123,7 +123,7 @@ def folders() -> tuple[Path, ...]:
     """Roots in which entries are looked for: `folder()`, then the wanted one if it can only be read.
 
     Raises:
-        UsageError: as of `folder`.
+        UsageError: see `folder`.
     """
     setting = os.environ.get("HIPKITTENS_CACHE")
     if setting:
@@ -211,7 +211,7 @@ class Usage:
     """Number of entries in a namespace, and the bytes that they occupy.
 
     Attributes:
-        namespace: its name.
+        namespace: name of the cache.
         entries: number of entries.
         size: bytes.
     """
@@ -426,7 +426,7 @@ def tools(programs: Mapping[str, str]) -> Path:
         programs: text by file name.
 
     Raises:
-        UsageError: it belongs to another user, or everybody may write to it.
+        UsageError: the folder belongs to another user, or is writable by everyone.
         ToolchainError: the folder takes no more.
     """
     name = digest(*(part for item in programs.items() for part in item))[:16]

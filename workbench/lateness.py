@@ -77,7 +77,7 @@ def late_loads(when: int | str = LAST) -> Iterator[None]:
         when: "last", the last moment that the waits allow; or a seed, by which the time is drawn.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: the value is neither.
     """
     token = _chosen.set(lateness_of(when, "late_loads"))
     try:

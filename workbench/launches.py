@@ -32,7 +32,7 @@ class BufferLabel(NamedTuple):
     """A buffer of a launch, in the words of an error message.
 
     Attributes:
-        text: such as "argument 'x' (float32 tensor 100)".
+        text: description, such as "argument 'x' (float32 tensor 100)".
         element: bytes of an element, the first of which is at the buffer's start; 0 where it has no elements
             of one size.
     """
@@ -126,9 +126,9 @@ class TrafficOptions:
 
     Attributes:
         lines: the lines that each wave touches, for `Traffic.replay`.
-        watched: memory of which it is kept which work-group wrote each element.
-        tensors: the launch's contiguous tensors of at most so many elements are watched too.
-        limit: lines that are kept; beyond it only those of some sets.
+        watched: memory for which the work-group that wrote each element is recorded.
+        tensors: also watch the launch's contiguous tensors of at most this many elements.
+        limit: maximum number of recorded lines; beyond it only those of some sets are kept.
     """
 
     lines: bool = True
@@ -280,11 +280,11 @@ class Traffic(Protocol):
         Args:
             hierarchy: the caches.
             groups_per_unit: work-groups that a compute unit holds at once.
-            order: work-groups in the order in which they are dispatched; by number where it is None.
+            order: work-groups in dispatch order; None for order by number.
             rounds: launches in a row, of which the last is told: it finds in the Infinity Cache what the
                 others left there; L1 and L2 are empty at the start of each.
-            first: only so many work-groups, from the first; all where it is None.
-            limit: lines that are replayed at most, where that is fewer than were kept.
+            first: replay only this many work-groups, from the first; None for all.
+            limit: maximum number of lines to replay, if less than recorded.
 
         Raises:
             UsageError: the lines were not kept or have been released; `order` is no permutation, or came
@@ -397,7 +397,7 @@ class TapeOptions:
     Attributes:
         group: its linear number, or (x, y, z). It runs alone: memory that the others would write stays
             unchanged.
-        wave, skip: the tape begins when this wave has run so many instructions.
+        wave, skip: the tape begins when this wave has executed `skip` instructions.
         bytes: limit on the tape's size in this computer's memory; later events are dropped.
     """
 
@@ -417,7 +417,7 @@ class Held:
 
     Attributes:
         scalars: [waves, 130] by the number that instructions have for them; then SCC and MODE.
-        rows: [waves, registers, 64] vector registers, AGPRs behind the VGPRs.
+        rows: [waves, registers, 64] vector registers, AGPRs after the VGPRs.
         lds: [bytes].
         scratch: [waves, dwords, 64 lanes].
     """
@@ -490,7 +490,7 @@ class RawFinding:
         pc: code object address of the instruction.
         other_pc: the instruction on the other side (the load, the other access); None if there is none.
         workgroup, wave, lane: where it occurred first; lane is None if it concerns the whole wave.
-        address: device address, or byte offset in LDS; None where it has no meaning.
+        address: device address, or byte offset in LDS; None if there is none.
         count: number of occurrences.
         kind: equal for findings of one kind, which is narrower than a category: the counter of a wait, the
             rule of a hazard, the memory that is accessed. `AFTER_RACE`: an uninitialised value from an access
@@ -520,7 +520,7 @@ class LaunchOptions:
             launches have no limit.
         sanitize: look for missing waits, races and uninitialised values; slower, on one thread.
         trace: keep every memory access, lane by lane; for small launches, on one thread.
-        traffic: record what is asked of memory, by instruction and line, for a model of the caches; slower.
+        traffic: record memory traffic, by instruction and line, for a model of the caches; slower.
         steps: record the way of some work-groups' waves, block by block, for a model of the compute units.
             Only these are profiled then, unless `profile` is True.
         tape: record every step of one work-group; it runs alone, and nothing else is observed.

@@ -52,7 +52,7 @@ def numerics(choice: str) -> Iterator[None]:
         choice: "exact" or "fast".
 
     Raises:
-        UsageError: it is neither.
+        UsageError: the value is neither.
     """
     token = _chosen.set(checked(choice, "numerics"))
     try:

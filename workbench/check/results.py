@@ -110,7 +110,7 @@ class VerifyResult(Plotted, Presented):
         """Itself where it passed.
 
         Raises:
-            VerificationError: it did not; the message says where.
+            VerificationError: the verification failed; the message says where.
         """
         if not self.passed:
             raise VerificationError(str(self))
@@ -161,7 +161,7 @@ class VerifyResults(Plotted, Sequence[VerifyResult]):
         """Itself where all passed.
 
         Raises:
-            VerificationError: one did not.
+            VerificationError: a verification failed.
         """
         if not self.passed:
             raise VerificationError("\n".join(str(r) for r in self._results if not r.passed))

@@ -38,7 +38,7 @@ def integers(name: str, call: Call) -> torch.Tensor:
     """An argument as int8: as it is, or rounded floats that are all whole and from -128 to 127.
 
     Raises:
-        ArgumentError: it holds another number.
+        ArgumentError: an element is not a whole number in this range.
     """
     import torch
 

@@ -37,7 +37,7 @@ def check(exercise: Task, answer: Module | Kernel) -> CheckResult:
     """Verifies an answer at each shape, and sanitizes it at the first.
 
     Raises:
-        UsageError: it is neither a module nor a kernel.
+        UsageError: the answer is neither a module nor a kernel.
     """
     try:
         kernel = _kernel(exercise, answer)

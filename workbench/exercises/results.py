@@ -30,7 +30,7 @@ class CheckResult(Shown):
         """Itself where it passed.
 
         Raises:
-            VerificationError: it did not; the message says what is wrong.
+            VerificationError: the answer did not pass; the message gives the fault.
         """
         if not self.passed:
             raise VerificationError(str(self))

@@ -41,7 +41,7 @@ class Report(Shown):
         """A report from its file.
 
         Raises:
-            UsageError: it is not there, or is none.
+            UsageError: the file is missing, or is no report.
         """
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))

@@ -38,7 +38,7 @@ class Plan:
     Attributes:
         arch: target of both devices.
         quick: the short form, of five minutes.
-        operators: names; all of the catalogue where it is empty.
+        operators: names of operators; all of the catalogue if empty.
     """
 
     arch: str

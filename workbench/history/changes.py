@@ -62,8 +62,8 @@ class CodeChange:
     """A kernel's machine code in both runs.
 
     Attributes:
-        kernel: its name.
-        lines: with what is around changes.
+        kernel: name of the kernel.
+        lines: changed lines with their context.
         added, removed, renamed: instructions; `renamed` ones have only other registers.
         resources: facts such as ("VGPR", 64, 72) that differ.
     """

@@ -134,7 +134,7 @@ class Recorder:
         """The open file.
 
         Raises:
-            HistoryError: it cannot be used.
+            HistoryError: the file cannot be used.
         """
         with self._opening:
             if self._store is None:

@@ -255,7 +255,7 @@ class History(Shown):
         """Keeps a run as a baseline.
 
         Args:
-            run: its number, or itself.
+            run: number of the run, or the run itself.
             name: name of the baseline; without one, the run's kernel and number. A name in use moves to this
                 run.
 

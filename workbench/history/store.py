@@ -68,7 +68,7 @@ class Store:
     """An open file. Safe to call from any thread.
 
     Args:
-        path: the file; made, with its folder, where it is missing.
+        path: path of the file; it is created, with its folder, if missing.
 
     Raises:
         HistoryError: it cannot be opened or made, is damaged, of another program, or of a later version.

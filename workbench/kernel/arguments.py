@@ -118,7 +118,7 @@ class Plan:
         None if they cannot be identified.
 
         Raises:
-            ArgumentError: as `pack`.
+            ArgumentError: see `pack`.
         """
         return None if self.storages else template(self._packed((), arguments, place), values)
 

@@ -31,7 +31,7 @@ class DeviceCode:
         arch: target, such as "gfx950"; for code built for a generic processor, the requested target that runs
             it, else the default device's.
         code: the code object, an ELF.
-        code_object: the same, read.
+        code_object: the parsed code object.
         source: the C++ text; None for loaded code.
         result: the compiler's result (time, cached or not, diagnostics, command); None for loaded code.
         first_line: number that messages and debug info give the source's first line.
@@ -117,7 +117,7 @@ class DeviceCode:
         """The instruction at an address of the code object.
 
         Raises:
-            CodeObjectError: no instruction is there.
+            CodeObjectError: there is no instruction at this address.
         """
         if address not in self._instructions:
             text = self.code_object.text

@@ -49,7 +49,7 @@ class ForeignCall:
         """Launches once more, on the memory of all live tensors.
 
         Raises:
-            LaunchError, KernelFault: as `Kernel.launch`.
+            LaunchError, KernelFault: see `Kernel.launch`.
         """
         launch, rounded = self.launch, granularity()
         shape = Launch(launch.grid, launch.block, launch.dynamic_shared, launch.cooperative)

@@ -46,7 +46,7 @@ def unreached(function: str, module: str) -> None:
     """Hears of a backward in C++ before it runs; `torch_as_gpu` puts something in its place.
 
     Args:
-        function: its class.
+        function: class of the function.
         module: the full name of the module that it belongs to.
 
     Raises:

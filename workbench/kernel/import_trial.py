@@ -33,8 +33,8 @@ class Uncaught:
     """A C++ exception that nothing caught.
 
     Attributes:
-        exception: its type; "" where the C++ library does not say.
-        what: its text, "" where it has none.
+        exception: type of the exception; "" if the C++ library does not provide it.
+        what: text of the exception; "" if it has none.
     """
 
     exception: str

@@ -52,7 +52,7 @@ class ProgramResult:
     Attributes:
         name: name of the source.
         stdout, stderr: the program's output.
-        exit_code: its exit status; negative where a signal ended it, as in subprocess.
+        exit_code: exit status; negative if a signal ended it, as in subprocess.
         seconds: wall time of the run on this computer, without compiling; no measure of a GPU's.
         device: on which its kernels ran.
         notes: notes on the compilation: warnings, or another compiler than usual.
@@ -75,7 +75,7 @@ class ProgramResult:
         """The result itself where the program ended well and the sanitizer, if it ran, found nothing.
 
         Raises:
-            SanitizerError: it found something; the message lists it.
+            SanitizerError: the sanitizer found something; the message lists it.
             UncaughtException: a C++ exception ended it.
             ProgramError: its exit status is not 0; the message has its last words.
             NothingSanitized: the program launched nothing that the sanitizer saw.
@@ -197,8 +197,8 @@ def _build(text: str, options: CompileOptions, device: Device) -> HostResult:
     """The program as a library, and all that its process needs.
 
     Raises:
-        CompileError: it does not compile.
-        UsageError: it has no main.
+        CompileError: the source does not compile.
+        UsageError: the source has no main.
     """
     device.build_later()
     compiler_trial.check(options.arch)

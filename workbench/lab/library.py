@@ -116,8 +116,8 @@ def at(header: str, line: int) -> Function | None:
     """The function whose declaration a line of a header belongs to; None where it is none.
 
     Args:
-        header: as it is included.
-        line: from 1.
+        header: the header's name in an include directive.
+        line: line from 1.
     """
     return next((f for f in functions() if f.header == header and f.line == line), None)
 

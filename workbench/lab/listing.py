@@ -27,8 +27,8 @@ class Place:
     """The source position of an instruction.
 
     Attributes:
-        line: line of the cell, 0 where none is known.
-        header: "kittens.cuh:12" where the code itself stands in a header, else "".
+        line: line of the cell; 0 if unknown.
+        header: "kittens.cuh:12" for code from a header, else "".
     """
 
     line: int

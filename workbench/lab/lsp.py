@@ -84,7 +84,7 @@ class LanguageServer:
             timeout: seconds.
 
         Raises:
-            TimeoutError: none came in time; the request is taken back.
+            TimeoutError: there was no response in time; the request is cancelled.
             WorkbenchError: the server ended, or refused.
         """
         number, future = self.request(method, parameters)

@@ -47,11 +47,11 @@ class Finding:
         severity: "error", "warning", "note" or "remark".
         message: one or more lines of text.
         end_line: line of its end; 0 lets the editor mark the word at the start.
-        end_column: column just past its end; 0 likewise.
+        end_column: column just past its end; 0 if unknown.
         fixits: changes that the editor offers.
         notes: further places and remarks, one line each, such as "kittens.cuh:12:3: note: declared here".
         source: who says it: "compiler", "sanitizer" or "device" (a fault that stopped the kernel).
-        option: the flag that controls it, such as "-Wunused-variable"; "" where there is none.
+        option: the flag that controls it, such as "-Wunused-variable"; "" if there is none.
     """
 
     line: int
@@ -89,10 +89,10 @@ class Device:
     """The device a cell was compiled for or ran on.
 
     Attributes:
-        name: as `wb.device` takes it: "gpu:0", "emulated:gfx950".
-        label: as a person says it: "MI355X (emulated)".
+        name: name, as in `wb.device`: "gpu:0", "emulated:gfx950".
+        label: label for people: "MI355X (emulated)".
         arch: the target: "gfx950".
-        memory_total: bytes, 0 where unknown.
+        memory_total: total memory in bytes; 0 if unknown.
         memory_used: bytes.
     """
 

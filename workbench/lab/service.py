@@ -178,7 +178,7 @@ class Service:
             line, column: the place, from 0; columns in UTF-16 code units.
 
         Raises:
-            TimeoutError, WorkbenchError: as of `clangd.Clangd.complete`.
+            TimeoutError, WorkbenchError: see `clangd.Clangd.complete`.
         """
         start, candidates = completer.complete(text, line, column, PATIENCE)
         return {"begun": len(start), "candidates": [asdict(candidate) for candidate in candidates]}
@@ -223,7 +223,7 @@ class Service:
 
         Args:
             module: variable that holds it.
-            kernel: the kernel's name; the first where it is empty.
+            kernel: name of the kernel; "" for the first.
 
         Raises:
             UnknownKernel: no such module or kernel.

@@ -106,9 +106,9 @@ class Call:
         """A call on bound inputs.
 
         Args:
-            outputs: tensors to write into; allocated where absent.
+            outputs: tensors to write into; missing ones are allocated.
             copied: tensors to write into that cannot be written as they are: others are allocated.
-            poison: fill the workspace with NaN where it begins with no value of its own.
+            poison: fill the workspace with NaN, except for tensors with an initial value.
 
         Raises:
             ArgumentError, ShapeError, CompileError, WorkbenchError
@@ -135,7 +135,7 @@ class Call:
 
         Raises:
             ArgumentError: a view goes in as a pointer without `Strided`: its strides are lost.
-            LaunchError, KernelFault: as `Kernel.launch`.
+            LaunchError, KernelFault: see `Kernel.launch`.
         """
         arguments = step.arguments(self.tensors)
         for name, value in arguments.items():
@@ -251,7 +251,7 @@ def _unread(make: Callable[[dict[str, Any]], Any], tensors: Mapping[str, Any], e
     """True if `make` needs only its tensors' metadata; integers may hold offsets of sequences, and are read.
 
     Args:
-        make: is called with integers that have no values.
+        make: function to call with integer tensors without values.
         expected: the required result of `make`; None to accept any.
     """
     integers = {
@@ -279,10 +279,10 @@ class Calls:
 
     Args:
         spec: the operator.
-        implement: gives its implementations.
+        implement: returns the implementations.
 
     Attributes:
-        plans: by signature; None where there can be none.
+        plans: plans by signature; None if there can be none.
     """
 
     def __init__(self, spec: Definition, implement: Implement) -> None:

@@ -220,7 +220,7 @@ class Definition:
         """The values of a shape as they were given, unchecked.
 
         Raises:
-            ShapeError: it is not a mapping from names to values.
+            ShapeError: the shape is not a mapping from names to values.
         """
         if shape is not None and not isinstance(shape, Mapping):
             example = ", ".join(f"{key!r}: {p.first!r}" for key, p in self.parameters.items())
@@ -284,9 +284,9 @@ class Definition:
 
     @cached_property
     def output_names(self) -> tuple[str, ...]:
-        """Names of the outputs: as the layouts have them, else as inputs that are drawn give them.
+        """Names of the outputs, from the layouts if there are any, else from the outputs for drawn inputs.
 
-        Those are drawn without memory where `inputs` does not look at its values.
+        The inputs are drawn without memory if `inputs` does not read their values.
         """
         if self.tensors:
             # No random numbers are drawn, which PyTorch could not do while it traces.
@@ -392,7 +392,7 @@ class Definition:
         """A caller's tensors for outputs by name: `out=` stands for the one output, or for all in order.
 
         Raises:
-            ArgumentError: another number of them than there are.
+            ArgumentError: the number of tensors differs from the number of outputs.
         """
         if "out" not in outputs:
             return outputs

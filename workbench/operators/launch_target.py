@@ -146,7 +146,7 @@ def resolve(
     its last launch; any other callable: the kernels that a call of it launches.
 
     Raises:
-        UsageError: none of these.
+        UsageError: the target is none of these.
     """
     kwargs = dict(kwargs or {})
     if isinstance(target, str):

@@ -82,7 +82,7 @@ def layouts(text: str) -> tuple[Layout, ...]:
     """The alternatives of a record.
 
     Raises:
-        WorkbenchError: it is no such text.
+        WorkbenchError: the text has another form.
     """
     records = []
     for part in text.split("|"):

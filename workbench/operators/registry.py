@@ -152,7 +152,7 @@ def spec_of(spec: KernelSpec | str, caller: str) -> KernelSpec:
 
     Raises:
         UnknownKernel: no kernel of the library has this name.
-        UsageError: it is neither.
+        UsageError: the argument is neither.
     """
     if isinstance(spec, str):
         return kernels[spec]

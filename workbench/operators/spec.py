@@ -253,9 +253,9 @@ class KernelSpec(Shown, Definition):
         """Compiles instances ahead of their first call, side by side; later processes find them in the cache.
 
         Args:
-            shapes: the spec's own where it is None.
-            archs: all targets of the spec where it is None.
-            workers: compilers at once; one for each processor where it is None.
+            shapes: shapes to compile; None for the spec's own.
+            archs: targets; None for all targets of the spec.
+            workers: number of compilers at once; None for one per processor.
 
         Raises:
             ShapeError: a shape that the operator does not support.
@@ -463,7 +463,7 @@ class KernelSpec(Shown, Definition):
         """By name, of what is in the library: a spec is functions, which nothing pickles otherwise.
 
         Raises:
-            UsageError: it is of no library, or was tuned by hand.
+            UsageError: the spec is not in a library, or was tuned by hand.
         """
         if self.library is not None and self.name.partition(":")[0] in self.library and "[" not in self.name:
             registered = self.library[self.name]

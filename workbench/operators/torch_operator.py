@@ -76,8 +76,8 @@ def make(
     """Registers a spec with PyTorch.
 
     Args:
-        run: runs it on inputs by name, and gives the outputs.
-        find: gives an operator by name, of those that differentiate it.
+        run: runs it on inputs by name, and returns the outputs.
+        find: returns an operator by name, for differentiation.
 
     Raises:
         WorkbenchError: the reference's signature has no annotation, or one that no schema has.

@@ -20,7 +20,7 @@ class Variant:
     `Variant(fits, entry="gemm_split", launch=...)`: every further argument is a field of the spec.
 
     Attributes:
-        fits: `(shape, arch) -> bool`: whether it takes this shape; every shape where it is None.
+        fits: `(shape, arch) -> bool`: True if it supports this shape; None for every shape.
         fields: fields of the spec that it replaces.
     """
 

@@ -111,7 +111,7 @@ class XcdMap(Plotted):
         writers: [rows, columns] the work-group that wrote each element; -1: none did. Leading dimensions of
             the output are among the rows.
         xcds: dies.
-        tiles: by work-group; those that wrote nothing are absent.
+        tiles: tiles by work-group; work-groups that wrote nothing are absent.
         orders: orders of dispatch, the kernel's own first.
         figure: the output coloured by die, one panel an order.
     """

@@ -109,8 +109,8 @@ class InstructionProfile:
 
     Attributes:
         measures: the available ones; the first is shown by default.
-        values: by code object address and measure; zeros are absent.
-        executions: by address; None where they are not known.
+        values: values by code object address and measure; zeros are absent.
+        executions: executions by address; None if unknown.
         reasons: stall cycles by address and by why waves stood there, one of `simulation.unit.REASONS`; empty
             where nothing was simulated.
     """

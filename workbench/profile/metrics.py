@@ -71,7 +71,7 @@ class Metric:
         unit: unit of the value.
         doc: description of the metric.
         text: the formula in words.
-        formula: the same as a function.
+        formula: the formula as a function.
         source: source of the formula.
         peak: largest possible value, in the metric's unit; None if there is no such bound.
         counters: GPU counters that it needs, to request from rocprofv3; empty if there are none for it.
@@ -93,9 +93,9 @@ class Measurement:
 
     Attributes:
         metric: the row of the table.
-        figure: None where there is none.
-        peak: the most that is possible, None where there is no bound.
-        absent: why there is no figure: `NOT_COLLECTED` or `NOTHING`; "" where there is one.
+        figure: value of the metric; None if there is none.
+        peak: largest possible value; None if there is no bound.
+        absent: why there is no figure: `NOT_COLLECTED` or `NOTHING`; "" if there is one.
     """
 
     metric: Metric
@@ -429,7 +429,7 @@ def derive(counters: Mapping[str, Figure], machine: Product) -> dict[str, Measur
     """Every metric from the counters of one launch, in the table's order.
 
     Args:
-        counters: by rocprof's names; the launch's time under `TIME`.
+        counters: counters by rocprof's names, with the launch's time under `TIME`.
         machine: the GPU's constants.
 
     Returns:

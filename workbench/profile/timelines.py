@@ -241,7 +241,7 @@ def timeline(
     """Simulates the timeline of one compute unit in a launch.
 
     Args:
-        target, args, spec, shape, seed, device, kwargs: as for `time`.
+        target, args, spec, shape, seed, device, kwargs: see `time`.
         spans: most spans to keep; each wave instruction is one, and each stall.
 
     Raises:

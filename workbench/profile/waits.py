@@ -33,7 +33,7 @@ def wait_counters(model: TimeModel, tally: Tally, counts: Mapping[int, int]) -> 
     """The counters of a simulated launch; empty where it was not simulated.
 
     Args:
-        model: its time.
+        model: modelled time of the launch.
         tally: the launch added up.
         counts: executions of each instruction by address.
     """

@@ -387,7 +387,7 @@ def change_of(without: Collection[int] = (), **changes: float | bool | None) -> 
     """A change from keyword arguments.
 
     Raises:
-        UsageError: one is not known, or out of its range.
+        UsageError: a field is unknown, or its value out of range.
     """
     names = {name for name in Change.__dataclass_fields__ if name != "without"}
     if unknown := set(changes) - names:

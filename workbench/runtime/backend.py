@@ -56,7 +56,7 @@ class Node(NamedTuple):
     Attributes:
         name: name, such as "gpu:0", "emulated:gfx950".
         arch: target, such as "gfx950".
-        ordinal: its number for HIP.
+        ordinal: its HIP device number.
         product: emulated product, such as "MI355X"; "" for a GPU, see its properties.
         numerics: arithmetic of an emulated device, "fast" or "exact" (`workbench.numerics`); "" for a GPU.
     """
@@ -182,7 +182,7 @@ class Backend(Library, Protocol):
         """While it lasts, kernels may touch this host memory; nothing on a GPU that has PyTorch's tensors.
 
         Raises:
-            DeviceError: on a GPU, where PyTorch has no memory on GPUs.
+            DeviceError: on a GPU, if PyTorch has no memory on GPUs.
         """
 
     def tensor_allocator(self, address: int) -> int:

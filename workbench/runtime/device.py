@@ -380,7 +380,7 @@ class Variable:
     """A variable in a device's memory.
 
     Attributes:
-        address: on the device.
+        address: address on the device.
         size: bytes.
     """
 

@@ -30,7 +30,7 @@ class Finding:
         instruction: text of the instruction.
         pc: address of the instruction in the code object.
         workgroup, wave, lane: where it occurred first; None if unknown, or if it concerns the whole wave.
-        address: device address, or byte offset in shared memory; None where it has no meaning.
+        address: device address, or byte offset in shared memory; None if there is none.
         count: number of occurrences, by lane or register.
         related: (file, line) of the instruction on the other side: the load, the other access.
         kind: see `RawFinding.kind`.

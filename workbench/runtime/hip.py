@@ -42,7 +42,7 @@ class Library(Protocol):
 
         Raises:
             DeviceError: there is none, or it does not load.
-            ToolchainError: it could not be built.
+            ToolchainError: building the library failed.
         """
 
     def check_reached(self, device_count: int) -> None:
@@ -113,7 +113,7 @@ def binding() -> str:
     """Binding to HIP: hip-python if installed, else cffi; HIPKITTENS_BINDING overrides it.
 
     Raises:
-        UsageError: it names neither.
+        UsageError: the value is neither.
     """
     asked = os.environ.get(BINDING, "")
     if asked not in ("", *BINDINGS):

@@ -57,7 +57,7 @@ class Status(int):
     """A hipError_t with its name.
 
     Attributes:
-        name: such as "hipErrorNoDevice".
+        name: name, such as "hipErrorNoDevice".
     """
 
     name: str

@@ -201,7 +201,7 @@ class Stepper(Presented):
             what: "barrier", "wait", a line's number, or a function of the stepper: `lambda s: s.s(4) > 3`.
 
         Raises:
-            UsageError: none of these.
+            UsageError: the argument is none of these.
         """
         return self._to(what, 1)
 

@@ -85,7 +85,7 @@ def question(
     """Checks the arguments of `view_layout`.
 
     Raises:
-        UsageError: it does not fit together; the message says what would.
+        UsageError: the parts do not fit together; the message says what would.
     """
     of = TileType.parse(tile)
     held: TileType | None = None

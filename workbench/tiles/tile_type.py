@@ -33,7 +33,7 @@ class Vocabulary:
 
     Attributes:
         aliases: kind ("st", "rt", "sv", "rv") and C++ element type by alias, such as "st_bf".
-        names: by what they name: "st_shape", "rt_shape", "rt_layout", "rv_layout".
+        names: names by kind: "st_shape", "rt_shape", "rt_layout", "rv_layout".
     """
 
     aliases: dict[str, tuple[str, str]]

@@ -41,7 +41,7 @@ def named(setting: str) -> Iterator[Candidate]:
     """The candidates that HIPKITTENS_COMPILER names.
 
     Raises:
-        CompilerNotFound: it names no program.
+        CompilerNotFound: the setting names no program.
     """
     path = shutil.which(setting)
     if path is None:

@@ -115,7 +115,7 @@ def check_device(source: str, options: CompileOptions) -> tuple[Diagnostic, ...]
     """The compiler front end's diagnostics of a source, in a fraction of a compilation's time.
 
     Args:
-        source, options: as of `compile_device`.
+        source, options: see `compile_device`.
 
     Returns:
         errors and warnings in order. What only code generation finds, such as registers that do not suffice,
@@ -223,7 +223,7 @@ def editor_arguments(arch: str) -> list[str]:
     """Arguments with which a language server (clangd) reads a cell as `compile_device` does.
 
     Raises:
-        CompilerNotFound: no compiler is there.
+        CompilerNotFound: there is no compiler.
     """
     compiler = find_compiler(arch)
     rocm = [f"--rocm-path={compiler.path.resolve().parent.parent}"] if compiler.kind == "hipcc" else []

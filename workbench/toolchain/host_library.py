@@ -57,7 +57,7 @@ def link(
     """Link objects to a shared object; symbols of HIP and Python are found when it is loaded.
 
     Raises:
-        ToolchainError: with the linker's words.
+        ToolchainError: the linker failed; the error has its message.
     """
     environment = {**os.environ, **dict(library.environment), "TMPDIR": folder}
     command = [*library.linker, *objects, "-o", output, *flags]

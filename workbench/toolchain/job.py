@@ -58,7 +58,7 @@ class Job:
 
     Raises:
         CompilerNotFound: no compiler for the target.
-        ToolchainError: ROCm's device libraries are asked for and not here.
+        ToolchainError: ROCm's device libraries are requested and not installed.
         UsageError: the source is no text, or a path.
     """
 
@@ -128,7 +128,7 @@ class Job:
         """Run a compiler command on the source; what it made at `output`, its warnings, and seconds.
 
         Args:
-            folder: for the compiler's temporary files.
+            folder: folder for the compiler's temporary files.
             ready: True if a precompiled header is used.
             group: programs to stop together with the compiler.
 

@@ -31,7 +31,7 @@ def compile_bitcode(source: str, options: CompileOptions) -> tuple[bytes, tuple[
     """The bitcode of a source that may use what others define (`-fgpu-rdc`), and the compiler's warnings.
 
     Raises:
-        CompileError, CompilerNotFound, CompilerCrashed, CompilerTimeout, UsageError: as `compile_device`.
+        CompileError, CompilerNotFound, CompilerCrashed, CompilerTimeout, UsageError: see `compile_device`.
     """
     job = Job(source, options)
 

@@ -72,12 +72,12 @@ class CompileOptions:
         """Checks what came and brings it to one form.
 
         Args:
-            arch, debug, device_libraries, first_line: as the attributes.
-            name: "cell.hip" where it is None.
+            arch, debug, device_libraries, first_line: see the attributes.
+            name: name of the source; None for "cell.hip".
             include: folders.
             flags: a list or a command line's text.
             define: macros as `NAME` or `NAME=VALUE`, or a mapping; a value of None gives `NAME`.
-            timeout: $HIPKITTENS_COMPILE_TIMEOUT, else 300 s, where it is None.
+            timeout: time limit in seconds; None for $HIPKITTENS_COMPILE_TIMEOUT, else 300.
 
         Raises:
             UsageError: one of them is of another type, an unknown target, a folder that is not there, or a
@@ -207,7 +207,7 @@ def compile_timeout(default: float) -> float:
     """Seconds of HIPKITTENS_COMPILE_TIMEOUT, or `default` where it is not set.
 
     Raises:
-        UsageError: it is not a number of seconds.
+        UsageError: the value is not a number of seconds.
     """
     text = os.environ.get("HIPKITTENS_COMPILE_TIMEOUT")
     if not text:

@@ -74,7 +74,7 @@ def run(
 
     Args:
         timeout: seconds that it may run.
-        group: others that it is to be stopped with.
+        group: programs to stop together with this one.
 
     Raises:
         OSError: the program cannot be started.

@@ -43,7 +43,7 @@ def compile_with_any(job: Job, compilation: Compilation, listing: Listing) -> Ma
 
     Raises:
         NoRegistersError: no compiler finds any.
-        CompileError, CompilerCrashed, CompilerNotFound, CompilerTimeout: as `compilation`.
+        CompileError, CompilerCrashed, CompilerNotFound, CompilerTimeout: see `compilation`.
     """
     try:
         return _examined(job, compilation(job), listing)

@@ -167,7 +167,7 @@ class CUDAGraph:
         """Ends the recording.
 
         Raises:
-            UsageError: it is not being recorded.
+            UsageError: the graph is not being recorded.
         """
         if not _recording or _recording[-1] is not self._recording:
             raise UsageError("CUDAGraph.capture_end: it is not being recorded; expected capture_begin before")

@@ -38,8 +38,8 @@ class Text:
         """Reads a file, or the text that ships.
 
         Raises:
-            MissingFile, UnreadableFile: it cannot be read.
-            UsageError: it is too short.
+            MissingFile, UnreadableFile: the file cannot be read.
+            UsageError: the text is too short.
         """
         file = Path(path or TEXT)
         try:

@@ -37,7 +37,7 @@ class Spent:
     """Time by kernel since Triton was put on the device; it prints as a table.
 
     Attributes:
-        kernels: by name.
+        kernels: costs by kernel name.
         seconds: since then; what no row has is Python's: Triton's front end, PyTorch, the program itself.
     """
 

@@ -17,7 +17,7 @@ def note(file: str, kernel: Kernel) -> None:
     """A kernel of a file has been launched.
 
     Args:
-        file: its name without folders.
+        file: name of the file, without folders.
     """
     _by_file.setdefault(file, {})[kernel.name] = kernel
     while len(_by_file) > _FILES:

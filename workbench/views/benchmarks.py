@@ -47,7 +47,7 @@ class Bar:
         x: place on the axis.
         who: implementation.
         us: microseconds.
-        value: in the figure's unit.
+        value: value in the figure's unit.
         figure: the time with its origin.
     """
 

@@ -80,7 +80,7 @@ def display_pictures(view_name: str, pictures: Sequence[tuple[str, str]]) -> Non
     """Displays the copy of a live view that never changes, right after it.
 
     Args:
-        view_name: such as "Timeline".
+        view_name: name of the view, such as "Timeline".
         pictures: SVG and plain text of each.
     """
     from IPython.display import display

@@ -20,7 +20,7 @@ class Accuracy:
     """A bound of an instruction's error.
 
     Attributes:
-        ulps: the error is smaller than so many units in the last place of the result.
+        ulps: bound of the error, in units in the last place of the result.
         source: who says so.
     """
 

@@ -40,7 +40,7 @@ def operations() -> ctypes.CDLL:
     """The same library, to look up what generated code calls by name: abi.h does not declare operations.
 
     Raises:
-        CompilerNotFound, ToolchainError: as `native_library`.
+        CompilerNotFound, ToolchainError: see `native_library`.
     """
     return ctypes.CDLL(build())
 

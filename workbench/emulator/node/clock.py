@@ -55,7 +55,7 @@ def times_source() -> str:
     """HIPKITTENS_EVENT_TIMES, `MODELLED` without it.
 
     Raises:
-        UsageError: it is neither "modelled" nor "host".
+        UsageError: the value is neither "modelled" nor "host".
     """
     choice = os.environ.get(VARIABLE) or MODELLED
     if choice not in (MODELLED, HOST):
@@ -446,7 +446,7 @@ class Launching:
         """Takes the launch into the clock; its record as `options` asked for it.
 
         Args:
-            record: with all that `self.options` asked for.
+            record: record of the launch with the observations of `self.options`.
             counts: executions of each block.
         """
         loaded, kernel = self._loaded, self._kernel

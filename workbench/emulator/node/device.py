@@ -65,7 +65,7 @@ def show_only(name: str) -> None:
     """Let this process have just one emulated device, as number 0; before any is used.
 
     Args:
-        name: as `device_name` has it.
+        name: name, as from `device_name`.
     """
     global _shown
     _shown = name
@@ -209,7 +209,7 @@ class EmulatedDevice:
         """Checks that the device can run a launch of this shape.
 
         Raises:
-            LaunchError: it cannot; the message says what is too large and what would fit.
+            LaunchError: the launch does not fit; the message says what is too large and what would fit.
         """
         limits.check(kernel, geometry, dynamic_shared, self.product.target)
 

@@ -110,12 +110,12 @@ class Wait:
     """The memory that a waiting work-group polls.
 
     Attributes:
-        group: its linear index.
+        group: linear index of the work-group.
         wave, block: the wave that polls, and the block where it goes on.
         pc: code object address of the load or atomic.
         address, bytes: the memory that it polls, as device addresses are; 0 bytes where that is not known.
         value: up to the first 8 of them.
-        is_stuck: nothing but a change of that memory lets it go on.
+        is_stuck: True if only a change of that memory lets it continue.
     """
 
     group: int

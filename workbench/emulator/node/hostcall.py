@@ -70,7 +70,7 @@ class Buffer:
     """The buffer in device memory.
 
     Args:
-        packets: at least so many.
+        packets: minimum number of packets.
     """
 
     def __init__(self, memory: Memory, packets: int) -> None:

@@ -46,7 +46,7 @@ def check(kernel: KernelInfo, geometry: Geometry, dynamic_shared: int, target: T
         target: the device's.
 
     Raises:
-        LaunchError: it cannot; the message says what is too large and what would fit.
+        LaunchError: the launch does not fit; the message says what is too large and what would fit.
     """
     _check_shape(kernel, geometry)
     _check_registers(kernel, geometry.block, geometry.block_size, target)
@@ -152,7 +152,7 @@ def exact_shared(choice: str | None) -> bool:
     """True if an access beyond a kernel's shared memory stops the launch, by `LaunchOptions.shared_bounds`.
 
     Raises:
-        UsageError: it, or HIPKITTENS_SHARED_BOUNDS, is neither "hardware" nor "exact".
+        UsageError: the value, or HIPKITTENS_SHARED_BOUNDS, is neither "hardware" nor "exact".
     """
     origin = "shared_bounds" if choice else _SHARED_BOUNDS
     value = choice or settings.value_of(_SHARED_BOUNDS) or "hardware"

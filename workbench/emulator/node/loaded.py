@@ -60,13 +60,13 @@ class LoadedCode:
         """The kernel as native code, which tells the sanitizer what it does where that is asked for.
 
         Args:
-            single: each instruction is a block of its own.
+            single: make each instruction a separate block.
             exact: matrix instructions give a matrix core's bits.
             approximate: transcendental instructions err as the launch asks.
             late: loads come when the launch asks.
 
         Raises:
-            UnsupportedInstruction: it has an instruction that the emulated device does not execute.
+            UnsupportedInstruction: the kernel has an instruction that is not implemented.
         """
         key = kernel, sanitize, single, exact, approximate, late
         translation = self.translations.get(key)

@@ -115,7 +115,7 @@ def of_matrix(mask: torch.Tensor, batch: int, queries: int, keys: int) -> Mask:
         mask: [batch or 1, 1, queries, keys].
 
     Raises:
-        UsageError: it is none that the kernels have.
+        UsageError: the kernels do not support the mask.
     """
     expected = f"expected [{batch} or 1, 1, {queries}, {keys}], one mask for all heads"
     if mask.dim() != 4 or mask.shape[1] != 1 or mask.shape[2:] != (queries, keys):

@@ -134,7 +134,7 @@ def find_tool(name: str = "rocprofv3") -> str:
     """Path of a ROCm tool: PATH, then ROCM_PATH, then /opt/rocm.
 
     Raises:
-        ProfilerNotFound: it is nowhere.
+        ProfilerNotFound: the tool is in none of these places.
     """
     places = [f"{root}/bin" for root in (os.environ.get("ROCM_PATH"), "/opt/rocm") if root]
     path = shutil.which(name) or shutil.which(name, path=os.pathsep.join(places))

@@ -21,9 +21,9 @@ class Agent:
     """A processor of agent_info.csv.
 
     Attributes:
-        node: its id, as the other files name it.
+        node: id of the node, used by the other files.
         kind: "GPU" or "CPU".
-        name: such as "gfx950".
+        name: name, such as "gfx950".
         columns: every column by its name.
     """
 
@@ -184,7 +184,7 @@ def read_kernel_trace(path: str | Path) -> list[Dispatch]:
     """Dispatches of a kernel_trace.csv, in the file's order; both of rocprofv3's layouts.
 
     Raises:
-        ProfilerError: the file cannot be read, lacks a column, or holds what is not a number.
+        ProfilerError: the file cannot be read, lacks a column, or has text in place of a number.
     """
     return [_dispatch(row) for row in rows(Path(path))]
 
@@ -193,7 +193,7 @@ def read_counters(path: str | Path) -> list[Dispatch]:
     """Dispatches of a counter_collection.csv with their counters, in the file's order.
 
     Raises:
-        ProfilerError: as for `read_kernel_trace`.
+        ProfilerError: see `read_kernel_trace`.
     """
     dispatches: dict[tuple[int | None, int], Dispatch] = {}
     for row in rows(Path(path)):

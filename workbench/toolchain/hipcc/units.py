@@ -44,7 +44,7 @@ class FailedError(ToolchainError):
     """A program that was started has printed its error itself.
 
     Attributes:
-        status: its exit status.
+        status: exit status.
     """
 
     def __init__(self, status: int) -> None:
@@ -242,7 +242,7 @@ def start(
     """Run a command whose words go to the caller's terminal.
 
     Raises:
-        FailedError: it failed.
+        FailedError: the command failed.
     """
     if show:
         print(shlex.join(command), file=sys.stderr)

@@ -20,7 +20,7 @@ class Box:
     """A memory in the diagram.
 
     Attributes:
-        name: as people call it.
+        name: usual name.
         left, right, top, size: in units of the diagram, which is 10 wide and 10 high.
         rate, word: the metric that stands in it, and what that is a rate of.
     """

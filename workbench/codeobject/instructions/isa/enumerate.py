@@ -593,7 +593,7 @@ def rows(target: str, ask: Ask | None = None) -> list[Row]:
     """The instructions of a target, from llvm-mc's answers or from those that are given.
 
     Raises:
-        RuntimeError: as `disassemble`.
+        RuntimeError: see `disassemble`.
     """
     ask = ask or partial(disassemble, target)
     return [tuple(row) for name in ENCODINGS for row in Format(target, name, ask).run()]
