@@ -151,10 +151,10 @@ TYPES = (
     *(BOOL, INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64),
     *(E2M3, E3M2, E2M1, E8M0, INT4, UINT4),
 )
-"""All there are; last those that PyTorch has bytes for."""
+"""All data types; those that PyTorch stores as bytes come last."""
 
 E4M3 = (E4M3FN, E4M3FNUZ)
-"""The dtypes that "fp8" stands for, depending on the target."""
+"""The dtypes that "fp8" means, depending on the target."""
 
 MICROSCALED = (E4M3FN, E5M2, E2M3, E3M2, E2M1)
 """Formats of numbers of the OCP microscaling specification, widest first."""

@@ -21,7 +21,7 @@ from workbench.bench.results import failure_text
 from workbench.errors import UsageError, WorkbenchError
 
 TOPIC = "hipkittens-tasks"
-"""Topic of the events by which workers report that a task has begun."""
+"""Event topic on which workers report that a task has begun."""
 
 LOOPBACK = "127.0.0.1"
 """Address on which a local cluster listens: anyone who can reach a Dask process can run code in it."""

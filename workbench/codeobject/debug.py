@@ -101,7 +101,7 @@ _LIBRARY_PARTS = ("/lib/clang/", "/include/hip/", "/libcxx/include/")
 _MAX_INTEGER = 1 << 10
 """Bytes of the widest integer that is no damage; compilers for these targets know 16."""
 _POINTEE_DEPTH = 4
-"""Pointers are followed this far: a kernel is told apart by what it points to, not by lists of lists."""
+"""Depth to which pointers are followed: kernels differ in what they point to, not in lists of lists."""
 
 
 def is_library_header(file: str) -> bool:

@@ -19,10 +19,10 @@ from workbench.codeobject.instruction import Instruction, Operand
 from workbench.codeobject.instructions import Keeps
 
 MOST_EDITS = 1500
-"""Beyond so many differences the two have little in common, and the middle is shown as replaced."""
+"""Edit limit: codes with more differences have little in common, and the middle is shown as replaced."""
 
 FIXED_SCALARS = 102
-"""Scalar operands from here on have a meaning of their own: VCC, M0, EXEC and the like."""
+"""First scalar operand number with a fixed meaning: VCC, M0, EXEC and so on."""
 
 Register = tuple[str, int]
 

@@ -18,7 +18,7 @@ from elftools.dwarf.die import DIE
 from workbench.codeobject.variables import size_of
 
 _LEAST_ALIGNMENTS = ((9, 16), (5, 8), (3, 4), (2, 2))
-"""LLVM aligns variables of so many bytes and more to so many."""
+"""(size, alignment) in bytes: LLVM aligns variables of at least this size to at least this alignment."""
 _PLACED = {"DW_AT_location", "DW_AT_const_value", "DW_AT_declaration"}
 _MOST_VARIABLES = 10
 _PARTS = ("DW_TAG_member", "DW_TAG_inheritance")
@@ -150,7 +150,7 @@ def _placed(variables: Iterable[_Declared]) -> list[SharedArray]:
     remaining = sorted(variables, key=lambda v: (-v.alignment, -v.size, v.symbol))
     at, placed = 0, list[SharedArray]()
     while remaining:
-        # The most aligned of those that leave the smallest gap.
+        # The variable with the largest alignment among those that leave the smallest gap.
         at = _up(at, min(v.alignment for v in remaining))
         variable = next(v for v in remaining if at % v.alignment == 0)
         remaining.remove(variable)

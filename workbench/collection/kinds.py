@@ -17,7 +17,7 @@ from typing import Any
 from workbench import dtypes
 
 Sizes = dict[str, Any]
-"""Sizes by name; those of `*M` are tuples."""
+"""Sizes by name; sizes of `*M` are tuples."""
 
 _REAL = (dtypes.BF16, dtypes.FP16, dtypes.FP32)
 _INTEGERS = (dtypes.INT8, dtypes.UINT8, dtypes.INT32, dtypes.INT64)
@@ -40,9 +40,9 @@ class Alternative:
     """One way in which an argument may be given."""
 
     dtypes: tuple[str, ...]
-    """Names of PyTorch's; of what is no tensor its Python type."""
+    """Names of PyTorch dtypes; for other values the Python type."""
     dims: tuple[str, ...] | None
-    """None for what is no tensor."""
+    """None for values that are no tensors."""
 
     def fit(self, value: Any, sizes: Sizes) -> Sizes | None:
         """The sizes, with those that this value tells; None where it does not fit."""

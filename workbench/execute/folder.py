@@ -27,7 +27,7 @@ from workbench.toolchain.compiler import hip_version
 from workbench.toolchain.hipcc.script import hipcc, stand_in
 
 PYTHON_FILE = "hipkittens-python"
-"""Beside the libraries: what they start Python with; see `emulator/hip/library.c`."""
+"""File next to the libraries that tells them how to start Python; see `emulator/hip/library.c`."""
 
 
 def python_library() -> str:

@@ -34,7 +34,7 @@ MINUTES = {False: 20.0, True: 5.0}
 """Time limit of a full and of a quick examination, in minutes, by `quick`."""
 
 _LONGEST, _SHORTEST = 300.0, 60.0
-"""Seconds that a case may take: what is left, but one that has begun gets the shorter time at least."""
+"""Seconds for a case: the remaining time within these bounds; a started case gets at least the shorter."""
 _ROUND = 2
 """Cases for each process of the emulated device that wait for each other where nothing may run beside."""
 _SIDES = 8

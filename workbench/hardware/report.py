@@ -153,7 +153,7 @@ def sent_reports(arch: str | None = None) -> list[Report]:
 
 
 _LISTED = 8
-"""Cases of a section that the text names, of those that differ and of those that did not run."""
+"""Number of cases of a section that the text names, for differing ones and for those that did not run."""
 
 
 def _middle(values: list[float]) -> tuple[float, float]:

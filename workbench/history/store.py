@@ -20,10 +20,10 @@ APPLICATION = 0x48694B74
 """`PRAGMA application_id` of our files: "HiKt"."""
 
 KEPT_RESULTS = 5000
-"""Runs whose counters are kept, the latest; those of baselines stay."""
+"""Number of latest runs whose counters are kept; those of baselines are always kept."""
 
 KEPT_CODES = 500
-"""Codes whose machine code is kept, likewise; their source always is."""
+"""Number of latest codes whose machine code is kept; their sources are always kept."""
 
 PATIENCE_SECONDS = 0.5
 """Seconds to wait for another writer, which needs milliseconds per row. A program that locks the file for

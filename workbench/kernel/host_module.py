@@ -130,7 +130,7 @@ class HostModule:
 
 
 _UNKNOWN = "Caught an unknown exception!"
-"""pybind11's words for what is no std::exception and what no translator of the module's takes."""
+"""pybind11's message for an object that is no std::exception and that no translator handles."""
 
 
 @contextlib.contextmanager

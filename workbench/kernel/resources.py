@@ -62,7 +62,7 @@ HEADINGS: Mapping[str, str] = {
     "vgpr_spills": "VGPR spills",
     "sgpr_spills": "SGPR spills",
 }
-"""Attributes of `Resources` that stand in tables, and their headings there."""
+"""Attributes of `Resources` in tables, with their headings."""
 
 
 def resources_lines(of: Mapping[str, Resources], beside: Mapping[str, str] | None = None) -> list[str]:

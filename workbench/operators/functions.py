@@ -50,7 +50,7 @@ _PREFIXES = {
     **dict.fromkeys(("normalization", "quantization", "rotary"), ""),
     **dict.fromkeys(("moe_misc", "moe_routing"), "moe_"),
 }
-"""Prefixes of names in categories that are not named after what they compute."""
+"""Name prefixes for categories whose own name does not describe the computation."""
 
 
 def function_name(operator: str) -> str:

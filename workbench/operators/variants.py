@@ -72,7 +72,7 @@ FOLDER = "HIPKITTENS_TUNING"
 """Names a folder with tables of one's own, `<category>/<operator>.json`."""
 
 TuningTable = Mapping[str, Sequence[Tuned]]
-"""Rows by target; of those that fit a shape the first holds."""
+"""Rows by target; the first row that fits a shape applies."""
 
 
 def read_tuning(path: Path) -> dict[str, tuple[Tuned, ...]]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Places = Callable[[int], Sequence[tuple[str, int]]]
 
 LEAST = 0.01
-"""Branches with less of what they are a part of are added up."""
+"""Branches with a smaller share of their parent are merged into one."""
 
 
 @dataclass(frozen=True)

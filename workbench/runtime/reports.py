@@ -30,7 +30,7 @@ PRINT = "1"
 
 _OFF = ("", "0")
 _CODES = 64
-"""Code objects of which the lines are kept at hand."""
+"""Number of code objects whose source lines are cached."""
 
 
 @dataclass(frozen=True)

@@ -271,7 +271,7 @@ class _Appender:
         self._times = dict(node.clock.kernel_seconds)
         if self._counts is not None:
             self._counts.kernels.clear()
-        # Where it cannot be written, nobody reads it any more.
+        # If it cannot be written, its reader is gone.
         with contextlib.suppress(OSError):
             append(self._path, f"{json.dumps(asdict(launched))}\n".encode())
 

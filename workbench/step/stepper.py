@@ -326,7 +326,7 @@ class Stepper(Presented):
         event = self._last_event
         held = self._held
         if event + 1 != self._at:
-            # Others have run since: its state is shown as of where it stopped.
+            # Other waves have run since: its state is shown as of its stop.
             held = self.tape.begin()
             self.tape.move(held, 0, event + 1)
         return tuple(self._told(held, change) for change in self.tape.changes(event))

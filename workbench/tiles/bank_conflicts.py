@@ -33,7 +33,7 @@ from workbench.tiles.run import wave_access
 from workbench.tiles.tile_type import vocabulary
 
 ELEMENTS = {data_type.cpp: data_type.bits // 8 for data_type in (FP32, BF16, FP16, E4M3FN)}
-"""Element types of the table and their bytes; others move as those of their size do."""
+"""Element types of the table and their bytes; other types behave like those of their size."""
 
 MEANT_FOR: dict[str, dict[str, tuple[str, ...]]] = {
     "st_16x16_swizzled_s": {"row_l": ("rt_16x16_s",), "col_l": ("rt_16x16_s", "rt_32x16_4_s")},
@@ -48,7 +48,7 @@ MEANT_FOR: dict[str, dict[str, tuple[str, ...]]] = {
     "st_16x64_s": {"row_l": ("rt_16x32_s",)},
     "st_16x128_s": {"row_l": ("rt_16x128_s",)},
 }
-"""Base shapes of shared tiles, and those of the register tiles that they are laid out for, by layout."""
+"""Base shapes of shared tiles, and of the register tiles that they are laid out for, by layout."""
 
 ONE_BYTE: dict[str, tuple[str, ...]] = {
     "st_16x128_s": ("rt_32x64_s",),

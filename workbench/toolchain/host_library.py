@@ -165,7 +165,7 @@ def _problem(compiler: Compiler, library: Library) -> str:
             if finished.returncode != 0:
                 return next((x for x in finished.text.splitlines() if "error" in x), "it does not compile")
             link(library, [unit], output, (), folder, "probe")
-            # Whether the libraries that it links with are there at run time.
+            # Checks that the libraries that it links with are available at run time.
             subprocess.run(
                 [sys.executable, "-c", f"import ctypes; ctypes.CDLL({output!r})"],
                 check=True,

@@ -143,7 +143,7 @@ def shown(registers: Iterable[Register]) -> str:
 
 def _is_lost(register: Register, blocks: Mapping[int, tuple[list[Step], list[int]]]) -> bool:
     """True if inline assembly and the compiler both use a register on some path."""
-    # Owner of a register: nobody yet, inline assembly, or the compiler after that.
+    # Owner of a register: none so far, inline assembly, or later the compiler.
     reached: dict[int, set[str]] = {block: set() for block in blocks}
     waiting = [(next(iter(blocks)), "new")]
     while waiting:

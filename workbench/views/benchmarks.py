@@ -29,7 +29,7 @@ ORDER = (OURS, "HipKittens", "AITER", "hipBLASLt", "CK", "Triton", "PyTorch", "P
 """Implementations in the order of their hues; others follow."""
 
 UPRIGHT = 9
-"""Bars of a figure beyond which their values stand upright: beside each other they would overlap."""
+"""Number of bars above which values are written upright: side by side they would overlap."""
 
 SYMBOLS = {
     Origin.MEASURED: "circle",
@@ -346,7 +346,7 @@ def _roofs(figure: Any, machine: Product, intensities: Sequence[float]) -> None:
     for n, (kind, peak) in enumerate(ceilings.items()):
         figure.add_trace(
             go.Scatter(
-                # Names of roofs close together stand side by side.
+                # Names of roofs that are close together are placed side by side.
                 x=[peak / bandwidth, right / 30**n, right],
                 y=[peak, peak, peak],
                 mode="lines+text",
@@ -416,7 +416,7 @@ def regressions_html(regressions: Regressions) -> Markup:
         )
         for change in regressions.changes
     ]
-    # The text goes on with the cases.
+    # The text continues with the cases.
     caption = str(regressions).partition("\n")[0]
     return block(
         Table(("problem", "implementation", "old us", "new us", "change", ""), rows, caption=caption)

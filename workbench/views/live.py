@@ -51,7 +51,7 @@ STATIC_SECONDS = 2.0
 """Seconds between two updates of the copy that is saved with the notebook, at least."""
 
 STATIC_IDLE = 10.0
-"""And of so many times as an update takes, which draws a picture of each figure."""
+"""Minimum pause between updates of the saved copy, as a multiple of the update's duration."""
 
 
 def dashboard(spec: KernelSpec | str | None = None, *, device: str | None = None) -> Dashboard:

@@ -65,7 +65,7 @@ _RULES = (
     ".wb .wb-verdict{font-size:1.08em;padding:.2em 0 .4em}"
     ".wb ol.wb-advice{margin:.2em 0;padding-left:1.6em}"
     ".wb ol.wb-advice li{margin:.1em 0 .5em}"
-    # Without its kernel a front end has only a message for the live page that stands before its copy.
+    # Without its kernel a front end has only a message for the live page before its copy.
     ".jp-OutputArea-child:not(:has(.wb-grid,.wb-waves)):has(+.jp-OutputArea-child .wb-static){display:none}"
 )
 

@@ -222,7 +222,7 @@ class Combines(Enum):
     """Bit by bit, otherwise."""
 
     PARTS = auto()
-    """Parts put together, of which a mask, a selector or the reader of the result may leave some out."""
+    """The result joins parts; a mask, a selector or the reader of the result may ignore some of them."""
 
     DWORDS = auto()
     """Each dword of the result from that dword of the sources, or the one that op_sel names."""
@@ -291,7 +291,7 @@ class Trait(Flag):
     """Reads an M0 that the scalar instruction before may not have written yet."""
 
     WRITES_BACK = auto()
-    """Others see what is in the cache after it."""
+    """Makes the contents of the cache visible to others."""
 
     INVALIDATES = auto()
     """Drops cached lines, so that later loads see what others have written."""

@@ -23,7 +23,7 @@ _NO_HANDLE, _DESCRIPTOR = 0, 1
 """hipMemAllocationHandleType."""
 _FILE_NAME = "hipMemCreate"
 _LEAST_ADDRESS = 1 << 20
-"""No process has so many descriptors, and no program its data below."""
+"""Above every file descriptor, and below every program's data."""
 _NO_ACCESS, _READ, _READ_WRITE = 0, 1, 3
 # hipMemAllocationGranularity_flags: the driver's smallest mapping, and the largest page that it maps at once.
 _GRANULARITIES = (4096, 2 << 20)

@@ -89,7 +89,7 @@ _HOST_KINDS = frozenset(
 memory."""
 
 _FIRST_PLACED = {MemoryKind.REGISTERED: 0, MemoryKind.INTERNAL: 1}
-"""Kinds that lie in order for what models caches, those of rank 0 first."""
+"""Kinds that the models of caches see in creation order, with the rank of each, 0 first."""
 
 
 @dataclass(eq=False, slots=True)
@@ -672,7 +672,7 @@ class Memory:
         if base + span + _GUARD <= self._arena_end:
             self._cursor = _up(base + span + _GUARD, _PAGE)
             return base
-        # The range is used up: take the first gap between what is still allocated.
+        # The range is used up: take the first gap between the remaining allocations.
         base = _up(self._arena_base, alignment)
         taken = [(a.base, a.size) for a in self._allocations if self.in_arena(a.base)]
         for start, length in sorted([*taken, *self._reserved.items()]):

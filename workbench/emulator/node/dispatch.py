@@ -55,7 +55,7 @@ _FAULT_GRACE_SECONDS = 1.0
 # Limit of what all threads hold at once if work-groups wait for each other: more than a device's registers
 # and LDS.
 _RESIDENT_BYTES = 1 << 32
-# Number of work-groups that one thread starts beside those that run on without being seen to wait.
+# Limits, in bytes and number, of the work-groups that one thread starts besides those without visible waits.
 _COMPANY_BYTES = 1 << 29
 _MOST_COMPANY = 64
 DEADLOCK_SECONDS = 2.0

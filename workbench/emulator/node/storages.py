@@ -19,7 +19,7 @@ ROUNDED = abi.ALLOCATION_READ | abi.ALLOCATION_WRITE | abi.ALLOCATION_ROUNDED
 _PLACED = 1 << 46
 """Address of the first storage in the models of caches, above all other memory."""
 _PLACED_LARGE, _PLACED_SMALL = 1 << 21, 512
-"""Multiples of which places are, from a MiB on and below."""
+"""Alignment of addresses, from `_HUGE` bytes on and below."""
 _HUGE = 1 << 20
 
 

@@ -213,7 +213,7 @@ def _is_partial(instruction: Instruction) -> bool:
 
 def _dot(roles: Roles, instruction: Instruction, results: list[int]) -> None:
     """A dot product; that it accumulates into the same one's result is what it is for."""
-    # v_dot2c and its like have their SrcC in the destination.
+    # v_dot2c and similar instructions have their SrcC in the destination.
     c = results if len(instruction.src) < 3 else list(_units(instruction.src[2]))
     roles.consume("not dot c", c, forwarded=True)
     roles.consume("other writes", results, forwarded=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from workbench.codeobject.instruction import Instruction, Operand
 
 Register = tuple[str, int]
-"""Kind and number; bits 31:0 of an address stand for all of it."""
+"""Kind and number; the register with bits 31:0 represents a whole address."""
 
 _SUMS = {
     "s_add_u32": (0, 1),

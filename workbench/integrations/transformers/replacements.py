@@ -27,7 +27,7 @@ from workbench.operators.registry import kernels
 from workbench.ops.function import returned
 
 HIDDEN, BETWEEN, EXPERTS, TOP_K, ROWS = 8, 16, 4, 2, 3
-"""Sizes of what is drawn to compare."""
+"""Sizes of the random inputs and parameters for comparisons."""
 
 
 class References:

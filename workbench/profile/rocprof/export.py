@@ -62,7 +62,7 @@ TRACE_COLUMNS = (
     "Grid_Size_Y",
     "Grid_Size_Z",
 )
-"""Columns of kernel_trace.csv, likewise."""
+"""Columns of kernel_trace.csv."""
 
 AGENT_COLUMNS = (
     "Node_Id",

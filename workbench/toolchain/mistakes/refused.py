@@ -17,7 +17,7 @@ _NAMES = (
     r"(?:rt|st|rv|sv|art)(?:_(?:bf|hf|fl|fp8e4m3|fp8e5m2|fp4e2m1_2|fp6e2m3_4|int8|int))?|gl|coord|bf16|row_l|col_l"
     r"|[rs]t_\d+x\d+\w*_s|group|shared_allocator|mma_AB|mma_ABt|mma_AtB|mma_AtBt|kittens"
 )
-"""Names by which a source without the library's header is known."""
+"""Names that show that a source lacks the library's header."""
 _WANTED = {
     "rt_layout": "the layout (row_l or col_l)",
     "rt_shape": "the base shape of a register tile (rt_16x16_s, rt_32x32_s, ...)",

@@ -26,7 +26,7 @@ from workbench.views.picture.values import (
 )
 
 CELL_TEXTS = 1024
-"""Cells of a heat map whose texts are drawn; of more nobody reads any."""
+"""Maximum number of cells in a heat map with texts; in larger ones they would be unreadable."""
 
 
 @dataclass
