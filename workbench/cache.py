@@ -93,7 +93,7 @@ def limit() -> int:
 
 
 def size_from_environment(variable: str) -> int | None:
-    """Bytes in an environment variable; None where it is not set or empty.
+    """Bytes in an environment variable; None if it is not set or empty.
 
     Raises:
         UsageError: the value is no size; the message names the variable.
@@ -162,7 +162,7 @@ def _distrust(status: os.stat_result) -> str:
 
 
 def _problem(path: Path) -> str:
-    """Why a folder, or the link to it, may not be trusted; empty where it may, or is not there."""
+    """Why a folder, or the link to it, may not be trusted; empty if it may, or is not there."""
     try:
         return _distrust(path.lstat()) or _distrust(path.stat())
     except FileNotFoundError:
@@ -255,7 +255,7 @@ class Cache:
         return [self._entry_path(root, key) for root in folders()]
 
     def get(self, key: str) -> bytes | None:
-        """The entry's content, None where there is none, or a damaged one. Counts as a use."""
+        """The entry's content, None if there is none, or a damaged one. Counts as a use."""
         return next((data for path in self._places(key) if (data := _read(path)) is not None), None)
 
     def put(self, key: str, data: bytes) -> bool:
@@ -272,7 +272,7 @@ class Cache:
     def find_file(self, key: str) -> Path | None:
         """Path of what `put_file` stored, for a loader or a compiler to read. Counts as a use.
 
-        None where there is nothing, or something damaged.
+        None if there is nothing, or something damaged.
         """
         for path in self._places(key):
             checksum = _read(path)
@@ -461,7 +461,7 @@ def _is_program(path: Path, text: str) -> bool:
 
 
 def _read(path: Path) -> bytes | None:
-    """Content of an entry; None where there is none, or a damaged one, which goes."""
+    """Content of an entry; None if there is none, or a damaged one, which goes."""
     try:
         with open(path, "rb", opener=lambda name, _: _open(Path(name))) as file:
             status = os.fstat(file.fileno())

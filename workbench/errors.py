@@ -142,7 +142,7 @@ class DeviceError(WorkbenchError):
     Cure: Read the message for the call and its cause; `python -m workbench doctor` checks the device.
 
     Attributes:
-        code: the hipError_t that the call returned, None where no call was made.
+        code: the hipError_t that the call returned, None if no call was made.
     """
 
     def __init__(self, message: str, code: int | None = None) -> None:
@@ -197,7 +197,7 @@ class LaunchError(WorkbenchError, ValueError):
     Cure: Stay within the limit that the message names.
 
     Attributes:
-        code: the hipError_t of the HIP call that launched, None where none did.
+        code: the hipError_t of the HIP call that launched, None if none did.
     """
 
     code: int | None = None
@@ -400,7 +400,7 @@ class UncaughtException(ProgramError):
     Cure: Catch it in main, or fix the code that throws it; faults of kernels precede it on standard error.
 
     Attributes:
-        exception: its C++ type; "" where the C++ library does not say.
+        exception: its C++ type; "" if the C++ library does not say.
         what: its text; "" for one that is none of std's.
     """
 

@@ -33,7 +33,7 @@ class BufferLabel(NamedTuple):
 
     Attributes:
         text: description, such as "argument 'x' (float32 tensor 100)".
-        element: bytes of an element, the first of which is at the buffer's start; 0 where it has no elements
+        element: bytes of an element, the first of which is at the buffer's start; 0 if it has no elements
             of one size.
     """
 
@@ -215,7 +215,7 @@ class CacheCounts:
 
     @property
     def l2_hit_rate(self) -> float | None:
-        """0 to 1; None where nothing was asked of L2."""
+        """0 to 1; None if nothing was asked of L2."""
         return self.l2_hits / self.l2_requests if self.l2_requests else None
 
     @classmethod

@@ -58,7 +58,7 @@ class Expected:
         )
 
     def around(self, value: float) -> tuple[float, float] | None:
-        """Range of the true figure in 80 % of such cases; None where nothing is known."""
+        """Range of the true figure in 80 % of such cases; None if nothing is known."""
         return (value / self.high, value / self.low) if self.rows else None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 def value_of(name: str) -> str | None:
-    """Value of an environment variable, as `os.environ.get` gives it; None where it is not set.
+    """Value of an environment variable, as `os.environ.get` gives it; None if it is not set.
 
     For variables that each launch looks at: `os.environ` raises and catches two exceptions for one that is
     not set, and five of these take a twentieth of a launch's time.

@@ -303,7 +303,7 @@ class _Round:
         return future.status == "error" and isinstance(future.exception(), _distributed().KilledWorker)
 
     def _outcome(self, key: str) -> Outcome | None:
-        """The outcome of a finished task; None where its worker was lost with the result."""
+        """The outcome of a finished task; None if its worker was lost with the result."""
         future = self.futures[key]
         try:
             value, failure, worker, seconds = future.result(timeout=5)

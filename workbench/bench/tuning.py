@@ -97,7 +97,7 @@ class TuneResult(Plotted):
         return sorted(timed, key=lambda trial: trial.result.us)
 
     def untuned(self, shape: Shape) -> Trial | None:
-        """The trial of a problem's untuned choice; None where it failed."""
+        """The trial of a problem's untuned choice; None if it failed."""
         default = self._default[shape_text(shape)]
         return next((trial for trial in self.of(shape) if trial.candidate == default), None)
 
@@ -410,7 +410,7 @@ def _next(
 def _suggested(
     trial: Any, spaces: Mapping[str, Mapping[str, list[Any]]], by_name: Mapping[str, Candidate]
 ) -> Candidate | None:
-    """The sampler's next candidate; None where it cannot fit."""
+    """The sampler's next candidate; None if it cannot fit."""
     variant = trial.suggest_categorical("variant", list(spaces))
     settings = {
         name: trial.suggest_categorical(f"{variant} {name}", values)

@@ -90,7 +90,7 @@ class Comparison:
 
     @property
     def flash_passed(self) -> bool | None:
-        """True if the FlashAttention rule holds; None where it does not apply."""
+        """True if the FlashAttention rule holds; None if it does not apply."""
         if self.flash_bound is None:
             return None
         return self.nonfinite_mismatches == 0 and self.max_error <= self.flash_bound

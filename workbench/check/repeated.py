@@ -54,7 +54,7 @@ class Repeated:
             self._restore(after)
 
     def _effect(self, approximation: Approximation | None, expected: Mapping[str, torch.Tensor]) -> str:
-        """The change in results when these instructions err; "" where there is none."""
+        """The change in results when these instructions err; "" if there is none."""
         self._restore(self._before)
         options = LaunchOptions(sanitize=True, approximate=approximation)
         try:

@@ -27,7 +27,7 @@ from workbench.codeobject.variables import Located, located
 _WHAT = "the debug information of the code object"
 
 Place = tuple[str, int, int]
-"""File as the compiler was given it, line and column from 1; column 0 where it is not known."""
+"""File as the compiler was given it, line and column from 1; column 0 if it is not known."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def is_library_header(file: str) -> bool:
 
 
 class DebugInfo:
-    """Debug information of a code object; empty where it was compiled without."""
+    """Debug information of a code object; empty if it was compiled without."""
 
     def __init__(self, code_object: CodeObject) -> None:
         """Raises CodeObjectError if the debug sections are damaged."""

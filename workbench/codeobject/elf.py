@@ -489,7 +489,7 @@ class CodeObject:
         )
 
     def variable(self, name: str) -> Symbol | None:
-        """A variable in the image; None where there is none of that name.
+        """A variable in the image; None if there is none of that name.
 
         Raises CodeObjectError where it is not inside the image.
         """
@@ -532,7 +532,7 @@ class CodeObject:
 
 
 def _target_of(arch: str | None) -> str | None:
-    """The target that code is wanted for; None where a generic processor's code is, or any."""
+    """The target that code is wanted for; None if a generic processor's code is, or any."""
     plain = plain_target(arch) if arch is not None else None
     return None if plain in GENERICS else plain
 

@@ -45,7 +45,7 @@ class Alternative:
     """None for values that are no tensors."""
 
     def fit(self, value: Any, sizes: Sizes) -> Sizes | None:
-        """The sizes, with those that this value tells; None where it does not fit."""
+        """The sizes, with those that this value tells; None if it does not fit."""
         if self.dims is None:
             return sizes if _is_plain(value, self.dtypes[0]) else None
         if not hasattr(value, "data_ptr") or str(value.dtype).removeprefix("torch.") not in self.dtypes:

@@ -31,7 +31,7 @@ PYTHON_FILE = "hipkittens-python"
 
 
 def python_library() -> str:
-    """Path of the shared library of this Python; "" where it has none."""
+    """Path of the shared library of this Python; "" if it has none."""
     name = sysconfig.get_config_var("INSTSONAME") or ""
     folders = [sysconfig.get_config_var("LIBDIR"), os.path.join(sys.base_prefix, "lib")]
     places = [os.path.join(folder, name) for folder in folders if folder and ".so" in name]

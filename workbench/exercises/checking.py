@@ -96,7 +96,7 @@ def _found(exercise: Task, kernel: Kernel, shape: Shape) -> tuple[str, str]:
 
 
 def _exceeded_limit(exercise: Task, kernel: Kernel, shape: Shape) -> str:
-    """The sentence of the first limit that a launch breaks; "" where there is none, and on a GPU."""
+    """The sentence of the first limit that a launch breaks; "" if there is none, and on a GPU."""
     if not exercise.limits or not device_of((), kernel.arch).observes:
         return ""
     arguments = {**_inputs(exercise, shape), **exercise.outputs(shape)}
@@ -107,7 +107,7 @@ def _exceeded_limit(exercise: Task, kernel: Kernel, shape: Shape) -> str:
 
 
 def _wrong(exercise: Task, kernel: Kernel, shape: Shape) -> str:
-    """The error at a shape, as a sentence; "" where there is none."""
+    """The error at a shape, as a sentence; "" if there is none."""
     launch = kernel[exercise.launch(shape)]
     inputs = _inputs(exercise, shape)
     outputs: dict[str, torch.Tensor] = {}

@@ -28,7 +28,7 @@ class Report(Shown):
     Attributes:
         head: "subject", "reference", "arch", "quick", "version", "started": what was examined, by what.
         sections: by name, then by case: "subject" and "reference" (what each answered), "agrees" (True,
-            False, or None where that is not asked) and "text"; or "not run" with the reason.
+            False, or None if that is not asked) and "text"; or "not run" with the reason.
         nothing: why nothing ran, by section that has no case.
     """
 

@@ -87,7 +87,7 @@ class CounterChange:
 
     @property
     def ratio(self) -> float | None:
-        """After over before; None where there was nothing before."""
+        """After over before; None if there was nothing before."""
         return self.after / self.before if self.before else None
 
 
@@ -201,7 +201,7 @@ def _only_in(words: Sequence[str], other: Sequence[str]) -> str:
 
 
 def source_lines(before: str, after: str) -> tuple[Line, ...]:
-    """A difference of two texts with the lines around each change; empty where they are the same."""
+    """A difference of two texts with the lines around each change; empty if they are the same."""
     old, new = before.splitlines(), after.splitlines()
     if old == new:
         return ()

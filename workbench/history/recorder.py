@@ -358,7 +358,7 @@ def _digests(event: Event) -> list[str]:
 
 
 def _result(result: Any) -> bytes | None:
-    """A result as the file keeps it; None where it holds what cannot be kept, and only its time is."""
+    """A result as the file keeps it; None if it holds what cannot be kept, and only its time is."""
     try:
         return packed(json.dumps(encode(result, NOT_KEPT)))
     except (TypeError, ValueError):
@@ -374,7 +374,7 @@ _unsubscribe: Callable[[], None] | None = None
 
 
 def current() -> Recorder | None:
-    """The recorder of this process; None where none was started, or none is wanted."""
+    """The recorder of this process; None if none was started, or none is wanted."""
     return _current
 
 

@@ -44,7 +44,7 @@ class Session:
     Attributes:
         id: 12 hexadecimal digits.
         started: Unix time.
-        notebook: its file's name; "" where none is known.
+        notebook: its file's name; "" if none is known.
         host, python, workbench: the computer's name, and versions.
     """
 
@@ -106,7 +106,7 @@ class RecordedRun(Shown):
 
     @property
     def profile(self) -> ProfileResult | None:
-        """Its counters; None where it was only timed, long ago, or with a version that kept others."""
+        """Its counters; None if it was only timed, long ago, or with a version that kept others."""
         return self._result if isinstance(self._result, ProfileResult) else None
 
     @property
@@ -136,7 +136,7 @@ class RecordedRun(Shown):
 
     @cached_property
     def modules(self) -> tuple[Module, ...]:
-        """The modules that ran, from their machine code; empty where that is no longer stored."""
+        """The modules that ran, from their machine code; empty if that is no longer stored."""
         answers = [
             self._store.rows("SELECT digest, name, elf FROM code WHERE digest = ?", (digest,))
             for digest in filter(None, self.code.split("+"))
@@ -157,7 +157,7 @@ class RecordedRun(Shown):
 
     @cached_property
     def source(self) -> str:
-        """The C++ that it was compiled from; "" where there was none."""
+        """The C++ that it was compiled from; "" if there was none."""
         return self._of_code("source")
 
     @cached_property

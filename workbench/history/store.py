@@ -196,7 +196,7 @@ class Store:
         return self.write(f"{verb} INTO {table}({names}) VALUES ({marks})", tuple(values.values()))
 
     def setting(self, key: str) -> str | None:
-        """The setting stored under a key; None where there is none."""
+        """The setting stored under a key; None if there is none."""
         rows = self.rows("SELECT value FROM setting WHERE key = ?", (key,))
         return str(rows[0][0]) if rows else None
 

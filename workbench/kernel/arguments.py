@@ -131,7 +131,7 @@ class Plan:
         return packed
 
     def _key(self, values: Sequence[Any], kwargs: Mapping[str, Any], place: Place) -> Any:
-        """Equal for arguments that are packed alike but for addresses; None where that is not known."""
+        """Equal for arguments that are packed alike but for addresses; None if that is not known."""
         if self.storages:
             return None
         parts: list[Any] = [place.device, *kwargs]
@@ -456,7 +456,7 @@ def _may_have_addresses(tensor: Any) -> bool:
 
 
 def _numbers(tensor: Any) -> list[int]:
-    """The numbers of a table; none where all are too small for an address."""
+    """The numbers of a table; none if all are too small for an address."""
     import torch
 
     numbers = tensor.view(torch.int64)

@@ -71,7 +71,7 @@ class DeviceCode:
 
     @cached_property
     def debug(self) -> DebugInfo | None:
-        """Debug info; None where the code was compiled without it."""
+        """Debug info; None if the code was compiled without it."""
         try:
             return DebugInfo(self.code_object)
         except CodeObjectError:

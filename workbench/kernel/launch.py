@@ -87,10 +87,10 @@ class LastLaunch:
 
     @property
     def args(self) -> tuple[Any, ...]:
-        """Arguments by position; empty where they are gone."""
+        """Arguments by position; empty if they are gone."""
         return (self.arguments() or Arguments()).args
 
     @property
     def kwargs(self) -> dict[str, Any]:
-        """Arguments by name; empty where they are gone."""
+        """Arguments by name; empty if they are gone."""
         return (self.arguments() or Arguments()).kwargs

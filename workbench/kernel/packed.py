@@ -178,7 +178,7 @@ def template(packed: Packed, values: Mapping[Any, Any]) -> Template | None:
 
 
 def _viewed(tensor: Any, values: Mapping[Any, Any]) -> Any:
-    """Key of the value that a tensor is a view of; None where there is none, or where it may be several's."""
+    """Key of the value that a tensor is a view of; None if there is none, or where it may be several's."""
     storage = tensor.untyped_storage().data_ptr()
     keys = [
         key

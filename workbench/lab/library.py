@@ -113,7 +113,7 @@ def _completed(function: Function, alike: list[Function]) -> str:
 
 
 def at(header: str, line: int) -> Function | None:
-    """The function whose declaration a line of a header belongs to; None where it is none.
+    """The function whose declaration a line of a header belongs to; None if it is none.
 
     Args:
         header: the header's name in an include directive.

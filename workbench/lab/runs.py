@@ -74,7 +74,7 @@ def recorded(run: RecordedRun) -> dict[str, Any]:
 
 
 def _run(event: Event) -> dict[str, Any] | None:
-    """An event as the extension's run history keeps it; None where it is no run."""
+    """An event as the extension's run history keeps it; None if it is no run."""
     figure, verified, error, findings, first = None, None, "", None, ""
     shape: Mapping[str, Any] = {}
     if event.kind == "failed":

@@ -253,7 +253,7 @@ class Service:
         }
 
     def runs(self) -> dict[str, Any]:
-        """The latest runs of the folder's file, oldest first; none where none is kept, or it is damaged."""
+        """The latest runs of the folder's file, oldest first; none if none is kept, or it is damaged."""
         recording = recorder.current()
         if recording is None or not recording.path.is_file():
             return {"runs": []}
@@ -266,7 +266,7 @@ class Service:
         return {"runs": [recorded(run) for run in latest]}
 
     def reference_form(self, module: str) -> dict[str, str]:
-        """Initial texts for the form of a cell's own reference; empty where its variable holds no module."""
+        """Initial texts for the form of a cell's own reference; empty if its variable holds no module."""
         self.refresh()
         bound = self._seen.get(module)
         return reference.form(bound) if bound is not None else {}

@@ -64,7 +64,7 @@ class CellLaunch:
 def cell_launch(
     options: argparse.Namespace, module: Module, namespace: Mapping[str, Any]
 ) -> CellLaunch | None:
-    """The launch that a cell's line describes; None where it describes none.
+    """The launch that a cell's line describes; None if it describes none.
 
     Raises:
         UsageError: one of the four is missing, is no Python, fails, or gives something else.

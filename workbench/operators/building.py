@@ -81,7 +81,7 @@ class Modules:
 
     @cached_property
     def _files(self) -> tuple[tuple[str, ...], str]:
-        """Files of the sources, and their folder; "" where they are all in the spec."""
+        """Files of the sources, and their folder; "" if they are all in the spec."""
         files = map(self._spec.path_of, self._spec.sources)
         folder = os.fspath(self._spec.folder) if self._spec.folder is not None else ""
         return tuple(os.fspath(file) for file in files if file is not None), folder

@@ -208,7 +208,7 @@ class Plan:
     launches: tuple[tuple[PreparedStep, Template], ...]
 
     def run(self, tensors: Mapping[str, Any], device: Device) -> Results | None:
-        """A call on tensors of the signature; None where the plan does not hold, and nothing has run."""
+        """A call on tensors of the signature; None if the plan does not hold, and nothing has run."""
         if self.modules.stamp() != self.stamp:
             return None
         where = self.where
@@ -339,7 +339,7 @@ class Calls:
         return results, records
 
     def _by_plan(self, inputs: dict[str, Any], device: Device | None) -> Results | None:
-        """A call on tensors like those of earlier ones; None where there is no plan of it."""
+        """A call on tensors like those of earlier ones; None if there is no plan of it."""
         if is_recorded() or call_events.is_heard():
             return None
         where = device if device is not None else device_of(inputs.values())

@@ -171,7 +171,7 @@ def _flow(spec: KernelSpec, results: Sequence[str]) -> str:
 
 
 def _links(spec: KernelSpec) -> tuple[Link, ...]:
-    """Launches by the tensors among their arguments; none where there is one, or each is given all."""
+    """Launches by the tensors among their arguments; none if there is one, or each is given all."""
     import torch
 
     try:

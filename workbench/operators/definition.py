@@ -112,7 +112,7 @@ class Definition:
         strided: names of the inputs that the kernels read through strides of their own, without a copy for
             views. A call copies other tensors that are not contiguous, and views whose strides the kernels do
             not support.
-        nondeterministic: why two runs may differ in bits, such as sums by atomics; "" where they do not.
+        nondeterministic: why two runs may differ in bits, such as sums by atomics; "" if they do not.
         tensors: `{"q out": "dtype[batch, queries, heads, dim]"}`: the layout of every input tensor, then of
             every output, with named axes, as in `operators/layouts.py`.
         notes: `{argument or result: description}`, where `operators/glossary.py` has another description of
@@ -363,12 +363,12 @@ class Definition:
         return tuple(dict.fromkeys((self.source, *map(self.source_of, self.steps))))
 
     def path_of(self, source: str) -> Path | None:
-        """File of a source; None where the source is given as text."""
+        """File of a source; None if the source is given as text."""
         return None if is_text(source) else (self.folder or Path()) / source
 
     @property
     def source_path(self) -> Path | None:
-        """File of the source; None where the source is given as text."""
+        """File of the source; None if the source is given as text."""
         return self.path_of(self.source)
 
     def read_source(self, source: str | None = None) -> str:

@@ -32,7 +32,7 @@ class Part:
     """One launch of a repeatable target.
 
     Attributes:
-        step: name of the operator's step; "" where there is only one.
+        step: name of the operator's step; "" if there is only one.
         kernel: the kernel that runs.
         run: launches once with the given options.
     """

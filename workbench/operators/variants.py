@@ -92,7 +92,7 @@ def read_tuning(path: Path) -> dict[str, tuple[Tuned, ...]]:
 
 
 def read_own_tuning(operator: str) -> dict[str, tuple[Tuned, ...]]:
-    """The table of an operator in the folder that `HIPKITTENS_TUNING` names; empty where there is none."""
+    """The table of an operator in the folder that `HIPKITTENS_TUNING` names; empty if there is none."""
     folder = os.environ.get(FOLDER)
     path = Path(folder or "") / f"{operator}.json"
     return read_tuning(path) if folder and path.is_file() else {}

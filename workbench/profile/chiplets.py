@@ -84,7 +84,7 @@ class DispatchOrder:
 
     @property
     def l2_hit_rate(self) -> Figure | None:
-        """Percent of the requests to all L2s; None where there was none."""
+        """Percent of the requests to all L2s; None if there was none."""
         return self._rate(self.replayed.total.l2_hit_rate)
 
     @property

@@ -191,7 +191,7 @@ class Facts:
         return {a: v[key] for a, v in costs.values.items() if v.get(key)} if costs is not None else {}
 
     def counter(self, name: str) -> float:
-        """A counter's value; 0 where it is not there."""
+        """A counter's value; 0 if it is not there."""
         figure = self.profile.counters.get(name)
         return figure.value if figure is not None else 0.0
 

@@ -45,7 +45,7 @@ class Finding:
 
     @property
     def header(self) -> str:
-        """File and line of the header that the code was inlined from; "" where it was not inlined."""
+        """File and line of the header that the code was inlined from; "" if it was not inlined."""
         return f"{PurePath(self.inlined[0]).name} line {self.inlined[1]}" if self.inlined else ""
 
     def __str__(self) -> str:

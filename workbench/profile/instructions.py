@@ -112,7 +112,7 @@ class InstructionProfile:
         values: values by code object address and measure; zeros are absent.
         executions: executions by address; None if unknown.
         reasons: stall cycles by address and by why waves stood there, one of `simulation.unit.REASONS`; empty
-            where nothing was simulated.
+            if nothing was simulated.
     """
 
     measures: tuple[Measure, ...]
@@ -121,7 +121,7 @@ class InstructionProfile:
     reasons: Mapping[int, Mapping[str, float]] = field(default_factory=dict, repr=False)
 
     def value(self, address: int, key: str) -> float:
-        """A value; 0 where the instruction has none."""
+        """A value; 0 if the instruction has none."""
         return self.values.get(address, {}).get(key, 0)
 
 
@@ -190,7 +190,7 @@ def _walked(kernel: Kernel, record: LaunchRecord, code: Mapping[int, Instruction
 
 
 def measured(costs: Mapping[int, InstructionCost]) -> InstructionProfile | None:
-    """Costs that rocprofv3 measured; None where it measured none."""
+    """Costs that rocprofv3 measured; None if it measured none."""
     traced = any(cost.hits for cost in costs.values())
     sampled = any(cost.samples for cost in costs.values())
     if not traced and not sampled:

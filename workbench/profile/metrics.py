@@ -433,7 +433,7 @@ def derive(counters: Mapping[str, Figure], machine: Product) -> dict[str, Measur
         machine: the GPU's constants.
 
     Returns:
-        by name; `figure` is None where a counter that the formula needs was not collected, and where a rate
+        by name; `figure` is None if a counter that the formula needs was not collected, and where a rate
         has nothing to be of. A metric that any modelled counter goes into is modelled; counted ones give a
         counted metric.
     """

@@ -183,7 +183,7 @@ class ProfileResult(Plotted):
 
     @property
     def timeline(self) -> Timeline | None:
-        """The timeline of a compute unit's waves; None where nothing was simulated."""
+        """The timeline of a compute unit's waves; None if nothing was simulated."""
         whole = self.complete
         model, kernel = whole.model, whole.kernel
         if model is None or kernel is None or (run := model.simulation) is None or not len(run.unit.spans):
@@ -192,7 +192,7 @@ class ProfileResult(Plotted):
 
     @property
     def stalls(self) -> Branch | None:
-        """The launch's time as a tree from the chip to the instruction; None where nothing was simulated."""
+        """The launch's time as a tree from the chip to the instruction; None if nothing was simulated."""
         return self._stalls(by_wave=False)
 
     @property
@@ -216,7 +216,7 @@ class ProfileResult(Plotted):
 
     @property
     def of_roof(self) -> Measurement | None:
-        """The roof of the roofline that the launch comes closest to; None where no rate is known."""
+        """The roof of the roofline that the launch comes closest to; None if no rate is known."""
         rates = [m for name in ROOFS if (m := self.metrics[name]).share is not None]
         return max(rates, key=lambda m: m.share or 0.0, default=None)
 

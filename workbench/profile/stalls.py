@@ -106,12 +106,12 @@ def stall_tree(
     *,
     by_wave: bool = False,
 ) -> Branch | None:
-    """The tree of a modelled launch; None where nothing was simulated.
+    """The tree of a modelled launch; None if nothing was simulated.
 
     Args:
         places: source files and lines of an address, the module's own last.
         text: an instruction in words; its address where there is none.
-        by_wave: with the levels of SIMD and wave between the compute unit and the reasons; None where the
+        by_wave: with the levels of SIMD and wave between the compute unit and the reasons; None if the
             simulation did not tell waves apart.
     """
     run = model.simulation

@@ -280,7 +280,7 @@ class StepProfile(Shown):
 
 
 def bound_of(result: TimeResult) -> str:
-    """The limiting part of a time, for several launches of the longest; "" where it was measured."""
+    """The limiting part of a time, for several launches of the longest; "" if it was measured."""
     longest = max(result.steps or (result,), key=lambda part: part.median.value)
     return longest.model.bound if longest.model is not None else ""
 

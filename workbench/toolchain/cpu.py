@@ -136,7 +136,7 @@ def host_features() -> frozenset[str]:
 
 @cache
 def host_level() -> Level | None:
-    """The highest level whose features this CPU has; None where it is below all."""
+    """The highest level whose features this CPU has; None if it is below all."""
     having = [level for level in levels(machine()) if level.features <= host_features()]
     return having[-1] if having else None
 

@@ -149,7 +149,7 @@ def table() -> Mapping[str, str]:
 
 
 def counterpart(name: str) -> str | None:
-    """HIP's name for a name of CUDA's, from the table or by its family; None where it is none of CUDA's."""
+    """HIP's name for a name of CUDA's, from the table or by its family; None if it is none of CUDA's."""
     if not re.match(r"_*(?:cu|CU|nv|NV)|make_cu", name) or name in _VERSIONS:
         return None
     return table().get(name) or _by_family(name, _FAMILIES) or _by_family(name, _LIBRARIES)
@@ -169,7 +169,7 @@ def _by_family(name: str, families: tuple[tuple[str, str], ...]) -> str | None:
 
 
 def header(name: str) -> str | None:
-    """HIP's header for one of CUDA's, as it is included; None where there is none."""
+    """HIP's header for one of CUDA's, as it is included; None if there is none."""
     if name in ABSENT_HEADERS:
         return None
     if name.startswith("cub/"):

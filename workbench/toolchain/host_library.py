@@ -141,7 +141,7 @@ def _system(compiler: Compiler) -> Library:
 
 
 def _problem(compiler: Compiler, library: Library) -> str:
-    """Why host code cannot be compiled against a library; empty where it can. A success is remembered."""
+    """Why host code cannot be compiled against a library; empty if it can. A success is remembered."""
     store = caches.Cache("compilers")
     key = caches.digest("host", compiler.identity, *library.arguments, *library.linker)
     if store.get(key) is not None:

@@ -92,10 +92,10 @@ class _Beginning:
 
     Attributes:
         runtime: the macros defined before hip_runtime.h is included, by itself or by another header of ours;
-            None where it is not.
-        tiles: the macros defined before our tile library is included; None where it is not, or where a header
+            None if it is not.
+        tiles: the macros defined before our tile library is included; None if it is not, or where a header
             of the user's stands before it.
-        pybind: the macros defined before pybind11 is included; None where it is not.
+        pybind: the macros defined before pybind11 is included; None if it is not.
     """
 
     def __init__(self, folders: Sequence[str]) -> None:
@@ -197,7 +197,7 @@ class PrecompiledHeader:
             _failed.add(self.key)
 
     def build(self, niceness: int = 0) -> bool:
-        """Make it unless it is there; False where the compiler cannot."""
+        """Make it unless it is there; False if the compiler cannot."""
         if not self.possible:
             return False
         store = Cache("precompiled")

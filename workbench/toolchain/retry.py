@@ -119,7 +119,7 @@ def _examined(job: Job, result: Made, listing: Listing) -> Made:
 
 
 def _kernels(job: Job, listing: Listing) -> Sequence[pinned.Function] | None:
-    """Kernels with registers by number; None where the compiler's listing cannot be had or read."""
+    """Kernels with registers by number; None if the compiler's listing cannot be had or read."""
     if not pinned.names_registers(job.prologue + job.source):
         return ()
     try:

@@ -55,7 +55,7 @@ class Entry:
 
 
 def content(path: str) -> str | None:
-    """Digest of a file's content, None where it cannot be read; remembered while the file is unchanged."""
+    """Digest of a file's content, None if it cannot be read; remembered while the file is unchanged."""
     try:
         status = os.stat(path)
         stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
@@ -81,7 +81,7 @@ class Store:
         self._objects = Cache("code-objects")
 
     def get(self, key: str) -> Entry | None:
-        """The result for `key` whose headers have not changed, None where there is none."""
+        """The result for `key` whose headers have not changed, None if there is none."""
         for record in self._records(key):
             if all(content(path) == checksum for path, checksum in record["headers"]) and not any(
                 os.path.exists(path) for path in record["absent"]

@@ -129,7 +129,7 @@ def _published(result: BenchResult, operator: str, like: Result) -> list[tuple[P
 
 
 def microseconds(value: float, unit: str, flops: int) -> float | None:
-    """A published figure as time; None where that does not follow."""
+    """A published figure as time; None if that does not follow."""
     if unit == "us":
         return value
     return flops / value * 1e-6 if unit == "TFLOP/s" and flops and value else None

@@ -376,7 +376,7 @@ class Board:
             self.version += 1
 
     def find(self, number: int) -> Run | None:
-        """The run of this number with its counters, as far as they are kept; None where there is none."""
+        """The run of this number with its counters, as far as they are kept; None if there is none."""
         with self._lock:
             run = next((r for r in self._runs if r.number == number), None)
             if run is not None or self._history is None:
@@ -489,14 +489,14 @@ class Board:
             return self._history.compare(before, after) if self._history is not None else None
 
     def moved(self, run: Run, shape: Shape) -> str:
-        """Why a run's figures are not those of the sliders; "" where they are."""
+        """Why a run's figures are not those of the sliders; "" if they are."""
         if dict(run.timing.shape) == dict(shape):
             return ""
         was, now = shape_text(run.timing.shape), shape_text(shape)
         return f"these figures are of {was}; the sliders say {now}: press Run"
 
     def stale(self, run: Run) -> str:
-        """Why a run's figures are not those of the code as it is now; "" where they are."""
+        """Why a run's figures are not those of the code as it is now; "" if they are."""
         with self._lock:
             for digest in run.timing.code.split("+"):
                 place = self._place_of.get(digest, ("", ""))

@@ -122,7 +122,7 @@ class Panel:
 
     @property
     def stale(self) -> str:
-        """Why the figures are not those of the sliders; "" where they are."""
+        """Why the figures are not those of the sliders; "" if they are."""
         run = self.board.shown
         return self.board.moved(run, self.shape) if run is not None else ""
 

@@ -151,7 +151,7 @@ class Dashboard:
             self.widgets.write_stale(self.stale)
 
     def choose(self, spec: KernelSpec | None) -> None:
-        """Offers another kernel's parameters; none where it is None."""
+        """Offers another kernel's parameters; none if it is None."""
         self._spec = spec
         self.controls: dict[str, Any] = {}
         if spec is not None:
@@ -236,7 +236,7 @@ class Dashboard:
 
     @property
     def stale(self) -> str:
-        """Why the figures of the shown run are not those of the settings and the code; "" where they are."""
+        """Why the figures of the shown run are not those of the settings and the code; "" if they are."""
         run, spec = self.board.shown, self._spec
         if run is None:
             return ""

@@ -41,5 +41,5 @@ _ROWS = (
 
 @cache
 def accuracy_of(opcode: str) -> Accuracy | None:
-    """The bound for an opcode; None where its results are exactly rounded, or it gives no float."""
+    """The bound for an opcode; None if its results are exactly rounded, or it gives no float."""
     return next((accuracy for pattern, accuracy in _ROWS if re.fullmatch(pattern, opcode)), None)

@@ -130,7 +130,7 @@ def set_finder(finder: Callable[[str], int]) -> None:
 
 
 def function_address(name: str) -> int:
-    """Address of an exported function of the library; 0 where there is none of that name."""
+    """Address of an exported function of the library; 0 if there is none of that name."""
     return _find_function(name) if _find_function is not None else 0
 
 

@@ -298,7 +298,7 @@ class HipLibrary:
         atexit.register(self.handle.hkhip_close)
 
     def address_of(self, name: str) -> int:
-        """Address of an exported function; 0 where there is none."""
+        """Address of an exported function; 0 if there is none."""
         function = getattr(self.handle, name, None) if name in self.slots else None
         return (ctypes.cast(function, ctypes.c_void_p).value or 0) if function is not None else 0
 

@@ -47,6 +47,6 @@ def operations() -> ctypes.CDLL:
 
 @cache
 def function_address(name: str) -> int | None:
-    """Address of a function that generated code calls; None where the library has none of that name."""
+    """Address of a function that generated code calls; None if the library has none of that name."""
     function = getattr(operations(), name, None)
     return ctypes.cast(function, ctypes.c_void_p).value if function is not None else None

@@ -347,7 +347,7 @@ class Memory:
             self._discard(allocation)
 
     def register(self, base: int, size: int, *, hip_flags: int = 0) -> Allocation | None:
-        """Let kernels touch host memory. None where a part of the range counts already, and not as the same.
+        """Let kernels touch host memory. None if a part of the range counts already, and not as the same.
 
         Raises:
             DeviceError: (hipErrorInvalidValue) a part of the range is not readable memory of this process.
@@ -468,7 +468,7 @@ class Memory:
         return any(host_access(word, 1) for word in unknown)
 
     def storage_at(self, address: int) -> Allocation | None:
-        """The memory of a tensor in which an address lies, as an allocation; None where it is in none."""
+        """The memory of a tensor in which an address lies, as an allocation; None if it is in none."""
         rows = self.storages.rows(self._reached.granularity or DWORD)
         position = int(np.searchsorted(rows[:, 0], address, "right")) - 1
         if position < 0 or address >= rows[position, 1]:
@@ -512,7 +512,7 @@ class Memory:
             return None
 
     def text_at(self, address: int) -> str | None:
-        """The text that ends with a zero at a device address; None where no allocation is."""
+        """The text that ends with a zero at a device address; None if no allocation is."""
         with self.lock:
             allocation = self.find(address)
             if allocation is None:

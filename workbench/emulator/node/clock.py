@@ -229,7 +229,7 @@ class Clock:
             self._move(device, "units", seconds, size, waits=False)
 
     def _device_of(self, address: int) -> int | None:
-        """Ordinal of the device in whose memory an address is; None where it is the host's."""
+        """Ordinal of the device in whose memory an address is; None if it is the host's."""
         allocation = self._memory.find(address)
         return None if allocation is None or allocation.kind in _ON_HOST else allocation.device or 0
 
@@ -412,7 +412,7 @@ class Clock:
     # Questions
 
     def milliseconds(self, start: Moment, stop: Moment) -> float | None:
-        """From one event to another; None where one has no moment."""
+        """From one event to another; None if one has no moment."""
         self.asked = True
         self.settle()
         if start.moment is None or stop.moment is None:

@@ -203,7 +203,7 @@ class Listener:
         return bytes_of(printed.text)
 
     def _begin(self) -> int:
-        """The number of a new message, 0 where there is no room for one."""
+        """The number of a new message, 0 if there is no room for one."""
         if self._room < _MESSAGE_BYTES:
             self._lost = True
             return 0

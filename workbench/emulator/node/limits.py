@@ -26,7 +26,7 @@ def static_shared(kernel: KernelInfo) -> int:
 
 
 def groups_per_unit(kernel: KernelInfo, block_size: int, dynamic_shared: int, target: Target) -> int:
-    """Work-groups of `block_size` work-items that a compute unit holds at once; 0 where none fits."""
+    """Work-groups of `block_size` work-items that a compute unit holds at once; 0 if none fits."""
     try:
         return occupancy.occupancy(
             target.name,

@@ -136,7 +136,7 @@ class LoadedCode:
         return [(self.base + s.address, self.base + s.address + s.size) for s in self._variables]
 
     def variable_of(self, address: int) -> Symbol | None:
-        """The variable that holds a device address; None where there is none."""
+        """The variable that holds a device address; None if there is none."""
         place = bisect.bisect_right(self.places, (address, 2**64)) - 1
         return self._variables[place] if place >= 0 and address < self.places[place][1] else None
 

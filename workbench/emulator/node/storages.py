@@ -54,7 +54,7 @@ class Storages:
 
     @staticmethod
     def bytes_at(address: int) -> int:
-        """Bytes of the piece that begins at an address; 0 where none does."""
+        """Bytes of the piece that begins at an address; 0 if none does."""
         return int(native_library().hk_storage_bytes(address))
 
     def rows(self, granularity: int) -> Rows:

@@ -156,7 +156,7 @@ def _units(operands: Iterable[Operand]) -> list[Unit]:
 
 
 def _read(instruction: Instruction) -> frozenset[Unit]:
-    """Registers that it computes with; EXEC is none where it only says which lanes take part."""
+    """Registers that it computes with; EXEC is none if it only says which lanes take part."""
     for_lanes = instruction.record.pipeline not in ("salu", "branch")
     operands = registers.read(instruction)
     return frozenset(_units(o for o in operands if not (for_lanes and o == registers.EXEC)))

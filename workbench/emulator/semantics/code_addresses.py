@@ -34,7 +34,7 @@ def is_program_counter(instruction: Instruction) -> bool:
 
 
 def result(instruction: Instruction, addresses: Mapping[Register, int]) -> int | None:
-    """The address that a result is made of; None where it is of none or two. `addresses`: the registers'."""
+    """The address that a result is made of; None if it is of none or two. `addresses`: the registers'."""
     if is_program_counter(instruction):
         return instruction.address + instruction.size
     sources = [instruction.src[place] for place in _SUMS.get(instruction.opcode, ())]

@@ -151,7 +151,7 @@ class BlockTranslator:
 
     @property
     def known_mode(self) -> Mode | None:
-        """The mode, None where it is not known."""
+        """The mode, None if it is not known."""
         return self._mode
 
     def set_mode(self, mode: Mode | None) -> None:

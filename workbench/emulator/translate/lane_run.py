@@ -246,7 +246,7 @@ class LaneRun:
         return name
 
     def _indexed_offset(self, row: int) -> Value:
-        """Byte offset that M0's index adds to a row; 0 where it would leave the registers."""
+        """Byte offset that M0's index adds to a row; 0 if it would leave the registers."""
         lines, self._emitter.lines = self._emitter.lines, self._function.straight
         index = self._scalars.half(abi.M0) & 0xFF
         inside = index.cmp("ult", max(self._register_rows - row, 1))

@@ -161,7 +161,7 @@ class MatrixChain:
         self.kept = False
 
     def add(self, instruction: Instruction, fields: OpFields) -> bool:
-        """Take an instruction; False where it is none of a chain, and nothing is waiting then."""
+        """Take an instruction; False if it is none of a chain, and nothing is waiting then."""
         link = None if self._translator.indexed_positions else _link(instruction, fields)
         if link is None:
             self.flush()

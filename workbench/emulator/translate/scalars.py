@@ -45,7 +45,7 @@ class Scalars:
         assert not self.dirty
 
     def held_with(self, index: int) -> set[int]:
-        """The pair whose 64-bit value holds a register; empty where there is none."""
+        """The pair whose 64-bit value holds a register; empty if there is none."""
         for pair in (index, index - 1):
             if pair in self._s64:
                 return {pair, pair + 1}

@@ -153,7 +153,7 @@ def _rows(x: torch.Tensor) -> torch.Tensor:
 
 
 def _activation(function: Any) -> str | None:
-    """The name that the kernels have for an activation, by what it does; None where they have none."""
+    """The name that the kernels have for an activation, by what it does; None if they have none."""
     if not callable(function):
         return None
     x = torch.linspace(-4, 4, 33, dtype=torch.float64)

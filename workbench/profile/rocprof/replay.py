@@ -109,7 +109,7 @@ def replay(folder: str | Path, repeat: int = 1) -> dict[str, str]:
 
 
 def compare(saved: Saved) -> list[str]:
-    """Tensors that differ between the original launch and the last replay, by place; empty where none do.
+    """Tensors that differ between the original launch and the last replay, by place; empty if none do.
 
     Raises:
         ProfilerError: no replay has run to its end.

@@ -343,7 +343,7 @@ class _Run:
         return seen, missing
 
     def agent(self, dispatch: tables.Dispatch | None) -> tables.Agent | None:
-        """The GPU that a launch ran on; None where no pass names it."""
+        """The GPU that a launch ran on; None if no pass names it."""
         if dispatch is None:
             return None
         paths = (path for run in self.passes for path in tables.files(run.folder, "agent_info"))

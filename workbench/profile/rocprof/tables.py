@@ -39,15 +39,15 @@ class Dispatch:
 
     Attributes:
         dispatch: number of the dispatch in its process; its correlation id where the file has no other.
-        agent: id of the agent, None where the file does not say.
+        agent: id of the agent, None if the file does not say.
         kernel: name.
         grid: work-items, all dimensions multiplied.
         workgroup: work-items of a work-group, likewise.
-        lds, scratch: bytes; None where the file does not say.
-        vgprs, agprs, sgprs: registers; None where the file does not say.
+        lds, scratch: bytes; None if the file does not say.
+        vgprs, agprs, sgprs: registers; None if the file does not say.
         start, end: nanoseconds of the profiler's clock.
         counters: values by counter name; a counter that has several rows (one an XCD or a channel) is summed.
-        process: id of the process; None where the file does not say.
+        process: id of the process; None if the file does not say.
         path: file that it was read from.
     """
 

@@ -355,7 +355,7 @@ _IN_PLACE = frozenset(("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "rcp", "ne
 
 
 def _declared_kind(context: ErrorContext, span: Span) -> str:
-    """ "rt", "gl" and so on by the declaration of an argument, "" where that does not tell."""
+    """ "rt", "gl" and so on by the declaration of an argument, "" if that does not tell."""
     declared = context.cell.declaration(span.text, span.start)
     match = (
         re.match(r"(?:kittens::)?(rt|st|rv|sv|art|gl)(?:_\w+)?<", declared.type.text) if declared else None

@@ -53,7 +53,7 @@ class Tile:
 
 
 def tile(text: str) -> Tile | None:
-    """A type that clang printed, None where it is neither a tile nor a vector."""
+    """A type that clang printed, None if it is neither a tile nor a vector."""
     text = text.strip().removeprefix("const ").rstrip(" &*")
     match = re.fullmatch(
         r"(?:kittens::)?(?:detail::)?(rt|st|art|register_vector|sv|rv)<(.*)>", text, re.DOTALL

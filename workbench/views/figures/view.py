@@ -92,7 +92,7 @@ class View:
         return f"{self.title}: {count}; {self.head[column] or 'value'} from {span}"
 
     def _numbers(self) -> int | None:
-        """The first column of numbers that are no numbers of runs; None where there is none."""
+        """The first column of numbers that are no numbers of runs; None if there is none."""
         columns = (n for n, name in enumerate(self.head) if name != "run")
         return next((n for n in columns if any(_is_number(row[n]) for row in self.rows)), None)
 
@@ -125,7 +125,7 @@ def _cell(value: Any) -> Any:
 
 
 def difference(new: float | None, old: float | None) -> str:
-    """Change from the baseline in words: "+12.5%", "same", or "" where one is missing."""
+    """Change from the baseline in words: "+12.5%", "same", or "" if one is missing."""
     if new is None or old is None:
         return ""
     if new == old:

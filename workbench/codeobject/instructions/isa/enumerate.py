@@ -51,7 +51,7 @@ Ask = Callable[[Sequence[bytes]], list[Text | None]]
 
 
 def find_llvm_mc() -> str | None:
-    """Path of an llvm-mc, None where there is none."""
+    """Path of an llvm-mc, None if there is none."""
     for name in (os.environ.get("LLVM_MC"), "llvm-mc-22", "llvm-mc"):
         if name and (path := shutil.which(name)):
             return path
@@ -59,7 +59,7 @@ def find_llvm_mc() -> str | None:
 
 
 def disassemble(target: str, encodings: Sequence[bytes], llvm_mc: str | None = None) -> list[Text | None]:
-    """The text and size in bytes of the instruction at the start of each encoding; None where there is none.
+    """The text and size in bytes of the instruction at the start of each encoding; None if there is none.
 
     Raises:
         RuntimeError: no llvm-mc, or its output cannot be matched to the input.
