@@ -178,7 +178,7 @@ def bare(name: str) -> str:
 
 
 def spelled(name: str) -> tuple[DataType, ...]:
-    """Types that a C++ type's name stands for, with or without namespace and qualifiers."""
+    """Types that a C++ type's name means, with or without namespace and qualifiers."""
     plain_name = bare(name)
     return tuple(t for t in TYPES if plain_name in t.spelled)
 

@@ -58,7 +58,7 @@ class Rival:
 
 
 def _plain(*names: str) -> Callable[[Shape], bool]:
-    """Shapes of which these switches are off."""
+    """Predicate for shapes with these switches off."""
     return lambda shape: not any(shape.get(name) for name in names)
 
 
@@ -95,7 +95,7 @@ def _here(module: str, name: str) -> Callable[[KernelSpec, Inputs], Call]:
 
 
 def _library(path: str, arguments: Callable[[Inputs], Sequence[Any]]) -> Callable[[KernelSpec, Inputs], Call]:
-    """A function of a library, `package.module:name`, and what it is given of a spec's inputs."""
+    """A function of a library, `package.module:name`, and its arguments from a spec's inputs."""
 
     def make(spec: KernelSpec, inputs: Inputs) -> Call:
         function, operands = pkgutil.resolve_name(path), arguments(inputs)

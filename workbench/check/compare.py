@@ -259,7 +259,7 @@ class _Elements:
         )
 
     def outside(self, bounds: Tolerance) -> torch.Tensor:
-        """Elements that differ too much; where one is not finite, those that are not the same."""
+        """Elements that differ too much; of those that are not finite, the ones that are not equal."""
         import torch
 
         if bounds.rtol == 0 and bounds.atol == 0:
@@ -268,7 +268,7 @@ class _Elements:
 
     @property
     def error(self) -> torch.Tensor:
-        """The difference, infinite where one is not finite and the other not the same."""
+        """The difference; infinite for elements of which one is not finite and the other not the same."""
         import torch
 
         return torch.where(self.finite, self.difference, torch.where(self.same, 0.0, float("inf")))

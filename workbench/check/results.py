@@ -148,7 +148,7 @@ class VerifyResult(Plotted, Presented):
 
 
 class VerifyResults(Plotted, Sequence[VerifyResult]):
-    """Results of several shapes; `figure` is that of the worst one."""
+    """Results of several shapes; `figure` is the worst one's."""
 
     def __init__(self, results: Sequence[VerifyResult]) -> None:
         self._results = tuple(results)

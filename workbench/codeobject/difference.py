@@ -122,7 +122,7 @@ class _Renaming:
         return Edit.SAME if same else Edit.RENAMED
 
     def forget(self, old: int | None, new: int | None) -> None:
-        """Drops what is known of the registers that a row without counterpart writes."""
+        """Forgets the registers that a row without counterpart writes."""
         if old is not None:
             for operand in self._before[old].dst:
                 for register in _parts(operand):
@@ -135,7 +135,7 @@ class _Renaming:
             self._leave(new)
 
     def _enter(self, new: int) -> None:
-        """At a block's first row: what all blocks before it agree upon, as far as they were seen."""
+        """Mapping at a block's first row: the part that all visited predecessors agree on."""
         block = self._block_at.get(new)
         if block is None or block == 0:
             return
@@ -175,7 +175,7 @@ def _parts(operand: Operand) -> list[Register]:
 
 
 def _kept(instruction: Instruction) -> list[Operand]:
-    """Destinations of which something stays, so that they are read as well."""
+    """Destinations that keep part of their value, so that they are read as well."""
     return list(instruction.dst) if registers.kept(instruction) is not Keeps.NOTHING else []
 
 

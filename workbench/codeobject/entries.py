@@ -62,7 +62,7 @@ class Entries:
         return die
 
     def parent(self, die: DIE) -> DIE | None:
-        """The entry that one stands in."""
+        """The parent of an entry."""
         offset = self.parents.get(die.offset)
         return None if offset is None else self.entry(offset)
 

@@ -57,7 +57,7 @@ def _up(value: int, granule: int) -> int:
 
 
 def waves_of_registers(arch: str, vgprs: int) -> int:
-    """Waves of so many vector registers (AGPRs included) that the registers of a compute unit hold."""
+    """Number of waves with this many vector registers (including AGPRs) that fit into a compute unit."""
     unit = target(arch)
     return unit.simds * min(unit.waves_per_simd, unit.vgprs // _up(max(vgprs, 1), unit.vgpr_granule))
 

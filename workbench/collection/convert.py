@@ -138,7 +138,7 @@ def ones(weights: torch.Tensor) -> torch.Tensor:
 
 
 def powers_of_one(scale: torch.Tensor | None, packed: torch.Tensor) -> torch.Tensor:
-    """The e8m0 scales of packed fp4, or ones where none are given."""
+    """The e8m0 scales of packed fp4; ones if there are none."""
     import torch
 
     if scale is not None:

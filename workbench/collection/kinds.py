@@ -32,7 +32,7 @@ _DIMENSION = re.compile(r"(?:(?P<factor>\d+)\*)?(?P<name>[A-Za-z]\w*)(?:/(?P<ove
 
 
 class Mismatch(Exception):
-    """A value that does not fit its kind; the message says what it is."""
+    """A value that does not fit its kind; the message describes it."""
 
 
 @dataclass(frozen=True)

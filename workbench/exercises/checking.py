@@ -80,7 +80,7 @@ def _inputs(exercise: Task, shape: Shape) -> dict[str, Any]:
 
 
 def _found(exercise: Task, kernel: Kernel, shape: Shape) -> tuple[str, str]:
-    """The sanitizer's first finding in words, or what to add where there is none."""
+    """The sanitizer's first finding in words, or a remark if there is none."""
     launch = kernel[exercise.launch(shape)]
     if not device_of((), kernel.arch).observes:
         return "", "; a GPU cannot look for races and missing waits, an emulated device does"
@@ -157,7 +157,7 @@ def _mistake(exercise: Task, wide: Mapping[str, Any], outputs: Mapping[str, torc
 
 
 def error_location(exercise: Task, comparison: Comparison, got: torch.Tensor, expected: torch.Tensor) -> str:
-    """A sentence on the place of an output's errors: which tile of which dimension, or its edge."""
+    """A sentence on the place of an output's errors: the tile of a dimension, or its edge."""
     if not comparison.mismatches:
         return (
             f"{comparison.name} is close, but its largest error, {comparison.max_error:.3g}, is more than "

@@ -96,7 +96,7 @@ def _ending(code: int | None) -> str:
 
 
 def _serve(pipe: Any, variables: Mapping[str, str]) -> None:
-    """The process: cases in, answers out, until None comes or nobody is there any more."""
+    """The process: reads cases and writes answers, until it reads None or its parent is gone."""
     os.environ.update(variables)
     # Ctrl-C is for the parent to handle.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -183,7 +183,7 @@ def _without(content: Any, names: Sequence[tuple[str, re.Pattern[str], str]]) ->
 
 
 def _alone(name: str) -> re.Pattern[str]:
-    """The name where it is not a part of a word."""
+    """Pattern for the name where it is not part of a word."""
     return re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
 
 

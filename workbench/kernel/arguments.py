@@ -83,7 +83,7 @@ class Plan:
 
     @property
     def signature(self) -> str:
-        """Parameters as one would write them, with the members of structs that are given by name."""
+        """Parameters as in source code, with the members of structs that are passed by name."""
         return f"{self.kernel}({', '.join(text(p) for p in self.parameters)})"
 
     def pack(self, args: Sequence[Any], kwargs: Mapping[str, Any], place: Place) -> Packed:

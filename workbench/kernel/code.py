@@ -92,7 +92,7 @@ class DeviceCode:
         return self._functions[place]
 
     def without_launches(self) -> DeviceCode:
-        """The same code, loaded nowhere; what was read of it is shared."""
+        """The same code, not loaded; parsed parts are shared."""
         duplicate = object.__new__(type(self))
         vars(duplicate).update({name: value for name, value in vars(self).items() if name != "kernels"})
         duplicate._loaded, duplicate._functions = {}, {}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def default_device() -> Device:
-    """The device that launches use where none is named: see `runtime.device`."""
+    """The device for launches that name none: see `runtime.device`."""
     return runtime.device()
 
 
@@ -103,7 +103,7 @@ def place_of(device: Device) -> Place:
 
 
 def torch_device(device: Device | None) -> torch.device:
-    """PyTorch's name of the place of tensors for `device`, the default one where it is None."""
+    """PyTorch's name for the device of tensors on `device`; None means the default device."""
     import torch
 
     return torch.device((device if device is not None else default_device()).torch_device)

@@ -1,4 +1,4 @@
-"""Nodes of HIP graphs: the work that each stands for, and the order in which they run."""
+"""Nodes of HIP graphs: their work, and the order in which they run."""
 
 from __future__ import annotations
 

@@ -207,7 +207,7 @@ class KernelWork:
 
 
 def kernel_work(record: structures.KernelNodeParams, cooperative: bool = False) -> KernelWork:
-    """The launch that a graph's kernel node stands for."""
+    """The launch of a graph's kernel node."""
     function = function_of(record.func)
     grid, block = ((dim.x, dim.y, dim.z) for dim in (record.gridDim, record.blockDim))
     arguments = gather_arguments(function.kernel, record.kernelParams, record.extra)

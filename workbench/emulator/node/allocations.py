@@ -294,7 +294,7 @@ class Memory:
             return base
 
     def unreserve(self, base: int) -> None:
-        """Give up addresses that were reserved, where nothing is mapped any more."""
+        """Release reserved addresses if nothing is mapped there any more."""
         with self.lock:
             del self._reserved[base]
 
@@ -603,7 +603,7 @@ class Memory:
         return self.lent(self.storages.blocks(), {}, granularity)
 
     def _fixed_rows(self, device: int, exact: bool) -> _Fixed:
-        """Rows of memory that every kernel may access, without what is lent to a launch."""
+        """Rows of memory that every kernel may access, without memory lent to a launch."""
         cached = self._fixed.get((device, exact))
         if cached is not None:
             return cached

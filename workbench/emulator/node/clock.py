@@ -95,7 +95,7 @@ class Kind:
         return self._times
 
     def seconds(self, by: LaunchModel, executed: int, *, warm: bool) -> float:
-        """Modelled time of a launch that executed so many instructions."""
+        """Modelled time of a launch that executed this many instructions."""
         times = self.times(by)
         whole = times.warm if warm else times.cold
         return times.overhead + (whole - times.overhead) * executed / max(1, self.executed)
@@ -221,7 +221,7 @@ class Clock:
         self._move(device, engine, seconds, size, waits=True)
 
     def filled(self, target: int, size: int) -> None:
-        """Books the time of setting so many bytes of memory."""
+        """Books the time of setting this many bytes of memory."""
         device = self._device_of(target)
         if device is not None:
             product = self._products[device]

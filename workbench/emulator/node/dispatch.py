@@ -64,7 +64,7 @@ DYNAMIC_STACK_BYTES = 16384
 
 
 class TranslatedKernel(Protocol):
-    """A translated kernel, as far as it takes to run it."""
+    """A translated kernel, with what is needed to run it."""
 
     @property
     def entry(self) -> int: ...
@@ -645,7 +645,7 @@ class _Running:
             self._launch.stop = 1
 
     def _in_progress(self) -> int:
-        """Work-groups that have begun and not ended, as far as the workers' own counts say."""
+        """Work-groups that have begun and not ended, by the workers' own counts."""
         return sum(int(worker.resident_count) for worker in self._workers)
 
     def stop(self) -> None:

@@ -197,7 +197,7 @@ _PLACES = 3
 
 
 def deadlock(scene: Scene, outcome: Outcome) -> errors.KernelDeadlock:
-    """The exception for a launch whose work-groups waited for memory that nobody could change any more."""
+    """The exception for a launch whose work-groups waited for memory that nothing could change any more."""
     first = outcome.waits[0] if outcome.waits else None
     address = first.pc if first is not None else None
     if outcome.begun < scene.geometry.group_count:
@@ -516,7 +516,7 @@ def _waiting(scene: Scene, report: abi.CData) -> str:
 
 
 def _wrong_mask(mask: int, lanes: int) -> str:
-    """Explanation for lanes that called a function with a wrong mask; bit i stands for lane i."""
+    """Explanation for lanes that called a function with a wrong mask; bit i is lane i."""
     missing, strange = mask & ~lanes, lanes & ~mask
     wrong = []
     if missing:

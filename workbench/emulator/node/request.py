@@ -40,7 +40,7 @@ class Request(NamedTuple):
 
     @property
     def form(self) -> tuple[Any, ...]:
-        """Key of launches that differ only in arguments and in what is observed."""
+        """Key of launches that differ only in arguments and observations."""
         geometry = self.geometry
         return (
             self.kernel,
@@ -78,5 +78,5 @@ class Request(NamedTuple):
 
     @property
     def is_single(self) -> bool:
-        """True if each instruction is a block of its own."""
+        """True if each instruction is a separate block."""
         return self.options.tape is not None

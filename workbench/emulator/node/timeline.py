@@ -54,7 +54,7 @@ class Timeline:
         self._busy: dict[tuple[int, str], list[Interval]] = {}
 
     def moment(self, stream: Stream) -> float:
-        """When all that was sent to a stream has ended, and what it waits for."""
+        """Time at which all of a stream's work, and what it waits for, has ended."""
         ends = [self._host, self._ends.get(stream, 0.0)]
         if stream.blocking:
             ends += [

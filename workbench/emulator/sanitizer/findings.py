@@ -343,7 +343,7 @@ def _origin(scene: Scene, report: CData) -> str:
 
 
 def _heap(scene: Scene, report: CData) -> str:
-    """An access of malloc's memory outside what it gave."""
+    """An access to malloc's memory outside its allocations."""
     detail = int(report.detail)
     kind, size = detail >> abi.SAN_HEAP_WHAT & 0xFF, detail >> abi.SAN_HEAP_SIZE
     distance = detail & ((1 << abi.SAN_HEAP_WHAT) - 1)

@@ -70,7 +70,7 @@ class Roles:
 
 
 def unit_name(unit: int) -> str:
-    """A register as a message names it; "" for what is not a register of the program."""
+    """A register's name in messages; "" if it is not a register of the program."""
     if unit >= _HWREG:
         return ""
     if unit >= _SCALAR:

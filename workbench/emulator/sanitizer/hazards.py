@@ -120,7 +120,7 @@ def find(
 
 
 class _Walk:
-    """Goes through blocks and keeps what it meets."""
+    """Goes through blocks and collects hazards."""
 
     def __init__(self, blocks: Sequence[Sequence[Instruction]], target: str) -> None:
         self._blocks = blocks
@@ -131,7 +131,7 @@ class _Walk:
         self._found: dict[tuple[int, int, int], Hazard] = {}
 
     def block(self, index: int, entering: _Pending) -> _Pending:
-        """Look at a block; what is pending at its end."""
+        """Look at a block; returns what is pending at its end."""
         previous = self._leaving.get(index)
         # By unit: class, first instruction, and its time on the block's own clock.
         pending: dict[int, list[tuple[str, _Producer, int]]] = {}

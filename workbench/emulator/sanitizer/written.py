@@ -34,7 +34,7 @@ class Written:
         self._bits: mmap.mmap | None = None
 
     def mark(self, address: int, size: int) -> None:
-        """[address, address + size) has been written, as far as it lies inside."""
+        """Marks [address, address + size), as far as it is inside, as written."""
         low = max(address - self.base, 0)
         high = min(address + size - self.base, self.size)
         if low >= high:

@@ -24,7 +24,7 @@ _SUMS = {
 
 
 def low(operand: Operand) -> Register:
-    """The register that stands for an address."""
+    """The register that represents an address."""
     return operand.kind, operand.index
 
 

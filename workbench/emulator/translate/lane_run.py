@@ -108,7 +108,7 @@ class LaneRun:
         self.exec = self._mask_from_state(abi.EXEC)
 
     def close(self) -> None:
-        """Append the loop to the straight code, which goes on after it."""
+        """Append the loop to the straight code, which continues after it."""
         n, function = self._number, self._function
         function.straight += [
             f"br label %loop{n}",

@@ -99,7 +99,7 @@ def _commute(first: _Link, second: _Link) -> bool:
 
 
 def _by_result(links: list[_Link]) -> list[_Link]:
-    """The instructions reordered so that those of one result are adjacent, as far as the meaning stays."""
+    """The instructions reordered to make those of one result adjacent, without a change of meaning."""
     ordered: list[_Link] = []
     free: dict[int, list[_Link]] = {}
     for link in links:

@@ -21,7 +21,7 @@ class Scalars:
         self._scc: Value | None = None
 
     def flush(self) -> None:
-        """Store what is dirty to the wave's state."""
+        """Store the dirty registers to the wave's state."""
         for index in sorted(self.dirty):
             if index in self.dirty:
                 self.store(index)

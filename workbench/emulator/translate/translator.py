@@ -57,7 +57,7 @@ class Block:
 
     @property
     def instructions(self) -> tuple[Instruction, ...]:
-        """The block's instructions, decoded anew."""
+        """The block's instructions, decoded again."""
         data, base, target = self._code
         start = self.address - base
         return tuple(decode(data[start : start + self.size], self.address, target))
