@@ -19,19 +19,20 @@ from workbench.errors import UsageError
 
 VARIABLE = "HIPKITTENS_APPROXIMATE"
 SEEDS = (1, 2, 3)
-"""That are tried where none is named: a result errs one way or the other in half of the draws."""
+"""Seeds to try if none is named: in half of the draws a result errs in a given direction."""
 
 _END = 2**64 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Approximation:
-    """Which instructions err, and how.
+    """Selects the instructions that err, and their errors.
 
     Attributes:
-        seed: of the draws; the same seed gives the same results.
+        seed: seed of the errors; the same seed gives the same results.
         kernel: symbol of the only kernel whose instructions err; "" for all.
-        first, end: code object addresses of the instructions that err: from `first` to before `end`.
+        first, end: code object addresses of the instructions that err, from `first` up to but not including
+            `end`.
     """
 
     seed: int
@@ -51,10 +52,10 @@ def checked_seed(value: object, origin: str) -> int:
     """The seed as an int, checked to be from 0 to 2**64 - 1.
 
     Args:
-        origin: where it came from, for the message.
+        origin: origin of the value, for the message.
 
     Raises:
-        UsageError: it is no whole number from 0 on.
+        UsageError: the value is not a whole number in this range.
     """
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**64:
         raise UsageError(f"{origin} is {value!r}; expected a seed, a whole number from 0 on")
@@ -65,7 +66,7 @@ def seeds_of(value: bool | int, origin: str) -> tuple[int, ...]:
     """The seeds that an argument asks for: none, the usual ones for True, or the one that it is.
 
     Raises:
-        UsageError: it is none of these.
+        UsageError: the value is invalid.
     """
     if isinstance(value, bool):
         return SEEDS if value else ()
@@ -92,10 +93,10 @@ def approximate(seed: int | Approximation) -> Iterator[None]:
     """Lets transcendental instructions of emulated devices err inside a `with` block; for this thread.
 
     Args:
-        seed: of the draws.
+        seed: seed of the errors.
 
     Raises:
-        UsageError: it is no seed.
+        UsageError: the seed is invalid.
     """
     approximation = (
         seed if isinstance(seed, Approximation) else Approximation(checked_seed(seed, "approximate"))

@@ -93,10 +93,10 @@ def limit() -> int:
 
 
 def size_from_environment(variable: str) -> int | None:
-    """Bytes in an environment variable; None where it is not set or empty.
+    """Bytes in an environment variable; None if it is not set or empty.
 
     Raises:
-        UsageError: it holds no size; the message names it.
+        UsageError: the value is no size; the message names the variable.
     """
     text = os.environ.get(variable)
     if not text:
@@ -108,13 +108,13 @@ def size_from_environment(variable: str) -> int | None:
 
 
 def folder() -> Path:
-    """Root of the cache, where entries are written; made if it is not there.
+    """Root folder for cache entries; it is created if missing.
 
-    Where the wanted folder cannot be written (a read-only home), a private one under the system's temporary
-    folder takes its place, with a warning.
+    If the configured folder is not writable (a read-only home), a private one under the system's temporary
+    folder is used instead, with a warning.
 
     Raises:
-        UsageError: it belongs to another user, or everybody may write to it.
+        UsageError: the folder belongs to another user, or is writable by everyone.
     """
     return folders()[0]
 
@@ -123,7 +123,7 @@ def folders() -> tuple[Path, ...]:
     """Roots in which entries are looked for: `folder()`, then the wanted one if it can only be read.
 
     Raises:
-        UsageError: as of `folder`.
+        UsageError: see `folder`.
     """
     setting = os.environ.get("HIPKITTENS_CACHE")
     if setting:
@@ -162,7 +162,7 @@ def _distrust(status: os.stat_result) -> str:
 
 
 def _problem(path: Path) -> str:
-    """Why a folder, or the link to it, may not be trusted; empty where it may, or is not there."""
+    """Why a folder, or the link to it, may not be trusted; empty if it may, or is not there."""
     try:
         return _distrust(path.lstat()) or _distrust(path.stat())
     except FileNotFoundError:
@@ -211,7 +211,7 @@ class Usage:
     """Number of entries in a namespace, and the bytes that they occupy.
 
     Attributes:
-        namespace: its name.
+        namespace: name of the cache.
         entries: number of entries.
         size: bytes.
     """
@@ -255,7 +255,7 @@ class Cache:
         return [self._entry_path(root, key) for root in folders()]
 
     def get(self, key: str) -> bytes | None:
-        """The entry's content, None where there is none, or a damaged one. Counts as a use."""
+        """The entry's content, None if there is none, or a damaged one. Counts as a use."""
         return next((data for path in self._places(key) if (data := _read(path)) is not None), None)
 
     def put(self, key: str, data: bytes) -> bool:
@@ -272,7 +272,7 @@ class Cache:
     def find_file(self, key: str) -> Path | None:
         """Path of what `put_file` stored, for a loader or a compiler to read. Counts as a use.
 
-        None where there is nothing, or something damaged.
+        None if there is nothing, or something damaged.
         """
         for path in self._places(key):
             checksum = _read(path)
@@ -307,9 +307,9 @@ class Cache:
 
     @contextlib.contextmanager
     def lock(self, key: str) -> Iterator[None]:
-        """Let one thread of one process at a time make an entry; look again once inside.
+        """Lets only one thread of one process at a time make an entry; look the entry up again inside.
 
-        Where no lock can be made (the disk is full), with a warning, there is none: two may do the same work.
+        If no lock can be made (the disk is full), it warns and continues without: two may do the same work.
         """
         path = self.path(key)
         locks = folder() / "locks"
@@ -426,7 +426,7 @@ def tools(programs: Mapping[str, str]) -> Path:
         programs: text by file name.
 
     Raises:
-        UsageError: it belongs to another user, or everybody may write to it.
+        UsageError: the folder belongs to another user, or is writable by everyone.
         ToolchainError: the folder takes no more.
     """
     name = digest(*(part for item in programs.items() for part in item))[:16]
@@ -461,7 +461,7 @@ def _is_program(path: Path, text: str) -> bool:
 
 
 def _read(path: Path) -> bytes | None:
-    """Content of an entry; None where there is none, or a damaged one, which goes."""
+    """Content of an entry; None if there is none, or a damaged one, which goes."""
     try:
         with open(path, "rb", opener=lambda name, _: _open(Path(name))) as file:
             status = os.fstat(file.fileno())

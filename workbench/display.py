@@ -97,7 +97,7 @@ def in_terminal() -> bool:
 
 
 def shell() -> Any:
-    """The IPython that runs here; None where none does."""
+    """The IPython that runs here; None if none does."""
     return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
 
 

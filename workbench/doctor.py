@@ -43,10 +43,10 @@ class Finding:
     """One line of the report.
 
     Attributes:
-        what: such as "compiler".
+        what: subject, such as "compiler".
         state: "ok", "note" (works, but look) or "missing".
-        text: what was found.
-        remedy: the command or setting that would help; "" where nothing is needed.
+        text: state of the subject.
+        remedy: command or setting that would help; "" if nothing is needed.
     """
 
     what: str
@@ -198,7 +198,7 @@ def _toolchain() -> list[Finding]:
 
 
 def _clangd() -> list[Finding]:
-    """What the editor asks about C++; kernels compile and run without."""
+    """The state of clangd, for the editor's C++ support; kernels compile and run without it."""
     from workbench.toolchain import clangd, process
 
     program = clangd.find()

@@ -20,19 +20,20 @@ class DataType:
     """The record of a data type: names, bits, range, encoding and tolerances.
 
     Attributes:
-        name: in shape parameters, kinds of arguments and messages: "bf16".
-        torch: names of PyTorch's types for it; the first is the one that messages name. Numbers of less than
-            8 bits and powers of two are in bytes. Signedness is forgiven where PyTorch has (or had) no
-            unsigned type of that width.
-        qualified: the tile library's name, which of 8-bit floats means the target's encoding; C++'s own where
-            there is one. Of less than 8 bits: as many numbers as whole bytes take.
-        spelled: names without namespace that debug info has for elements of it, HIP's own first. 6-bit
-            floats have none: four are in three bytes, which no element of a tensor is.
-        bits: of a number.
-        largest, lowest: the ends of the finite numbers.
-        exponent, mantissa: bits of a float; 0 of what is none.
-        encoding: of 8-bit floats "ocp" or "fnuz"; None where there is but one.
-        bounds: relative and absolute bounds of results in it (operators/tolerances.py says why); None: equal.
+        name: name in shape parameters, kinds of arguments and messages: "bf16".
+        torch: names of PyTorch's types for it; messages use the first. Numbers of less than 8 bits and powers
+            of two are stored in bytes. Signedness is ignored for widths without an unsigned type in PyTorch,
+            or in earlier releases.
+        qualified: name in the tile library, which for 8-bit floats means the target's encoding; C++'s own
+            name if there is one. For less than 8 bits: the type of as many numbers as fill whole bytes.
+        spelled: names without namespace of its elements in debug info, HIP's own first. 6-bit floats have
+            none: four of them share three bytes, which no tensor element does.
+        bits: bits of a number.
+        largest, lowest: largest and lowest finite number.
+        exponent, mantissa: number of bits for a float, else 0.
+        encoding: "ocp" or "fnuz" for 8-bit floats; None if there is only one encoding.
+        bounds: relative and absolute bounds of results in it (explained in operators/tolerances.py); None:
+            equal.
     """
 
     name: str
@@ -150,10 +151,10 @@ TYPES = (
     *(BOOL, INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64),
     *(E2M3, E3M2, E2M1, E8M0, INT4, UINT4),
 )
-"""All there are; last those that PyTorch has bytes for."""
+"""All data types; those that PyTorch stores as bytes come last."""
 
 E4M3 = (E4M3FN, E4M3FNUZ)
-"""The dtypes that "fp8" stands for, depending on the target."""
+"""The dtypes that "fp8" means, depending on the target."""
 
 MICROSCALED = (E4M3FN, E5M2, E2M3, E3M2, E2M1)
 """Formats of numbers of the OCP microscaling specification, widest first."""
@@ -177,7 +178,7 @@ def bare(name: str) -> str:
 
 
 def spelled(name: str) -> tuple[DataType, ...]:
-    """Types that a C++ type's name stands for, with or without namespace and qualifiers."""
+    """Types that a C++ type's name means, with or without namespace and qualifiers."""
     plain_name = bare(name)
     return tuple(t for t in TYPES if plain_name in t.spelled)
 

@@ -37,7 +37,7 @@ class WorkbenchError(Exception):
     def _render_traceback_(self) -> list[str]:
         """The traceback that IPython shows: the user's own lines and the message.
 
-        How the workbench came to notice does not help a reader of a notebook. `%xmode Verbose` shows all.
+        The workbench's own frames do not help a reader of a notebook. `%xmode Verbose` shows all frames.
         """
         from IPython.core.getipython import get_ipython
 
@@ -142,7 +142,7 @@ class DeviceError(WorkbenchError):
     Cure: Read the message for the call and its cause; `python -m workbench doctor` checks the device.
 
     Attributes:
-        code: the hipError_t that the call returned, None where no call was made.
+        code: the hipError_t that the call returned, None if no call was made.
     """
 
     def __init__(self, message: str, code: int | None = None) -> None:
@@ -197,7 +197,7 @@ class LaunchError(WorkbenchError, ValueError):
     Cure: Stay within the limit that the message names.
 
     Attributes:
-        code: the hipError_t of the HIP call that launched, None where none did.
+        code: the hipError_t of the HIP call that launched, None if none did.
     """
 
     code: int | None = None
@@ -225,13 +225,13 @@ class KernelFault(WorkbenchError):
 
     Attributes:
         kernel: name of the kernel.
-        address: address of the faulting instruction in the code object, None where there is none.
-        source: (file, line, column) of that instruction, None without debug info.
-        workgroup: (x, y, z) of the work-group, None where unknown.
-        wave: index of the wave in its work-group, None where unknown.
-        lane: lane in the wave, None where the whole wave is meant.
-        findings: what the sanitizer had found before, where it was asked.
-        code: digest of the code object that ran, as `Module.digest`; "" where it is not known.
+        address: address of the faulting instruction in the code object; None if there is none.
+        source: (file, line, column) of that instruction; None without debug info.
+        workgroup: (x, y, z) of the work-group; None if unknown.
+        wave: index of the wave in its work-group; None if unknown.
+        lane: lane in the wave; None if it concerns the whole wave.
+        findings: earlier findings of the sanitizer, if it was on.
+        code: digest of the code object that ran, as `Module.digest`; "" if unknown.
     """
 
     findings: tuple[Any, ...] = ()
@@ -360,14 +360,14 @@ class CounterRejected(ProfilerError):
 class HostException(WorkbenchError, RuntimeError):
     """Host code of a compiled module threw an exception that does not reach Python.
 
-    It is no std::exception, so what it says is lost, or it was thrown while the module was imported.
+    It is no std::exception, so its message is lost, or it was thrown while the module was imported.
 
     Cure: Throw a class derived from std::exception, or catch it in the function that the message names; catch
     what the initialiser of a static object or the module's body throws.
 
     Attributes:
-        module, function: whose host code it was; no function of an import.
-        exception, what: the type and the text of what an import threw, as far as the C++ library says them.
+        module, function: module and function of the host code; no function for an import.
+        exception, what: type and text of an exception during import, if the C++ library provides them.
     """
 
     def __init__(
@@ -386,7 +386,7 @@ class ProgramError(WorkbenchError):
     Cure: Read its last words in the message, or all of `result.stderr`.
 
     Attributes:
-        result: what it wrote and how it ended.
+        result: output and exit status.
     """
 
     def __init__(self, message: str, result: Any = None) -> None:
@@ -400,7 +400,7 @@ class UncaughtException(ProgramError):
     Cure: Catch it in main, or fix the code that throws it; faults of kernels precede it on standard error.
 
     Attributes:
-        exception: its C++ type; "" where the C++ library does not say.
+        exception: its C++ type; "" if the C++ library does not say.
         what: its text; "" for one that is none of std's.
     """
 

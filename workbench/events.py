@@ -1,8 +1,8 @@
 """Events of this process, such as launches, profiles, sweeps and verifications, for views to subscribe to.
 
-This module imports nothing of the workbench: code that makes results publishes here, views subscribe, and
-neither knows the other. The history is bounded and keeps its events alive, so publish small facts, or results
-that hold no tensors.
+This module imports nothing of the workbench: code with results publishes them here, views subscribe, and
+neither depends on the other. The history is bounded and keeps its events alive, so publish small facts, or
+results without tensors.
 """
 
 from __future__ import annotations

@@ -26,10 +26,10 @@ LAST = "last"
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """When loads come.
+    """Selects when loads complete.
 
     Attributes:
-        seed: of the draws; the same seed gives the same results. None: at the last moment.
+        seed: seed of the delays; the same seed gives the same results. None: at the last moment.
     """
 
     seed: int | None = None
@@ -43,13 +43,13 @@ _chosen: ContextVar[Lateness | None] = ContextVar("lateness", default=None)
 
 
 def lateness_of(when: object, origin: str) -> Lateness:
-    """What "last" or a seed stands for.
+    """The setting for "last" or a seed.
 
     Args:
-        origin: where it came from, for the message.
+        origin: origin of the value, for the message.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: the value is neither.
     """
     if isinstance(when, str) and when != LAST:
         raise UsageError(f"{origin} is {when!r}; expected {LAST!r}, or a seed, a whole number from 0 on")
@@ -57,7 +57,7 @@ def lateness_of(when: object, origin: str) -> Lateness:
 
 
 def default_lateness() -> Lateness | None:
-    """What holds for launches that do not say; None: loads come at once.
+    """The setting of launches that specify none; None: loads complete at once.
 
     Raises:
         UsageError: HIPKITTENS_LATE is neither "last" nor a seed.
@@ -77,7 +77,7 @@ def late_loads(when: int | str = LAST) -> Iterator[None]:
         when: "last", the last moment that the waits allow; or a seed, by which the time is drawn.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: the value is neither.
     """
     token = _chosen.set(lateness_of(when, "late_loads"))
     try:

@@ -32,8 +32,8 @@ class BufferLabel(NamedTuple):
     """A buffer of a launch, in the words of an error message.
 
     Attributes:
-        text: such as "argument 'x' (float32 tensor 100)".
-        element: bytes of an element, the first of which is at the buffer's start; 0 where it has no elements
+        text: description, such as "argument 'x' (float32 tensor 100)".
+        element: bytes of an element, the first of which is at the buffer's start; 0 if it has no elements
             of one size.
     """
 
@@ -54,12 +54,12 @@ class AccessKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """Lanes that the LDS serves together.
+    """Lanes that the LDS serves in the same cycle, if without conflicts.
 
     Attributes:
-        lanes: all of the group, active or not, ascending.
-        cycles: that it took; those beyond the first are bank conflicts. 0 where no lane was active.
-        conflicting_banks: banks that took more than one.
+        lanes: all lanes of the phase, active or not, ascending.
+        cycles: cycles of the phase; those beyond the first are bank conflicts. 0 if no lane was active.
+        conflicting_banks: banks with more than one access.
     """
 
     lanes: tuple[int, ...]
@@ -76,16 +76,15 @@ class Access:
     """One memory instruction of one wave; an instruction with two addresses is two accesses.
 
     Attributes:
-        kind: what it did.
+        kind: type of the access.
         pc: code object address of the instruction.
         group: linear index of the work-group.
-        wave: of the wave in its work-group.
-        bytes: of a lane.
+        wave: index of the wave in its work-group.
+        bytes: bytes of each lane.
         addresses: by active lane, ascending: device address, or byte offset in the work-group's LDS.
-        banks: LDS banks of 4 bytes that serve it; 0 where none do (global memory, loads straight to LDS).
-        phases: in order; empty likewise.
-        measured: the phases are those that hardware's counter showed; where nobody measured them they are
-            modelled.
+        banks: LDS banks of 4 bytes that serve it; 0 for global memory and loads straight to LDS.
+        phases: phases in order; empty if `banks` is 0.
+        measured: True if the phases agree with a hardware counter; else they are modelled.
     """
 
     kind: AccessKind
@@ -127,9 +126,9 @@ class TrafficOptions:
 
     Attributes:
         lines: the lines that each wave touches, for `Traffic.replay`.
-        watched: memory of which it is kept which work-group wrote each element.
-        tensors: the launch's contiguous tensors of at most so many elements are watched too.
-        limit: lines that are kept; beyond it only those of some sets.
+        watched: memory for which the work-group that wrote each element is recorded.
+        tensors: also watch the launch's contiguous tensors of at most this many elements.
+        limit: maximum number of recorded lines; beyond it only those of some sets are kept.
     """
 
     lines: bool = True
@@ -143,11 +142,11 @@ class Site:
     """Totals of one instruction over all of its executions.
 
     Attributes:
-        lds_cycles, lds_bank_conflict: LDS cycles, and those of them that bank conflicts cost.
-        lds_bytes: that lanes read from or wrote to LDS.
-        bytes: that lanes asked of or sent to global memory.
-        accesses: distinct 64-byte pieces of each execution, summed.
-        line_bytes: bytes of the distinct 128-byte lines of each execution, summed.
+        lds_cycles, lds_bank_conflict: LDS cycles, and the part of them due to bank conflicts.
+        lds_bytes: bytes that lanes read from or wrote to LDS.
+        bytes: bytes that lanes loaded from or stored to global memory.
+        accesses: distinct 64-byte pieces, summed over the executions.
+        line_bytes: bytes of distinct 128-byte lines, summed over the executions.
     """
 
     lds_cycles: int = 0
@@ -163,11 +162,11 @@ class Hierarchy:
     """Sizes of the modelled caches.
 
     Attributes:
-        xcds, units: dies, and compute units of each.
-        l1_bytes: of a compute unit's vector cache.
-        l2_bytes: of a die's L2.
-        mall_bytes: of the Infinity Cache that all dies share.
-        l1_ways, l2_ways, mall_ways: of each; lines have 128 bytes.
+        xcds, units: number of dies (XCDs), and of compute units in each.
+        l1_bytes: size of a compute unit's vector cache.
+        l2_bytes: size of a die's L2.
+        mall_bytes: size of the Infinity Cache that all dies share.
+        l1_ways, l2_ways, mall_ways: associativity of each cache; lines have 128 bytes.
     """
 
     xcds: int
@@ -185,14 +184,14 @@ class CacheCounts:
     """Counts of the modelled caches of one die.
 
     Attributes:
-        l1_reads, l1_read_hits: lines that loads asked of L1.
-        l2_reads, l2_writes, l2_atomics: requests to L2: of a line to read, of 64 bytes to write.
-        l2_hits, l2_misses: of all requests.
-        l2_read_hits: of the reads.
-        fabric_reads: of 128 bytes, from L2 to the Infinity Cache.
-        fabric_writes_32, fabric_writes_64: of that many bytes.
-        mall_read_hits, mall_read_misses: reads that the Infinity Cache had, and those that went to HBM.
-        memory_bytes_written: from the Infinity Cache to HBM, what is left in it at the end included.
+        l1_reads, l1_read_hits: lines that loads requested from L1, and hits among them.
+        l2_reads, l2_writes, l2_atomics: requests to L2: reads of a line, writes of 64 bytes, atomics.
+        l2_hits, l2_misses: hits and misses of all requests.
+        l2_read_hits: hits of the reads.
+        fabric_reads: reads of 128 bytes from L2 to the Infinity Cache.
+        fabric_writes_32, fabric_writes_64: writes of 32 and 64 bytes from L2.
+        mall_read_hits, mall_read_misses: reads that hit the Infinity Cache, and reads that went to HBM.
+        memory_bytes_written: bytes from the Infinity Cache to HBM, including dirty lines left at the end.
     """
 
     l1_reads: int = 0
@@ -216,7 +215,7 @@ class CacheCounts:
 
     @property
     def l2_hit_rate(self) -> float | None:
-        """0 to 1; None where nothing was asked of L2."""
+        """0 to 1; None if nothing was asked of L2."""
         return self.l2_hits / self.l2_requests if self.l2_requests else None
 
     @classmethod
@@ -231,10 +230,10 @@ class Replayed:
     """Outcome of a replay.
 
     Attributes:
-        dies: what each die's caches did; multiplied by 2**`sampling` where only some sets were replayed.
+        dies: cache counts of each die; multiplied by 2**`sampling` if only some sets were replayed.
         sampling: one set in 2**`sampling` was replayed; 0: all.
-        levels: by code object address of an instruction, how many of its lines that were replayed L1, L2, the
-            Infinity Cache and HBM served; a write is L2's.
+        levels: by code object address of an instruction: how many of its replayed lines L1, L2, the Infinity
+            Cache and HBM served; writes count for L2.
     """
 
     dies: tuple[CacheCounts, ...]
@@ -264,7 +263,7 @@ class Traffic(Protocol):
     def writers(self, index: int = 0) -> npt.NDArray[np.int64]:
         """[elements] the work-group that wrote each element of `TrafficOptions.watched[index]`; -1: none.
 
-        Where several did, the highest.
+        If several did, the highest number.
         """
 
     def replay(
@@ -281,11 +280,11 @@ class Traffic(Protocol):
         Args:
             hierarchy: the caches.
             groups_per_unit: work-groups that a compute unit holds at once.
-            order: work-groups in the order in which they are dispatched; by number where it is None.
+            order: work-groups in dispatch order; None for order by number.
             rounds: launches in a row, of which the last is told: it finds in the Infinity Cache what the
                 others left there; L1 and L2 are empty at the start of each.
-            first: only so many work-groups, from the first; all where it is None.
-            limit: lines that are replayed at most, where that is fewer than were kept.
+            first: replay only this many work-groups, from the first; None for all.
+            limit: maximum number of lines to replay, if less than recorded.
 
         Raises:
             UsageError: the lines were not kept or have been released; `order` is no permutation, or came
@@ -313,13 +312,13 @@ at once where they lie in one 64-byte piece, else a piece of four lanes; `bytes`
 
 @dataclass(frozen=True, slots=True)
 class StepOptions:
-    """Which work-groups a launch records step by step.
+    """Selects the work-groups whose steps a launch records.
 
     Attributes:
-        groups: at most so many, spread over the launch; the first and the last are among them.
-        alone_from: of a launch of at least so many work-groups only the recorded ones run, and `also`; what
-            the others would have written stays as it was. None: all run.
-        also: further work-groups that run then.
+        groups: maximum number of recorded work-groups, spread over the launch from the first to the last.
+        alone_from: in launches of at least this many work-groups only the recorded ones and `also` run;
+            memory that the others would write stays unchanged. None: all run.
+        also: further work-groups to run in that case.
     """
 
     groups: int = 24
@@ -347,11 +346,11 @@ class StepOptions:
 
 @dataclass(frozen=True, slots=True)
 class WaveSteps:
-    """The way of one wave.
+    """The recorded steps of one wave.
 
     Attributes:
         steps: [steps] of the type `STEP`.
-        cut: whether later steps are missing, because there were too many.
+        cut: True if later steps are missing because there were too many.
     """
 
     steps: npt.NDArray[np.void]
@@ -359,16 +358,16 @@ class WaveSteps:
 
 
 class Steps(Protocol):
-    """The ways that waves took through a kernel.
+    """The recorded steps of waves through a kernel.
 
     Attributes:
-        group_total, waves: work-groups of the launch, and waves of one.
-        groups: those of which the steps are kept.
-        hashes: [work-groups] equal where all waves went the same way.
-        executed: [work-groups] basic blocks that its waves ran; 0 of those that did not run.
-        is_whole: whether all work-groups ran.
+        group_total, waves: number of work-groups in the launch, and of waves in each.
+        groups: work-groups whose steps are recorded.
+        hashes: [work-groups] hash of the path; equal if all waves took the same path.
+        executed: [work-groups] number of basic blocks that its waves ran; 0 if it did not run.
+        is_whole: True if all work-groups ran.
         text: code object address of the code's first byte.
-        blocks: addresses of each basic block's instructions.
+        blocks: instruction addresses of each basic block.
     """
 
     group_total: int
@@ -393,13 +392,13 @@ class Steps(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TapeOptions:
-    """The work-group whose every change of state a launch records.
+    """Selects the work-group of which a launch records every change of state.
 
     Attributes:
-        group: its linear number, or (x, y, z). It runs alone: what the others would have written stays as it
-            was.
-        wave, skip: the tape begins when this wave has run so many instructions.
-        bytes: that the tape may take of this computer's memory; what comes after them is left out.
+        group: its linear number, or (x, y, z). It runs alone: memory that the others would write stays
+            unchanged.
+        wave, skip: the tape begins when this wave has executed `skip` instructions.
+        bytes: limit on the tape's size in this computer's memory; later events are dropped.
     """
 
     group: int | Dim = 0
@@ -418,7 +417,7 @@ class Held:
 
     Attributes:
         scalars: [waves, 130] by the number that instructions have for them; then SCC and MODE.
-        rows: [waves, registers, 64] vector registers, AGPRs behind the VGPRs.
+        rows: [waves, registers, 64] vector registers, AGPRs after the VGPRs.
         lds: [bytes].
         scratch: [waves, dwords, 64 lanes].
     """
@@ -444,15 +443,15 @@ class Change(NamedTuple):
 
 
 class Tape(Protocol):
-    """All that the waves of one work-group did, instruction by instruction, in the order in which they ran.
+    """Every step of the waves of one work-group, instruction by instruction, in the order of execution.
 
     Attributes:
         group: linear number of the work-group.
-        events: of the type `EVENT`.
-        blocks: addresses of the instructions of each block: one, or loads that are done as one.
-        accesses: of memory, as `LaunchRecord.accesses`; those before the tape began among them.
-        cut: whether there was no room for what came after.
-        acc_offset: vector register that AGPR 0 is.
+        events: events of type `EVENT`.
+        blocks: instruction addresses of each block: one instruction, or loads that execute as one.
+        accesses: memory accesses, as in `LaunchRecord.accesses`, including those before the tape began.
+        cut: True if the tape was full before the end.
+        acc_offset: number of the vector register that is AGPR 0.
     """
 
     group: int
@@ -482,20 +481,20 @@ AFTER_RACE = "after race"
 
 @dataclass(frozen=True, slots=True)
 class RawFinding:
-    """One instruction at fault, as the sanitizer reports it: without source lines.
+    """One faulty instruction, as the sanitizer reports it: without source lines.
 
     Attributes:
-        category: "missing wait", "race", "uninitialised", "out of bounds", "misaligned", "hazard",
-            "missed barrier"; "note" for what is no error by itself.
+        category: "missing wait", "race", "uninitialised", "out of bounds", "misaligned", "hazard", "missed
+            barrier"; "note" for remarks that are no errors.
         message: the fault and the remedy.
         pc: code object address of the instruction.
-        other_pc: the instruction on the other side (the load, the other access), None where there is none.
-        workgroup, wave, lane: who did it first; lane None where the whole wave is meant.
-        address: device address, or byte offset in LDS; None where it has no meaning.
-        count: how often it was seen.
+        other_pc: the instruction on the other side (the load, the other access); None if there is none.
+        workgroup, wave, lane: where it occurred first; lane is None if it concerns the whole wave.
+        address: device address, or byte offset in LDS; None if there is none.
+        count: number of occurrences.
         kind: equal for findings of one kind, which is narrower than a category: the counter of a wait, the
-            rule of a hazard, the memory that is accessed. `AFTER_RACE`: an uninitialised value that comes
-            from an access which is part of a race, or not waited for.
+            rule of a hazard, the memory that is accessed. `AFTER_RACE`: an uninitialised value from an access
+            that is part of a race, or that nothing waited for.
     """
 
     category: str
@@ -521,17 +520,15 @@ class LaunchOptions:
             launches have no limit.
         sanitize: look for missing waits, races and uninitialised values; slower, on one thread.
         trace: keep every memory access, lane by lane; for small launches, on one thread.
-        traffic: record what is asked of memory, by instruction and line, for a model of the caches; slower.
+        traffic: record memory traffic, by instruction and line, for a model of the caches; slower.
         steps: record the way of some work-groups' waves, block by block, for a model of the compute units.
-            Only these are profiled then, unless `profile` asks for all.
-        tape: keep all that one work-group does; it runs alone, and nothing else is observed.
+            Only these are profiled then, unless `profile` is True.
+        tape: record every step of one work-group; it runs alone, and nothing else is observed.
         numerics: "exact" or "fast" (`workbench.numerics`); None: the default.
-        shared_bounds: of accesses beyond the shared memory that the kernel asked for: "hardware" goes on as a
-            GPU does, and notes it; "exact" stops the launch there. None: HIPKITTENS_SHARED_BOUNDS, else
-            "hardware".
-        approximate: which transcendental instructions err, and how (`workbench.approximation`); None: the
-            default.
-        late: when loads come (`workbench.lateness`); None: the default, which is at once.
+        shared_bounds: handling of accesses beyond the kernel's shared memory: "hardware" continues as a GPU
+            does, and notes them; "exact" stops the launch. None: HIPKITTENS_SHARED_BOUNDS, else "hardware".
+        approximate: errors of transcendental instructions (`workbench.approximation`); None: the default.
+        late: when loads complete (`workbench.lateness`); None: the default, which is at once.
     """
 
     count: bool = False
@@ -569,11 +566,11 @@ class LaunchTimes:
     """Modelled time of a launch, in seconds.
 
     Attributes:
-        cold: with nothing of it in a cache.
-        warm: of its repetition, which finds in the Infinity Cache what it left there.
+        cold: time with empty caches.
+        warm: time of a repetition, which finds the first run's data in the Infinity Cache.
         overhead: part of both that does not grow with the work.
         units: share of the compute units that have work, 0 to 1.
-        bytes: that it moves between the Infinity Cache and HBM when it is cold.
+        bytes: bytes that a cold launch moves between the Infinity Cache and HBM.
     """
 
     cold: float
@@ -595,11 +592,11 @@ class LaunchModel(Protocol):
     graph_gap: float
 
     def times(self, code: bytes, record: LaunchRecord, argument_bytes: int) -> LaunchTimes:
-        """Times of a launch that recorded what `TIMED` asks for; its record is used up.
+        """Times of a launch recorded with the options of `TIMED`; the call consumes the record.
 
         Args:
             code: the code object that the kernel is from.
-            argument_bytes: of the memory that its arguments point into.
+            argument_bytes: bytes of the memory that its arguments point to.
         """
 
     def counters(self, code: bytes, record: LaunchRecord, argument_bytes: int) -> Mapping[str, Figure]:
@@ -611,16 +608,16 @@ class LaunchModel(Protocol):
 
 @dataclass(frozen=True)
 class ForeignLaunch:
-    """A launch that code other than the workbench's asked HIP for, with all that it takes to repeat it.
+    """A launch that other code than the workbench's requested from HIP, with everything needed to repeat it.
 
     Attributes:
-        code: the ELF that the kernel is in.
-        kernel: its symbol name.
-        grid: work-groups.
+        code: ELF with the kernel.
+        kernel: symbol name of the kernel.
+        grid: work-groups in x, y, z.
         block: work-items of a work-group.
         dynamic_shared: bytes of LDS that the launch added.
-        cooperative: whether its work-groups may wait for each other.
-        arguments: the bytes of the kernel's own arguments.
+        cooperative: True if its work-groups may wait for each other.
+        arguments: bytes of the explicit arguments.
         device: name of the device.
     """
 
@@ -640,24 +637,24 @@ class LaunchRecord(Shown):
 
     Attributes:
         kernel: the kernel's symbol name.
-        grid: work-groups.
+        grid: work-groups in x, y, z.
         block: work-items of a work-group.
         dynamic_shared: bytes of LDS that the launch added.
         device: name of the device.
         wall_seconds: time on this computer's clock until the kernel's end.
-        translation_seconds: that of it in which the emulated device made native code of the kernel; far less
-            where the cache had it.
+        translation_seconds: part of it that the emulated device spent translating the kernel to native code;
+            much less if the translation was cached.
         elapsed: microseconds by HIP events; None on an emulated device, whose clock is not a GPU's.
-        counts: executions (by waves) of each instruction by its address in the code object; None unless asked
-            for.
-        counters: address-dependent counts by the names of Counters in `native/abi.h`; empty unless asked.
-        findings: of the sanitizer; `wb.sanitize` puts it on source lines.
-        notes: what a GPU lets pass in silence, in words: the first access beyond the kernel's shared memory.
-        accesses: every memory access in order; empty unless asked for.
-        traffic: what was asked of memory; None unless asked for.
-        steps: the way of some work-groups' waves; None unless asked for.
-        tape: all that one work-group did; None unless asked for.
-        shown: what `show(...)` in the kernel was given, tensors by name; None unless compiled with `show`.
+        counts: executions (by waves) of each instruction, by its address in the code object; None unless
+            requested.
+        counters: address-dependent counts by the names of Counters in `native/abi.h`; empty unless requested.
+        findings: findings of the sanitizer; `wb.sanitize` adds source lines.
+        notes: faults that a GPU ignores, in words: the first access beyond the kernel's shared memory.
+        accesses: every memory access in order; empty unless requested.
+        traffic: memory traffic; None unless requested.
+        steps: steps of some work-groups' waves; None unless requested.
+        tape: every step of one work-group; None unless requested.
+        shown: values of `show(...)` in the kernel, tensors by name; None unless compiled with `show`.
     """
 
     kernel: str

@@ -18,7 +18,7 @@ from workbench.errors import UsageError
 from workbench.launches import DWORD
 
 _BLOCK = 512
-"""Bytes of which PyTorch's allocations are multiples on a GPU: kMinBlockSize of its CUDACachingAllocator."""
+"""Granularity of PyTorch's GPU allocations in bytes: kMinBlockSize of its CUDACachingAllocator."""
 _BOUNDS = "HIPKITTENS_BOUNDS"
 _LOWEST, _END = 1 << 22, 1 << 57
 """Below this a number is a size, a stride or a flag; from there on no system has addresses of a process."""

@@ -12,12 +12,12 @@ class Option:
     """One option of a magic.
 
     Attributes:
-        flag: as it is written, such as "--arch".
-        help: what it does, in a line.
-        metavar: what its value is called; "" for one that takes none.
-        dest: name of its value; the flag's own where it is "".
-        repeated: whether it may be given several times.
-        rest: whether all that stands behind it on the line are words of its value.
+        flag: spelling, such as "--arch".
+        help: description, one line.
+        metavar: name of its value in help texts; "" if it takes none.
+        dest: attribute name of its value; "" for the flag's name.
+        repeated: True if it may be repeated.
+        rest: True if the rest of the line is its value.
     """
 
     flag: str

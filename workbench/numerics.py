@@ -22,13 +22,13 @@ _chosen: ContextVar[str | None] = ContextVar("numerics", default=None)
 
 
 def checked(value: str, origin: str) -> str:
-    """A choice by name.
+    """The value, checked to be one of `CHOICES`.
 
     Args:
-        origin: where it came from, for the message.
+        origin: origin of the value, for the message.
 
     Raises:
-        UsageError: there is none of that name.
+        UsageError: there is no such choice.
     """
     if value not in CHOICES:
         raise UsageError(f"{origin} is {value!r}; expected {' or '.join(map(repr, CHOICES))}")
@@ -52,7 +52,7 @@ def numerics(choice: str) -> Iterator[None]:
         choice: "exact" or "fast".
 
     Raises:
-        UsageError: it is neither.
+        UsageError: the value is neither.
     """
     token = _chosen.set(checked(choice, "numerics"))
     try:

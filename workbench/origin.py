@@ -27,13 +27,13 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Errors of a kind of figures against published ones, and so the expected error of a new one.
+    """Errors of a kind of figures compared with published ones, which give the expected error of a new one.
 
     Attributes:
-        rows: figures that were compared; 0 where nothing like it ever was.
-        median: half of them were off by less than this part of the published figure.
-        low, high: between these parts of the published figure were 80 % of them.
-        kind: what was compared, such as "times of GEMMs".
+        rows: number of compared figures; 0 if this kind was never compared.
+        median: median of the relative errors.
+        low, high: bounds of 80 % of the figures, as multiples of the published ones.
+        kind: kind of compared figures, such as "times of GEMMs".
     """
 
     rows: int = 0
@@ -58,7 +58,7 @@ class Expected:
         )
 
     def around(self, value: float) -> tuple[float, float] | None:
-        """Range of the true figure in 80 % of such cases; None where nothing is known."""
+        """Range of the true figure in 80 % of such cases; None if nothing is known."""
         return (value / self.high, value / self.low) if self.rows else None
 
 
@@ -72,10 +72,10 @@ class Figure:
 
     Attributes:
         value: the number.
-        unit: its unit as written beside it, such as "us", "TFLOP/s", "bytes"; "" for a plain count.
+        unit: unit as written after the number, such as "us", "TFLOP/s", "bytes"; "" for a plain count.
         origin: how it was obtained.
-        source: what gave it: a device, a model, a file.
-        error: how far a modelled figure may be off; None for all others.
+        source: source of the figure: a device, a model, a file.
+        error: expected error of a modelled figure; None for all others.
     """
 
     value: float

@@ -27,9 +27,9 @@ class Patches(contextlib.ExitStack):
 
         Args:
             owner: a module, a class, or an object with a `__dict__`.
-            name: of an attribute that the owner has or inherits.
-            value: for a class, as in its body: a `classmethod`, a `property`.
-            create: whether the owner may lack the attribute.
+            name: name of an attribute that the owner has or inherits.
+            value: new value; for a class, as in its body: a `classmethod`, a `property`.
+            create: True if the owner may lack the attribute.
 
         Raises:
             AttributeError: the owner lacks the attribute, and `create` is False.

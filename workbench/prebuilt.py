@@ -37,7 +37,7 @@ def prebuild(target: native.Target, folder: Path) -> list[Path]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs the command; 0 where all is well."""
+    """Runs the command; 0 if all is well."""
     if len(arguments) != 2 or arguments[0] not in MACHINES:
         print(f"usage: python -m workbench.prebuilt {'|'.join(MACHINES)} FOLDER", file=sys.stderr)
         return 2

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 def value_of(name: str) -> str | None:
-    """Value of an environment variable, as `os.environ.get` gives it; None where it is not set.
+    """Value of an environment variable, as `os.environ.get` gives it; None if it is not set.
 
     For variables that each launch looks at: `os.environ` raises and catches two exceptions for one that is
     not set, and five of these take a twentieth of a launch's time.
@@ -26,8 +26,8 @@ class Setting:
     """An environment variable.
 
     Attributes:
-        name: such as "HIPKITTENS_DEVICE".
-        sets: what it sets, as Markdown for a page in docs/.
+        name: name, such as "HIPKITTENS_DEVICE".
+        sets: its effect, as Markdown for a page in docs/.
         default: the value if it is not set; "" for a variable of the tests.
     """
 

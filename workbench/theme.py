@@ -25,7 +25,7 @@ SERIES = ("#3a86d4", "#d97f2b", "#2a9d77", "#c0508f", "#8a75d6", "#a8921a", "#3f
 """Hues of kernels, devices and other series, in their order, on light and dark; no origin has one of them."""
 
 RIGHT = 44
-"""Pixels right of a figure, in which the tool bar stands: above it would cover titles and badges."""
+"""Pixels right of a figure for the tool bar: above the figure it would cover titles and badges."""
 
 WHITE = 0.45
 """Share of white in the colours of a heat map with numbers."""
@@ -43,7 +43,7 @@ TITLE: dict[str, Any] = {
     "pad": {"t": PAD, "l": 10},
     "font": {"size": 15},
 }
-"""A title stands in the upper left corner, wherever the axes begin."""
+"""Places the title in the upper left corner, wherever the axes begin."""
 
 
 def luminance(colour: str) -> float:

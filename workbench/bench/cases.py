@@ -20,14 +20,14 @@ ANALYSIS = Path(__file__).with_name("hipkittens.json")
 
 @dataclass(frozen=True)
 class Point:
-    """One place on the axis of a figure.
+    """One point on the axis of a figure.
 
     Attributes:
-        x: its label.
-        shape: the problem.
+        x: label of the point.
+        shape: shape of the problem.
         published: figures by implementation, in the unit of the figure.
-        operator: what of ours computes it; "" where nothing of ours is like it.
-        settings: of its tunables.
+        operator: our operator for it; "" if none of ours compares.
+        settings: settings of its tunables.
     """
 
     x: str
@@ -42,15 +42,15 @@ class Analysis:
     """A figure that HipKittens published of its kernels.
 
     Attributes:
-        key, title: short name, and in words.
-        operator: ours for the same.
-        variant: of the operator that computes as theirs does; "" for the operator's own choice.
-        gpu: it was measured on.
-        unit: of the published figure: "TFLOP/s" or "us".
-        axis: the parameter in which its points differ.
-        source: where the figures stand.
+        key, title: short name and title.
+        operator: our operator for the same problem.
+        variant: variant that computes as HipKittens' kernel does; "" for the operator's own choice.
+        gpu: GPU of the published measurement.
+        unit: unit of the published figures: "TFLOP/s" or "us".
+        axis: parameter that differs between its points.
+        source: source of the figures.
         note: a caveat for comparisons.
-        points: in the order of the axis.
+        points: points in the order of the axis.
     """
 
     key: str
@@ -113,9 +113,9 @@ class Case:
     """A problem of an operator.
 
     Attributes:
-        operator: its name, perhaps with a variant.
-        shape: every parameter.
-        settings: of its tunables.
+        operator: name of the operator, optionally with a variant.
+        shape: value of every parameter.
+        settings: settings of its tunables.
     """
 
     operator: str

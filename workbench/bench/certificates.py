@@ -63,7 +63,7 @@ def make_certificates(folder: str | os.PathLike[str]) -> Path:
     """Makes an authority, a certificate that it signed, their keys, and Dask's configuration to use them.
 
     Args:
-        folder: where they are put; made, for this user alone.
+        folder: folder for the files; it is created with access for this user only.
 
     Returns:
         The configuration's path.

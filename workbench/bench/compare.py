@@ -43,9 +43,9 @@ class Regressions(Shown):
     """Changes between two benchmarks.
 
     Attributes:
-        changes: of the cases in both, the slowest first.
-        above: part by which a case may become slower.
-        missing, added: problems of one of them only.
+        changes: changes of the cases in both, the slowest first.
+        above: relative slowdown above which a case counts as slower.
+        missing, added: problems that only one of the benchmarks has.
     """
 
     changes: Sequence[Change]
@@ -87,7 +87,7 @@ def compare_results(old: str | Path, new: str | Path, above: float = 0.03) -> Re
 
     Args:
         old, new: files that `bench(out=...)` wrote, or their folders.
-        above: part by which a case may be slower.
+        above: relative slowdown above which a case counts as slower.
 
     Raises:
         UsageError: one of them is no file of results; they have no case in common; a case was modelled in one
@@ -120,7 +120,7 @@ def percentage(text: str) -> float:
     """A part of one from "3%" or "0.03".
 
     Raises:
-        UsageError: it is neither.
+        UsageError: the argument is neither.
     """
     try:
         value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)

@@ -21,7 +21,7 @@ from workbench.bench.results import failure_text
 from workbench.errors import UsageError, WorkbenchError
 
 TOPIC = "hipkittens-tasks"
-"""Topic of the events by which workers report that a task has begun."""
+"""Event topic on which workers report that a task has begun."""
 
 LOOPBACK = "127.0.0.1"
 """Address on which a local cluster listens: anyone who can reach a Dask process can run code in it."""
@@ -34,11 +34,11 @@ RECONNECT_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Task:
-    """A call to make somewhere.
+    """A function call for a worker.
 
     Attributes:
-        key: tells it from all others.
-        arguments: of the function, positional; they are pickled.
+        key: unique name of the task.
+        arguments: positional arguments of the function; they are pickled.
     """
 
     key: str
@@ -50,11 +50,11 @@ class Outcome:
     """The outcome of a task.
 
     Attributes:
-        key: the task's.
-        value: what the function returned; None where it failed.
-        failure: why there is no value; "" where there is.
-        worker: who did it; "" for this process.
-        seconds: that it took, as far as known.
+        key: key of the task.
+        value: result of the function; None if it failed.
+        failure: why there is no value; "" if there is one.
+        worker: worker that ran it; "" for this process.
+        seconds: duration of the call, if known.
     """
 
     key: str
@@ -73,14 +73,15 @@ class Engine:
     """Runs tasks in this process or on a cluster.
 
     Attributes:
-        cluster: None for this process; "local" for a worker process a core; a number for so many; the address
-            of a scheduler, "tcp://..." or "tls://..." with the certificate that Dask's configuration names;
-            or a cluster or client of `dask.distributed`.
-        seconds: that one task may take.
-        resources: of a worker that a task takes, such as {"GPU": 1}, so that one at a time measures.
-        before: a function of the same arguments that needs none of these resources and runs first, anywhere:
-            compiling.
-        told: called with a line for each failure that was overcome.
+        cluster: None for this process; "local" for one worker process per core; a number of worker processes;
+            the address of a scheduler, "tcp://..." or "tls://..." with the certificate from Dask's
+            configuration; or a cluster or client of `dask.distributed`.
+        seconds: time limit of one task.
+        resources: worker resources that a task takes, such as {"GPU": 1}, so that only one at a time
+            measures.
+        before: a function with the same arguments that runs first, on any worker, and needs none of these
+            resources, for compiling.
+        told: called with one line for each failure that a retry overcame.
     """
 
     cluster: Any = None
@@ -215,7 +216,7 @@ def call(function: Callable[..., Any], key: str, arguments: tuple[Any, ...], _re
     """The function that a worker runs: it reports that the task has begun, and how long it took.
 
     Args:
-        _ready: what was to be done before; its value is not looked at.
+        _ready: result of the function that runs before; its value is ignored.
     """
     worker = _distributed().get_worker()
     worker.log_event(TOPIC, {"key": key, "worker": worker.address})
@@ -302,7 +303,7 @@ class _Round:
         return future.status == "error" and isinstance(future.exception(), _distributed().KilledWorker)
 
     def _outcome(self, key: str) -> Outcome | None:
-        """The outcome of a finished task; None where its worker was lost with the result."""
+        """The outcome of a finished task; None if its worker was lost with the result."""
         future = self.futures[key]
         try:
             value, failure, worker, seconds = future.result(timeout=5)

@@ -22,15 +22,15 @@ Call = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Rival:
-    """An implementation of somebody else's.
+    """Another project's implementation of some operators.
 
     Attributes:
-        name: such as "Triton (Liger-Kernel)".
+        name: name, such as "Triton (Liger-Kernel)".
         group: "triton", "flydsl", "pytorch" or "pytorch-compiled".
-        operators: of ours that it computes, each with what makes a call of a spec and its inputs, and which
-            shapes it takes; "" for all operators.
-        module: that must be installed.
-        gpu_only: whether it does not run on emulated devices.
+        operators: by name of our operator, a function that makes a call from a spec and its inputs, and a
+            predicate for supported shapes; "" stands for all operators.
+        module: Python module that must be installed.
+        gpu_only: True if it does not run on emulated devices.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Rival:
 
 
 def _plain(*names: str) -> Callable[[Shape], bool]:
-    """Shapes of which these switches are off."""
+    """Predicate for shapes with these switches off."""
     return lambda shape: not any(shape.get(name) for name in names)
 
 
@@ -95,7 +95,7 @@ def _here(module: str, name: str) -> Callable[[KernelSpec, Inputs], Call]:
 
 
 def _library(path: str, arguments: Callable[[Inputs], Sequence[Any]]) -> Callable[[KernelSpec, Inputs], Call]:
-    """A function of a library, `package.module:name`, and what it is given of a spec's inputs."""
+    """A function of a library, `package.module:name`, and its arguments from a spec's inputs."""
 
     def make(spec: KernelSpec, inputs: Inputs) -> Call:
         function, operands = pkgutil.resolve_name(path), arguments(inputs)

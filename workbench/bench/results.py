@@ -25,22 +25,22 @@ class Result:
 
     Attributes:
         operator, shape: the problem: the operator's name, and every parameter.
-        implementation: `OURS`, or whose: "Triton (Liger-Kernel)", "PyTorch compiled".
-        variant: which implementation of ours ran, with its settings.
-        device, product: "emulated:gfx950", "MI355X".
-        us, low, high: median, 10% and 90% quantile in microseconds; equal where modelled; 0 where it failed.
-        runs: measured launches; 0 where modelled.
+        implementation: `OURS`, or the other one's name: "Triton (Liger-Kernel)", "PyTorch compiled".
+        variant: the variant of our operator that ran, with its settings.
+        device, product: names of the device and the product: "emulated:gfx950", "MI355X".
+        us, low, high: median, 10% and 90% quantile in microseconds; equal if modelled; 0 if it failed.
+        runs: number of measured launches; 0 if modelled.
         origin: "measured", "emulated" or "modelled".
-        error: of a modelled time, how far it may be off: {"rows", "median", "low", "high", "kind"}.
-        flops, bytes: of the problem; 0 where the operator does not say.
-        bound: what the model says limits it.
-        clock_mhz: of the model, or of the GPU under load; 0 where not known.
-        verified: at which shape the same code was compared with the reference.
-        failure: why there is no time; "" where there is one.
-        code, source: digests of the machine code, and of all sources that it is made from and modelled by.
+        error: expected error of a modelled time: {"rows", "median", "low", "high", "kind"}.
+        flops, bytes: operations and bytes of the problem; 0 if the operator does not specify them.
+        bound: the limit of the time according to the model.
+        clock_mhz: clock of the model, or of the GPU under load; 0 if unknown.
+        verified: shape at which the same code was compared with the reference.
+        failure: why there is no time; "" if there is one.
+        code, source: digests of the machine code, and of all sources that it and the model depend on.
         setting: compiler, versions, git, this computer.
-        when: ISO 8601, UTC.
-        seconds: that verification and timing took.
+        when: time of the run, ISO 8601, UTC.
+        seconds: duration of verification and timing.
     """
 
     operator: str

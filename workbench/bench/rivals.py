@@ -60,11 +60,11 @@ def _driver(rival: Rival, device: Device) -> Iterator[None]:
 
 
 def run_rival(name: str, case: Case, device: str) -> Result:
-    """Verifies and times another implementation; a failure of it is a result, too.
+    """Verifies and times another implementation; its failure is a result, too.
 
     Args:
-        name: of the implementation.
-        device: its name.
+        name: name of the implementation.
+        device: name of the device.
     """
     rival = next(candidate for candidate in RIVALS if candidate.name == name)
     where = device_named(device)

@@ -102,16 +102,16 @@ def bench(
     Args:
         operators: names, optionally with a variant, or categories such as "gemm"; None for all.
         shapes: "published"; "own" for all shapes of the specs; or a list of shapes.
-        device: such as "MI355X", "gfx942" or "gpu:0"; None for the default device.
-        against: other implementations: "triton" (Liger-Kernel's, flash-linear-attention's and ours, if
-            Triton is installed); "flydsl" (in what `exec` starts, its checkout on Python's path); on a GPU
+        device: device, such as "MI355X", "gfx942" or "gpu:0"; None for the default device.
+        against: other implementations: "triton" (Liger-Kernel's, flash-linear-attention's and ours, if Triton
+            is installed); "flydsl" (in processes of `exec`, with its checkout on Python's path); on a GPU
             also "pytorch" and "pytorch-compiled".
         out: folder for `results.sqlite`; None keeps results in memory.
-        cluster: where cases run, as for `wb.sweep`; those that measure on a GPU take the resource "GPU".
+        cluster: cluster to run on, as in `wb.sweep`; cases that measure on a GPU take the resource "GPU".
         largest: operations of the largest problem to run on an emulated device.
         figures: also run the points of HipKittens' figures that need a variant or settings.
-        again: also time what `out` already has from the same sources.
-        seconds: how long one case may take.
+        again: also time cases that `out` already has from the same sources.
+        seconds: time limit of one case.
         told: called with a line for each result; without it, a bar shows progress.
 
     Raises:
@@ -202,13 +202,13 @@ def _is_known(result: Result | None, device: Device) -> bool:
 class Progress:
     """Progress of a benchmark, with an estimate of the remaining time.
 
-    What is left is weighed by the fourth root of its operations: compiling and verifying take what they take
-    at any size, and of a large launch only a part is emulated. Over 192 problems, in
-    any order, the guess is then half to twice of what they took.
+    The remaining cases are weighted by the fourth root of their operations: compiling and verifying take the
+    same time at any size, and only part of a large launch is emulated. Over 192 problems, in any order, the
+    estimate was between half and twice the actual time.
 
     Args:
         work: operations of each case, by key.
-        told: takes a line for each result; a bar is shown where it is None.
+        report: called with one line for each result; None to show a bar.
     """
 
     def __init__(self, work: dict[str, float], report: Callable[[str], None] | None) -> None:

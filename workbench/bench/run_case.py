@@ -35,8 +35,8 @@ def code_of(spec: KernelSpec, shape: Shape, arch: str) -> Any:
 def verified_shape(spec: KernelSpec, shape: Shape, arch: str, most: float) -> dict[str, Any]:
     """The problem itself, or a smaller one that runs the same code and takes `most` operations or less.
 
-    Sizes are halved, the largest first, as long as the implementation takes them and its code stays the same.
-    Where that ends above `most`, it is what was found.
+    Sizes are halved, the largest first, as long as the implementation supports them and its code stays the
+    same. If that ends above `most`, the last shape is returned.
     """
     current = dict(shape)
     code = code_of(spec, shape, arch)

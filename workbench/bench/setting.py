@@ -94,7 +94,7 @@ def setting(device: Device) -> dict[str, Any]:
 
 
 def gpu_clock_mhz(device: Device) -> float:
-    """The engine clock of a GPU now, as amd-smi tells it; 0 where it cannot be asked."""
+    """The engine clock of a GPU now, as amd-smi tells it; 0 if it cannot be asked."""
     number = device.name.partition(":")[2]
     if device.observes or not number.isdigit():
         return 0.0
@@ -111,7 +111,7 @@ def gpu_clock_mhz(device: Device) -> float:
 
 
 def clock_told(metrics: Any) -> float:
-    """The highest engine clock in what amd-smi prints, in MHz; 0 where it has none."""
+    """The highest engine clock in what amd-smi prints, in MHz; 0 if it has none."""
     if isinstance(metrics, list):
         return max(map(clock_told, metrics), default=0.0)
     if not isinstance(metrics, Mapping):

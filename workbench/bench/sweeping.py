@@ -34,12 +34,12 @@ def sweep(
     Args:
         target: a spec, or its name; for a cluster one of the library.
         shapes: problems by parameter name; a missing parameter takes its default.
-        seed, device: as for `time`.
+        seed, device: see `time`.
         each: called with each result as it comes, for live figures.
         cluster: None for this process; "local" for one worker process per core; a number of processes; the
             address of a Dask scheduler, "tcp://node1:8786"; or a cluster or client of `dask.distributed`. On
             GPUs, workers take one shape at a time by the resource "GPU".
-        seconds: how long one shape may take on a cluster.
+        seconds: time limit of one shape on a cluster.
 
     Raises:
         ShapeError: the kernel does not support one of the shapes.

@@ -31,11 +31,11 @@ TOGETHER = 8
 
 @dataclass(frozen=True)
 class Candidate:
-    """A way to compute a problem.
+    """One way to compute a problem.
 
     Attributes:
-        variant: of the operator; "" where it has none.
-        settings: of the variant's tunables, those that differ from what holds untuned.
+        variant: variant of the operator; "" if it has none.
+        settings: settings of the variant's tunables that differ from the defaults.
     """
 
     variant: str
@@ -52,8 +52,8 @@ class Trial:
     """The result of a candidate on one problem.
 
     Attributes:
-        shape: the problem.
-        candidate: how it was computed.
+        shape: shape of the problem.
+        candidate: the candidate.
         result: its time, or why there is none.
     """
 
@@ -66,10 +66,10 @@ class TuneResult(Plotted):
     """The result of a search.
 
     Attributes:
-        operator, device: what was tuned, and where.
-        trials: candidates that were timed, or failed, in the order in which they came.
-        pruned: by problem as text, candidates that cannot fit and were never compiled, each with why.
-        rows: for each problem the choice, as the tuning table has it.
+        operator, device: names of the tuned operator and of the device.
+        trials: timed or failed candidates, in the order of their results.
+        pruned: by problem as text, candidates that cannot fit and were never compiled, each with the reason.
+        rows: the choice for each problem, as a row of the tuning table.
         figure: candidates as lines over their settings, the best and the untuned one marked.
     """
 
@@ -97,7 +97,7 @@ class TuneResult(Plotted):
         return sorted(timed, key=lambda trial: trial.result.us)
 
     def untuned(self, shape: Shape) -> Trial | None:
-        """The trial of a problem's untuned choice; None where it failed."""
+        """The trial of a problem's untuned choice; None if it failed."""
         default = self._default[shape_text(shape)]
         return next((trial for trial in self.of(shape) if trial.candidate == default), None)
 
@@ -212,25 +212,25 @@ def tune(
     """Searches for the fastest implementation and settings of an operator, problem by problem.
 
     It drops candidates that cannot fit (shared memory, registers, limits of a variant) before it compiles
-    anything. If the budget reaches, it tries all that remain; otherwise Optuna chooses among them. Each is
+    anything. If the budget suffices, it tries all that remain; otherwise Optuna selects some. Each is
     verified before it is timed: measured on a GPU, modelled on an emulated device.
 
     Args:
         operator: an operator of the library, or its name.
         shapes: problems; None for the operator's own.
-        budget: most candidates to try for each problem.
-        device: such as "MI355X" or "gpu:0"; None for the default device.
-        cluster: where candidates run: None for this process, "local", a number of worker processes, the
+        budget: maximum number of candidates for each problem.
+        device: device, such as "MI355X" or "gpu:0"; None for the default device.
+        cluster: where candidates run: None for this process, "local", a number of worker processes, or the
             address of a Dask scheduler.
         out: folder for `tuning.sqlite`, from which a stopped search continues; None keeps results in memory.
-        seconds: how long a candidate may take.
+        seconds: time limit of a candidate.
         seed: seed of Optuna's sampler.
-        at_least: by what part a candidate must beat the untuned choice to be chosen.
+        at_least: relative gain over the untuned choice that a candidate needs to be chosen.
         told: called with a line for each candidate; without it, a bar shows progress and the best so far.
 
     Raises:
-        UsageError: the operator belongs to no library or has nothing to choose from, or the budget is 0.
-        ShapeError: it does not support a shape.
+        UsageError: the operator is not in a library or has nothing to choose from, or the budget is 0.
+        ShapeError: the operator does not support a shape.
         WorkbenchError: a search is needed, and Optuna is not installed.
     """
     spec = spec_of(operator, "tune")
@@ -410,7 +410,7 @@ def _next(
 def _suggested(
     trial: Any, spaces: Mapping[str, Mapping[str, list[Any]]], by_name: Mapping[str, Candidate]
 ) -> Candidate | None:
-    """The sampler's next candidate; None where it cannot fit."""
+    """The sampler's next candidate; None if it cannot fit."""
     variant = trial.suggest_categorical("variant", list(spaces))
     settings = {
         name: trial.suggest_categorical(f"{variant} {name}", values)

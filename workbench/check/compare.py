@@ -48,22 +48,22 @@ class Comparison:
     """One output against its reference.
 
     Attributes:
-        name: the output.
-        shape, dtype: of the output, such as (64, 128) and "bfloat16".
-        tolerance: the element-wise bounds; zero where equality is wanted.
-        max_error, mean_error: of |got - wanted| over the elements that are finite in both.
-        max_relative_error: of |got - wanted| / |wanted| where wanted is not zero.
+        name: name of the output.
+        shape, dtype: shape and dtype of the output, such as (64, 128) and "bfloat16".
+        tolerance: the element-wise bounds; zero if the values must be equal.
+        max_error, mean_error: largest and mean |got - expected| over the elements that are finite in both.
+        max_relative_error: largest |got - expected| / |expected| where the expected value is not zero.
         mismatches: elements outside the tolerance, NaN and Inf mismatches included.
         nonfinite_mismatches: elements where one of the two is NaN or infinite and the other is not the same.
-        unwritten: elements that still hold the poison (NaN, where the reference has none).
+        unwritten: elements that still hold the poison (NaN, and the reference has none).
         first: the first mismatches in memory order.
-        pytorch_error: largest error of PyTorch in the same precision; None where it does not apply.
-        flash_bound: largest error that the FlashAttention rule allows; None where it does not apply.
-        note: why a check does not apply, or is another than usual.
-        flash_factor: how many times PyTorch's error the FlashAttention rule allows.
-        numerics: of the emulated device that made `got`, "exact" or "fast" (docs/numerics.md); "" where it is
-            not said, as of a GPU's.
-        error: |got - wanted| as a float32 tensor, infinite at NaN and Inf mismatches, for the heat map.
+        pytorch_error: largest error of PyTorch in the same precision; None if it does not apply.
+        flash_bound: largest error that the FlashAttention rule allows; None if it does not apply.
+        note: why a check does not apply, or differs from the usual one.
+        flash_factor: multiple of PyTorch's error that the FlashAttention rule allows.
+        numerics: arithmetic of the emulated device that computed `got`, "exact" or "fast" (docs/numerics.md);
+            "" if unknown, as on a GPU.
+        error: |got - expected| as a float32 tensor, infinite at NaN and Inf mismatches, for the heat map.
     """
 
     name: str
@@ -90,7 +90,7 @@ class Comparison:
 
     @property
     def flash_passed(self) -> bool | None:
-        """True if the FlashAttention rule holds; None where it does not apply."""
+        """True if the FlashAttention rule holds; None if it does not apply."""
         if self.flash_bound is None:
             return None
         return self.nonfinite_mismatches == 0 and self.max_error <= self.flash_bound
@@ -259,7 +259,7 @@ class _Elements:
         )
 
     def outside(self, bounds: Tolerance) -> torch.Tensor:
-        """Elements that differ too much; where one is not finite, those that are not the same."""
+        """Elements that differ too much; of those that are not finite, the ones that are not equal."""
         import torch
 
         if bounds.rtol == 0 and bounds.atol == 0:
@@ -268,7 +268,7 @@ class _Elements:
 
     @property
     def error(self) -> torch.Tensor:
-        """The difference, infinite where one is not finite and the other not the same."""
+        """The difference; infinite for elements of which one is not finite and the other not the same."""
         import torch
 
         return torch.where(self.finite, self.difference, torch.where(self.same, 0.0, float("inf")))
@@ -315,20 +315,21 @@ def most_outside(share: float, count: int) -> int:
 def flash_factor(count: int) -> float:
     """Factor on PyTorch's error that the FlashAttention rule allows for the largest of `count` errors.
 
-    Of errors as likely anywhere up to some h, `count` are all below h / f by luck with probability f^-count,
-    and then PyTorch's largest says too little. It is twice from 14 elements on.
+    If errors up to some bound h are equally likely, all `count` of them are below h / f by luck with
+    probability f^-count, and PyTorch's largest error is then no measure. The factor is 2 from 14 elements on.
     """
     return max(FLASH_FACTOR, math.pow(BAD_LUCK, -1 / count))
 
 
 def _flash_floor(dtype: str, scale: torch.Tensor, atol: float) -> float:
-    """The absolute error that the FlashAttention rule allows beside PyTorch's.
+    """The absolute error that the FlashAttention rule allows in addition to PyTorch's.
 
-    In 32 and 64 bits four units in the last place of the largest value: the GPU's exp, log, rcp and sqrt
-    instructions are good to one unit each, and PyTorch's error is then only luck with rounding. Where all
-    values are what is left of larger ones, such as a norm's gradient in rows of one or two numbers, of those:
-    of one, or as much less as `atol` is than the default, which is made for sums of values around one. In 16
-    and 8 bits rounding of the output dominates but for those, whose units are float32's.
+    In 32 and 64 bits: four units in the last place of the largest value. The GPU's exp, log, rcp and sqrt
+    instructions are accurate to one unit each, and PyTorch's error then depends only on luck with rounding.
+    If all values are differences of larger ones, such as a norm's gradient in rows of one or two numbers, the
+    units are those of the larger values: of 1, scaled by `atol` over the default `atol`, which is meant for
+    sums of values around one. In 16 and 8 bits rounding of the output dominates except in that case, whose
+    units are float32's.
     """
     if not scale.numel():
         return 0.0

@@ -96,7 +96,7 @@ def _compiled_with(flags: tuple[str, ...]) -> Iterator[None]:
 
 
 def _undefined(again: Callable[[], VerifyResult]) -> tuple[str, str]:
-    """A sentence on the sanitizer's run, and its first finding; "" where there is none."""
+    """A sentence on the sanitizer's run, and its first finding; "" if there is none."""
     try:
         with sanitizing() as watch:
             again()

@@ -1,6 +1,6 @@
-"""Which transcendental instructions have to be exactly rounded for a kernel to be right.
+"""Finds the transcendental instructions that must be exactly rounded for a kernel to be right.
 
-Launches are made again and again with errors in fewer and fewer of them (`workbench.approximation`).
+It repeats the launches with errors in fewer and fewer instructions (`workbench.approximation`).
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ def erring(code: DeviceCode) -> list[int]:
 def needing_exactness(
     kernels: Iterable[Kernel], seed: int, fails: Callable[[Approximation], bool]
 ) -> list[Site]:
-    """The instructions whose errors together make the results wrong; one in most cases.
+    """The instructions whose errors together make the results wrong; usually a single one.
 
     Args:
-        kernels: that were launched.
-        seed: with which the results are wrong where all instructions err.
-        fails: whether they are where only the given ones do.
+        kernels: launched kernels.
+        seed: seed with which the results are wrong if all instructions err.
+        fails: returns True if the results are wrong with errors only in the instructions of its argument.
 
     Returns:
-        none where it takes errors in several kernels.
+        the instructions; empty if the failure takes errors in several kernels.
     """
     for kernel in {kernel.info.name: kernel for kernel in kernels}.values():
         places = erring(kernel.module)
@@ -70,7 +70,7 @@ def need(site: Site, seed: int, effect: str) -> str:
     """The message of a finding.
 
     Args:
-        effect: what is wrong with the launch's results where the instruction errs.
+        effect: effect of the instruction's error on the launch's results.
     """
     instruction = site[0].module.instruction(site[1])
     accuracy = accuracy_of(instruction.opcode)

@@ -29,7 +29,7 @@ def widened(inputs: Mapping[str, Any]) -> dict[str, Any]:
 def same_precision(
     reference: Callable[..., Any], inputs: Mapping[str, Any], names: Sequence[str], name: str
 ) -> tuple[dict[str, torch.Tensor], str]:
-    """PyTorch's own result in the inputs' precision, and why there is none where there is none.
+    """PyTorch's own result in the inputs' precision, or None and the reason why there is none.
 
     8-bit floats become bfloat16, which holds each of their values exactly: PyTorch does not compute in them.
     """

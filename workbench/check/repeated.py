@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class Repeated:
-    """A target whose launches can be made again from the same contents of its tensors.
+    """A target whose launches can be repeated from the same tensor contents.
 
-    Make it before the launch that counts, and ask it afterwards.
+    Create it before the first launch; afterwards use it to repeat that launch.
 
     Attributes:
-        target: what is launched, on one thread: two runs of it do the same in the same order.
+        target: target of the launches, on one thread, so that two runs do the same in the same order.
     """
 
     def __init__(self, target: Target) -> None:
@@ -54,7 +54,7 @@ class Repeated:
             self._restore(after)
 
     def _effect(self, approximation: Approximation | None, expected: Mapping[str, torch.Tensor]) -> str:
-        """The change in results when these instructions err; "" where there is none."""
+        """The change in results when these instructions err; "" if there is none."""
         self._restore(self._before)
         options = LaunchOptions(sanitize=True, approximate=approximation)
         try:

@@ -22,8 +22,8 @@ class Diagnosis:
 
     Attributes:
         culprit: "compiler", "kernel", or "unknown".
-        text: what was tried, what came of it, and the next step.
-        flags: compiler flags with which the result is right; "" where none are known.
+        text: the attempts, their outcome, and the next step.
+        flags: compiler flags that make the result right; "" if none are known.
     """
 
     culprit: str
@@ -36,7 +36,7 @@ class Diagnosis:
 
 @dataclass(frozen=True)
 class VerifyResult(Plotted, Presented):
-    """The verification of one shape.
+    """Verification of one shape.
 
     Attributes:
         name: kernel or spec.
@@ -45,16 +45,16 @@ class VerifyResult(Plotted, Presented):
         seed: seed of the inputs.
         outputs: comparison by output name.
         inputs_changed: inputs that the kernel overwrote.
-        records: of the launches; none for a plain callable.
-        code: `Module.digest` of what ran, of several modules all; "" for a plain callable.
-        origin: of the outputs: counted where the device is emulated, which computes them exactly; measured
-            where they were read back from a GPU, or a callable gave them.
-        again: what was launched, to look where a wrong number comes from; None where all is right, and of
-            functions.
-        inexact: what needs exactly rounded results: right with these, and wrong with errors that hardware may
-            make (`approximate=`).
-        diagnosis: whose fault it is, where that was asked (`diagnose=True`).
-        retry: makes the diagnosis; None where all is right, or a run changed the inputs.
+        records: records of the launches; empty for a plain callable.
+        code: `Module.digest` of the code that ran, combined for several modules; "" for a plain callable.
+        origin: origin of the outputs: counted on an emulated device, which computes them exactly; measured if
+            they come from a GPU or a plain callable.
+        again: request that repeats the launch, to look for the source of a wrong number; None if all is
+            right, and for functions.
+        inexact: instructions that need exactly rounded results: the outputs are right with these, and wrong
+            with errors that hardware may make (`approximate=`).
+        diagnosis: the cause of the failure: compiler or kernel; None without `diagnose=True`.
+        retry: makes the diagnosis; None if all is right, or a run changed the inputs.
         figure: heat map of the worst output's error.
     """
 
@@ -110,7 +110,7 @@ class VerifyResult(Plotted, Presented):
         """Itself where it passed.
 
         Raises:
-            VerificationError: it did not; the message says where.
+            VerificationError: the verification failed; the message says where.
         """
         if not self.passed:
             raise VerificationError(str(self))
@@ -148,7 +148,7 @@ class VerifyResult(Plotted, Presented):
 
 
 class VerifyResults(Plotted, Sequence[VerifyResult]):
-    """Results of several shapes; `figure` is that of the worst one."""
+    """Results of several shapes; `figure` is the worst one's."""
 
     def __init__(self, results: Sequence[VerifyResult]) -> None:
         self._results = tuple(results)
@@ -161,7 +161,7 @@ class VerifyResults(Plotted, Sequence[VerifyResult]):
         """Itself where all passed.
 
         Raises:
-            VerificationError: one did not.
+            VerificationError: a verification failed.
         """
         if not self.passed:
             raise VerificationError("\n".join(str(r) for r in self._results if not r.passed))

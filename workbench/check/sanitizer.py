@@ -45,17 +45,17 @@ class SanitizeResult(Presented):
     """The sanitizer's findings in one launch.
 
     Attributes:
-        name, device: what ran where.
-        shape: the problem; empty where no spec says it.
-        findings: by line, each instruction once; `causes` groups them.
-        notes: what is no error by itself, such as a buffer resource that reaches past its allocation.
-        stopped: whether a fault ended the launch, so that the rest of it was not checked. Accesses
-            out of bounds do not: the launch goes on without them.
-        seconds: wall time of the launches; None where one faulted.
-        again: what was launched, to step from a finding; None where nobody can launch it again.
-        launches: of each finding, in which of an operator's launches it is.
-        code: `Module.digest` of what ran; of several modules, all of them; "" where they are not known.
-        process: which other process launched it, such as "prog (process 4711)"; "" for this one.
+        name, device: names of the kernel or operator and of the device.
+        shape: the problem's shape; empty without a spec.
+        findings: findings by line, one for each instruction; `causes` groups them.
+        notes: remarks that are no errors, such as a buffer resource that extends past its allocation.
+        stopped: True if a fault ended the launch, so that the rest was not checked. Accesses out of bounds do
+            not end it: the launch continues without them.
+        seconds: wall time of the launches; None if one faulted.
+        again: request that repeats the launch, to step from a finding; None if the launch cannot be repeated.
+        launches: for each finding, the index of the operator's launch.
+        code: `Module.digest` of the code that ran, combined for several modules; "" if unknown.
+        process: name of another process that made the launch, such as "prog (process 4711)"; "" for this one.
     """
 
     name: str
@@ -130,18 +130,18 @@ def sanitize(
     of shared memory; uninitialised values that are stored to global memory, decide a branch or become an
     address; and pairs of instructions with too few s_nop in between (docs/sanitizer.md).
 
-    A function is called once, and every launch that it makes is looked at: those of host modules, and of
-    processes that it starts, as by `sanitizing`.
+    A function is called once, and each of its launches is checked, including launches of host modules and of
+    child processes, as with `sanitizing`.
 
     Args:
-        approximate: launch again with errors that hardware's v_rcp, v_exp and the like may make
-            (`workbench.approximation`), with a seed or, where it is True, a few; an instruction by whose
-            errors an integer changes, or half of a float's digits, is a finding.
+        approximate: launch again with errors that hardware's v_rcp, v_exp and similar instructions may make
+            (`workbench.approximation`): a seed, or True for a few seeds. An instruction whose errors change
+            an integer, or half of a float's digits, is a finding.
 
     Raises:
         DeviceError: the device is a GPU; only an emulated device can watch a launch.
         UsageError: `target` cannot be launched; `approximate` is no seed.
-        NothingSanitized: a function launched nothing.
+        NothingSanitized: the function launched nothing.
         KernelTimeout: the launch ran past its time limit.
     """
     seeds = seeds_of(approximate, "approximate")
@@ -354,7 +354,7 @@ def sanitize_target(target: Target, seeds: Sequence[int] = ()) -> SanitizeResult
     """Sanitizes a prepared launch.
 
     Args:
-        seeds: of errors of transcendental instructions, with which it is made again.
+        seeds: seeds of errors in transcendental instructions; the launch is repeated with each.
     """
     target.device.check_observes("what happens inside")
     repeated = Repeated(target) if seeds else None
@@ -425,11 +425,11 @@ def _sanitized(target: Target) -> SanitizeResult:
 
 
 def finding_of(fault: KernelFault, own_file: str, module: DeviceCode | None = None) -> Finding:
-    """A fault of a launch without the sanitizer, as a finding at the line that a person wrote.
+    """A fault of a launch without the sanitizer, as a finding at a line of the source.
 
     Args:
         own_file: name of the file that is the source itself rather than a header.
-        module: what ran; without it the finding has no instruction.
+        module: code of the launch; without it the finding has no instruction.
     """
     code = _of_module(module) if module is not None else PlacedCode.of_fault(fault, own_file)
     return of_fault(code, fault)

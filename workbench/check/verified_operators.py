@@ -20,7 +20,7 @@ def note(spec: KernelSpec, arch: str, device: str) -> None:
 
 
 def verified(spec: KernelSpec, arch: str) -> str:
-    """Name of the device on which `note` was told of the operator as it is; "" where there is none."""
+    """Name of the device on which `note` was told of the operator as it is; "" if there is none."""
     key = _key(spec, arch)
     device = _CACHE.get(key) if key is not None else None
     return "" if device is None else device.decode()

@@ -147,33 +147,33 @@ def verify(
             the launch, the inputs and the reference of `spec`.
         `verify(function, reference, inputs=...)`: any function of tensors that returns tensors, against
             another, such as one that launches Triton's kernels; `inputs` is a dict by parameter name, or a
-            function of a seeded `torch.Generator` that gives one. What `torch.empty` and its like give inside
-            of `function` is poisoned.
+            function of a seeded `torch.Generator` that returns one. Tensors from `torch.empty` and similar
+            functions inside `function` are poisoned.
         `verify(kernel[grid, block], reference, inputs=..., outputs=("out",))`: a launch, of Triton's kernels
-            (`kernel[grid]`) too. `inputs` has all arguments by name, and `outputs` says which of them it
-            writes; the reference takes the others, as far as it has parameters for them. An output that the
-            reference has a parameter for is one that the kernel reads first: both begin with what is in it.
+            (`kernel[grid]`) too. `inputs` has all arguments by name, and `outputs` names those that the
+            launch writes; the reference takes the others that it has parameters for. If the reference has a
+            parameter for an output, the kernel reads it first: both start from its content in `inputs`.
 
     Args:
-        target: the spec, its name, the kernel, the module with it, or the function.
-        reference: what `target` is held against, where it is no spec itself: a spec, its name, a function.
-        shape, shapes: the problem by parameter name, one or several; the default where neither is given.
+        target: the spec or its name, the kernel, its module, or the function.
+        reference: the reference of `target`, if that is no spec: a spec, its name, or a function.
+        shape, shapes: one or several problems, sizes by parameter name; without both, the default.
         inputs: tensors and numbers by name instead of the spec's fresh ones.
-        outputs: names of those that a launch writes; they are poisoned before.
+        outputs: names of the arguments that a launch writes; they are poisoned first.
         seed: seed of the inputs; equal seeds give equal inputs.
-        tolerance: element-wise bounds instead of the spec's, or of those by dtype (`TOLERANCES`).
-        device: a device or its name; the default device where it is None.
-        numerics: "exact" or "fast" arithmetic of an emulated device's matrix instructions
-            (docs/numerics.md), or several, one after the other; the device's own where it is None.
-        approximate: where it passes, run it again with errors that hardware's v_rcp, v_exp and the like may
-            make (`workbench.approximation`), with a seed or, where it is True, a few; `.inexact` names the
-            instructions that it needs exact.
-        diagnose: where it fails, compile the same kernels at -O1 and run them again: `.diagnosis` says
-            whether the compiler or the kernel is wrong.
+        tolerance: element-wise bounds instead of the spec's, or those of the dtype (`TOLERANCES`).
+        device: a device or its name; None for the default device.
+        numerics: "exact" or "fast" arithmetic of an emulated device's matrix instructions (docs/numerics.md),
+            or several to verify with each; None for the device's own.
+        approximate: if it passes, run it again with errors that hardware's v_rcp, v_exp and similar
+            instructions may make (`workbench.approximation`): a seed, or True for a few seeds; `.inexact`
+            names the instructions that must be exact.
+        diagnose: if it fails, compile the same kernels at -O1 and run them again: `.diagnosis` says whether
+            the compiler or the kernel is wrong.
 
     Returns:
-        a VerifyResult; VerifyResults where `shapes` or several `numerics` were given. `.passed` says whether
-        all is well.
+        a VerifyResult; VerifyResults for `shapes` or several `numerics`. `.passed` is True if every check
+        passed.
 
     Raises:
         UsageError: the arguments fit none of the forms, or exclude each other; `shapes` is empty;

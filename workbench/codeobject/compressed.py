@@ -128,11 +128,11 @@ def size_of(head: bytes) -> int:
 
 
 def decompress(data: bytes, start: int) -> tuple[bytes, int]:
-    """The bundle that a compressed one at `data[start]` holds, and where the latter ends.
+    """Decompresses the bundle at `data[start]`; returns it and the end of the compressed bytes.
 
     Raises:
-        CodeObjectError: damage, or a method that nothing here reads.
-        Exception: what a decompressor raises on damage.
+        CodeObjectError: the bundle is damaged, or its compression method is not supported.
+        Exception: any exception that a decompressor raises on damage.
     """
     method, whole, size, head = _header(data, start)
     end = len(data) if whole is None else start + whole

@@ -27,7 +27,7 @@ from workbench.codeobject.variables import Located, located
 _WHAT = "the debug information of the code object"
 
 Place = tuple[str, int, int]
-"""File as the compiler was given it, line and column from 1; column 0 where it is not known."""
+"""File as the compiler was given it, line and column from 1; column 0 if it is not known."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,14 @@ class Type:
     """A type of the source, without typedefs and qualifiers.
 
     Attributes:
-        kind: "int", "uint", "float", "bool", "pointer", "array", "struct", or "unknown" where only the size
-            is known.
-        name: as in the source, such as "float" or "gl<bf16, 1, 1, -1, 128>".
-        size: bytes.
-        target: what a pointer points to, or the elements of an array; None for void and for the others.
-        members: of a struct, those of its base classes first.
+        kind: "int", "uint", "float", "bool", "pointer", "array", "struct", or "unknown" if only the size is
+            known.
+        name: name in the source, such as "float" or "gl<bf16, 1, 1, -1, 128>".
+        size: size in bytes.
+        target: type that a pointer points to, or type of an array's elements; None for void and other kinds.
+        members: members of a struct, those of its base classes first.
         template: template arguments of a struct in order: types' names, or values.
-        alias: the typedef's name where the type was reached through one.
+        alias: name of the typedef by which the type was named, if any.
     """
 
     kind: str
@@ -101,7 +101,7 @@ _LIBRARY_PARTS = ("/lib/clang/", "/include/hip/", "/libcxx/include/")
 _MAX_INTEGER = 1 << 10
 """Bytes of the widest integer that is no damage; compilers for these targets know 16."""
 _POINTEE_DEPTH = 4
-"""Pointers are followed this far: a kernel is told apart by what it points to, not by lists of lists."""
+"""Depth to which pointers are followed: kernels differ in what they point to, not in lists of lists."""
 
 
 def is_library_header(file: str) -> bool:
@@ -111,7 +111,7 @@ def is_library_header(file: str) -> bool:
 
 
 class DebugInfo:
-    """Debug information of a code object; empty where it was compiled without."""
+    """Debug information of a code object; empty if it was compiled without."""
 
     def __init__(self, code_object: CodeObject) -> None:
         """Raises CodeObjectError if the debug sections are damaged."""

@@ -105,11 +105,11 @@ _DATA_FIELDS = ("vdst", "vdata", "vdata0", "vdata1")
 
 
 class _Reader:
-    """Reads the encodings of one form.
+    """Decoder for the encodings of one form.
 
     Attributes:
         size: bytes without a literal.
-        is_scale: whether it is the first half of a scaled matrix instruction.
+        is_scale: True for the first half of a scaled matrix instruction.
     """
 
     def __init__(self, form: Form) -> None:
@@ -162,8 +162,8 @@ class _Reader:
 
         Args:
             bits: the encoding without its literal, first dword lowest.
-            literal: the literal dword, 0 where there is none.
-            address: of the instruction.
+            literal: the literal dword; 0 if there is none.
+            address: address of the instruction.
         """
         if self.has_label:
             return self._decode(bits, literal, address)

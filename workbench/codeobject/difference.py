@@ -1,11 +1,10 @@
 """Two versions of a kernel's machine code, aligned: added, removed and renamed instructions.
 
-Instructions are aligned by all that a register allocator does not choose (opcode, modifiers, constants,
-widths of registers) along the shortest way from one sequence to the other (Myers 1986). Aligned ones are then
-walked block by block with a map from old registers to new ones: a definition enters it, a use must agree with
-it. So `v_add_f32 v0, v1, v2` and `v_add_f32 v7, v4, v3` are one instruction where v4 is what v1 was and v3
-what v2 was, and differ where they are not. A value that nothing in view defined is taken to be where it is
-first used.
+Instructions are aligned by everything that a register allocator does not choose (opcode, modifiers,
+constants, widths of registers) along the shortest edit path between the sequences (Myers 1986). Aligned pairs
+are then visited block by block with a map from old registers to new ones: a definition enters it, a use must
+agree with it. So `v_add_f32 v0, v1, v2` and `v_add_f32 v7, v4, v3` are equal if v1 corresponds to v4 and v2
+to v3, and otherwise differ. A value without a visible definition gets its register at its first use.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from workbench.codeobject.instruction import Instruction, Operand
 from workbench.codeobject.instructions import Keeps
 
 MOST_EDITS = 1500
-"""Beyond so many differences the two have little in common, and the middle is shown as replaced."""
+"""Edit limit: codes with more differences have little in common, and the middle is shown as replaced."""
 
 FIXED_SCALARS = 102
-"""Scalar operands from here on have a meaning of their own: VCC, M0, EXEC and the like."""
+"""First scalar operand number with a fixed meaning: VCC, M0, EXEC and so on."""
 
 Register = tuple[str, int]
 
@@ -40,11 +39,11 @@ class Edit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A step from the old code to the new one; of changed operands it takes two, removed and added.
+    """A step from the old code to the new one; changed operands take two steps, removed and added.
 
     Attributes:
-        edit: what it is.
-        before, after: rows of the old and the new code; None where there is none.
+        edit: type of the edit.
+        before, after: row of the old and of the new code; None if there is none.
     """
 
     edit: Edit
@@ -88,7 +87,7 @@ def _key(instruction: Instruction) -> Hashable:
 
 
 class _Renaming:
-    """Which new register holds what an old one held, followed through the blocks of the new code."""
+    """Map from old to new registers with the same value, updated through the blocks of the new code."""
 
     def __init__(self, before: Sequence[Instruction], after: Sequence[Instruction]) -> None:
         self._before, self._after = before, after
@@ -123,7 +122,7 @@ class _Renaming:
         return Edit.SAME if same else Edit.RENAMED
 
     def forget(self, old: int | None, new: int | None) -> None:
-        """Drops what is known of the registers that a row without counterpart writes."""
+        """Forgets the registers that a row without counterpart writes."""
         if old is not None:
             for operand in self._before[old].dst:
                 for register in _parts(operand):
@@ -136,7 +135,7 @@ class _Renaming:
             self._leave(new)
 
     def _enter(self, new: int) -> None:
-        """At a block's first row: what all blocks before it agree upon, as far as they were seen."""
+        """Mapping at a block's first row: the part that all visited predecessors agree on."""
         block = self._block_at.get(new)
         if block is None or block == 0:
             return
@@ -176,7 +175,7 @@ def _parts(operand: Operand) -> list[Register]:
 
 
 def _kept(instruction: Instruction) -> list[Operand]:
-    """Destinations of which something stays, so that they are read as well."""
+    """Destinations that keep part of their value, so that they are read as well."""
     return list(instruction.dst) if registers.kept(instruction) is not Keeps.NOTHING else []
 
 

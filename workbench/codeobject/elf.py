@@ -70,7 +70,7 @@ class KernelArg:
 
 @dataclass(frozen=True)
 class KernelInfo:
-    """One kernel of a code object.
+    """Facts about one kernel of a code object.
 
     Attributes:
         name: the symbol; `demangled` is the C++ signature, `short_name` its plain name.
@@ -80,7 +80,7 @@ class KernelInfo:
         args: the argument block's entries, hidden ones last. The metadata of assembly may declare one that
             ends beyond `kernarg_size`; see `not_passed`.
         metadata: the kernel's whole metadata record.
-    Sizes are bytes; register counts are what the compiler says that the kernel uses.
+    Sizes are bytes; register counts are the compiler's.
     """
 
     name: str
@@ -190,34 +190,36 @@ class _Kernels(Mapping[str, KernelInfo]):
 
 
 class CodeObject:
-    """An AMDGPU code object, read and checked; each kernel on first use.
+    """A parsed and checked AMDGPU code object; each kernel is parsed on first use.
 
     Make one with `CodeObject.from_bytes`.
 
     Attributes:
         data: the ELF file's bytes.
-        target: whose instruction table decodes it: "gfx90a", "gfx942" or "gfx950".
-        targets: all that run it, newest first: several where its processor is a generic one.
+        target: target whose instruction table decodes it: "gfx90a", "gfx942" or "gfx950".
+        targets: all targets that can run it, newest first; several if its processor is a generic one.
         processor: the processor as the file names it.
-        features: "xnack" and "sramecc" with "on", "off" or "any", where the file says so.
+        features: "xnack" and "sramecc" with "on", "off" or "any", if the file specifies them.
         version: code object version, 3 to 6.
         kernels: kernels by symbol name, in the metadata's order.
         symbols: symbols by name.
         text: the machine code.
-        layout: where its sections and segments lie.
-        metadata: what its notes say beside the kernels, whose records `KernelInfo.metadata` has.
+        layout: positions of its sections and segments.
+        metadata: metadata of the notes without the kernels, whose records are in `KernelInfo.metadata`.
         image_size: bytes of address space that the loaded image takes, from virtual address 0.
-        relocations: what `load` applies.
+        relocations: relocations that `load` applies.
     """
 
     def __init__(self, data: bytes | memoryview, target: str | None = None) -> None:
         """Reads an AMDGPU ELF.
 
         Args:
-            target: which of those that run it it is decoded for; None: the oldest of them, which has least.
+            target: target to decode for, one of those that can run it; None: the oldest, which has the fewest
+                instructions.
 
         Raises:
-            CodeObjectError: it is no such file, damaged, of an unknown kind, or does not run on `target`.
+            CodeObjectError: the file is no code object, damaged, of an unknown kind, or cannot run on
+                `target`.
         """
         self.data = bytes(data)
         if not self.data.startswith(b"\x7fELF"):
@@ -503,7 +505,7 @@ class CodeObject:
         )
 
     def variable(self, name: str) -> Symbol | None:
-        """A variable in the image; None where there is none of that name.
+        """A variable in the image; None if there is none of that name.
 
         Raises CodeObjectError where it is not inside the image.
         """
@@ -546,7 +548,7 @@ class CodeObject:
 
 
 def _target_of(arch: str | None) -> str | None:
-    """The target that code is wanted for; None where a generic processor's code is, or any."""
+    """The target that code is wanted for; None if a generic processor's code is, or any."""
     plain = plain_target(arch) if arch is not None else None
     return None if plain in GENERICS else plain
 

@@ -41,9 +41,9 @@ class Entries:
     """The entries of a compilation unit, by their offsets.
 
     Attributes:
-        tags: of each entry, such as "DW_TAG_subprogram".
-        parents: of each entry but the first.
-        with_code: those that say which code is theirs.
+        tags: tag of each entry, such as "DW_TAG_subprogram".
+        parents: offset of each entry's parent; the first entry has none.
+        with_code: offsets of the entries that have code addresses.
     """
 
     def __init__(self, unit: Any) -> None:
@@ -62,7 +62,7 @@ class Entries:
         return die
 
     def parent(self, die: DIE) -> DIE | None:
-        """The entry that one stands in."""
+        """The parent of an entry."""
         offset = self.parents.get(die.offset)
         return None if offset is None else self.entry(offset)
 

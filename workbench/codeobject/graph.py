@@ -27,7 +27,7 @@ class Graph:
         successors: blocks that follow each.
 
     Args:
-        instructions: in address order; a row is an index of it.
+        instructions: instructions in address order; a row is an index into it.
     """
 
     def __init__(self, instructions: Sequence[Instruction]) -> None:

@@ -121,10 +121,10 @@ class Instruction:
     """One decoded machine instruction.
 
     Attributes:
-        address: where its first byte is, in the address space that the caller of the decoder chose
-            (a code object's virtual address).
+        address: address of its first byte, in the address space that the caller of the decoder chose (a code
+            object's virtual address).
         size: bytes: 4, 8, 12 or 16.
-        mnemonic: as llvm-objdump prints it: v_add_f32_e32, v_mov_b32_dpp, s_load_dwordx4.
+        mnemonic: mnemonic in llvm-objdump's form: v_add_f32_e32, v_mov_b32_dpp, s_load_dwordx4.
         opcode: the mnemonic without _e32, _e64, _dpp, _sdwa: v_add_f32.
         format: SOP1 SOP2 SOPC SOPK SOPP SMEM VOP1 VOP2 VOPC VOP3 VOP3P VOP3P_MAI DS FLAT GLOBAL SCRATCH
             MUBUF MTBUF. DPP and SDWA forms carry their fields in `modifiers`.

@@ -27,7 +27,8 @@ class Metadata:
     """All metadata of a file.
 
     Attributes:
-        common: what is said beside the kernels. Lists of several notes are joined; else the first counts.
+        common: metadata of the file without the kernels. Lists of several notes are joined; for other values
+            the first counts.
         kernels: records of kernels by the symbol of their descriptor, still packed: `unpacked` reads one.
     """
 

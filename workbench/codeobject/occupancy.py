@@ -25,12 +25,12 @@ class Occupancy:
     """Waves of a kernel that a compute unit holds at once, and the resource that limits them.
 
     Attributes:
-        waves_per_simd: waves of a SIMD; a fraction where a compute unit's last work-group does not fill all
+        waves_per_simd: waves on each SIMD; a fraction if a compute unit's last work-group does not fill all
             of its SIMDs.
-        groups_per_cu: work-groups of a compute unit.
-        limit: what allows no more: "wave slots", "vector registers", "scalar registers", "LDS" or
-            "work-group size" (the next whole work-group does not fit into what registers leave).
-        most: wave slots of a SIMD.
+        groups_per_cu: work-groups on each compute unit.
+        limit: the limiting resource: "wave slots", "vector registers", "scalar registers", "LDS" or
+            "work-group size" (the registers left do not suffice for another whole work-group).
+        most: number of wave slots of a SIMD.
     """
 
     waves_per_simd: float
@@ -57,7 +57,7 @@ def _up(value: int, granule: int) -> int:
 
 
 def waves_of_registers(arch: str, vgprs: int) -> int:
-    """Waves of so many vector registers (AGPRs included) that the registers of a compute unit hold."""
+    """Number of waves with this many vector registers (including AGPRs) that fit into a compute unit."""
     unit = target(arch)
     return unit.simds * min(unit.waves_per_simd, unit.vgprs // _up(max(vgprs, 1), unit.vgpr_granule))
 

@@ -1,4 +1,4 @@
-"""Which registers an instruction reads, writes and keeps: its operands, and those that no operand names."""
+"""The registers that an instruction reads, writes and preserves: its operands and implicit registers."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Which `__shared__` variable of the source is at which byte of a kernel's shared memory.
+"""Maps each byte of a kernel's shared memory to the `__shared__` variable of the source.
 
-Code objects do not say: their symbols have no shared memory, and clang's DWARF describes such a variable
-without a place. So the places are computed as LLVM gives them (AMDGPULowerModuleLDS, OptimizedStructLayout):
-variables by falling alignment, then falling size, then name; where that leaves gaps smaller ones fill them.
-Where several choices of variables may have the kernel's size, those are known that all have in one place.
+Code objects do not contain this map: their symbols have no shared memory, and clang's DWARF describes such a
+variable without a location. So the addresses are computed by LLVM's rule (AMDGPULowerModuleLDS,
+OptimizedStructLayout): variables by decreasing alignment, then decreasing size, then name; smaller ones fill
+the gaps. If several sets of variables could add up to the kernel's size, only variables with the same address
+in all of them are reported.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from elftools.dwarf.die import DIE
 from workbench.codeobject.variables import size_of
 
 _LEAST_ALIGNMENTS = ((9, 16), (5, 8), (3, 4), (2, 2))
-"""LLVM aligns variables of so many bytes and more to so many."""
+"""(size, alignment) in bytes: LLVM aligns variables of at least this size to at least this alignment."""
 _PLACED = {"DW_AT_location", "DW_AT_const_value", "DW_AT_declaration"}
 _MOST_VARIABLES = 10
 _PARTS = ("DW_TAG_member", "DW_TAG_inheritance")
@@ -149,7 +150,7 @@ def _placed(variables: Iterable[_Declared]) -> list[SharedArray]:
     remaining = sorted(variables, key=lambda v: (-v.alignment, -v.size, v.symbol))
     at, placed = 0, list[SharedArray]()
     while remaining:
-        # The most aligned of those that leave the smallest gap.
+        # The variable with the largest alignment among those that leave the smallest gap.
         at = _up(at, min(v.alignment for v in remaining))
         variable = next(v for v in remaining if at % v.alignment == 0)
         remaining.remove(variable)

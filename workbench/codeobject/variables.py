@@ -21,10 +21,10 @@ class Located:
     """A variable in a place, for the code in [low, high).
 
     Attributes:
-        place: "v", "a" or "s" for registers, "scratch".
-        first, size: register number and 1, or byte offset and bytes.
-        name, line: its declaration.
-        entry: where its declaration is in the debug information, for `DebugInfo.type_of`.
+        place: "v", "a" or "s" for registers, or "scratch".
+        first, size: register number and 1, or byte offset and size in bytes.
+        name, line: name and line of its declaration.
+        entry: offset of its declaration in the debug information, for `DebugInfo.type_of`.
     """
 
     low: int

@@ -9,7 +9,7 @@ from workbench.codeobject.instructions import Control
 
 
 class Waits(NamedTuple):
-    """Requests of each kind that may still be under way after an s_waitcnt; None where it waits for none."""
+    """Requests of each kind that may still be under way after an s_waitcnt; None if it waits for none."""
 
     vmcnt: int | None
     expcnt: int | None

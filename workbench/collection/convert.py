@@ -38,7 +38,7 @@ def integers(name: str, call: Call) -> torch.Tensor:
     """An argument as int8: as it is, or rounded floats that are all whole and from -128 to 127.
 
     Raises:
-        ArgumentError: it holds another number.
+        ArgumentError: an element is not a whole number in this range.
     """
     import torch
 
@@ -120,8 +120,8 @@ def strides(of: str, names: str) -> Callable[[Call], None]:
 def blocks_of_weights(scale: torch.Tensor, weights: torch.Tensor, columns: int = 128) -> torch.Tensor:
     """Float scales of weights (N, K) as the operators take them.
 
-    Those of rows, (N, K / columns), are transposed, which copies scales and no weights; those of squares, and
-    powers of two, stay as they are.
+    Scales by row, (N, K / columns), are transposed, which copies scales but no weights; scales by square, and
+    powers of two, are returned unchanged.
     """
     if not scale.dtype.is_floating_point:
         return scale
@@ -138,7 +138,7 @@ def ones(weights: torch.Tensor) -> torch.Tensor:
 
 
 def powers_of_one(scale: torch.Tensor | None, packed: torch.Tensor) -> torch.Tensor:
-    """The e8m0 scales of packed fp4, or ones where none are given."""
+    """The e8m0 scales of packed fp4; ones if there are none."""
     import torch
 
     if scale is not None:

@@ -17,7 +17,7 @@ from typing import Any
 from workbench import dtypes
 
 Sizes = dict[str, Any]
-"""Sizes by name; those of `*M` are tuples."""
+"""Sizes by name; sizes of `*M` are tuples."""
 
 _REAL = (dtypes.BF16, dtypes.FP16, dtypes.FP32)
 _INTEGERS = (dtypes.INT8, dtypes.UINT8, dtypes.INT32, dtypes.INT64)
@@ -32,7 +32,7 @@ _DIMENSION = re.compile(r"(?:(?P<factor>\d+)\*)?(?P<name>[A-Za-z]\w*)(?:/(?P<ove
 
 
 class Mismatch(Exception):
-    """A value that does not fit its kind; the message says what it is."""
+    """A value that does not fit its kind; the message describes it."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,12 @@ class Alternative:
     """One way in which an argument may be given."""
 
     dtypes: tuple[str, ...]
-    """Names of PyTorch's; of what is no tensor its Python type."""
+    """Names of PyTorch dtypes; for other values the Python type."""
     dims: tuple[str, ...] | None
-    """None for what is no tensor."""
+    """None for values that are no tensors."""
 
     def fit(self, value: Any, sizes: Sizes) -> Sizes | None:
-        """The sizes, with those that this value tells; None where it does not fit."""
+        """The sizes, with those that this value tells; None if it does not fit."""
         if self.dims is None:
             return sizes if _is_plain(value, self.dtypes[0]) else None
         if not hasattr(value, "data_ptr") or str(value.dtype).removeprefix("torch.") not in self.dtypes:

@@ -10,10 +10,10 @@ from workbench.collection.kinds import Sizes
 
 
 class Call(Mapping[str, Any]):
-    """The arguments of a call by name, and what steps have made besides.
+    """The arguments of a call by name, and further values that its steps have made.
 
     Attributes:
-        sizes: those of the arguments' kinds.
+        sizes: sizes from the kinds of the arguments.
         arch: the target that the call runs on; "" before it is known.
     """
 
@@ -45,13 +45,13 @@ class Use:
     """One operator's part in a function.
 
     Attributes:
-        operator: its name; with a variant behind a colon, where one must be chosen.
+        operator: name of the operator, with a variant after a colon if necessary.
         inputs: its inputs from the arguments.
-        outputs: for each output the tensor that it goes to. Where dtype and layout are the operator's it is
-            written by the kernel, else the result is converted into it. A name that is not an argument keeps
-            the result for later steps.
-        when: whether the step runs; always where it is None.
-        then: what is done on PyTorch's side behind it, with results that were kept.
+        outputs: for each output the tensor that it goes to. If that has the operator's dtype and layout, the
+            kernel writes it directly, else the result is converted into it. A name that is not an argument
+            keeps the result for later steps.
+        when: returns True if the step runs; None to run it always.
+        then: further work in PyTorch after the step, with stored results.
     """
 
     operator: str
@@ -66,14 +66,14 @@ class Function:
     """One function of a module of the collection.
 
     Attributes:
-        name: as the port binds it.
-        arguments: the kind of each (see `kinds`), in the order of the port's binding.
-        orders: other orders of the same names, such as that of the port's page; told apart by the kinds.
+        name: name of the port's binding.
+        arguments: kind of each argument (see `kinds`), in the order of the port's binding.
+        orders: other orders of the same names, such as that of the port's page; the kinds distinguish them.
         uses: operators, in the order of their launches.
-        host: what a function that runs on the host gives back, from the arguments; instead of `uses`.
+        host: result of a function that runs on the host, from the arguments; instead of `uses`.
         defaults: values of arguments that may be left out.
-        checks: what else must hold; each raises ArgumentError.
-        differs: in what it differs from the port's function, and why; "" where it does not.
+        checks: further conditions; each raises ArgumentError.
+        differs: differences from the port's function, and their reason; "" if there are none.
     """
 
     name: str
@@ -97,9 +97,9 @@ class PortModule:
 
     Attributes:
         row: its place in the collection, from 1.
-        name: as it is imported.
-        functions: those that it binds.
-        doc: what they compute.
+        name: name to import it by.
+        functions: functions that it binds.
+        doc: description of the functions.
     """
 
     row: int

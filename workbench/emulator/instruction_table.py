@@ -22,8 +22,8 @@ class Entry:
     """One mnemonic of a target.
 
     Attributes:
-        family: the encoding's name, DPP and SDWA forms beside the plain one.
-        mnemonic: as LLVM prints it.
+        family: name of the encoding, which includes its DPP and SDWA forms.
+        mnemonic: mnemonic in LLVM's form.
         opcode: without the encoding's suffix.
         state: "executed", "no-op" or "refused".
         reason: why it is refused; empty otherwise.

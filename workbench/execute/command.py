@@ -75,20 +75,20 @@ def run(
     json_file: str | None = None,
     quiet: bool = False,
 ) -> int:
-    """Runs a command and gives its exit status, as a shell has it.
+    """Runs a command and returns its exit status in a shell's form.
 
-    What it and its processes launch is summed up on standard error when it has ended.
+    A summary of its and its child processes' launches follows on standard error.
 
     Args:
         words: a program and its arguments; a Python script that is not executable runs by this Python, and
             a C++ source (.hip, .cpp, .cc, .cxx) is compiled by hipcc first.
-        device_name: as `workbench.device` takes it; a product such as "MI355X" is emulated.
-        sanitize: whether launches are sanitized; with findings the status is `FINDINGS`, and without a
-            launch `NOTHING_LAUNCHED`.
-        counters: whether launches are counted; each kernel's sums are said with the summary.
-        clock: one of `settings.CLOCKS`, for scripts; None: as the environment says.
-        json_file: to which launches, times and counters are written.
-        quiet: whether the summary is left out; findings and counters are said anyway.
+        device_name: device, as in `workbench.device`; a product such as "MI355X" is emulated.
+        sanitize: True to sanitize launches; with findings the status is `FINDINGS`, and without a launch
+            `NOTHING_LAUNCHED`.
+        counters: True to count launches; the summary includes each kernel's sums.
+        clock: one of `settings.CLOCKS`, for scripts; None: from the environment.
+        json_file: file for launches, times and counters.
+        quiet: True to omit the summary; findings and counters are still printed.
 
     Raises:
         UsageError: there is no such program; MissingFile: no such script or source.

@@ -27,11 +27,11 @@ from workbench.toolchain.compiler import hip_version
 from workbench.toolchain.hipcc.script import hipcc, stand_in
 
 PYTHON_FILE = "hipkittens-python"
-"""Beside the libraries: what they start Python with; see `emulator/hip/library.c`."""
+"""File next to the libraries that tells them how to start Python; see `emulator/hip/library.c`."""
 
 
 def python_library() -> str:
-    """Path of the shared library of this Python; "" where it has none."""
+    """Path of the shared library of this Python; "" if it has none."""
     name = sysconfig.get_config_var("INSTSONAME") or ""
     folders = [sysconfig.get_config_var("LIBDIR"), os.path.join(sys.base_prefix, "lib")]
     places = [os.path.join(folder, name) for folder in folders if folder and ".so" in name]

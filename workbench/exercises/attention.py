@@ -17,7 +17,7 @@ BLOCK = 32
 """Queries of a tile and keys of a block."""
 
 SCALE = 1 / (math.sqrt(DIM) * math.log(2))
-"""Factor by which the kernels multiply logits: 1 / sqrt(DIM), to base 2."""
+"""Factor of the logits in the kernels: 1 / sqrt(DIM), converted to base 2."""
 
 AXES = {"out": ("batch", "head", "query", "dimension"), "lse": ("batch", "head", "query")}
 

@@ -37,7 +37,7 @@ def check(exercise: Task, answer: Module | Kernel) -> CheckResult:
     """Verifies an answer at each shape, and sanitizes it at the first.
 
     Raises:
-        UsageError: it is neither a module nor a kernel.
+        UsageError: the answer is neither a module nor a kernel.
     """
     try:
         kernel = _kernel(exercise, answer)
@@ -80,7 +80,7 @@ def _inputs(exercise: Task, shape: Shape) -> dict[str, Any]:
 
 
 def _found(exercise: Task, kernel: Kernel, shape: Shape) -> tuple[str, str]:
-    """The sanitizer's first finding in words, or what to add where there is none."""
+    """The sanitizer's first finding in words, or a remark if there is none."""
     launch = kernel[exercise.launch(shape)]
     if not device_of((), kernel.arch).observes:
         return "", "; a GPU cannot look for races and missing waits, an emulated device does"
@@ -96,7 +96,7 @@ def _found(exercise: Task, kernel: Kernel, shape: Shape) -> tuple[str, str]:
 
 
 def _exceeded_limit(exercise: Task, kernel: Kernel, shape: Shape) -> str:
-    """The sentence of the first limit that a launch breaks; "" where there is none, and on a GPU."""
+    """The sentence of the first limit that a launch breaks; "" if there is none, and on a GPU."""
     if not exercise.limits or not device_of((), kernel.arch).observes:
         return ""
     arguments = {**_inputs(exercise, shape), **exercise.outputs(shape)}
@@ -107,7 +107,7 @@ def _exceeded_limit(exercise: Task, kernel: Kernel, shape: Shape) -> str:
 
 
 def _wrong(exercise: Task, kernel: Kernel, shape: Shape) -> str:
-    """The error at a shape, as a sentence; "" where there is none."""
+    """The error at a shape, as a sentence; "" if there is none."""
     launch = kernel[exercise.launch(shape)]
     inputs = _inputs(exercise, shape)
     outputs: dict[str, torch.Tensor] = {}
@@ -157,7 +157,7 @@ def _mistake(exercise: Task, wide: Mapping[str, Any], outputs: Mapping[str, torc
 
 
 def error_location(exercise: Task, comparison: Comparison, got: torch.Tensor, expected: torch.Tensor) -> str:
-    """A sentence on the place of an output's errors: which tile of which dimension, or its edge."""
+    """A sentence on the place of an output's errors: the tile of a dimension, or its edge."""
     if not comparison.mismatches:
         return (
             f"{comparison.name} is close, but its largest error, {comparison.max_error:.3g}, is more than "
@@ -183,7 +183,7 @@ def error_location(exercise: Task, comparison: Comparison, got: torch.Tensor, ex
 
 
 def _along(name: str, at: list[int], size: int, tile: int) -> str:
-    """Which numbers of a dimension, and which tile that is."""
+    """Describes a range of indices along a dimension, and the tile that contains them."""
     span = f"{name} {at[0]}" if len(at) == 1 else f"{name} {at[0]} to {at[-1]}"
     if len(at) > 1 and at[-1] - at[0] + 1 > len(at):
         span = f"{len(at)} of {size} places of {name}, from {at[0]} on"

@@ -71,12 +71,12 @@ def exercise(name: str, *, folder: str | Path = COURSE) -> Exercise:
     """Finds an exercise by its name, such as "04.2": notebook and number.
 
     Args:
-        name: of the exercise.
-        folder: as for `exercises`.
+        name: name of the exercise.
+        folder: see `exercises`.
 
     Raises:
-        UnknownExercise: none has this name; the message lists close ones.
-        ExerciseError: its file defines none.
+        UnknownExercise: there is no such exercise; the message lists similar names.
+        ExerciseError: the file defines no exercise.
     """
     files = _files(Path(folder))
     if name not in files:

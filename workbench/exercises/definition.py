@@ -15,11 +15,11 @@ from workbench.kernel import Kernel, Module
 
 @dataclass(frozen=True)
 class Hint(Shown):
-    """One of an exercise's hints.
+    """One hint of an exercise.
 
     Attributes:
         number: 1 to 3.
-        text: what it says.
+        text: text of the hint.
     """
 
     number: int

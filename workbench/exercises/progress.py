@@ -16,9 +16,9 @@ class Progress:
     """The reader's progress in one exercise.
 
     Attributes:
-        passed: whether an answer has passed.
-        tries: answers that were checked.
-        hints: how many hints were asked for.
+        passed: True if an answer has passed.
+        tries: number of checked answers.
+        hints: number of hints shown.
     """
 
     passed: bool = False

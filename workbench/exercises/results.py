@@ -14,10 +14,11 @@ class CheckResult(Shown):
     """The result of `Exercise.check` for one answer.
 
     Attributes:
-        exercise: its name, such as "04.2".
-        passed: whether the answer is right on all shapes.
-        sentence: what is wrong and where; of an answer that passed, what it was held against.
-        shape: the problem at which it went wrong; None where all is well, or nothing could be launched.
+        exercise: name of the exercise, such as "04.2".
+        passed: True if the answer is right on all shapes.
+        sentence: the fault and its place; for an answer that passed, the references that it was compared
+            with.
+        shape: problem with the fault; None if there is none, or if nothing could be launched.
     """
 
     exercise: str
@@ -29,7 +30,7 @@ class CheckResult(Shown):
         """Itself where it passed.
 
         Raises:
-            VerificationError: it did not; the message says what is wrong.
+            VerificationError: the answer did not pass; the message gives the fault.
         """
         if not self.passed:
             raise VerificationError(str(self))

@@ -22,11 +22,12 @@ HINTS = 3
 
 @dataclass(frozen=True)
 class Mistake:
-    """A common mistake, recognized by the values that it gives.
+    """A common mistake, recognized by the values that it computes.
 
     Attributes:
-        sentence: what is wrong, without the answer.
-        result: what a kernel with this mistake computes: the reference's arguments, the reference's results.
+        sentence: description of the fault, without the answer.
+        result: what a kernel with this mistake computes: takes the reference's arguments, returns results
+            like it.
     """
 
     sentence: str
@@ -38,9 +39,9 @@ class Limit:
     """Limit of a launch's cost: right values alone do not show that a kernel does what was asked.
 
     Attributes:
-        sentence: what is wrong where it costs more, without the answer; `{found}` and `{most}` are figures.
-        cost: of a profiled launch on the emulated device.
-        most: what it may be, for a shape.
+        sentence: fault to report above the limit, without the answer; `{found}` and `{most}` are figures.
+        cost: returns the cost of a profiled launch on the emulated device.
+        most: returns the limit for a shape.
     """
 
     sentence: str
@@ -55,24 +56,24 @@ class Limit:
 
 @dataclass(frozen=True)
 class Task:
-    """An exercise.
+    """Definition of an exercise.
 
     Attributes:
         name: notebook and number, such as "04.2".
         title: a few words.
-        task: what is asked, with the kernel's arguments.
-        hints: three, each saying more than the one before.
-        inputs: the arguments that the kernel reads, for a shape and a seeded generator.
-        outputs: the tensors that it writes, empty, for a shape.
-        launch: grid and block for a shape, and bytes of dynamic shared memory where there is some.
-        reference: function of the inputs that it has parameters for; gives the outputs by name.
+        task: text of the task, with the kernel's arguments.
+        hints: three hints, each more explicit than the one before.
+        inputs: returns the arguments that the kernel reads, for a shape and a seeded generator.
+        outputs: returns the tensors that it writes, empty, for a shape.
+        launch: returns grid and block for a shape, and bytes of dynamic shared memory if it uses any.
+        reference: function of the inputs that it has parameters for; returns the outputs by name.
         shapes: problems of the check, the first small: the sanitizer runs it.
-        mistakes: what readers get wrong.
-        kernel: name of the kernel that is asked for.
-        axes: of each output, what its dimensions are called.
-        tiles: by dimension, how many of it a tile has.
-        tolerance: bounds instead of those by data type.
-        limits: costs of a launch at the last shape that an answer keeps to.
+        mistakes: common mistakes.
+        kernel: name of the kernel to write.
+        axes: names of the dimensions of each output.
+        tiles: size of a tile along each dimension, by the dimension's name.
+        tolerance: bounds to use instead of the data type's.
+        limits: limits of costs for a launch at the last shape.
     """
 
     name: str

@@ -31,10 +31,10 @@ from workbench.runtime import device as device_named
 __all__ = ["SECTIONS", "Report", "examine"]
 
 MINUTES = {False: 20.0, True: 5.0}
-"""That an examination takes, the whole one and the quick one."""
+"""Time limit of a full and of a quick examination, in minutes, by `quick`."""
 
 _LONGEST, _SHORTEST = 300.0, 60.0
-"""Seconds that a case may take: what is left, but one that has begun gets the shorter time at least."""
+"""Seconds for a case: the remaining time within these bounds; a started case gets at least the shorter."""
 _ROUND = 2
 """Cases for each process of the emulated device that wait for each other where nothing may run beside."""
 _SIDES = 8
@@ -51,20 +51,21 @@ def examine(
     sections: Sequence[str] = (),
     told: Callable[[str], None] = lambda line: None,
 ) -> Report:
-    """Compares a device with the emulated one; continues where an earlier call with the same path stopped.
+    """Compares a device with the emulated one; continues an earlier call with the same path that was stopped.
 
     Args:
-        device: what is examined; the first GPU where it is None.
+        device: device to examine; None for the first GPU.
         path: file of the report, written after every case.
-        quick: the short form.
-        minutes: that it may take, 20 (5 where quick); what does not fit is "not run", and comes next time.
-        operators: names; all where it is empty.
-        sections: names of SECTIONS; all where it is empty.
-        told: gets a line for each case.
+        quick: run the short form.
+        minutes: time limit, by default 20 (5 if quick); cases that do not fit are "not run", and run next
+            time.
+        operators: names of operators; all if empty.
+        sections: names from SECTIONS; all if empty.
+        told: called with one line for each case.
 
     Raises:
         DeviceError: there is no such device, or no GPU and none named.
-        UsageError: there are no such sections, or `path` has a report of something else.
+        UsageError: there is no such section, or `path` has a report of another device or target.
         UnknownKernel: there is no such operator.
     """
     selected = _sections(sections)
@@ -148,7 +149,7 @@ class _Work:
         return folder
 
     def _seconds(self, *, owed: bool = False) -> float:
-        """That a case may take which begins now; one that is owed begins although the time is up.
+        """Time limit of a case that starts now, in seconds; an owed case starts even after the time is up.
 
         Raises:
             Unanswered: the time is up.
@@ -207,10 +208,10 @@ _UNASKED = "not asked for; the command without --sections runs it"
 
 
 class _Pool:
-    """Processes of the emulated device, and a thread for each.
+    """Processes of the emulated device, each with a thread.
 
     Attributes:
-        size: how many they are.
+        size: number of processes.
     """
 
     def __init__(self, sides: Sequence[Side]) -> None:

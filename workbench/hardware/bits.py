@@ -69,7 +69,7 @@ def _compare(subject: np.ndarray, reference: np.ndarray, kind: str) -> dict[str,
 
 
 def _special(words: np.ndarray, data_type: dtypes.DataType) -> tuple[np.ndarray, np.ndarray]:
-    """Which are NaN, and which infinite."""
+    """Masks of the NaN and of the infinite values."""
     import torch
 
     if not len(words):

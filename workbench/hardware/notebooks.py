@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _QUICK = 1
 _SECONDS = 300
-"""That a cell may take."""
+"""Time limit of a cell, in seconds."""
 
 
 def folder() -> Path:

@@ -52,7 +52,7 @@ def written(spec: KernelSpec, full: Shape, device: Device) -> dict[str, torch.Te
 
 
 def spread(plan: Plan, most: int) -> list[KernelSpec]:
-    """At most so many operators, from every category."""
+    """At most this many operators, from every category."""
     specs = plan.specs()
     return specs if len(specs) <= most else [specs[n * len(specs) // most] for n in range(most)]
 

@@ -27,7 +27,7 @@ class Side:
     """A device behind a process that is started with the first case.
 
     Attributes:
-        device: its name.
+        device: name of the device.
     """
 
     def __init__(self, device: str, environment: Mapping[str, str] | None = None) -> None:
@@ -41,7 +41,7 @@ class Side:
         """The device's answer for a case.
 
         Raises:
-            Unanswered: it raised an error, died, or took longer than `seconds`.
+            Unanswered: the process raised an error, died, or took longer than `seconds`.
         """
         if self._process is not None and self._own != case.environment:
             self.close()
@@ -96,7 +96,7 @@ def _ending(code: int | None) -> str:
 
 
 def _serve(pipe: Any, variables: Mapping[str, str]) -> None:
-    """The process: cases in, answers out, until None comes or nobody is there any more."""
+    """The process: reads cases and writes answers, until it reads None or its parent is gone."""
     os.environ.update(variables)
     # Ctrl-C is for the parent to handle.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -28,7 +28,7 @@ class Report(Shown):
     Attributes:
         head: "subject", "reference", "arch", "quick", "version", "started": what was examined, by what.
         sections: by name, then by case: "subject" and "reference" (what each answered), "agrees" (True,
-            False, or None where that is not asked) and "text"; or "not run" with the reason.
+            False, or None if that is not asked) and "text"; or "not run" with the reason.
         nothing: why nothing ran, by section that has no case.
     """
 
@@ -41,7 +41,7 @@ class Report(Shown):
         """A report from its file.
 
         Raises:
-            UsageError: it is not there, or is none.
+            UsageError: the file is missing, or is no report.
         """
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -153,7 +153,7 @@ def sent_reports(arch: str | None = None) -> list[Report]:
 
 
 _LISTED = 8
-"""Cases of a section that the text names, of those that differ and of those that did not run."""
+"""Number of cases of a section that the text names, for differing ones and for those that did not run."""
 
 
 def _middle(values: list[float]) -> tuple[float, float]:
@@ -183,7 +183,7 @@ def _without(content: Any, names: Sequence[tuple[str, re.Pattern[str], str]]) ->
 
 
 def _alone(name: str) -> re.Pattern[str]:
-    """The name where it is not a part of a word."""
+    """Pattern for the name where it is not part of a word."""
     return re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
 
 

@@ -18,12 +18,12 @@ Answer = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Case:
-    """One thing that is tried.
+    """One test of an examination.
 
     Attributes:
-        name: tells it from the others of its section.
-        about: what a child process needs to know of it; JSON.
-        environment: variables that the process gets besides.
+        name: name of the case, unique in its section.
+        about: data for the child process; JSON.
+        environment: additional environment variables of the process.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Plan:
     Attributes:
         arch: target of both devices.
         quick: the short form, of five minutes.
-        operators: names; all of the catalogue where it is empty.
+        operators: names of operators; all of the catalogue if empty.
     """
 
     arch: str
@@ -64,13 +64,13 @@ class Section:
     """A part of the examination.
 
     Attributes:
-        name, title: short name, and what a reader of the page learns there.
-        share: of the time that all sections have.
-        cases: what is tried, the most telling first.
-        measure: what a device does for a case; arrays go into the folder. Runs in a process of its own.
-        compare: the examined device's answer and the emulated one's, each with its folder. None where the
-            emulated device has no part in it.
-        alone: nothing else may run beside, since times are taken.
+        name, title: short name, and the question that it answers for a reader of the page.
+        share: share of the time of all sections.
+        cases: returns the cases, the most informative first.
+        measure: runs a case on a device; it writes arrays into the folder. It runs in a separate process.
+        compare: compares the examined device's answer with the emulated one's, each with its folder. None if
+            the emulated device does not run the cases.
+        alone: True if nothing else may run at the same time, because it measures times.
         nothing: why there may be no case.
     """
 

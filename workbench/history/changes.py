@@ -24,14 +24,14 @@ AROUND = 3
 
 @dataclass(frozen=True)
 class Side:
-    """One of two runs.
+    """One of the two runs of a comparison.
 
     Attributes:
-        label: such as "#12 softmax (rows=64)".
-        facts: by name; those that are "" are not known.
-        source: "" where there is none.
-        modules: what ran.
-        time: None where it failed.
+        label: label, such as "#12 softmax (rows=64)".
+        facts: facts by name; "" for an unknown one.
+        source: source text; "" if there is none.
+        modules: modules that ran.
+        time: time of the run; None if it failed.
         counters: figures by name.
     """
 
@@ -62,8 +62,8 @@ class CodeChange:
     """A kernel's machine code in both runs.
 
     Attributes:
-        kernel: its name.
-        lines: with what is around changes.
+        kernel: name of the kernel.
+        lines: changed lines with their context.
         added, removed, renamed: instructions; `renamed` ones have only other registers.
         resources: facts such as ("VGPR", 64, 72) that differ.
     """
@@ -87,7 +87,7 @@ class CounterChange:
 
     @property
     def ratio(self) -> float | None:
-        """After over before; None where there was nothing before."""
+        """After over before; None if there was nothing before."""
         return self.after / self.before if self.before else None
 
 
@@ -97,12 +97,12 @@ class Changes(Shown):
 
     Attributes:
         before, after: labels of the runs.
-        times: of both; None of one that failed.
-        facts: (name, before, after) of what differs: device, compiler, git state, ...
-        source: lines of the source's difference; empty where it is the same, or not known.
-        codes: the kernels whose machine code differs.
-        counters: those that differ, the largest change first.
-        unknown: what could not be compared, in words.
+        times: times of both; None for a failed run.
+        facts: (name, before, after) of facts that differ: device, compiler, git state, ...
+        source: lines of the source's diff; empty if the sources are equal or unknown.
+        codes: kernels whose machine code differs.
+        counters: counters that differ, the largest change first.
+        unknown: parts that could not be compared, in words.
     """
 
     before: str
@@ -187,8 +187,8 @@ def changes(before: Side, after: Side) -> Changes:
 def only_differing(before: str, after: str) -> tuple[str, str]:
     """Options of two command lines that the other one lacks.
 
-    Where files stand changes no code, and neither does a precompiled header instead of the header itself.
-    Beside a run whose options are not known, those of the other are no change: most are the workbench's own.
+    Paths of files do not affect the code, and neither does a precompiled header instead of the header itself.
+    If one run's options are unknown, the other's do not count as a change: most are the workbench's own.
     """
     old, new = (_PRECOMPILED.sub(" ".join(PLAIN_TOP), command).split() for command in (before, after))
     if not old or not new:
@@ -201,7 +201,7 @@ def _only_in(words: Sequence[str], other: Sequence[str]) -> str:
 
 
 def source_lines(before: str, after: str) -> tuple[Line, ...]:
-    """A difference of two texts with the lines around each change; empty where they are the same."""
+    """A difference of two texts with the lines around each change; empty if they are the same."""
     old, new = before.splitlines(), after.splitlines()
     if old == new:
         return ()

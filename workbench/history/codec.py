@@ -1,7 +1,7 @@
 """Results as JSON: dataclasses by name, so that a file of another version, or of a stranger, does no harm.
 
-Only the classes that a reader names are made, from plain values. What is not known any more is left out, and
-what cannot be made is None.
+Only the classes that a reader names are instantiated, from plain values. Unknown fields are dropped, and an
+object that cannot be restored becomes None.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ def encode(value: Any, leave_out: Collection[str] = ()) -> Any:
 
 
 def decode(data: Any, classes: Mapping[str, type]) -> Any:
-    """The value that `encode` was given.
+    """Decodes a value that `encode` encoded.
 
     Args:
-        classes: those that may be made, by name.
+        classes: classes that may be instantiated, by name.
 
     Raises:
-        ValueError: it holds something else, or a class has other fields now.
+        ValueError: the data has another form, or the fields of a class have changed.
     """
     if isinstance(data, list):
         return [decode(item, classes) for item in data]

@@ -57,12 +57,12 @@ VERIFIED = 1000
 
 @dataclass(frozen=True)
 class GitState:
-    """A folder as git sees it; "" and None where there is no repository.
+    """Git's state of a folder; "" and None without a repository.
 
     Attributes:
-        revision: of HEAD, 12 digits.
-        branch: "" where HEAD is detached.
-        modified: whether tracked files differ from HEAD.
+        revision: commit of HEAD, 12 digits.
+        branch: name of the branch; "" if HEAD is detached.
+        modified: True if tracked files differ from HEAD.
     """
 
     revision: str = ""
@@ -101,15 +101,15 @@ def folder() -> Path:
 
 
 class Recorder:
-    """One session's writer.
+    """Records the events of one session.
 
     Attributes:
-        path: the file.
+        path: path of the file.
         session: id of this session.
 
     Args:
-        path: of the file.
-        beside: folder of which the git state is kept.
+        path: path of the file.
+        beside: folder whose git state is recorded.
     """
 
     def __init__(self, path: Path, beside: Path) -> None:
@@ -134,7 +134,7 @@ class Recorder:
         """The open file.
 
         Raises:
-            HistoryError: it cannot be used.
+            HistoryError: the file cannot be used.
         """
         with self._opening:
             if self._store is None:
@@ -329,9 +329,9 @@ class _Waiting:
     """An event that could not be written because another process has locked the file.
 
     Attributes:
-        event: it.
-        until: when it is given up, by the monotonic clock.
-        codes: what it ran, which is known as long as somebody holds it.
+        event: the event.
+        until: deadline for writing it, on the monotonic clock in seconds.
+        codes: code that it ran, kept alive because it can be looked up only as long as it is referenced.
     """
 
     event: Event
@@ -358,7 +358,7 @@ def _digests(event: Event) -> list[str]:
 
 
 def _result(result: Any) -> bytes | None:
-    """A result as the file keeps it; None where it holds what cannot be kept, and only its time is."""
+    """A result as the file keeps it; None if it holds what cannot be kept, and only its time is."""
     try:
         return packed(json.dumps(encode(result, NOT_KEPT)))
     except (TypeError, ValueError):
@@ -374,7 +374,7 @@ _unsubscribe: Callable[[], None] | None = None
 
 
 def current() -> Recorder | None:
-    """The recorder of this process; None where none was started, or none is wanted."""
+    """The recorder of this process; None if none was started, or none is wanted."""
     return _current
 
 

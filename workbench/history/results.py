@@ -44,7 +44,7 @@ class Session:
     Attributes:
         id: 12 hexadecimal digits.
         started: Unix time.
-        notebook: its file's name; "" where none is known.
+        notebook: its file's name; "" if none is known.
         host, python, workbench: the computer's name, and versions.
     """
 
@@ -58,22 +58,22 @@ class Session:
 
 @dataclass(frozen=True)
 class RecordedRun(Shown):
-    """A run of the file.
+    """A recorded run.
 
     Attributes:
         number: counts up over all notebooks of the folder.
         session: the session that made it.
-        seconds: Unix time.
-        kind: "time", "profile" or "sanitize"; of one that failed what was tried.
+        seconds: Unix time of the run.
+        kind: "time", "profile" or "sanitize"; for a failed run, the operation that failed.
         kernel: kernel or spec.
-        shape, device: what ran where.
-        code: `Module.digest` of what ran; of several modules, all of them joined by "+".
-        time: its median; None where it failed, or was sanitized.
-        verified: whether the last verification of the same code, shape and device before it passed.
-        error: first line of what ended it; "" where it went well.
-        revision, branch, modified: what git said of the folder.
-        baselines: names that it is pinned under.
-        finding_count: how many findings the sanitizer had; None where it was not asked.
+        shape, device: shape of the problem and name of the device.
+        code: `Module.digest` of the code that ran; several modules' digests are joined by "+".
+        time: median time; None if the run failed or was sanitized.
+        verified: True if the last verification of the same code, shape and device before it passed.
+        error: first line of the error that ended it; "" without one.
+        revision, branch, modified: git state of the folder.
+        baselines: names under which it is pinned.
+        finding_count: number of the sanitizer's findings; None if it did not run.
     """
 
     number: int
@@ -106,7 +106,7 @@ class RecordedRun(Shown):
 
     @property
     def profile(self) -> ProfileResult | None:
-        """Its counters; None where it was only timed, long ago, or with a version that kept others."""
+        """Its counters; None if it was only timed, long ago, or with a version that kept others."""
         return self._result if isinstance(self._result, ProfileResult) else None
 
     @property
@@ -136,7 +136,7 @@ class RecordedRun(Shown):
 
     @cached_property
     def modules(self) -> tuple[Module, ...]:
-        """The modules that ran, from their machine code; empty where that is no longer stored."""
+        """The modules that ran, from their machine code; empty if that is no longer stored."""
         answers = [
             self._store.rows("SELECT digest, name, elf FROM code WHERE digest = ?", (digest,))
             for digest in filter(None, self.code.split("+"))
@@ -157,7 +157,7 @@ class RecordedRun(Shown):
 
     @cached_property
     def source(self) -> str:
-        """The C++ that it was compiled from; "" where there was none."""
+        """The C++ that it was compiled from; "" if there was none."""
         return self._of_code("source")
 
     @cached_property
@@ -255,12 +255,12 @@ class History(Shown):
         """Keeps a run as a baseline.
 
         Args:
-            run: its number, or itself.
-            name: what to call it; without a name, the run's kernel and number. A name in use moves
-                to this run.
+            run: number of the run, or the run itself.
+            name: name of the baseline; without one, the run's kernel and number. A name in use moves to this
+                run.
 
         Raises:
-            HistoryError: there is no such run, or it has no time.
+            HistoryError: there is no such run, or the run has no time.
         """
         recorded = self._one(run)
         if recorded.time is None:

@@ -20,13 +20,13 @@ APPLICATION = 0x48694B74
 """`PRAGMA application_id` of our files: "HiKt"."""
 
 KEPT_RESULTS = 5000
-"""Runs whose counters are kept, the latest; those of baselines stay."""
+"""Number of latest runs whose counters are kept; those of baselines are always kept."""
 
 KEPT_CODES = 500
-"""Codes whose machine code is kept, likewise; their source always is."""
+"""Number of latest codes whose machine code is kept; their sources are always kept."""
 
 PATIENCE_SECONDS = 0.5
-"""How long to wait for another writer, which needs milliseconds a row. A program that locks the file for
+"""Seconds to wait for another writer, which needs milliseconds per row. A program that locks the file for
 longer, such as a SQLite browser, must not hold up every cell; the recorder retries in the background."""
 
 VARIABLE = "HIPKITTENS_HISTORY"
@@ -68,7 +68,7 @@ class Store:
     """An open file. Safe to call from any thread.
 
     Args:
-        path: the file; made, with its folder, where it is missing.
+        path: path of the file; it is created, with its folder, if missing.
 
     Raises:
         HistoryError: it cannot be opened or made, is damaged, of another program, or of a later version.
@@ -196,7 +196,7 @@ class Store:
         return self.write(f"{verb} INTO {table}({names}) VALUES ({marks})", tuple(values.values()))
 
     def setting(self, key: str) -> str | None:
-        """The setting stored under a key; None where there is none."""
+        """The setting stored under a key; None if there is none."""
         rows = self.rows("SELECT value FROM setting WHERE key = ?", (key,))
         return str(rows[0][0]) if rows else None
 

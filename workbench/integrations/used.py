@@ -12,14 +12,14 @@ from workbench.display import Shown
 
 @dataclass(frozen=True)
 class Row:
-    """A module, or several of one kind.
+    """One or several modules of the same kind.
 
     Attributes:
-        path: in the model; * for the numbers of layers.
-        kind: its class.
-        replaced: what it is, where it was replaced; "" where it was left.
-        by: functions of `workbench.ops`, or why it was left.
-        count: how many there are.
+        path: path in the model; * for layer numbers.
+        kind: class of the module.
+        replaced: name of its replacement; "" if it was not replaced.
+        by: functions of `workbench.ops`, or the reason for not replacing it.
+        count: number of modules.
     """
 
     path: str
@@ -35,7 +35,7 @@ class Used(Shown):
 
     Attributes:
         model: the model itself; its parameters are the same tensors as before.
-        rows: what was replaced, and what was left and why; children of what was replaced are not listed.
+        rows: replaced modules, and others with the reason; children of replaced modules are not listed.
     """
 
     model: torch.nn.Module = field(repr=False)

@@ -46,19 +46,20 @@ _MOST_ADDRESSES = 1 << 16
 
 
 class Plan:
-    """Packing of one kernel's arguments.
+    """Packs the arguments of one kernel.
 
     Args:
         kernel: the kernel's name in messages.
         arch: target.
-        parameters: in order, offsets from the start of the kernel argument block.
+        parameters: the kernel's parameters in order, with offsets from the start of the kernel argument
+            block.
         size: bytes of the explicit arguments.
-        named: whether the names come from debug info.
+        named: True if the parameters' names come from debug info.
 
     Attributes:
-        storages: see `Packed`.
-        words: (name, offset) of each eight bytes of the arguments that may be an address.
-        granularity: bytes of which the allocator of tensors gives a multiple, see `Function.launch`.
+        storages: as in `Packed`.
+        words: (name, offset) of every eight bytes of the arguments that may hold an address.
+        granularity: the tensor allocator's sizes are multiples of this many bytes, see `Function.launch`.
     """
 
     storages = False
@@ -82,14 +83,15 @@ class Plan:
 
     @property
     def signature(self) -> str:
-        """Parameters as one would write them, with the members of structs that are given by name."""
+        """Parameters as in source code, with the members of structs that are passed by name."""
         return f"{self.kernel}({', '.join(text(p) for p in self.parameters)})"
 
     def pack(self, args: Sequence[Any], kwargs: Mapping[str, Any], place: Place) -> Packed:
         """Checks and packs the arguments of one launch.
 
         Raises:
-            ArgumentError: which argument is wrong, what came, what was wanted.
+            ArgumentError: an argument does not fit; the message names it, its value, and what the kernel
+                expects.
         """
         values = (*args, *kwargs.values())
         key = self._key(values, kwargs, place)
@@ -116,7 +118,7 @@ class Plan:
         None if they cannot be identified.
 
         Raises:
-            ArgumentError: as `pack`.
+            ArgumentError: see `pack`.
         """
         return None if self.storages else template(self._packed((), arguments, place), values)
 
@@ -129,7 +131,7 @@ class Plan:
         return packed
 
     def _key(self, values: Sequence[Any], kwargs: Mapping[str, Any], place: Place) -> Any:
-        """Equal for arguments that are packed alike but for addresses; None where that is not known."""
+        """Equal for arguments that are packed alike but for addresses; None if that is not known."""
         if self.storages:
             return None
         parts: list[Any] = [place.device, *kwargs]
@@ -163,12 +165,13 @@ class Plan:
         return tuple(word for p in self.parameters for word in _words(p.name, p.type, p.offset))
 
     def follow(self, packed: Packed, has_memory: Callable[[int], bool]) -> None:
-        """Holds the live tensors to which addresses in the arguments lead, and those in tensors of them.
+        """Holds live tensors whose addresses are in the arguments, or in tensors found this way.
 
-        As on a GPU, where an address is as good as the tensor. A struct given as bytes has addresses too.
+        A GPU, too, can follow any address. A struct passed as bytes may also contain addresses.
 
         Args:
-            has_memory: whether an address is of the device's own allocations, where no tensor is looked for.
+            has_memory: returns True for an address in the device's own allocations; no tensor is looked up
+                there.
         """
         of_tensors = {offset for offset in packed.offsets if offset is not None}
         places: dict[int, tuple[str, str]] = {}
@@ -453,7 +456,7 @@ def _may_have_addresses(tensor: Any) -> bool:
 
 
 def _numbers(tensor: Any) -> list[int]:
-    """The numbers of a table; none where all are too small for an address."""
+    """The numbers of a table; none if all are too small for an address."""
     import torch
 
     numbers = tensor.view(torch.int64)
@@ -490,7 +493,7 @@ _NO_TENSORS = _PlainTensors(frozenset(), None, frozenset())
 
 
 def _plain_tensors() -> _PlainTensors:
-    """Those of PyTorch; none if it is not imported."""
+    """PyTorch's plain tensor types, layout and 64-bit integers; empty if PyTorch is not imported."""
     torch = sys.modules.get("torch")
     return _NO_TENSORS if torch is None else _plain_tensors_of(torch)
 

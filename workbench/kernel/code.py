@@ -24,18 +24,18 @@ def known_code(digest: str) -> DeviceCode | None:
 
 
 class DeviceCode:
-    """A code object, with the source that it was compiled from where it is known.
+    """A code object and, where known, the source that it was compiled from.
 
     Attributes:
-        name: as given to `compile`, or the file's.
-        arch: target, such as "gfx950"; of code for a generic processor the one of those that run it which was
-            asked for, else the default device's.
+        name: name passed to `compile`, or the file's name.
+        arch: target, such as "gfx950"; for code built for a generic processor, the requested target that runs
+            it, else the default device's.
         code: the code object, an ELF.
-        code_object: the same, read.
+        code_object: the parsed code object.
         source: the C++ text; None for loaded code.
-        result: what the compiler said (time, cached or not, diagnostics, command); None for loaded code.
+        result: the compiler's result (time, cached or not, diagnostics, command); None for loaded code.
         first_line: number that messages and debug info give the source's first line.
-        own_file: name of the file that is the module's own source; "" where none is known.
+        own_file: name of the file that is the module's own source; "" if unknown.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class DeviceCode:
 
     @cached_property
     def debug(self) -> DebugInfo | None:
-        """Debug info; None where the code was compiled without it."""
+        """Debug info; None if the code was compiled without it."""
         try:
             return DebugInfo(self.code_object)
         except CodeObjectError:
@@ -92,7 +92,7 @@ class DeviceCode:
         return self._functions[place]
 
     def without_launches(self) -> DeviceCode:
-        """The same code, loaded nowhere; what was read of it is shared."""
+        """The same code, not loaded; parsed parts are shared."""
         duplicate = object.__new__(type(self))
         vars(duplicate).update({name: value for name, value in vars(self).items() if name != "kernels"})
         duplicate._loaded, duplicate._functions = {}, {}
@@ -117,7 +117,7 @@ class DeviceCode:
         """The instruction at an address of the code object.
 
         Raises:
-            CodeObjectError: no instruction is there.
+            CodeObjectError: there is no instruction at this address.
         """
         if address not in self._instructions:
             text = self.code_object.text

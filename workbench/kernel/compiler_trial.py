@@ -102,16 +102,17 @@ _DIVISORS[_DIVISORS > 0xFFFFFF] = 3
 
 @dataclass(frozen=True)
 class Trap:
-    """Something that a release compiles wrongly.
+    """A piece of code that some compiler release miscompiles.
 
     Attributes:
-        name: for people.
-        rows: which of the kernel's results show it.
-        right: those results, `[rows, 64]`.
-        targets: that have the instructions; () for all.
-        when: at which levels of optimization and in what code, and what it does; of a limit.
-        flags: that lead around a limit at the least cost, first; () where the source has to change.
-        around: what else does.
+        name: name in messages.
+        rows: the rows of the kernel's result that show the fault.
+        right: returns the correct values of these rows, `[rows, 64]`.
+        targets: targets that have the instructions; () for all.
+        when: for a limit: the optimization levels and code in which it occurs, and its effect; "" for other
+            faults.
+        flags: flags that avoid a limit, cheapest first; () if only a change of the source does.
+        around: other ways to avoid it.
     """
 
     name: str
@@ -273,7 +274,7 @@ def _launch(
     """Launch one work-group.
 
     Args:
-        layout: of the arguments, as `struct` has it; pointers alone where it is empty.
+        layout: `struct` format of the arguments; "" if all are pointers.
     """
     arrays = [value for value in arguments if isinstance(value, np.ndarray)]
     words = [value.ctypes.data if isinstance(value, np.ndarray) else value for value in arguments]

@@ -1,4 +1,4 @@
-"""Which device compiles and launches are for, and where PyTorch has the tensors of one."""
+"""The device that compiles and launches use, and the device on which PyTorch puts its tensors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def default_device() -> Device:
-    """The device that launches use where none is named: see `runtime.device`."""
+    """The device for launches that name none: see `runtime.device`."""
     return runtime.device()
 
 
@@ -58,14 +58,14 @@ def device_with(
     """The device of a call, on which all its tensors are.
 
     Args:
-        name: of what is called, for errors.
-        arguments: by name.
-        device: where to run; by the tensors where it is None.
+        name: name of the operator or function, for errors.
+        arguments: arguments by name.
+        device: device to run on; None to take it from the tensors.
         arch: target that the device must have, as `device_of` takes it.
 
     Raises:
         ArgumentError: a tensor is not where the device has its memory.
-        DeviceError: as `device_of`.
+        DeviceError: see `device_of`.
     """
     device = device if device is not None else device_of(arguments.values(), arch)
     expected = torch_device(device)
@@ -84,9 +84,9 @@ class Place:
     """Memory in which a launch's tensors must live.
 
     Attributes:
-        device: its name.
+        device: name of the device.
         type, index: `("cpu", None)`, or `("cuda", 0)` as PyTorch names a GPU.
-        has_memory: whether an address is of the device's own allocations, where no tensor of PyTorch's lies.
+        has_memory: returns True for an address in the device's own allocations, which hold no PyTorch tensor.
     """
 
     device: str
@@ -103,7 +103,7 @@ def place_of(device: Device) -> Place:
 
 
 def torch_device(device: Device | None) -> torch.device:
-    """PyTorch's name of the place of tensors for `device`, the default one where it is None."""
+    """PyTorch's name for the device of tensors on `device`; None means the default device."""
     import torch
 
     return torch.device((device if device is not None else default_device()).torch_device)

@@ -12,10 +12,10 @@ def read_file(caller: str, file_name: str | os.PathLike[str], kind: str) -> byte
     """The content of a file that was named to `caller`, the function that a person called.
 
     Args:
-        kind: what the file is to be, such as "a code object".
+        kind: the expected content, such as "a code object".
 
     Raises:
-        UsageError: it is a folder, or no name of a file.
+        UsageError: the path is a folder or has a null byte.
         MissingFile, UnreadableFile
     """
     path = Path(file_name)

@@ -42,14 +42,14 @@ class ForeignCall:
 
     @property
     def device(self) -> Device:
-        """Where it ran."""
+        """The device that ran the launch."""
         return device(self.launch.device)
 
     def run(self, options: LaunchOptions | None) -> LaunchRecord:
         """Launches once more, on the memory of all live tensors.
 
         Raises:
-            LaunchError, KernelFault: as `Kernel.launch`.
+            LaunchError, KernelFault: see `Kernel.launch`.
         """
         launch, rounded = self.launch, granularity()
         shape = Launch(launch.grid, launch.block, launch.dynamic_shared, launch.cooperative)

@@ -21,8 +21,8 @@ def watch(result: Any, arguments: Any, hear: Callable[[str], None]) -> None:
     """Have `hear` be called with the name of each such function before its backward runs.
 
     Args:
-        result: what a function of a module returned.
-        arguments: its arguments: what is in their graphs is not the function's.
+        result: return value of a module's function.
+        arguments: the function's arguments; nodes of their graphs are ignored.
     """
     # Python's object for a node stays the same only while it is referenced.
     outside = set(_nodes(arguments))
@@ -46,7 +46,7 @@ def unreached(function: str, module: str) -> None:
     """Hears of a backward in C++ before it runs; `torch_as_gpu` puts something in its place.
 
     Args:
-        function: its class.
+        function: class of the function.
         module: the full name of the module that it belongs to.
 
     Raises:

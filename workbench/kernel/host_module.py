@@ -48,9 +48,9 @@ class HostModule:
         module: the Python module itself. If you call its functions from there, they do not see CPU tensors as
             device memory, and report a kernel's fault only as the module's own code does.
         device: the device that runs its launches.
-        arch: target of its device code.
+        arch: target of the device code.
         source: the C++ text; None for a loaded file.
-        result: what the compiler said; None for a loaded file.
+        result: the compiler's result; None for a loaded file.
     """
 
     def __init__(
@@ -98,13 +98,13 @@ class HostModule:
         """Call something of the module's with its device current and the arguments' tensors as device memory.
 
         Raises:
-            KernelFault: a kernel that it launched was stopped.
-            KeyboardInterrupt: it was interrupted; the kernel has stopped.
-            WorkbenchError: what else the emulated device found wrong.
-            HostException: the function threw something that is no std::exception.
-            Exception: what else the function itself raises.
+            KernelFault: a kernel that the function launched was stopped.
+            KeyboardInterrupt: the call was interrupted; the kernel has stopped.
+            WorkbenchError: the emulated device found another error.
+            HostException: the function threw an object that is no std::exception.
+            Exception: any exception that the function itself raises.
 
-        Where the result has a C++ autograd function in its graph, its backward raises a UsageError, unless it
+        If the result's graph contains a C++ autograd function, its backward raises a UsageError unless it
         runs in `torch_as_gpu`.
         """
         with (
@@ -130,7 +130,7 @@ class HostModule:
 
 
 _UNKNOWN = "Caught an unknown exception!"
-"""pybind11's words for what is no std::exception and what no translator of the module's takes."""
+"""pybind11's message for an object that is no std::exception and that no translator handles."""
 
 
 @contextlib.contextmanager
@@ -229,8 +229,8 @@ def made_tensors(
     """Inside it, kernels can access PyTorch's new tensors; no effect on a GPU, or without PyTorch.
 
     Args:
-        memory_of: (address, bytes) of the memory of a tensor that was made; None: `tensors`.
-        granularity: of that memory, see `Function.launch`.
+        memory_of: returns (address, bytes) of a new tensor's memory; None: `tensors`.
+        granularity: the tensor allocator's sizes are multiples of this many bytes, see `Function.launch`.
     """
     if not device.observes or "torch" not in sys.modules:
         return contextlib.nullcontext()

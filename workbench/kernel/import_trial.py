@@ -33,8 +33,8 @@ class Uncaught:
     """A C++ exception that nothing caught.
 
     Attributes:
-        exception: its type; "" where the C++ library does not say.
-        what: its text, "" where it has none.
+        exception: type of the exception; "" if the C++ library does not provide it.
+        what: text of the exception; "" if it has none.
     """
 
     exception: str
@@ -46,7 +46,7 @@ class Uncaught:
 
 
 def uncaught(stderr: str) -> Uncaught | None:
-    """The exception that ended a process, from what it wrote on standard error; None where it names none."""
+    """The exception that ended a process, from what it wrote on standard error; None if it names none."""
     match = _UNCAUGHT.search(stderr)
     if match is None:
         return None
@@ -54,7 +54,7 @@ def uncaught(stderr: str) -> Uncaught | None:
 
 
 def attempt(action: Callable[[], object]) -> Uncaught | None:
-    """Does something in a forked child; the C++ exception that ended the child, None where none did.
+    """Does something in a forked child; the C++ exception that ended the child, None if none did.
 
     Whatever else happens there, this process meets when it does the same: Python exceptions are no news, and
     a child that waits for a lock or a thread that it has not is stopped after a while and tells nothing.

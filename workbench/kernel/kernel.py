@@ -60,7 +60,7 @@ def launching(compiled_as: Callable[[Kernel], Kernel]) -> Iterator[None]:
     """Launches that this thread makes inside run the code that a function gives for their kernel.
 
     Args:
-        compiled_as: gives the same kernel from another compilation, or itself.
+        compiled_as: returns the same kernel from another compilation, or the kernel itself.
     """
     token = _compiled_as.set(compiled_as)
     try:
@@ -77,7 +77,7 @@ class Kernel(Shown):
     """One kernel of a module.
 
     Attributes:
-        module: where it is from.
+        module: the module that contains the kernel.
         name: its name in the source, with template arguments.
         info: the code object's facts about it.
         last: the last launch; None before the first.
@@ -275,7 +275,7 @@ class Kernel(Shown):
         Not where somebody records launches (`is_recorded`).
 
         Raises:
-            LaunchError, KernelFault: as `launch`.
+            LaunchError, KernelFault: see `launch`.
         """
         with hub.failures("run", self.name):
             self.last = last = self._run(launch, packed, where, options, _gone)
@@ -346,7 +346,7 @@ class Launcher:
     """A kernel with its launch shape: call it with the kernel's arguments.
 
     Attributes:
-        kernel: what is launched.
+        kernel: the kernel to launch.
         launch: grid in work-groups, block in work-items, dynamic shared memory in bytes.
     """
 

@@ -12,17 +12,17 @@ from workbench.kernel.resources import resources_lines
 
 
 class Kernels(Shown):
-    """A mapping from names to kernels that were compiled apart, such as those that a cell of Triton launched.
+    """A mapping from names to separately compiled kernels, such as those that a Triton cell launched.
 
     Attributes:
-        name: what they are called together.
-        arch: their target.
-        kernels: by name; of those with one name, which differ in constants, the later are numbered.
-        code: digest of all their code.
-        result: None, since no one compile made them.
+        name: name of the whole collection.
+        arch: target of all kernels.
+        kernels: kernels by name; where several share a name and differ in constants, later ones get a number.
+        code: digest of the code of all kernels.
+        result: None: no single compilation made them.
 
     Raises:
-        UsageError: there are none.
+        UsageError: there are no kernels.
     """
 
     result = None

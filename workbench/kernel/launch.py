@@ -43,10 +43,10 @@ class Launch:
 
     Attributes:
         grid: work-groups in x, y, z; an int or a shorter tuple is filled up with ones.
-        block: work-items of a work-group in x, y, z; likewise.
+        block: work-items of a work-group in x, y, z; filled up in the same way.
         dynamic_shared: bytes of dynamic shared memory (LDS) of a work-group.
-        cooperative: whether the work-groups may wait for each other, as `grid.sync()` does: they have to fit
-            on the device at once.
+        cooperative: True if work-groups may wait for each other, as in `grid.sync()`: all must fit on the
+            device at once.
     """
 
     grid: Any
@@ -69,14 +69,14 @@ class Arguments:
 
 @dataclass
 class LastLaunch:
-    """A launch that was made, with what is needed to make it again.
+    """A past launch, with everything needed to repeat it.
 
     Attributes:
-        launch: its shape.
-        given: its arguments; None where they are gone, since nobody kept them.
-        device: where it ran.
-        record: what was seen.
-        argument_bytes: of its argument block.
+        launch: grid, block and dynamic LDS.
+        arguments: returns the launch's arguments; None if they are gone because nothing references them.
+        device: device that ran the launch.
+        record: observations of the launch.
+        argument_bytes: bytes of the argument block.
     """
 
     launch: Launch
@@ -87,10 +87,10 @@ class LastLaunch:
 
     @property
     def args(self) -> tuple[Any, ...]:
-        """Arguments by position; empty where they are gone."""
+        """Arguments by position; empty if they are gone."""
         return (self.arguments() or Arguments()).args
 
     @property
     def kwargs(self) -> dict[str, Any]:
-        """Arguments by name; empty where they are gone."""
+        """Arguments by name; empty if they are gone."""
         return (self.arguments() or Arguments()).kwargs

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     import torch
 
 _loans: set[Loan] = set()
-"""Those that last, so that their tensors stay."""
+"""Loans that have not ended; the set keeps their tensors alive."""
 
 
 class Loan:
     """Tensors that kernels reach, as `lend` makes one; it lasts until `end`, or until its `with` block ends.
 
     Attributes:
-        tensors: what is lent.
+        tensors: the tensors on loan.
     """
 
     def __init__(self, tensors: tuple[torch.Tensor, ...], device: Device) -> None:
@@ -70,7 +70,8 @@ def lend(*tensors: torch.Tensor, device: Device | str | None = None) -> Loan:
     `with`, the loan lasts until you call its `end()`; it keeps the tensors alive.
 
     Args:
-        tensors: of any shape and strides, on the CPU for an emulated device; all of their storages are lent.
+        tensors: tensors of any shape and strides, on the CPU for an emulated device; the whole storage of
+            each is lent.
         device: a device or its name; None for the default device. All emulated devices of the process reach
             the tensors. On a GPU, kernels reach every tensor, and nothing changes.
 

@@ -23,12 +23,12 @@ _ON_CPU = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 
 
 class MadeTensors(TorchDispatchMode):
-    """Inside of it, kernels on `device` reach the storages that PyTorch makes, for as long as these live.
+    """Inside this mode, kernels on `device` reach every storage that PyTorch allocates, as long as it lives.
 
     Args:
         device: an emulated device.
         memory_of: (address, bytes) of the CPU memory of tensors among values.
-        granularity: of the tensors' memory, see `Function.launch`.
+        granularity: the tensor allocator's sizes are multiples of this many bytes, see `Function.launch`.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class MadeTensors(TorchDispatchMode):
         return result
 
     def _result(self, function: Any, types: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """What a function gives; a kernel of an operator that an extension registered is watched itself."""
+        """Result of a function; kernels of operators that extensions registered run under this mode."""
         has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
         # Other modes, and tensors of PyTorch's tracing, are asked first; they call the operator again.
         is_plain = _PLAIN.issuperset(types) and torch._C._len_torch_dispatch_stack() == 0

@@ -20,9 +20,9 @@ _put_address = struct.Struct("<Q").pack_into
 
 @dataclass(frozen=True)
 class Strided:
-    """A view whose strides an operator's kernel is told otherwise, such as q of a fused QKV.
+    """A view whose strides the kernel gets in another way than from the tensor, such as q of a fused QKV.
 
-    Of other views that its kernels take as pointers an operator makes copies.
+    Operators copy other strided views that their kernels take as pointers.
     """
 
     tensor: torch.Tensor
@@ -36,14 +36,15 @@ class Packed:
         data: the bytes of the explicit kernel arguments.
         buffers: memory that the kernel may touch, (address, bytes), in the order of the
             arguments, without overlaps.
-        labels: what each of them is, by address, for messages: "argument 'x' (bfloat16 tensor 4096x512)".
-        names: what each tensor with memory is, in the order in which they were given; `elements`: bytes of
-            an element where the buffer begins with the tensor's first, else 0.
-        tensors: the tensors, kept alive until the launch has ended; `offsets`: of their addresses in `data`;
-            `arguments`: names of the arguments that they are, or that lead to them.
-        known_bytes: `argument_bytes`, where it is known without looking.
-        storages: a tensor stands for all of its storage, as pointers into it do on a GPU; else for what lies
-            from its first element to its last.
+        labels: description of each buffer by address, for messages: "argument 'x' (bfloat16 tensor
+            4096x512)".
+        names: description of each tensor with memory, in the order of the arguments; `elements`: bytes of an
+            element if the buffer begins with the tensor's first element, else 0.
+        tensors: the tensors, kept alive until the launch has ended; `offsets`: offset of each address in
+            `data`; `arguments`: name of the argument that each tensor is, or that leads to it.
+        known_bytes: `argument_bytes` if known in advance.
+        storages: True if a tensor stands for its whole storage, as pointers into it do on a GPU; else it is
+            the memory from its first element to its last.
     """
 
     data: bytearray
@@ -84,9 +85,10 @@ class Packed:
         """Note a tensor's memory as the kernel's, and keep the tensor.
 
         Args:
-            name: of the argument that it is, or that leads to it.
-            offset: of its address in `data`; None where it is not there.
-            place: where in the argument its address is, such as ", address 2"; "" for the argument itself.
+            name: name of the argument that is, or leads to, this tensor.
+            offset: offset of the tensor's address in `data`; None if the address is not there.
+            place: position of the address within the argument, such as ", address 2"; "" for the argument
+                itself.
         """
         start, size = int(tensor.data_ptr()), extent(tensor) * tensor.element_size()
         self.tensors.append(tensor)
@@ -116,13 +118,14 @@ class Packed:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Packed arguments of which the next launch changes the addresses alone.
+    """Packed arguments that the next launch can reuse, with only the addresses replaced.
 
     Attributes:
         data: the bytes, with the addresses of the launch that it was made from.
-        holes: of each tensor the key of the value whose memory it is in, the bytes from there to its own
-            first, the offset of its address in `data`, its bytes, its label.
-        size: bytes of all tensors where none share memory.
+        holes: one for each tensor: key of the argument value whose memory it is in, byte offset from the
+            start of that memory to the tensor's first element, offset of its address in `data`, its size in
+            bytes, its label.
+        size: total bytes of all tensors if none share memory.
     """
 
     data: bytes
@@ -175,7 +178,7 @@ def template(packed: Packed, values: Mapping[Any, Any]) -> Template | None:
 
 
 def _viewed(tensor: Any, values: Mapping[Any, Any]) -> Any:
-    """Key of the value that a tensor is a view of; None where there is none, or where it may be several's."""
+    """Key of the value that a tensor is a view of; None if there is none, or where it may be several's."""
     storage = tensor.untyped_storage().data_ptr()
     keys = [
         key

@@ -14,7 +14,7 @@ AXES = ("batch", "depth", "rows", "cols")
 
 
 def torch_dtypes(element: Type | str | None, arch: str) -> tuple[str, ...]:
-    """Names of PyTorch dtypes that hold elements of a C++ type; empty where any will do (void, structs).
+    """Names of PyTorch dtypes that hold elements of a C++ type; empty if any will do (void, structs).
 
     The first is the one that messages name.
     """
@@ -41,7 +41,7 @@ def is_gl(kind: Type) -> bool:
 
 
 def gl_dims(kind: Type) -> tuple[int, int, int, int]:
-    """The compile-time dimensions (b, d, r, c) of a `gl`; -1 where one is given at run time."""
+    """The compile-time dimensions (b, d, r, c) of a `gl`; -1 if one is given at run time."""
     values = [v for v in kind.template[1:] if isinstance(v, int)][: len(AXES)]
     if len(values) != len(AXES):
         raise ArgumentError(

@@ -50,15 +50,15 @@ class ProgramResult:
     """Result of a program: exit status, output, and launches.
 
     Attributes:
-        name: of its source.
-        stdout, stderr: what it wrote.
-        exit_code: its exit status; negative where a signal ended it, as in subprocess.
+        name: name of the source.
+        stdout, stderr: the program's output.
+        exit_code: exit status; negative if a signal ended it, as in subprocess.
         seconds: wall time of the run on this computer, without compiling; no measure of a GPU's.
         device: on which its kernels ran.
-        notes: what is to be known of its compilation: another compiler than the usual one, warnings.
-        launches: how many were sanitized, those of processes that it started among them; None where that was
-            not asked for.
-        findings: what the sanitizer found in them, each instruction once.
+        notes: notes on the compilation: warnings, or another compiler than usual.
+        launches: number of sanitized launches, including those of child processes; None if the sanitizer did
+            not run.
+        findings: the sanitizer's findings, one for each instruction.
     """
 
     name: str
@@ -75,7 +75,7 @@ class ProgramResult:
         """The result itself where the program ended well and the sanitizer, if it ran, found nothing.
 
         Raises:
-            SanitizerError: it found something; the message lists it.
+            SanitizerError: the sanitizer found something; the message lists it.
             UncaughtException: a C++ exception ended it.
             ProgramError: its exit status is not 0; the message has its last words.
             NothingSanitized: the program launched nothing that the sanitizer saw.
@@ -132,26 +132,26 @@ def run_program(
     Args:
         source: a file, or the C++ text itself; a text contains a line break or a brace.
         args: command line arguments.
-        device: where it runs; the program sees it as number 0. None for the default device.
-        stdin: the text of its standard input.
+        device: device that runs the program, which sees it as number 0. None for the default device.
+        stdin: text for the program's standard input.
         timeout: seconds that it may run; None for HIPKITTENS_PROGRAM_TIMEOUT, else 300.
         env: environment variables to set.
         cwd: folder that it runs in; None for this process's.
-        include, flags, define: as for `wb.compile`; flags such as `-lm` go to the linker.
+        include, flags, define: see `wb.compile`; flags such as `-lm` go to the linker.
         compile_timeout: seconds that the compiler may take.
-        sanitize: look for races, missing waits and other faults in every launch, as `wb.sanitize` does, those
-            of its child processes included. Only on an emulated device.
+        sanitize: look for races, missing waits and other faults in every launch, including those of child
+            processes, as `wb.sanitize` does. Only on an emulated device.
 
     Returns:
-        what it wrote and its exit status. A program that fails raises nothing, nor do findings of the
-        sanitizer: see `ProgramResult.check`. On an emulated device, standard error explains a kernel's fault.
+        output and exit status. A failing program or a finding of the sanitizer raises nothing: see
+        `ProgramResult.check`. On an emulated device, standard error explains a kernel's fault.
 
     Raises:
         CompileError: the source does not compile.
-        UsageError: it has no main, or an argument is of another type.
+        UsageError: the source has no main, or an argument has a wrong type.
         MissingFile, UnreadableFile
-        DeviceError: `sanitize` is asked of a GPU.
-        ProgramTimeout: it ran past its time limit; `result` has what it wrote until then.
+        DeviceError: `sanitize` is True on a GPU.
+        ProgramTimeout: the program ran past its time limit; `result` has its output until then.
     """
     words, limit, environment = _arguments(args), _time_limit(timeout), _environment(env)
     if not isinstance(stdin, str):
@@ -197,8 +197,8 @@ def _build(text: str, options: CompileOptions, device: Device) -> HostResult:
     """The program as a library, and all that its process needs.
 
     Raises:
-        CompileError: it does not compile.
-        UsageError: it has no main.
+        CompileError: the source does not compile.
+        UsageError: the source has no main.
     """
     device.build_later()
     compiler_trial.check(options.arch)

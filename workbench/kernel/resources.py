@@ -62,15 +62,15 @@ HEADINGS: Mapping[str, str] = {
     "vgpr_spills": "VGPR spills",
     "sgpr_spills": "SGPR spills",
 }
-"""Attributes of `Resources` that stand in tables, and their headings there."""
+"""Attributes of `Resources` in tables, with their headings."""
 
 
 def resources_lines(of: Mapping[str, Resources], beside: Mapping[str, str] | None = None) -> list[str]:
-    """One kernel's resources in words; of several a table, without columns of zeros.
+    """Resources of one kernel in words; of several kernels as a table, without columns of zeros.
 
     Args:
-        of: resources by what stands before them, such as the kernel's name.
-        beside: what stands at the end of a line, by the same.
+        of: resources by row label, such as the kernel's name.
+        beside: text for the end of each line, by the same labels.
     """
     ends = beside or {}
     if len(of) < 2:

@@ -40,7 +40,7 @@ def scalar_bytes(kind: Type, value: Any) -> bytes:
     """The bytes of a number (Python's, NumPy's or ctypes') as a parameter of this type.
 
     Raises:
-        UnfitError: it is not a number of this type, or out of its range.
+        UnfitError: the value is not a number of this type, or out of its range.
     """
     number = value
     if type(value).__module__ == "numpy" and hasattr(value, "item") and getattr(value, "shape", None) == ():

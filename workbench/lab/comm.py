@@ -28,11 +28,11 @@ TARGET = "hipkittens-workbench"
 
 
 def register(shell: InteractiveShell, read: ReadCell | None = None) -> Service | None:
-    """Opens the service to the front end of a shell; None where the shell has no comms (a terminal).
+    """Opens the service for a shell's front end; None if the shell has no comms (a terminal).
 
     Args:
-        shell: of the notebook.
-        read: as of `lab.extension.load`.
+        shell: shell of the notebook.
+        read: see `lab.extension.load`.
     """
     if getattr(shell, "kernel", None) is None:
         return None

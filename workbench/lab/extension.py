@@ -14,13 +14,15 @@ if TYPE_CHECKING:
 
 
 def load(shell: InteractiveShell, read: ReadCell | None = None) -> None:
-    """Opens the comm, adds completion and Shift+Tab in C++ cells, imports ahead of time what cells will need.
+    """Opens the comm, adds completion and Shift+Tab in C++ cells, and imports in advance what cells will
+    need.
 
-    Harmless where there is no extension, and where there is no notebook at all.
+    Harmless without the extension, and outside notebooks.
 
     Args:
-        shell: of the notebook.
-        read: a cell's text as C++ and how it is compiled; without it nothing is found while one types.
+        shell: shell of the notebook.
+        read: returns a cell's C++ text and its compile options; without it there are no diagnostics while
+            typing.
     """
     # Runs in plain IPython too: experiments there are worth recording as well.
     recorder.start()

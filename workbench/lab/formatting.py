@@ -20,7 +20,7 @@ TIMEOUT = 10.0
 
 
 def program() -> Path | None:
-    """The `clang-format` of the wheel, else that on PATH; None where there is none."""
+    """The `clang-format` of the wheel, else that on PATH; None if there is none."""
     wheel = importlib.util.find_spec("clang_format")
     folders = wheel.submodule_search_locations if wheel is not None else None
     in_wheel = shutil.which("clang-format", path=str(Path(folders[0], "data", "bin"))) if folders else None

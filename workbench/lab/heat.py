@@ -20,11 +20,11 @@ def heat(kernel: Kernel, costs: InstructionProfile | None) -> Heat | None:
     """Heat of the cell that a kernel was compiled from.
 
     Args:
-        kernel: what ran.
-        costs: of its instructions; None where the launch was not counted.
+        kernel: the kernel that ran.
+        costs: costs of its instructions; None if the launch was not counted.
 
     Returns:
-        None where there are no costs or no debug info.
+        the heat; None without costs or debug info.
     """
     if costs is None or not costs.values or kernel.module.debug is None:
         return None

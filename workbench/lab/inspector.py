@@ -43,7 +43,7 @@ _PARAMETERS = {
 
 
 def hover(text: str, line: int, column: int, timeout: float) -> Hover | None:
-    """Information on the name at a place of a cell; None where there is no name.
+    """Information on the name at a place of a cell; None if there is no name.
 
     Args:
         text: the whole cell.
@@ -164,7 +164,7 @@ def _bare(parameters: str) -> str:
 
 
 def type_of(known: Hover | None) -> str:
-    """The type that clangd says of a variable, all aliases resolved; "" where it says none."""
+    """The type that clangd says of a variable, all aliases resolved; "" if it says none."""
     fact = next((fact for fact in known.facts if fact.startswith("Type: ")), "") if known else ""
     alias = _ALIAS.search(fact)
     return alias[1] if alias else fact.removeprefix("Type: ")
@@ -178,7 +178,7 @@ def tile_kind(type_name: str) -> str:
 
 
 def described(type_name: str) -> str:
-    """A tile's type in words; "" where it is none.
+    """A tile's type in words; "" if it is none.
 
     Args:
         type_name: as clangd says it, such as "rt<float, 32, 32, ducks::rt_layout::row, rt_shape<16, 16, 4>>".
@@ -207,7 +207,7 @@ def inspect(code: str, cursor: int) -> str | None:
         cursor: offset of the place.
 
     Returns:
-        text, "" where nothing is known; None outside of C++ cells.
+        text, "" if nothing is known; None outside of C++ cells.
     """
     if not _MAGIC.match(code):
         return None

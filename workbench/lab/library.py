@@ -21,12 +21,12 @@ class Function:
     """A function of the library.
 
     Attributes:
-        name: without its namespace.
+        name: name without its namespace.
         signature: its declaration on one line, without words such as `inline`.
-        parameters: the part of it in round brackets, with these.
-        doc: what it does, as `doxygen.tidy` gives it.
-        header: as it is included.
-        line: of its name in the header, from 1.
+        parameters: the part of the signature in parentheses, including these.
+        doc: its documentation, cleaned by `doxygen.tidy`.
+        header: the header's name in an include directive.
+        line: line of its name in the header, from 1.
     """
 
     name: str
@@ -113,11 +113,11 @@ def _completed(function: Function, alike: list[Function]) -> str:
 
 
 def at(header: str, line: int) -> Function | None:
-    """The function whose declaration a line of a header belongs to; None where it is none.
+    """The function whose declaration a line of a header belongs to; None if it is none.
 
     Args:
-        header: as it is included.
-        line: from 1.
+        header: the header's name in an include directive.
+        line: line from 1.
     """
     return next((f for f in functions() if f.header == header and f.line == line), None)
 

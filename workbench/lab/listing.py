@@ -27,8 +27,8 @@ class Place:
     """The source position of an instruction.
 
     Attributes:
-        line: line of the cell, 0 where none is known.
-        header: "kittens.cuh:12" where the code itself stands in a header, else "".
+        line: line of the cell; 0 if unknown.
+        header: "kittens.cuh:12" for code from a header, else "".
     """
 
     line: int
@@ -53,22 +53,22 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Machine code of one kernel, a column for each property, in address order.
+    """Machine code of one kernel in address order, with a column for each property.
 
     Attributes:
-        kernel: its name.
+        kernel: name of the kernel.
         arch: target.
-        addresses: of each instruction.
-        texts: LLVM syntax; branch targets are addresses in it.
-        classes: `workbench.codeobject.instructions.PIPELINES`.
-        lines: line of the cell, 0 where there is none.
-        headers: "name.cuh:12" where the instruction stands in a header, else "".
-        counts: executions summed over waves in the last counted launch; None where there was none.
-        vgprs: vector registers that hold a value still needed, before the instruction; 0 for dead code.
-        agprs: accumulation registers, likewise.
+        addresses: address of each instruction.
+        texts: instructions in LLVM syntax, with addresses for branch targets.
+        classes: class of each instruction, from `workbench.codeobject.instructions.PIPELINES`.
+        lines: line of the cell; 0 if there is none.
+        headers: "name.cuh:12" for an instruction from a header, else "".
+        counts: executions summed over waves in the last counted launch; None without one.
+        vgprs: number of live vector registers before the instruction; 0 for dead code.
+        agprs: number of live accumulation registers before the instruction; 0 for dead code.
         blocks: first row of each basic block.
-        loops: outer before inner.
-        measures: further costs of the last profiled launch; empty where there was none.
+        loops: loops, outer before inner.
+        measures: further costs of the last profiled launch; empty without one.
         waits: (row of a wait, row of the load that it waits for longest), of the last profile.
     """
 
@@ -152,11 +152,11 @@ def build(
     """A listing from decoded instructions.
 
     Args:
-        name: the kernel's.
-        arch: its target.
-        instructions: in address order.
-        place: where each comes from.
-        costs: of a launch; an address that is absent ran never.
+        name: name of the kernel.
+        arch: target.
+        instructions: instructions in address order.
+        place: returns the source position of an address.
+        costs: costs of a launch; addresses that are absent never ran.
     """
     where = [place(instruction.address) for instruction in instructions]
     graph = Graph(instructions)

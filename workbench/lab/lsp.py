@@ -1,7 +1,7 @@
 """A language server as a process, spoken to in the Language Server Protocol over its pipes.
 
-By hand, since it is 50 lines: `lsprotocol` has none of them, and `pygls` would put an event loop in a thread
-of its own and more packages in their place.
+Written by hand because it takes 50 lines: `lsprotocol` has none of them, and `pygls` would add a thread with
+an event loop and more packages.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class LanguageServer:
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs."""
+        """True while the process runs."""
         return self._process.poll() is None
 
     def close(self) -> None:
@@ -84,7 +84,7 @@ class LanguageServer:
             timeout: seconds.
 
         Raises:
-            TimeoutError: none came in time; the request is taken back.
+            TimeoutError: there was no response in time; the request is cancelled.
             WorkbenchError: the server ended, or refused.
         """
         number, future = self.request(method, parameters)

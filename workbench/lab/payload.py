@@ -47,11 +47,11 @@ class Finding:
         severity: "error", "warning", "note" or "remark".
         message: one or more lines of text.
         end_line: line of its end; 0 lets the editor mark the word at the start.
-        end_column: column just past its end; 0 likewise.
+        end_column: column just past its end; 0 if unknown.
         fixits: changes that the editor offers.
         notes: further places and remarks, one line each, such as "kittens.cuh:12:3: note: declared here".
         source: who says it: "compiler", "sanitizer" or "device" (a fault that stopped the kernel).
-        option: the flag that controls it, such as "-Wunused-variable"; "" where there is none.
+        option: the flag that controls it, such as "-Wunused-variable"; "" if there is none.
     """
 
     line: int
@@ -89,10 +89,10 @@ class Device:
     """The device a cell was compiled for or ran on.
 
     Attributes:
-        name: as `wb.device` takes it: "gpu:0", "emulated:gfx950".
-        label: as a person says it: "MI355X (emulated)".
+        name: name, as in `wb.device`: "gpu:0", "emulated:gfx950".
+        label: label for people: "MI355X (emulated)".
         arch: the target: "gfx950".
-        memory_total: bytes, 0 where unknown.
+        memory_total: total memory in bytes; 0 if unknown.
         memory_used: bytes.
     """
 
@@ -114,17 +114,17 @@ class Compilation:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """A kernel's resources: registers per lane or wave, bytes, and the resulting occupancy.
+    """Resources of a kernel: registers per lane or wave, bytes, and the resulting occupancy.
 
     Attributes:
         vgpr: vector registers.
         agpr: accumulation registers.
         sgpr: scalar registers.
         lds: static shared memory, in bytes.
-        scratch: private memory a lane, in bytes.
-        spills: registers spilled.
-        occupancy: waves a SIMD.
-        limited_by: what limits the occupancy: "VGPR", "LDS", "waves"; "" where unknown.
+        scratch: private memory per lane, in bytes.
+        spills: number of spilled registers.
+        occupancy: waves per SIMD.
+        limited_by: the limit of the occupancy: "VGPR", "LDS", "waves"; "" if unknown.
     """
 
     vgpr: int
@@ -187,12 +187,12 @@ class Run:
 
     Attributes:
         kind: "compile", "run", "time", "verify", "profile" or "sanitize".
-        at: when it ended, ISO 8601 with time zone.
-        kernel: kernel or spec that ran, "" for a compile.
-        time: how long the kernel took, None where that is unknown.
-        verified: whether the result was right, None where it was not checked.
-        changes: what changed since the previous run of this cell.
-        error: first line of the error, "" where there was none.
+        at: end of the run, ISO 8601 with time zone.
+        kernel: kernel or spec that ran; "" for a compile.
+        time: duration of the kernel; None if unknown.
+        verified: True if the result was right; None if it was not checked.
+        changes: changes since the previous run of this cell.
+        error: first line of the error; "" if there was none.
     """
 
     kind: str
@@ -230,12 +230,12 @@ class Heat:
 
     Attributes:
         kernel: the kernel that ran.
-        measures: what can be shown, the first by default (`workbench.profile.instructions`): "time_cycles",
+        measures: available measures, the default first (`workbench.profile.instructions`): "time_cycles",
             "issue_cycles", "instructions", "stall_cycles", "bank_conflicts", "bytes", "bytes_moved",
             "lds_bytes", "samples".
-        lines: the lines that have any, in order.
+        lines: lines with any cost, in order.
         elsewhere: values that belong to no line of the cell (headers, compiler-made code).
-        note: shown with it.
+        note: text to show with it.
     """
 
     kernel: str
@@ -252,11 +252,11 @@ class CellPayload:
     Attributes:
         name: the name that the module is bound to.
         status: "compiled" or "failed".
-        body: text of the cell without its first line; kept as a checksum, so that a notebook that is opened
-            again shows nothing on lines that have changed since. None skips that check.
-        device: the device, None where none was chosen.
-        origin: origin of the cell's figures: "measured", "counted", "modelled"; "" where there are none.
-        compile: how it was compiled, None where the compiler did not run.
+        body: text of the cell without its first line; stored as a checksum, so that a reopened notebook shows
+            nothing on lines that have changed since. None skips that check.
+        device: the device; None if none was chosen.
+        origin: origin of the cell's figures: "measured", "counted", "modelled"; "" without figures.
+        compile: facts about the compilation; None if the compiler did not run.
         diagnostics: findings of compiler and sanitizer, in order.
         kernels: the kernels of the module.
         run: entry of the run history.
@@ -287,12 +287,12 @@ def checksum(body: str) -> int:
 
 
 def bundle(payload: CellPayload, html: str, text: str = "") -> dict[str, Any]:
-    """MIME bundle for `IPython.display.display(..., raw=True)`: the HTML result with the payload beside it.
+    """MIME bundle for `IPython.display.display(..., raw=True)`: the HTML result together with the payload.
 
     Args:
-        payload: what the editor is told.
-        html: what every front end shows.
-        text: what a terminal shows; made from the payload where it is empty.
+        payload: data for the editor.
+        html: HTML for every front end.
+        text: text for a terminal; if empty, it is made from the payload.
     """
     plain = text or f"{payload.name}: {payload.status}"
     return {"text/plain": plain, "text/html": html, MIME_TYPE: payload.to_dict()}

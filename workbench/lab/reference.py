@@ -73,7 +73,7 @@ def _fits_shape(spec: KernelSpec, values: Mapping[str, Any]) -> bool:
 
 
 def form(module: Module | Kernels) -> dict[str, str]:
-    """Texts for --launch, --inputs, --outputs and --reference; empty where the module has no kernel.
+    """Texts for --launch, --inputs, --outputs and --reference; empty if the module has no kernel.
 
     Args:
         module: its kernel that was launched last is meant, the first where none was.

@@ -74,7 +74,7 @@ def recorded(run: RecordedRun) -> dict[str, Any]:
 
 
 def _run(event: Event) -> dict[str, Any] | None:
-    """An event as the extension's run history keeps it; None where it is no run."""
+    """An event as the extension's run history keeps it; None if it is no run."""
     figure, verified, error, findings, first = None, None, "", None, ""
     shape: Mapping[str, Any] = {}
     if event.kind == "failed":
@@ -106,7 +106,7 @@ def _entry(
     """A line of the extension's run history (`IHistoryEntry` in src/history.ts).
 
     Args:
-        findings: how many the sanitizer had, `first` the first of them; None where it was not asked.
+        findings: number of the sanitizer's findings, and `first` the first of them; None if it did not run.
     """
     size = ", ".join(f"{key}={value}" for key, value in shape.items())
     return {

@@ -62,11 +62,11 @@ def _import_what_cells_need() -> None:
 
 
 class Service:
-    """The questions that can be asked, over a notebook's variables.
+    """Answers the front end's questions about a notebook's variables.
 
     Attributes:
         namespace: the notebook's variables.
-        read: how the cell in the editor is compiled; None if unknown.
+        read: returns the C++ text and compile options of the cell in the editor; None if unknown.
     """
 
     def __init__(self, namespace: Mapping[str, Any], read: ReadCell | None = None) -> None:
@@ -178,7 +178,7 @@ class Service:
             line, column: the place, from 0; columns in UTF-16 code units.
 
         Raises:
-            TimeoutError, WorkbenchError: as of `clangd.Clangd.complete`.
+            TimeoutError, WorkbenchError: see `clangd.Clangd.complete`.
         """
         start, candidates = completer.complete(text, line, column, PATIENCE)
         return {"begun": len(start), "candidates": [asdict(candidate) for candidate in candidates]}
@@ -223,7 +223,7 @@ class Service:
 
         Args:
             module: variable that holds it.
-            kernel: the kernel's name; the first where it is empty.
+            kernel: name of the kernel; "" for the first.
 
         Raises:
             UnknownKernel: no such module or kernel.
@@ -253,7 +253,7 @@ class Service:
         }
 
     def runs(self) -> dict[str, Any]:
-        """The latest runs of the folder's file, oldest first; none where none is kept, or it is damaged."""
+        """The latest runs of the folder's file, oldest first; none if none is kept, or it is damaged."""
         recording = recorder.current()
         if recording is None or not recording.path.is_file():
             return {"runs": []}

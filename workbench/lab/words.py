@@ -13,7 +13,7 @@ from workbench.lab import operations
 SOURCE = Path(__file__).with_name("src") / "words.ts"
 
 SHORTEST = 3
-"""Letters of a word that is coloured: shorter ones are a cell's own variables as often."""
+"""Minimum length of a coloured word: shorter ones are often a cell's own variables."""
 
 
 def text() -> str:

@@ -92,14 +92,15 @@ MAGIC = re.compile(r"%%hipkittens(?=\s|$)")
 
 
 def written(shell: InteractiveShell | None, text: str) -> tuple[str, CompileOptions]:
-    """A cell as it stands in the editor: its C++, and how it would be compiled.
+    """C++ text of a cell in the editor, and its compile options.
 
     Args:
-        shell: whose variables stand in braces on the magic's line; None where there is none.
-        text: the whole cell.
+        shell: shell whose variables replace names in braces on the magic's line; None to replace none.
+        text: text of the whole cell.
 
     Raises:
-        UsageError, UnknownKernel, ShapeError: an option is wrong; IPython's UsageError where no words are.
+        UsageError, UnknownKernel, ShapeError: an option is wrong; IPython's UsageError if an argument is
+            missing.
     """
     line, _, source = text.partition("\n")
     line = line.removeprefix("%%hipkittens")

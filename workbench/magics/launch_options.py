@@ -22,14 +22,14 @@ from workbench.operators.launch_target import Target, resolve
 
 @dataclass(frozen=True)
 class CellLaunch:
-    """A cell's own launch.
+    """The launch that a cell's options specify.
 
     Attributes:
         launcher: the kernel with its grid and block.
-        inputs: all its arguments by name.
-        outputs: names of the tensors that it writes; empty where nothing is compared.
-        reference: what it is held against; None where nothing is compared.
-        text: the reference as it is written.
+        inputs: all arguments by name.
+        outputs: names of the tensors that it writes; empty without a comparison.
+        reference: the reference to compare with; None without a comparison.
+        text: source text of the reference.
     """
 
     launcher: Launcher
@@ -64,7 +64,7 @@ class CellLaunch:
 def cell_launch(
     options: argparse.Namespace, module: Module, namespace: Mapping[str, Any]
 ) -> CellLaunch | None:
-    """The launch that a cell's line describes; None where it describes none.
+    """The launch that a cell's line describes; None if it describes none.
 
     Raises:
         UsageError: one of the four is missing, is no Python, fails, or gives something else.

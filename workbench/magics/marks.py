@@ -1,7 +1,7 @@
-"""Marks at a cell's lines for findings in launches of its kernels by later cells.
+"""Marks on a cell's lines for findings in later launches of its kernels.
 
-What a cell shows stands in its output, from where the editor has its marks. What the sanitizer finds in a
-launch of its kernels after that, or what stops one, is written into the same output.
+The editor takes its marks from a cell's output. When the sanitizer finds something in a later launch of the
+cell's kernels, or a fault stops one, the finding is added to that output.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class _Output:
     """A cell's output.
 
     Attributes:
-        handle: by which it is changed.
-        bundle: what it shows.
-        codes: the cell's code by digest; no launch of it, whose tensors would live on.
-        marks: by who found them and in which kernel: the latest launch of each.
+        handle: display handle that updates it.
+        bundle: its MIME bundle.
+        codes: the cell's code by digest, without launches, which would keep their tensors alive.
+        marks: findings by tool and kernel, from the latest launch of each.
     """
 
     handle: DisplayHandle

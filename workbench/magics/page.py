@@ -85,7 +85,7 @@ def _appendix(notebook: NotebookNode) -> Iterator[Markup]:
 
 
 def _runs(text: str) -> Markup | None:
-    """Runs of the kernels that a notebook names; None where the file has none, or there is none."""
+    """Runs of the kernels that a notebook names; None if the file has none, or there is none."""
     recording = recorder.current()
     if recording is None or not recording.path.is_file():
         return None
@@ -95,7 +95,7 @@ def _runs(text: str) -> Markup | None:
 
 
 def _machine_code(cell: str) -> Markup:
-    """A cell's kernels with resources and instructions; why there are none where it does not compile."""
+    """A cell's kernels with resources and instructions; why there are none if it does not compile."""
     name = cell.partition("\n")[0].split()[1:2]
     title = name[0] if name else "a cell without a name"
     try:

@@ -23,7 +23,7 @@ def show(body: str, kernels: Sequence[Kernel], result: ExecutionResult) -> None:
 
     Args:
         body: the cell without its first line.
-        kernels: of the cell, which it launched.
+        kernels: the cell's kernels, which it launched.
     """
     fault = result.error_in_exec
     name = kernels[0].name

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class PlainCells:
-    """Looks at each cell that has run.
+    """Inspects each cell after it has run.
 
     Args:
-        shell: that runs them.
+        shell: shell that runs the cells.
     """
 
     def __init__(self, shell: InteractiveShell) -> None:

@@ -48,6 +48,6 @@ def show_fault(name: str, cell: str, fault: KernelFault, own_file: str) -> None:
 
 
 def _display(bundle: dict[str, Any]) -> DisplayHandle | None:
-    """Displays a bundle that can be changed later; None where nothing can display."""
+    """Displays a bundle that can be changed later; None if nothing can display."""
     handle: DisplayHandle | None = display(bundle, raw=True, display_id=True)  # type: ignore[no-untyped-call]
     return handle

@@ -54,12 +54,12 @@ def hip_source(options: argparse.Namespace, cell: str, *, tells: bool = True) ->
 
 
 def run_cell(namespace: dict[str, Any], options: argparse.Namespace, cell: str) -> CellResult:
-    """Compiles a cell, binds its module and makes the checks that are asked for.
+    """Compiles a cell, binds its module and makes the requested checks.
 
     Args:
         namespace: the notebook's variables.
-        options: of the magic's line, by `magic_options`.
-        cell: the C++.
+        options: options of the magic's line, by `magic_options`.
+        cell: C++ text.
 
     Raises:
         CompileError: the cell does not compile; nothing is bound.
@@ -95,7 +95,7 @@ def compilation(options: argparse.Namespace) -> tuple[KernelSpec | None, Any, Co
     """The spec and shape that a cell's options name, and its compile options.
 
     Args:
-        options: of the magic's line, by `magic_options`.
+        options: options of the magic's line, by `magic_options`.
 
     Raises:
         UsageError, UnknownKernel, ShapeError: an option is wrong.

@@ -27,15 +27,15 @@ def run_cell(namespace: dict[str, Any], options: argparse.Namespace, cell: str) 
 
     Args:
         namespace: the notebook's variables.
-        options: of the magic's line, by `magic_options`.
-        cell: the C++.
+        options: options of the magic's line, by `magic_options`.
+        cell: C++ text.
 
     Raises:
         CompileError: the cell does not compile; nothing is bound.
         UsageError: the cell has no main, or an option is for kernels that Python launches.
-        ProgramError: its exit status is not 0.
-        SanitizerError: with --sanitize, something was found, or nothing was launched.
-        ProgramTimeout: it ran past its time limit.
+        ProgramError: the exit status is not 0.
+        SanitizerError: with --sanitize, there were findings, or nothing was launched.
+        ProgramTimeout: the program ran past its time limit.
     """
     unfit = [
         option.flag

@@ -27,13 +27,13 @@ def run_cell(shell: InteractiveShell, options: argparse.Namespace, cell: str) ->
     """Runs a cell with Triton on the device, binds its kernels, and shows them with the requested results.
 
     Args:
-        options: of the magic's line, by `magic_options.TRITON_OPTIONS`.
-        cell: the Python.
+        options: options of the magic's line, by `magic_options.TRITON_OPTIONS`.
+        cell: Python text.
 
     Raises:
-        UsageError: it launched nothing.
-        WorkbenchError: a launch failed; what it did is shown on the cell's line.
-        Exception: any of the cell's own.
+        UsageError: the cell launched nothing.
+        WorkbenchError: a launch failed; the fault is shown on the cell's line.
+        Exception: any exception of the cell itself.
     """
     # The magic itself is line 1 in the editor.
     text = "\n" + shell.transform_cell(cell)  # type: ignore[no-untyped-call]

@@ -14,15 +14,15 @@ from workbench.nn.norms import RMSNorm
 
 
 class RotaryEmbedding(torch.nn.Module):
-    """Turns pairs of elements of heads by the angles of their positions, by `ops.rope`.
+    """Rotates pairs of elements of heads by the angles of their positions, by `ops.rope`.
 
     Args:
-        dim: elements of a head that are turned, even.
-        max_positions: positions that tables have.
+        dim: number of elements of a head to rotate, even.
+        max_positions: number of positions in the tables.
         base: theta of angles position * theta ** (-2 i / dim).
-        interleaved: whether pairs are neighbours (GPT-J), or half a head apart (NeoX, Llama).
+        interleaved: True if pairs are neighbours (GPT-J), False if they are half a head apart (NeoX, Llama).
 
-    State dict: empty, as of transformers' LlamaRotaryEmbedding; tables are made anew, in float32.
+    State dict: empty, as in transformers' LlamaRotaryEmbedding; tables are recomputed, in float32.
     """
 
     cos: torch.Tensor
@@ -64,16 +64,17 @@ class Attention(torch.nn.Module):
 
     Args:
         hidden_size: columns of x and of the result.
-        heads: of queries.
-        heads_kv: of keys and values; as many as `heads` where None.
-        head_dim: 64, 128, 192 or 256; hidden_size / heads where None.
-        bias: whether projections of queries, keys and values have one.
-        out_bias: whether the last projection has one; as `bias` where None.
-        causal: whether a token sees no later one.
-        window: tokens that one sees, itself among them; 0 for all.
-        rotary: turns queries and keys; none where None.
-        qk_norm: epsilon of an RMSNorm of each head of queries and keys before that (Qwen3); none where None.
-        device, dtype: of the parameters; bf16 where dtype is None.
+        heads: number of query heads.
+        heads_kv: number of key and value heads; None for as many as `heads`.
+        head_dim: 64, 128, 192 or 256; None for hidden_size / heads.
+        bias: True if the projections of queries, keys and values have a bias.
+        out_bias: True if the last projection has a bias; None for the value of `bias`.
+        causal: True if a token does not attend to later ones.
+        window: number of tokens that a token attends to, including itself; 0 for all.
+        rotary: rotates queries and keys; None for no rotation.
+        qk_norm: epsilon of an RMSNorm of each head of queries and keys before the rotation (Qwen3); None for
+            no norm.
+        device, dtype: device and dtype of the parameters; bf16 if dtype is None.
 
     State dict: `q_proj`, `k_proj`, `v_proj`, `o_proj`, as of transformers' LlamaAttention, with `qk_norm`
     `q_norm` and `k_norm`, as of Qwen3Attention. One of

@@ -30,17 +30,17 @@ class _Experts(torch.nn.Module):
 
 
 class MoE(torch.nn.Module):
-    """Each token through the SwiGLU layers of its best experts, by `ops.moe_topk` and `ops.fused_moe`.
+    """Sends each token through the SwiGLU layers of its best experts, by `ops.moe_topk` and `ops.fused_moe`.
 
-    A token's weights are the softmax of its `top_k` greatest logits, which is that of all logits made to sum
-    to one again.
+    A token's weights are the softmax of its `top_k` greatest logits; this equals the softmax of all logits,
+    renormalized to a sum of one.
 
     Args:
         hidden_size: columns of x and of the result, a multiple of 32.
         intermediate_size: columns in between, a multiple of 32.
-        experts: how many there are, at most 1024.
-        top_k: experts of a token, at most 32.
-        device: of the parameters, which are bf16.
+        experts: number of experts, at most 1024.
+        top_k: number of experts per token, at most 32.
+        device: device of the parameters, which are bf16.
 
     State dict: `gate.weight` [experts, hidden], `experts.gate_up_proj` [experts, 2 intermediate, hidden] and
     `experts.down_proj` [experts, hidden, intermediate], as of Mixtral in transformers 5. Checkpoints with a

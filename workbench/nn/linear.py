@@ -17,14 +17,15 @@ BLOCK = 128
 
 
 class Linear(torch.nn.Module):
-    """x Wᵀ + bias, `torch.nn.Linear` by the GEMM kernels, with weights of one of three formats.
+    """x Wᵀ + bias: `torch.nn.Linear` by the GEMM kernels, with weights in one of three formats.
 
     Args:
-        in_features: columns of x: any number; of fp8 a multiple of 16, of mxfp4 of 32.
+        in_features: columns of x: any number; for fp8 a multiple of 16, for mxfp4 of 32.
         out_features: columns of the result.
-        bias: whether there is one.
+        bias: True if the layer has a bias.
         weights: "bf16" (as `torch.nn.Linear`: `weight`, `bias`; fp16 with `dtype`), "fp8" or "mxfp4".
-        device, dtype: of `weight` and `bias` where weights are 16-bit floats, of the bias elsewhere.
+        device, dtype: device and dtype of `weight` and `bias` for 16-bit float weights, else of the bias
+            only.
 
     State dict:
         "bf16": `weight` [out, in] and `bias` [out] as of `torch.nn.Linear`.
@@ -33,7 +34,7 @@ class Linear(torch.nn.Module):
         "mxfp4": `weight` uint8 [out, in/2], two e2m1 in a byte, and `weight_scale` uint8 [out, in/32], bytes
             s of powers 2^(s - 127): the names of AMD Quark's checkpoints.
 
-    The input of quantized weights is bf16 and stays so: the weights become bf16 in registers, exactly.
+    The input of quantized weights is and stays bf16: the weights are converted to bf16 in registers, exactly.
     """
 
     weight: torch.Tensor

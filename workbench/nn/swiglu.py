@@ -23,11 +23,11 @@ class SwiGLU(torch.nn.Module):
     Args:
         hidden_size: columns of x and of the result.
         intermediate_size: columns in between.
-        bias: whether the three layers have one.
+        bias: True if the three layers have a bias.
         activation: "silu", "gelu" or "gelu_tanh".
-        device, dtype: of the parameters; bf16 where dtype is None.
+        device, dtype: device and dtype of the parameters; bf16 if dtype is None.
 
-    State dict: `gate_proj`, `up_proj`, `down_proj`, as of transformers' LlamaMLP.
+    State dict: `gate_proj`, `up_proj`, `down_proj`, as in transformers' LlamaMLP.
     """
 
     def __init__(

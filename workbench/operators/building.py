@@ -1,8 +1,8 @@
 """From an operator's sources to compiled modules, each compiled once and remembered.
 
-A source that has changed is compiled anew. Looking at all headers takes longer than a small launch, so those
-of the tile library and the families are looked at five times a second at most; the operator's own source and
-the headers beside it at each call.
+A changed source is compiled again. Checking all headers takes longer than a small launch, so the headers of
+the tile library and the families are checked at most five times a second; the operator's own source and the
+headers in its folder at every call.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Modules:
 
     @cached_property
     def _files(self) -> tuple[tuple[str, ...], str]:
-        """Files of the sources, and their folder; "" where they are all in the spec."""
+        """Files of the sources, and their folder; "" if they are all in the spec."""
         files = map(self._spec.path_of, self._spec.sources)
         folder = os.fspath(self._spec.folder) if self._spec.folder is not None else ""
         return tuple(os.fspath(file) for file in files if file is not None), folder
@@ -117,10 +117,10 @@ class _Library:
     """The headers that all operators share.
 
     Attributes:
-        looked: when they were looked at last, on the monotonic clock.
-        stamps: theirs then.
-        edition: counts the changes that were seen.
-        folders: that they are in, with their stamps when these were listed.
+        looked: time of the last check, in seconds on the monotonic clock.
+        stamps: stamps of the headers at that time.
+        edition: number of changes so far.
+        folders: folders with the headers, and each folder's stamp when it was last listed.
     """
 
     looked: float = float("-inf")

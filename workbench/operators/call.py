@@ -75,15 +75,15 @@ def _remember(memory: dict[Any, Any], key: Hashable, value: Any) -> None:
 
 @dataclass(frozen=True)
 class Call:
-    """A call whose tensors are there and whose kernels are compiled; it can be run again.
+    """A call with its tensors and compiled kernels; it can run repeatedly.
 
     Attributes:
-        implementation: with the shape and the target.
-        device: where it runs.
-        inputs: by name, as the kernels read them.
-        outputs: by name, as the kernels write them.
+        implementation: implementation for the shape and the target.
+        device: device of the call.
+        inputs: inputs by name, as the kernels read them.
+        outputs: outputs by name, as the kernels write them.
         tensors: inputs, outputs and workspace by name.
-        steps: its launches in order.
+        steps: launches of the call in order.
     """
 
     implementation: Implementation[Definition]
@@ -106,9 +106,9 @@ class Call:
         """A call on bound inputs.
 
         Args:
-            outputs: tensors to write into; allocated where absent.
+            outputs: tensors to write into; missing ones are allocated.
             copied: tensors to write into that cannot be written as they are: others are allocated.
-            poison: fill the workspace with NaN where it begins with no value of its own.
+            poison: fill the workspace with NaN, except for tensors with an initial value.
 
         Raises:
             ArgumentError, ShapeError, CompileError, WorkbenchError
@@ -135,7 +135,7 @@ class Call:
 
         Raises:
             ArgumentError: a view goes in as a pointer without `Strided`: its strides are lost.
-            LaunchError, KernelFault: as `Kernel.launch`.
+            LaunchError, KernelFault: see `Kernel.launch`.
         """
         arguments = step.arguments(self.tensors)
         for name, value in arguments.items():
@@ -191,12 +191,12 @@ class Plan:
     """Everything that calls with one signature share.
 
     Attributes:
-        modules: of the implementation.
-        shape: of the calls.
-        stamp: of the sources that its kernels were made from.
+        modules: compiled modules of the implementation.
+        shape: shape of the calls.
+        stamp: stamp of the kernels' sources.
         where: PyTorch's device of the outputs.
         outputs, workspace: tensors that each call makes.
-        launches: each step with the bytes of its arguments, but for addresses.
+        launches: each step with its packed arguments; only the addresses change.
     """
 
     modules: Modules
@@ -208,7 +208,7 @@ class Plan:
     launches: tuple[tuple[PreparedStep, Template], ...]
 
     def run(self, tensors: Mapping[str, Any], device: Device) -> Results | None:
-        """A call on tensors of the signature; None where the plan does not hold, and nothing has run."""
+        """A call on tensors of the signature; None if the plan does not hold, and nothing has run."""
         if self.modules.stamp() != self.stamp:
             return None
         where = self.where
@@ -251,8 +251,8 @@ def _unread(make: Callable[[dict[str, Any]], Any], tensors: Mapping[str, Any], e
     """True if `make` needs only its tensors' metadata; integers may hold offsets of sequences, and are read.
 
     Args:
-        make: is called with integers that have no values.
-        expected: what it has to give then; None for anything.
+        make: function to call with integer tensors without values.
+        expected: the required result of `make`; None to accept any.
     """
     integers = {
         name: torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
@@ -279,10 +279,10 @@ class Calls:
 
     Args:
         spec: the operator.
-        implement: gives its implementations.
+        implement: returns the implementations.
 
     Attributes:
-        plans: by signature; None where there can be none.
+        plans: plans by signature; None if there can be none.
     """
 
     def __init__(self, spec: Definition, implement: Implement) -> None:
@@ -339,7 +339,7 @@ class Calls:
         return results, records
 
     def _by_plan(self, inputs: dict[str, Any], device: Device | None) -> Results | None:
-        """A call on tensors like those of earlier ones; None where there is no plan of it."""
+        """A call on tensors like those of earlier ones; None if there is no plan of it."""
         if is_recorded() or call_events.is_heard():
             return None
         where = device if device is not None else device_of(inputs.values())

@@ -14,9 +14,9 @@ class Called:
     """A call of an operator.
 
     Attributes:
-        operator: its name.
-        shape: complete.
-        launches: that follow; 0 where the tensors are on "meta", and nothing runs.
+        operator: name of the operator.
+        shape: complete shape of the call.
+        launches: number of launches that follow; 0 if the tensors are on "meta", where nothing runs.
     """
 
     operator: str

@@ -21,10 +21,10 @@ class Link:
     """One launch of an operator that needs several.
 
     Attributes:
-        launch: its name.
-        takes: names of the tensors that it is given and that were there before it.
-        makes: names of results and workspace that no launch was given before it, and of inputs written in
-            place that no launch is given after it.
+        launch: name of the launch.
+        takes: names of its input tensors that existed before it.
+        makes: names of results and workspace that no earlier launch takes, and of inputs written in place
+            that no later launch takes.
     """
 
     launch: str
@@ -34,20 +34,20 @@ class Link:
 
 @dataclass(frozen=True)
 class Entry:
-    """One operator of a catalogue.
+    """One operator of the catalogue.
 
     Attributes:
         name: `<category>/<operator>`.
         signature: `"(x, weight, eps=1e-05)"`; its calls take these.
-        results: names of what it gives, or of the inputs that it writes.
-        targets: those that its source supports.
+        results: names of its outputs, or of the inputs that it writes.
+        targets: supported targets.
         settings: choices by parameter, such as `{"dtype": ("bf16", "fp16")}`.
-        variants: names of its implementations; none where there is one.
-        flow: launches in order with what goes into them and comes out, such as
-            `"a, w1 → [gate and up] → hidden → [down] → c"`.
-        links: which launch takes and makes what, where there are several and their arguments tell.
-        doc: what it computes.
-        compared: problems of which others published figures, with what the kernel here is modelled to take.
+        variants: names of its implementations; empty if there is only one.
+        flow: launches in order with the tensors that they read and write, such as `"a, w1 → [gate and up] →
+            hidden → [down] → c"`.
+        links: tensors that pass between launches, if there are several and their arguments tell.
+        doc: description of the computation.
+        compared: problems with published figures, each with the modelled time of this kernel.
     """
 
     name: str
@@ -171,7 +171,7 @@ def _flow(spec: KernelSpec, results: Sequence[str]) -> str:
 
 
 def _links(spec: KernelSpec) -> tuple[Link, ...]:
-    """Launches by the tensors among their arguments; none where there is one, or each is given all."""
+    """Launches by the tensors among their arguments; none if there is one, or each is given all."""
     import torch
 
     try:

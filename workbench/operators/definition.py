@@ -52,7 +52,7 @@ def is_text(source: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Definition:
-    """The fields of a `KernelSpec`, which says what one is.
+    """The fields of a `KernelSpec`, which describes the class.
 
     Attributes:
         name: `<category>/<operator>`, equal to the path of its file below `kernels/`, without `.py`.
@@ -75,16 +75,16 @@ class Definition:
         launch: `(shape, arch) -> Launch`; arch is such as `"gfx950"`.
         steps: the launches of an operator that needs several, in order, instead of `entry`, `launch` and
             `arguments`.
-        workspace: `(shape, inputs) -> {name: (dims, dtype)}`, or `(dims, dtype, value)` for tensors that
-            begin with one value: what the steps hand on to each other. Made anew for each run.
-        mutates: names of the inputs that the kernel writes in place. The reference leaves its own alone, and
-            returns what they become after the outputs.
+        workspace: `(shape, inputs) -> {name: (dims, dtype)}`, or `(dims, dtype, value)` for tensors with an
+            initial value: tensors that pass data between the steps. Allocated for each run.
+        mutates: names of the inputs that the kernel writes in place. The reference does not modify its own
+            copies; it returns their new values after the outputs.
         variants: implementations by name. The one that a tuning table says takes a shape, else the first
             that fits, else the spec itself where it has an `entry` or `steps`.
         shape_of: `(**inputs) -> shape` of a call's tensors, by the names of `reference`; raises ShapeError
             for tensors that do not fit together. Its result is then checked against `parameters` and `check`.
-        tunables: settings that `wb.tune` may try; the functions here find them in the shape, where they are
-            not what holds untuned.
+        tunables: settings that `wb.tune` may try; the functions here read those that differ from the defaults
+            from the shape.
         define: `(shape, arch) -> {macro: value}`: macros that select an instance. Shapes with equal macros
             share one compiled module. A value of None or True gives `-DNAME`.
         arguments: `(shape, tensors) -> {parameter or member name: value}`: the kernel's arguments, where
@@ -98,25 +98,28 @@ class Definition:
         flops: `(shape) -> int`: floating-point operations of the mathematical definition (2 M N K of a GEMM).
         bytes: `(shape) -> int`: bytes that must move at least once between HBM and the chip.
         tolerances: `{output dtype or output name: Tolerance or (rtol, atol)}`, or a function of the shape
-            that gives it, where sums grow with a size; where a dtype is absent `TOLERANCES` holds.
-        flash_rule: `{output name: FlashRule}`: outputs for which the FlashAttention rule is another, and why.
+            that returns it if errors grow with a size; other dtypes use `TOLERANCES`.
+        flash_rule: `{output name: FlashRule}`: outputs that need another FlashAttention rule, with the
+            reason.
         native: `(**inputs)`: PyTorch in the kernel's own precision, such as a fused function in bf16, to
             compare errors with; `reference` on the kernel's dtypes where it is None.
-        backward: name of the operator that differentiates this one. Its inputs are, by name, those of this
-            one, its outputs, and `d<output>` for gradients; its outputs are `d<input>`. Or a `Gradient`: a
-            rule that makes them of calls of other operators. Without either autograd of the reference does.
-        hard_inputs: `{what they are: (shape, generator) -> inputs}`: values at the edge of what the operator
-            takes, such as large magnitudes or rows that are masked out; tests verify each.
-        strided: names of the inputs that the kernels read through strides of their own, views as they are. Of
-            other tensors, and of views whose strides the kernels do not take, a call makes one copy.
-        nondeterministic: why two runs may differ in bits, such as sums by atomics; "" where they do not.
-        tensors: `{"q out": "dtype[batch, queries, heads, dim]"}`: the layout of every tensor that goes in
-            and, behind those, comes out, with named axes, as `operators/layouts.py` has it.
-        notes: `{argument or result: what it is}`, where `operators/glossary.py` says something else of the
-            name, or nothing.
+        backward: name of the operator that differentiates this one. Its inputs have the names of this
+            operator's inputs and outputs, and `d<output>` for gradients; its outputs are `d<input>`. Or a
+            `Gradient`: a rule that computes them by calls of other operators. None uses autograd of the
+            reference.
+        hard_inputs: `{description: (shape, generator) -> inputs}`: values at the edge of the operator's
+            range, such as large magnitudes or rows that are masked out; tests verify each.
+        strided: names of the inputs that the kernels read through strides of their own, without a copy for
+            views. A call copies other tensors that are not contiguous, and views whose strides the kernels do
+            not support.
+        nondeterministic: why two runs may differ in bits, such as sums by atomics; "" if they do not.
+        tensors: `{"q out": "dtype[batch, queries, heads, dim]"}`: the layout of every input tensor, then of
+            every output, with named axes, as in `operators/layouts.py`.
+        notes: `{argument or result: description}`, where `operators/glossary.py` has another description of
+            the name, or none.
         indexes: `{tensor of integers: Index("axis that they choose from")}`; each element is checked.
-        published: figures to show beside ours.
-        doc: what the kernel does, one paragraph.
+        published: published figures to compare with.
+        doc: description of the kernel, one paragraph.
         folder: folder of `source`; the registry fills it in.
     """
 
@@ -217,7 +220,7 @@ class Definition:
         """The values of a shape as they were given, unchecked.
 
         Raises:
-            ShapeError: it is not a mapping from names to values.
+            ShapeError: the shape is not a mapping from names to values.
         """
         if shape is not None and not isinstance(shape, Mapping):
             example = ", ".join(f"{key!r}: {p.first!r}" for key, p in self.parameters.items())
@@ -281,9 +284,9 @@ class Definition:
 
     @cached_property
     def output_names(self) -> tuple[str, ...]:
-        """Names of the outputs: as the layouts have them, else as inputs that are drawn give them.
+        """Names of the outputs, from the layouts if there are any, else from the outputs for drawn inputs.
 
-        Those are drawn without memory where `inputs` does not look at its values.
+        The inputs are drawn without memory if `inputs` does not read their values.
         """
         if self.tensors:
             # No random numbers are drawn, which PyTorch could not do while it traces.
@@ -360,12 +363,12 @@ class Definition:
         return tuple(dict.fromkeys((self.source, *map(self.source_of, self.steps))))
 
     def path_of(self, source: str) -> Path | None:
-        """File of a source; None where the source is given as text."""
+        """File of a source; None if the source is given as text."""
         return None if is_text(source) else (self.folder or Path()) / source
 
     @property
     def source_path(self) -> Path | None:
-        """File of the source; None where the source is given as text."""
+        """File of the source; None if the source is given as text."""
         return self.path_of(self.source)
 
     def read_source(self, source: str | None = None) -> str:
@@ -389,7 +392,7 @@ class Definition:
         """A caller's tensors for outputs by name: `out=` stands for the one output, or for all in order.
 
         Raises:
-            ArgumentError: another number of them than there are.
+            ArgumentError: the number of tensors differs from the number of outputs.
         """
         if "out" not in outputs:
             return outputs

@@ -29,13 +29,13 @@ WIDTH = 100
 
 @dataclass(frozen=True)
 class Line:
-    """One argument, result or size.
+    """One argument, result or size in an operator's description.
 
     Attributes:
-        name: of it.
-        layout: axes of a tensor with its element types, such as "[batch, heads] of bf16 or fp16"; "" of
-            what is no tensor.
-        text: what it is, which values it may have, and what holds where it is None.
+        name: name of the argument, result or size.
+        layout: axes of a tensor with its element types, such as "[batch, heads] of bf16 or fp16"; "" for
+            other values.
+        text: its meaning, its possible values, and the meaning of None.
     """
 
     name: str
@@ -52,13 +52,13 @@ class Description:
     """An operator in words.
 
     Attributes:
-        function: its name in `workbench.ops`.
-        summary: what it computes.
-        formula: the same as the reference has it; "" where the summary says it.
-        arguments, results, sizes: a line each.
-        gradient: what differentiates it.
-        raises: errors and when.
-        source: where it is, and its other names.
+        function: name of the function in `workbench.ops`.
+        summary: summary of the computation.
+        formula: the computation as the reference writes it; "" if the summary contains it.
+        arguments, results, sizes: one line for each.
+        gradient: the operator or rule that differentiates it.
+        raises: errors and their conditions.
+        source: path of the source, and the operator's other names.
     """
 
     function: str
@@ -195,7 +195,7 @@ def _sizes(spec: Definition) -> Iterator[Line]:
 
 
 def _pairs(spec: Definition, first: str, second: str) -> str:
-    """Which values of two choices a target takes together, with the first shape's of the others."""
+    """Value pairs of two choices that a target supports; other parameters as in the first shape."""
     if spec.check is None:
         return ""
     every = list(product(spec.parameters[first].values, spec.parameters[second].values))  # type: ignore[union-attr]

@@ -43,14 +43,14 @@ NAMES = {
     "quantization/fused_rmsnorm_mx_quant": "fused_rms_norm_mx_quant",
     "quantization/fused_rmsnorm_quant": "fused_rms_norm_quant",
 }
-"""Those that their files' names do not give."""
+"""Names of functions in `workbench.ops` that differ from the names of the operators' files."""
 
 _PREFIXES = {
     **dict.fromkeys(("activations", "attention", "attention_paged", "feed_forward"), ""),
     **dict.fromkeys(("normalization", "quantization", "rotary"), ""),
     **dict.fromkeys(("moe_misc", "moe_routing"), "moe_"),
 }
-"""Prefixes of names in categories that are not named after what they compute."""
+"""Name prefixes for categories whose own name does not describe the computation."""
 
 
 def function_name(operator: str) -> str:

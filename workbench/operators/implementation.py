@@ -27,10 +27,10 @@ class PreparedStep:
     """A step with its compiled kernel.
 
     Attributes:
-        step: of the operator.
+        step: the operator's step.
         kernel, launch: the kernel, with its grid and block.
-        shape: complete.
-        is_own: whether the operator compiled the kernel; its last launch keeps no arguments then.
+        shape: complete shape.
+        is_own: True if the operator compiled the kernel; the kernel's last launch then keeps no arguments.
     """
 
     step: Step
@@ -101,7 +101,7 @@ class Implementation(Generic[Spec]):
         """Checks that the operator supports the shape.
 
         Raises:
-            ShapeError: it does not.
+            ShapeError: it does not support the shape.
         """
         if self.spec.check is not None:
             self.spec.check(self.shape, self.arch)
@@ -202,8 +202,8 @@ class Implementation(Generic[Spec]):
         """Outputs and workspace of a call.
 
         Args:
-            outputs, copied: as `make_outputs` takes them.
-            poison: as `make_workspace` takes it.
+            outputs, copied: see `make_outputs`.
+            poison: see `make_workspace`.
         """
         return self.make_outputs(inputs, outputs, copied), self.make_workspace(inputs, poison)
 
@@ -211,7 +211,7 @@ class Implementation(Generic[Spec]):
         """Tensors between the steps, with the values that they begin with.
 
         Args:
-            poison: fill those that begin with no value with NaN.
+            poison: fill tensors without an initial value with NaN.
         """
         where = torch_device_of(inputs)
         workspace = {}
@@ -232,7 +232,7 @@ def check_output(operator: str, name: str, tensor: Any, dims: Sequence[int], dty
     """Checks that a caller's tensor can take an output.
 
     Raises:
-        ArgumentError: it is no tensor, or has another dtype or shape.
+        ArgumentError: the argument is no tensor, or has another dtype or shape.
     """
     import torch
 
@@ -256,11 +256,11 @@ def make_outputs(
     """Tensors for an operator to write; those that a caller passed stand as they are.
 
     Args:
-        operator: its name, for errors.
+        operator: name of the operator, for errors.
         expected: dimensions and dtypes by name.
-        where: their place.
+        where: device of the outputs.
         outputs: tensors to write into.
-        copied: likewise; what is written is copied to them afterwards.
+        copied: tensors that afterwards get a copy of the outputs.
         poison: fill new ones with NaN, integers with their smallest value.
 
     Raises:

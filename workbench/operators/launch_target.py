@@ -32,7 +32,7 @@ class Part:
     """One launch of a repeatable target.
 
     Attributes:
-        step: name of the operator's step; "" where there is only one.
+        step: name of the operator's step; "" if there is only one.
         kernel: the kernel that runs.
         run: launches once with the given options.
     """
@@ -44,12 +44,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Request:
-    """A launch that can be requested again: `wb.step` takes what `wb.sanitize` took.
+    """A launch request that others can repeat: `wb.step` takes over the one of `wb.sanitize`.
 
     Attributes:
-        target: what was launched.
-        args, kwargs: its arguments.
-        options: `spec`, `shape`, `seed`, `device` of `resolve`, those that were given.
+        target: kernel, launcher, operator or name to launch.
+        args, kwargs: arguments of the launch.
+        options: the `spec`, `shape`, `seed`, `device` passed to `resolve`.
     """
 
     target: Any
@@ -64,15 +64,16 @@ class Target:
 
     Attributes:
         name: kernel or spec, for titles.
-        device: where.
-        parts: its launches, to be made in this order; one, but for an operator of several steps.
-        shape: the problem; empty where no spec says it.
-        work: "flops" and "bytes" of the problem, as far as known.
-        spec: name of the spec that describes it; "" where none does.
-        fresh: whether its tensors were made for it, so that nobody sees a launch's effects on them.
-        results: tensors that it writes and that nobody filled before.
-        tensors: an operator's, by name: what goes in, what comes out, and what is between its launches.
-        arguments: what its launches are given by the caller, and what comes out, by name.
+        device: device of the launches.
+        parts: its launches in order; only an operator of several steps has more than one.
+        shape: the problem's shape; empty without a spec.
+        work: "flops" and "bytes" of the problem, if known.
+        spec: name of the spec that describes it; "" if there is none.
+        fresh: True if its tensors were allocated for it, so that no one else sees the launches' effects on
+            them.
+        results: tensors that it writes and whose earlier content does not matter.
+        tensors: an operator's tensors by name: inputs, outputs and workspace.
+        arguments: the caller's arguments of the launches, and the outputs, by name.
     """
 
     name: str
@@ -145,7 +146,7 @@ def resolve(
     its last launch; any other callable: the kernels that a call of it launches.
 
     Raises:
-        UsageError: none of these.
+        UsageError: the target is none of these.
     """
     kwargs = dict(kwargs or {})
     if isinstance(target, str):

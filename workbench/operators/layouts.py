@@ -36,7 +36,7 @@ class Layout:
         return f"[{', '.join(self.axes)}]"
 
     def sizes(self, dims: Sequence[int], initial: Mapping[str, Any]) -> Sizes | None:
-        """`initial` sizes and those that a tensor's own dimensions add; None where they contradict it."""
+        """`initial` sizes and those that a tensor's own dimensions add; None if they contradict it."""
         axes = self.axes
         if axes[:1] == ("...",):
             axes, dims = axes[1:], dims[max(len(dims) - len(axes) + 1, 0) :]
@@ -82,7 +82,7 @@ def layouts(text: str) -> tuple[Layout, ...]:
     """The alternatives of a record.
 
     Raises:
-        WorkbenchError: it is no such text.
+        WorkbenchError: the text has another form.
     """
     records = []
     for part in text.split("|"):
@@ -107,7 +107,7 @@ def by_name(tensors: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 def axes_of(
     tensors: Mapping[str, str], shape: Mapping[str, Any], arguments: Mapping[str, Any]
 ) -> tuple[Sizes, str]:
-    """Sizes by axis of a call's tensors, and the first tensor that fits no record; "" where all do."""
+    """Sizes by axis of a call's tensors, and the first tensor that fits no record; "" if all do."""
     sizes, wrong = dict(shape), ""
     for name, text in by_name(tensors):
         tensor = arguments.get(name)

@@ -31,7 +31,7 @@ class Comparison:
         shape: the problem.
         gpu: on which figures were published; two names where the publication leaves open which.
         published: figures by implementation.
-        modelled: the kernel here in the same unit; None where it was not modelled.
+        modelled: the kernel here in the same unit; None if it was not modelled.
     """
 
     shape: Shape

@@ -16,7 +16,7 @@ Shape = Mapping[str, Any]
 
 
 def shape_text(shape: Shape) -> str:
-    """A shape as text, such as "rows=4096, cols=2048": every parameter by name, or "" where there is none."""
+    """A shape as text, such as "rows=4096, cols=2048": every parameter by name, or "" if there is none."""
     return ", ".join(f"{key}={value}" for key, value in shape.items())
 
 

@@ -18,10 +18,10 @@ class Instance:
     """One compiled instance of an operator.
 
     Attributes:
-        name: of the operator.
-        shape, arch: what it was compiled for.
-        kernels: names of its kernels, in the order of their launches.
-        seconds: that it took; little where the cache had it.
+        name: name of the operator.
+        shape, arch: shape and target of the compilation.
+        kernels: names of its kernels, in launch order.
+        seconds: duration of the compilation; small if the result came from the cache.
     """
 
     name: str

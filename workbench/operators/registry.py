@@ -117,9 +117,9 @@ class KernelRegistry(Shown, Mapping[str, KernelSpec]):
         """Compiles the shapes of operators ahead of their first call; see `KernelSpec.compile`.
 
         Args:
-            names: of operators; all where it is None.
-            archs: targets; all of each operator where it is None.
-            workers: compilers at once; one for each processor where it is None.
+            names: names of operators; None for all.
+            archs: targets; None for all targets of each operator.
+            workers: number of compilers at once; None for one per processor.
 
         Raises:
             UnknownKernel, CompileError
@@ -152,7 +152,7 @@ def spec_of(spec: KernelSpec | str, caller: str) -> KernelSpec:
 
     Raises:
         UnknownKernel: no kernel of the library has this name.
-        UsageError: it is neither.
+        UsageError: the argument is neither.
     """
     if isinstance(spec, str):
         return kernels[spec]

@@ -38,7 +38,7 @@ def with_settings(operator: Definition, settings: Settings) -> dict[str, Any]:
 
 
 def why_not(operator: Definition, settings: Settings, shape: Shape, arch: str) -> str:
-    """Why an implementation cannot run a complete shape with these settings; "" where nothing is against it.
+    """Why an implementation cannot run a complete shape with these settings; "" if nothing is against it.
 
     Nothing is compiled: the operator's own `check`, shared memory of each launch, and the registers that its
     `tunables` say tiles take.

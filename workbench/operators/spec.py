@@ -1,8 +1,8 @@
 """One description of an operator that everything else reads, and the choice of an implementation for a shape.
 
-A `KernelSpec` says where a kernel's source is, how it is instantiated and launched for a shape, what goes in,
-what must come out, and how much work that is. Calling it on tensors runs it; `verify`, `time`, `profile`, the
-panels, the magics and the tests all work from the same object, so that none of them repeats a launch or a
+A `KernelSpec` says where a kernel's source is, how it is instantiated and launched for a shape, which tensors
+it takes and returns, and how much work that is. Calling it on tensors runs it; `verify`, `time`, `profile`,
+the panels, the magics and the tests all use the same object, so that none of them repeats a launch or a
 reference.
 """
 
@@ -56,8 +56,8 @@ class KernelSpec(Shown, Definition):
     instead, with a `workspace` between them; one of several implementations has `variants`. `Definition`
     says what each field means.
 
-    What runs is an `Implementation`, which `implementation` chooses for a shape and a target, and a `Call`
-    of it on tensors, which `prepare` gives; `calls` has the plans by which equal calls repeat.
+    `implementation` chooses the `Implementation` for a shape and a target, `prepare` makes a `Call` of it on
+    tensors, and `calls` has the plans that repeated calls with the same signature share.
     """
 
     library: Mapping[str, KernelSpec] | None = None
@@ -91,11 +91,11 @@ class KernelSpec(Shown, Definition):
     def tuned(self, **settings: Any) -> KernelSpec:
         """The operator, or one of its variants, compiled with other settings of its tunables.
 
-        Of an operator with variants its own implementation alone has settings:
-        `wb.kernels["gemm/bf16:ping_pong"].tuned(window=4)`.
+        For an operator with variants this tunes the spec's own implementation only; to tune a variant, name
+        it: `wb.kernels["gemm/bf16:ping_pong"].tuned(window=4)`.
 
         Raises:
-            UsageError: it has no such tunable, or another value is wanted.
+            UsageError: there is no such tunable, or the value is not one of its choices.
         """
         self.tunables.check(self.name, settings)
         differing = self.tunables.differing(settings)
@@ -128,7 +128,7 @@ class KernelSpec(Shown, Definition):
         return self._row(self.shape(shape, arch=arch), arch)
 
     def variant_name(self, shape: Shape | None = None, *, arch: str | None = None) -> str | None:
-        """Which variant takes a shape; None where the spec itself does.
+        """Name of the variant that runs a shape; None if the spec itself does.
 
         Raises:
             ShapeError: no variant takes it.
@@ -137,7 +137,7 @@ class KernelSpec(Shown, Definition):
         return self._chosen(self.shape(shape, arch=arch), arch)[0]
 
     def untuned_variant(self, shape: Shape | None = None, *, arch: str | None = None) -> str | None:
-        """Which variant would take a shape if no table said anything; None where the spec itself would."""
+        """Name of the variant that would run a shape without tuning tables; None if the spec itself would."""
         arch = arch or default_arch()
         return self._first(self.shape(shape, arch=arch), arch)
 
@@ -253,9 +253,9 @@ class KernelSpec(Shown, Definition):
         """Compiles instances ahead of their first call, side by side; later processes find them in the cache.
 
         Args:
-            shapes: the spec's own where it is None.
-            archs: all targets of the spec where it is None.
-            workers: compilers at once; one for each processor where it is None.
+            shapes: shapes to compile; None for the spec's own.
+            archs: targets; None for all targets of the spec.
+            workers: number of compilers at once; None for one per processor.
 
         Raises:
             ShapeError: a shape that the operator does not support.
@@ -297,10 +297,10 @@ class KernelSpec(Shown, Definition):
     ) -> dict[str, Any]:
         """Fresh inputs for `shape`, equal for equal seeds, on `device`'s memory, defaults filled in.
 
-        fp8 tensors come in the format of the device's target (of the default one where `device` is None).
+        fp8 tensors have the format of the device's target (the default device's if `device` is None).
 
         Args:
-            hard: which of `hard_inputs`; ordinary ones where it is None.
+            hard: name of one of `hard_inputs`; None for ordinary inputs.
 
         Raises:
             ShapeError: the kernel does not support the shape.
@@ -343,16 +343,17 @@ class KernelSpec(Shown, Definition):
         options: LaunchOptions | None = None,
         poison: bool = False,
     ) -> tuple[dict[str, torch.Tensor], tuple[LaunchRecord, ...]]:
-        """Runs once on `inputs` by name, see `bind`; gives the outputs by name, and a record of each launch.
+        """Runs once on `inputs` by name, see `bind`; returns the outputs by name, and a record of each
+        launch.
 
         Args:
-            outputs: tensors to write into; allocated where absent.
-            shape: the shape, from `shape_of` where it is None.
+            outputs: tensors to write into; missing ones are allocated.
+            shape: shape of the call; None to use `shape_of`.
             code: another kernel with the same interface, such as one compiled in a notebook cell, or a module
                 with the kernels of all steps.
-            device: where to run; by the tensors where it is None.
-            options: of the launches.
-            poison: fill the workspace with NaN where it begins with no value of its own.
+            device: device to run on; None to take it from the tensors.
+            options: options of the launches.
+            poison: fill the workspace with NaN, except for tensors with an initial value.
         """
         return self.calls.run(self.bind(**inputs), outputs, shape, code, device, options, poison)
 
@@ -383,14 +384,14 @@ class KernelSpec(Shown, Definition):
     def __call__(self, *args: Any, device: Device | str | None = None, **kwargs: Any) -> Any:
         """Runs the kernel on tensors; outputs may be given by name to be written into.
 
-        `out=` takes the output where there is one, whatever its name, else a tuple or a dict of them.
+        `out=` takes the output of any name if there is one, else a tuple or a dict of outputs.
 
         Args:
-            device: where to run, as `wb.device` takes it; by the tensors where it is None.
+            device: device to run on, as in `wb.device`; None to take it from the tensors.
 
         Returns:
-            the output tensor, or a dict of them by name where the kernel has several; where it has none, the
-            inputs that it has written, likewise.
+            the output tensor, or a dict by name if the kernel has several outputs; if it has none, the inputs
+            that it wrote, in the same form.
 
         Raises:
             ShapeError: tensors that the kernel does not support.
@@ -462,7 +463,7 @@ class KernelSpec(Shown, Definition):
         """By name, of what is in the library: a spec is functions, which nothing pickles otherwise.
 
         Raises:
-            UsageError: it is of no library, or was tuned by hand.
+            UsageError: the spec is not in a library, or was tuned by hand.
         """
         if self.library is not None and self.name.partition(":")[0] in self.library and "[" not in self.name:
             registered = self.library[self.name]

@@ -40,9 +40,9 @@ class FlashRule:
 
     Attributes:
         reason: why, one sentence; results show it.
-        factor: how many times PyTorch's error is allowed; None: the rule does not apply.
-        by_row: whether the elements of a row (the last dimension) share one error: then its rows are what bad
-            luck is counted by, and the reason is shown where there are so few that more is allowed.
+        factor: permitted multiple of PyTorch's error; None: the rule does not apply.
+        by_row: True if the elements of a row (the last dimension) share one error: the allowance for bad luck
+            then counts rows instead of elements, and the result shows the reason if few rows make it larger.
     """
 
     reason: str

@@ -58,9 +58,9 @@ class Operator:
     """One operator of `torch.ops.hipkittens`.
 
     Attributes:
-        name: in `torch.ops.hipkittens`.
-        overload: what `torch.library.opcheck` takes.
-        outputs: names of what it returns, in order.
+        name: name in `torch.ops.hipkittens`.
+        overload: the overload, for `torch.library.opcheck`.
+        outputs: names of its results, in order.
     """
 
     name: str
@@ -76,8 +76,8 @@ def make(
     """Registers a spec with PyTorch.
 
     Args:
-        run: runs it on inputs by name, and gives the outputs.
-        find: gives an operator by name, of those that differentiate it.
+        run: runs it on inputs by name, and returns the outputs.
+        find: returns an operator by name, for differentiation.
 
     Raises:
         WorkbenchError: the reference's signature has no annotation, or one that no schema has.
@@ -163,10 +163,10 @@ def _under_autocast(spec: Definition, overload: Any, kind: str, *args: Any) -> A
 
 
 def check_one_place(name: str, inputs: Mapping[str, Any]) -> None:
-    """Refuses tensors of "meta" beside others.
+    """Checks that tensors on "meta" are not mixed with others.
 
     Raises:
-        ArgumentError: which tensor is where.
+        ArgumentError: only some tensors are on "meta"; the message names two and their devices.
     """
     places = {n: v.device.type for n, v in inputs.items() if isinstance(v, torch.Tensor)}
     meta = [n for n, place in places.items() if place == "meta"]

@@ -20,7 +20,7 @@ class Variant:
     `Variant(fits, entry="gemm_split", launch=...)`: every further argument is a field of the spec.
 
     Attributes:
-        fits: `(shape, arch) -> bool`: whether it takes this shape; every shape where it is None.
+        fits: `(shape, arch) -> bool`: True if it supports this shape; None for every shape.
         fields: fields of the spec that it replaces.
     """
 
@@ -41,12 +41,12 @@ class Tuned:
     """A tuning table's row for some shapes.
 
     Attributes:
-        shape: the parameters that decide; a shape that has them is meant.
+        shape: the parameters that decide; the row applies to every shape that contains them.
         variant: the implementation to take; "" for an operator without variants.
-        settings: of its tunables, those that differ from what holds untuned.
-        us, default_us: microseconds of the choice, and of what would be taken untuned; 0 where nobody looked.
-        origin: how these times came about: "measured", "modelled"; "" where there are none.
-        source: device, compiler and sources that they came from.
+        settings: settings of its tunables that differ from the defaults.
+        us, default_us: microseconds with this choice, and with the untuned one; 0 if not timed.
+        origin: origin of these times: "measured" or "modelled"; "" if there are none.
+        source: device, compiler and sources behind the times.
     """
 
     shape: Shape
@@ -72,7 +72,7 @@ FOLDER = "HIPKITTENS_TUNING"
 """Names a folder with tables of one's own, `<category>/<operator>.json`."""
 
 TuningTable = Mapping[str, Sequence[Tuned]]
-"""Rows by target; of those that fit a shape the first holds."""
+"""Rows by target; the first row that fits a shape applies."""
 
 
 def read_tuning(path: Path) -> dict[str, tuple[Tuned, ...]]:
@@ -92,7 +92,7 @@ def read_tuning(path: Path) -> dict[str, tuple[Tuned, ...]]:
 
 
 def read_own_tuning(operator: str) -> dict[str, tuple[Tuned, ...]]:
-    """The table of an operator in the folder that `HIPKITTENS_TUNING` names; empty where there is none."""
+    """The table of an operator in the folder that `HIPKITTENS_TUNING` names; empty if there is none."""
     folder = os.environ.get(FOLDER)
     path = Path(folder or "") / f"{operator}.json"
     return read_tuning(path) if folder and path.is_file() else {}

@@ -26,12 +26,12 @@ def sdpa(
         query: [batch, heads, queries, dim] of bf16 or fp16, with any dimensions in front in place of batch.
         key: [batch, heads_kv, keys, dim].
         value: [batch, heads_kv, keys, dim_v].
-        attn_mask: None; the kernel has no mask but the causal one.
-        dropout_p: 0; the kernel drops nothing.
-        is_causal: whether query i sees keys 0 to i only, as in PyTorch: the first query stands at the first
-            key. Queries and keys are then as many.
-        scale: what products are multiplied by; 1 / sqrt(dim) where None.
-        enable_gqa: whether heads of keys serve several heads of queries; without it they are as many.
+        attn_mask: None; the kernel supports only the causal mask.
+        dropout_p: 0; the kernel has no dropout.
+        is_causal: True if query i attends to keys 0 to i only, as in PyTorch: the first query is aligned with
+            the first key. The numbers of queries and keys must then be equal.
+        scale: factor of the products; 1 / sqrt(dim) if None.
+        enable_gqa: True if a key head may serve several query heads; else their numbers must be equal.
 
     Returns:
         [batch, heads, queries, dim_v], in the dtype of query.
@@ -42,7 +42,7 @@ def sdpa(
     Raises:
         UsageError: a mask or dropout, which the kernel does not have; is_causal with fewer or more keys than
             queries; fewer heads of keys without enable_gqa.
-        ShapeError: tensors that do not fit together, or sizes that `flash_attention` does not take.
+        ShapeError: tensors that do not fit together, or sizes that `flash_attention` does not support.
     """
     if attn_mask is not None:
         raise UsageError(

@@ -18,11 +18,11 @@ from workbench.operators.spec import KernelSpec
 
 @dataclass(frozen=True)
 class Habits:
-    """Tensors that people have in either of two layouts.
+    """Tensors that users may have in either of two layouts.
 
     Attributes:
-        own: the layout that the operator takes: b batch, n tokens, h heads, d dim.
-        takes, gives: names of tensors that have it.
+        native: layout that the operator reads: b batch, n tokens, h heads, d dim.
+        takes, gives: names of the inputs and of the outputs with this layout.
     """
 
     native: str

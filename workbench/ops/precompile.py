@@ -31,15 +31,15 @@ def precompile(
     Args:
         model: a module, or a function of tensors.
         inputs, named: its arguments; of tensors only shape, dtype and strides count.
-        backward: whether to compile the operators of the gradient of all results, too.
-        archs: targets; that of the default device where None.
-        workers: compilers at once; one for each processor where None.
+        backward: True to also compile the operators of the gradients of all results.
+        archs: targets; None for that of the default device.
+        workers: number of compilers at once; None for one per processor.
 
     Returns:
-        What was compiled, by operator, shape and target, with the seconds that each took.
+        The compiled instances, by operator, shape and target, with the seconds that each took.
 
     Raises:
-        ShapeError, ArgumentError: the model calls an operator as it must not be called.
+        ShapeError, ArgumentError: the model calls an operator with wrong arguments.
         CompileError: a kernel does not compile; the others have been compiled.
         NotImplementedError: the model looks at values, which tensors of "meta" do not have.
     """

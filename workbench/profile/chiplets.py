@@ -1,11 +1,11 @@
-"""Maps of which die (XCD) computes which part of a kernel's output, with the L2 hit rates that follow.
+"""Maps of the die (XCD) that computes each part of a kernel's output, with the resulting L2 hit rates.
 
-Work-groups go to the dies in turn, and each die has an L2 of its own; which tile a work-group computes is the
-kernel's choice. `xcd_map` runs the kernel on the emulated device and keeps, for each element of the output,
-which work-group wrote it: the map is observed, not derived from the kernel's formula. The lines that the
-work-groups touched then go through the model of the caches (`Traffic.replay`), once in the order in which
-the kernel takes its tiles and once in other orders of the same work-groups, so that an order can be judged
-before it is written.
+Work-groups go to the dies in turn, and each die has its own L2; the kernel decides which tile a work-group
+computes. `xcd_map` runs the kernel on the emulated device and records, for each element of the output, the
+work-group that wrote it: the map is observed, not derived from the kernel's formula. The lines that the
+work-groups touched then go through the model of the caches (`Traffic.replay`), once in the order in which the
+kernel takes its tiles and once in other orders of the same work-groups, so that an order can be judged before
+it is written.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Tile:
 
     Attributes:
         group: number of the work-group.
-        whole: whether it wrote all of that.
+        whole: True if it wrote the whole rectangle.
     """
 
     group: int
@@ -61,10 +61,10 @@ class DispatchOrder:
     """The work-groups in one order of dispatch, with the modelled caches' counts.
 
     Attributes:
-        name: for titles.
+        name: name of the order, for titles.
         order: work-groups as they are dispatched.
         replayed: counts of the modelled caches.
-        source: of the figures.
+        source: source of the figures.
     """
 
     name: str
@@ -84,7 +84,7 @@ class DispatchOrder:
 
     @property
     def l2_hit_rate(self) -> Figure | None:
-        """Percent of the requests to all L2s; None where there was none."""
+        """Percent of the requests to all L2s; None if there was none."""
         return self._rate(self.replayed.total.l2_hit_rate)
 
     @property
@@ -111,7 +111,7 @@ class XcdMap(Plotted):
         writers: [rows, columns] the work-group that wrote each element; -1: none did. Leading dimensions of
             the output are among the rows.
         xcds: dies.
-        tiles: by work-group; those that wrote nothing are absent.
+        tiles: tiles by work-group; work-groups that wrote nothing are absent.
         orders: orders of dispatch, the kernel's own first.
         figure: the output coloured by die, one panel an order.
     """
@@ -211,13 +211,13 @@ def xcd_map(
 ) -> XcdMap:
     """Finds which XCD computes which element of a kernel's output, and the L2 hit rate of orders of dispatch.
 
-    The kernel runs twice. Another order dispatches the same work-groups, each with the tile that it had, in
-    that order; a kernel that takes its tiles in that order does the same.
+    The kernel runs twice. Another order dispatches the same work-groups, each with its tile, in that order; a
+    kernel that takes its tiles in that order behaves the same.
 
     Args:
-        target, args, spec, shape, seed, device, kwargs: as for `time`.
+        target, args, spec, shape, seed, device, kwargs: see `time`.
         output: name of the tensor to look at; you need it only if the kernel writes several.
-        orders: names of `ORDERS`, or your own functions by name.
+        orders: names of `ORDERS`, or a mapping from names to your own functions.
 
     Raises:
         UsageError: `target` cannot be launched; no such order; no such tensor, or several and none named.

@@ -60,10 +60,10 @@ def divided(sequence: roles.Sequence, name: str, remedy: str, *, integer: bool) 
     """The sequences that the compiler makes of divisions, tried as one instruction each.
 
     Args:
-        sequence: what they are made of.
-        name: of what is counted.
-        remedy: to do.
-        integer: sequences for integers, which have a reciprocal of their own.
+        sequence: the instruction sequence that replaces a division.
+        name: name of the counted operation.
+        remedy: the remedy.
+        integer: True for integer divisions, which have a reciprocal instruction of their own.
     """
 
     def look(facts: Facts) -> Seen | None:

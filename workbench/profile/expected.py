@@ -77,7 +77,7 @@ def expected(spec: str, regime: str = "") -> Expected:
 
     Args:
         spec: name of the kernel's spec, with a variant or without; "" for a kernel that no spec describes.
-        regime: of the launch, where it is known; else the spec's class of kernels has to do.
+        regime: regime of the launch, if known; else the spec's class of kernels is used.
     """
     regimes, classes = _errors(TABLE)
     return regimes.get(regime) or classes.get(spec.partition(":")[0], NEVER_COMPARED)

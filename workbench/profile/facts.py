@@ -65,10 +65,10 @@ class Seen:
     """A rule's observation.
 
     Attributes:
-        evidence: figures by what they are, each with its origin.
-        change: whose gain is to be modelled.
-        what: to do, in words.
-        address: of the instruction that it is about; None for the launch as a whole.
+        evidence: figures by description, each with its origin.
+        change: the change whose gain is modelled.
+        what: the remedy in words.
+        address: address of the instruction concerned; None for the launch as a whole.
     """
 
     evidence: dict[str, Figure]
@@ -191,7 +191,7 @@ class Facts:
         return {a: v[key] for a, v in costs.values.items() if v.get(key)} if costs is not None else {}
 
     def counter(self, name: str) -> float:
-        """A counter's value; 0 where it is not there."""
+        """A counter's value; 0 if it is not there."""
         figure = self.profile.counters.get(name)
         return figure.value if figure is not None else 0.0
 

@@ -24,13 +24,14 @@ class Finding:
     """One piece of advice.
 
     Attributes:
-        rule, title: short name, and what is wrong.
-        evidence: figures by what they are.
-        what: to do.
-        place: source file and line; None for the launch as a whole or without debug info.
-        gain: how many times as fast the model says that the launch would be; with the model's error.
-        inlined: file and line of the header whose code was inlined there; None where it is the line's own.
-        follows: from another finding of the same launch (`Rule.explains`), and stands after it.
+        rule, title: short name of the rule, and the fault.
+        evidence: figures by description.
+        what: the remedy.
+        place: source file and line; None for the launch as a whole, or without debug info.
+        gain: modelled speed-up of the launch as a factor, with the model's error.
+        inlined: file and line of the header whose code was inlined there; None if the code is the line's own.
+        follows: True if it follows from another finding of the same launch (`Rule.explains`); it comes after
+            that.
     """
 
     rule: str
@@ -44,7 +45,7 @@ class Finding:
 
     @property
     def header(self) -> str:
-        """File and line of the header that the code was inlined from; "" where it was not inlined."""
+        """File and line of the header that the code was inlined from; "" if it was not inlined."""
         return f"{PurePath(self.inlined[0]).name} line {self.inlined[1]}" if self.inlined else ""
 
     def __str__(self) -> str:
@@ -58,10 +59,10 @@ class Finding:
 
 
 class Advice(Shown, Sequence[Finding]):
-    """Findings, the greatest gain first; one that follows from another comes after it.
+    """Findings in order of gain, the largest first; consequences come after their cause.
 
     Attributes:
-        name: what was profiled.
+        name: name of the profiled kernel or operator.
     """
 
     def __init__(self, name: str, findings: Sequence[Finding]) -> None:

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 def remarks(record: LaunchRecord) -> tuple[str, ...]:
     """Remarks on a grid that does not fit, a sentence each; none if it fits or only some work-groups ran.
 
-    Too large a grid: the work-groups from some place of x, y or z on write no element of any tensor, and run
-    fewer basic blocks than those that do, as behind a check of bounds. Too small a grid: one work-group after
-    the other has written a tensor without a hole, and what is left is its end. Results that are meant to be
-    written in part look the same, so these are remarks, no errors.
+    Too large a grid: the work-groups from some index of x, y or z on write no element of any tensor, and run
+    fewer basic blocks than the others, as after a bounds check. Too small a grid: the work-groups in order
+    have written a tensor without a gap, and only its end is missing. Results that are partial on purpose look
+    the same, so these are remarks, not errors.
 
     Args:
-        record: of a launch whose `TrafficOptions` watched tensors and whose steps are known.
+        record: a launch whose `TrafficOptions` watched tensors and whose steps were recorded.
     """
     traffic, steps = record.traffic, record.steps
     if traffic is None or steps is None or not steps.is_whole or not traffic.watched:

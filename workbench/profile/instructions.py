@@ -34,11 +34,11 @@ class Measure:
     """A measure of instructions.
 
     Attributes:
-        key: short and stable.
-        label: for people.
-        unit: of its values; "" for a plain count.
-        origin: where they come from.
-        doc: what it says.
+        key: short, stable name.
+        label: label in views.
+        unit: unit of the values; "" for a plain count.
+        origin: origin of the values.
+        doc: description of the measure.
     """
 
     key: str
@@ -109,10 +109,10 @@ class InstructionProfile:
 
     Attributes:
         measures: the available ones; the first is shown by default.
-        values: by code object address and measure; zeros are absent.
-        executions: by address; None where they are not known.
+        values: values by code object address and measure; zeros are absent.
+        executions: executions by address; None if unknown.
         reasons: stall cycles by address and by why waves stood there, one of `simulation.unit.REASONS`; empty
-            where nothing was simulated.
+            if nothing was simulated.
     """
 
     measures: tuple[Measure, ...]
@@ -121,19 +121,20 @@ class InstructionProfile:
     reasons: Mapping[int, Mapping[str, float]] = field(default_factory=dict, repr=False)
 
     def value(self, address: int, key: str) -> float:
-        """A value; 0 where the instruction has none."""
+        """A value; 0 if the instruction has none."""
         return self.values.get(address, {}).get(key, 0)
 
 
 def counted(
     kernel: Kernel, record: LaunchRecord, simulation: ChipRun | None = None
 ) -> InstructionProfile | None:
-    """Costs in a counted launch on an emulated device; None where it was not counted.
+    """Instruction costs of a counted launch on an emulated device; None if it was not counted.
 
-    Without recorded traffic only executions, issue cycles and stalls are known.
+    Without recorded traffic, only executions, issue cycles and stalls are known.
 
     Args:
-        simulation: of the launch, which says where waves stand; without it each walks through alone.
+        simulation: simulation of the launch, which tells where waves wait; without it each wave is modelled
+            alone.
     """
     if record.counts is None:
         return None
@@ -189,7 +190,7 @@ def _walked(kernel: Kernel, record: LaunchRecord, code: Mapping[int, Instruction
 
 
 def measured(costs: Mapping[int, InstructionCost]) -> InstructionProfile | None:
-    """Costs that rocprofv3 measured; None where it measured none."""
+    """Costs that rocprofv3 measured; None if it measured none."""
     traced = any(cost.hits for cost in costs.values())
     sampled = any(cost.samples for cost in costs.values())
     if not traced and not sampled:
@@ -222,7 +223,7 @@ def remember(kernel: Kernel, costs: InstructionProfile | None) -> None:
 def latest(kernel: Kernel) -> InstructionProfile | None:
     """Costs in the kernel's last launch if that was counted, else in its last profile; None before any.
 
-    Where the last launch is the one that was profiled, the profile knows more of it.
+    If the last launch is also the profiled one, the profile is returned, which has more measures.
     """
     profiled = _profiled.get(kernel)
     counts = kernel.last.record.counts if kernel.last is not None else None

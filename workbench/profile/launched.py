@@ -56,13 +56,13 @@ _MOST_COUNTED = 1 << 10
 
 
 def launch_times(kernel: Kernel, device: Device, record: LaunchRecord, argument_bytes: int) -> LaunchTimes:
-    """Modelled time of a launch that a program made itself.
+    """Modelled time of a launch by a program.
 
     Args:
-        kernel: what ran.
-        device: an emulated one, where it ran.
-        record: what the launch told, asked by `TIMED`; it is used up.
-        argument_bytes: of the memory that its arguments point into, of which it may need but a part.
+        kernel: kernel of the launch.
+        device: emulated device of the launch.
+        record: record with the options of `TIMED`; the call consumes it.
+        argument_bytes: bytes of the memory that its arguments point to; the kernel may need only part of it.
     """
     target = _target(kernel, device, record)
     launch = counted_whole(target, record, warm=True)
@@ -76,11 +76,11 @@ def launch_times(kernel: Kernel, device: Device, record: LaunchRecord, argument_
 def launch_sums(
     kernel: Kernel, device: Device, record: LaunchRecord, argument_bytes: int
 ) -> tuple[Tally, TimeModel | None]:
-    """A launch that a program made itself, added up, and its time; None where the device has no model.
+    """Totals of a launch by a program, and its modelled time; None if the device has no model.
 
     Args:
-        kernel, device, argument_bytes: as for `launch_times`.
-        record: what the launch told, asked by `COUNTED`; its time can still be modelled.
+        kernel, device, argument_bytes: see `launch_times`.
+        record: record with the options of `COUNTED`; it remains usable for modelling the time.
     """
     target = _target(kernel, device, record)
     if product(str(device.properties.get("name", ""))).memory_latency_ns is None:

@@ -21,7 +21,7 @@ _SHORT = 32
 """Instructions of a loop that is worth unrolling for its jump."""
 
 _FAR = 16
-"""Instructions between a wait and the first use of what it waits for that are worth moving it."""
+"""Minimum number of instructions between a wait and the first use that makes moving the wait worthwhile."""
 
 _FEW_LANES = 0.25
 """Part of the lanes that work from which on the others are missed."""

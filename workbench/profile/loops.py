@@ -36,11 +36,11 @@ def is_load(instruction: Instruction) -> bool:
 
 @dataclass(frozen=True)
 class InnerLoop:
-    """A loop with none inside.
+    """A loop without inner loops.
 
     Attributes:
         code: its instructions, in order.
-        turns: how often waves went through it, all together.
+        turns: iterations, summed over all waves.
     """
 
     code: tuple[Instruction, ...] = field(repr=False)

@@ -27,11 +27,11 @@ def measure(
     """Times of runs, until the median of their sums is stable or `MAX_SECONDS` have passed.
 
     Args:
-        run: runs once, and returns the microseconds of each of its launches.
-        name: of the target, for the progress bar.
+        run: runs the target once and returns the microseconds of each of its launches.
+        name: name of the target, for the progress bar.
         device: the GPU.
-        warm: leave the caches as the run before left them. Else they are cleared before each run, though not
-            between its launches: a later one finds what an earlier one left there.
+        warm: keep the contents of the caches from the run before. Else they are cleared before each run, but
+            not between its launches: a later launch finds an earlier one's data there.
     """
     with contextlib.ExitStack() as stack:
         # A copy to the device after the caches were cleared would fill them.

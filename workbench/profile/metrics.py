@@ -68,13 +68,13 @@ class Metric:
 
     Attributes:
         name: short, for tables and axes.
-        unit: of its value.
-        doc: what it says.
+        unit: unit of the value.
+        doc: description of the metric.
         text: the formula in words.
-        formula: the same as a function.
-        source: where the formula comes from.
-        peak: the most that is possible, in the metric's unit; None where there is no such bound.
-        counters: what a GPU's counters it needs, to ask rocprofv3 for; empty where none gives it.
+        formula: the formula as a function.
+        source: source of the formula.
+        peak: largest possible value, in the metric's unit; None if there is no such bound.
+        counters: GPU counters that it needs, to request from rocprofv3; empty if there are none for it.
     """
 
     name: str
@@ -93,9 +93,9 @@ class Measurement:
 
     Attributes:
         metric: the row of the table.
-        figure: None where there is none.
-        peak: the most that is possible, None where there is no bound.
-        absent: why there is no figure: `NOT_COLLECTED` or `NOTHING`; "" where there is one.
+        figure: value of the metric; None if there is none.
+        peak: largest possible value; None if there is no bound.
+        absent: why there is no figure: `NOT_COLLECTED` or `NOTHING`; "" if there is one.
     """
 
     metric: Metric
@@ -429,11 +429,11 @@ def derive(counters: Mapping[str, Figure], machine: Product) -> dict[str, Measur
     """Every metric from the counters of one launch, in the table's order.
 
     Args:
-        counters: by rocprof's names; the launch's time under `TIME`.
+        counters: counters by rocprof's names, with the launch's time under `TIME`.
         machine: the GPU's constants.
 
     Returns:
-        by name; `figure` is None where a counter that the formula needs was not collected, and where a rate
+        by name; `figure` is None if a counter that the formula needs was not collected, and where a rate
         has nothing to be of. A metric that any modelled counter goes into is modelled; counted ones give a
         counted metric.
     """

@@ -50,7 +50,7 @@ def advice(
 
     Args:
         target: a result of `profile`, or something to launch, as for `time`.
-        args, spec, shape, seed, device, kwargs: as for `time`.
+        args, spec, shape, seed, device, kwargs: see `time`.
 
     Raises:
         UsageError: `target` cannot be launched.

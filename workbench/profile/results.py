@@ -69,7 +69,7 @@ class Line:
     Attributes:
         classes: wave instructions by class (`codeobject.instructions.PIPELINES`).
         issue_cycles: cycles that they occupy their pipeline, summed over waves; modelled (`profile.model`).
-        values: of each measure of `ProfileResult.instructions`, by its key.
+        values: value of each measure of `ProfileResult.instructions`, by its key.
     """
 
     classes: dict[str, int] = field(default_factory=dict)
@@ -82,30 +82,30 @@ class ProfileResult(Plotted):
     """The profile of a launch.
 
     Attributes:
-        name, device: what ran where.
-        shape: the problem; empty where no spec says it.
-        counters: figures by rocprof's names (lower-case names where rocprof has none); what was not collected
-            is absent.
+        name, device: names of the kernel and the device.
+        shape: the problem's shape; empty without a spec.
+        counters: figures by rocprof's names (lower-case names for counters that rocprof does not have);
+            counters that were not collected are absent.
         classes: wave instructions by class (`codeobject.instructions.PIPELINES`); empty on a GPU.
-        lines: instructions and issue cycles by `(file, line)`; those of an inlined header function belong to
-            the line of the module's source that called it, a wait to the line where it stands. Empty without
-            debug info, and on a GPU.
+        lines: instructions and issue cycles by `(file, line)`; those of an inlined header function count for
+            the line of the module's source that called it, a wait for its own line. Empty without debug info,
+            and on a GPU.
         model: the timing model's result; None on a GPU.
-        work: "flops" and "bytes" of the problem, as far as known.
-        record: the launch.
+        work: "flops" and "bytes" of the problem, if known.
+        record: record of the launch.
         resources: registers, LDS and occupancy of the kernel at this launch.
         machine: constants of the GPU, emulated or not.
-        argument_bytes: bytes of all tensors that the launch was given, each once.
-        missing: counters that were asked for and are not there.
-        rocprof: what rocprofv3 wrote; None on an emulated device.
-        instructions: costs of single instructions; None where a GPU was not asked for them.
-        caches: what the modelled caches of each XCD did; None on a GPU.
-        remarks: how the grid does not fit the tensors, a sentence each (`grid_fit`).
-        code: `Module.digest` of what ran.
-        again: the launch, to be modelled again (`what_if`); None on a GPU.
-        kernel: the code that ran, as if nobody had launched it: a launch keeps its tensors. None on a GPU.
-        whole: the result that this one is without its largest parts, as long as somebody has it; None where
-            this is the whole.
+        argument_bytes: bytes of all tensors among the arguments, each counted once.
+        missing: requested counters that are not available.
+        rocprof: rocprofv3's results; None on an emulated device.
+        instructions: costs of single instructions; None if they were not requested from a GPU.
+        caches: counts of the modelled caches of each XCD; None on a GPU.
+        remarks: remarks on a grid that does not fit the tensors, one sentence each (`grid_fit`).
+        code: `Module.digest` of the code that ran.
+        again: the launch, for modelling it again (`what_if`); None on a GPU.
+        kernel: the code that ran, without a last launch, which would keep its tensors alive. None on a GPU.
+        whole: weak reference to the complete result, if this one lacks its largest parts; None if this one is
+            complete.
         figure: counters and the time's breakdown.
     """
 
@@ -183,7 +183,7 @@ class ProfileResult(Plotted):
 
     @property
     def timeline(self) -> Timeline | None:
-        """The timeline of a compute unit's waves; None where nothing was simulated."""
+        """The timeline of a compute unit's waves; None if nothing was simulated."""
         whole = self.complete
         model, kernel = whole.model, whole.kernel
         if model is None or kernel is None or (run := model.simulation) is None or not len(run.unit.spans):
@@ -192,7 +192,7 @@ class ProfileResult(Plotted):
 
     @property
     def stalls(self) -> Branch | None:
-        """The launch's time as a tree from the chip to the instruction; None where nothing was simulated."""
+        """The launch's time as a tree from the chip to the instruction; None if nothing was simulated."""
         return self._stalls(by_wave=False)
 
     @property
@@ -216,7 +216,7 @@ class ProfileResult(Plotted):
 
     @property
     def of_roof(self) -> Measurement | None:
-        """The roof of the roofline that the launch comes closest to; None where no rate is known."""
+        """The roof of the roofline that the launch comes closest to; None if no rate is known."""
         rates = [m for name in ROOFS if (m := self.metrics[name]).share is not None]
         return max(rates, key=lambda m: m.share or 0.0, default=None)
 
@@ -293,13 +293,13 @@ class ProfileResult(Plotted):
 
 
 class StepsProfile(Shown, Sequence[ProfileResult]):
-    """Profiles of an operator of several launches, in their order, and what they come to together.
+    """Profiles of an operator's launches, in order, with their total.
 
     Attributes:
-        name, device: what ran where.
-        shape: the problem.
-        work: "flops" and "bytes" of the problem, as far as known.
-        timing: the same launches as `time` would give them: their sum, and each in `.steps`.
+        name, device: names of the operator and the device.
+        shape: the problem's shape.
+        work: "flops" and "bytes" of the problem, if known.
+        timing: the same launches as a result of `time`: the sum, and each launch in `.steps`.
     """
 
     def __init__(self, target: Target, results: Sequence[ProfileResult]) -> None:

@@ -38,10 +38,10 @@ class Rule:
     """A rule for one kind of inefficiency.
 
     Attributes:
-        key: short name.
-        title: what is wrong, in words.
-        look: its observation in a profile; None where all is well.
-        explains: rules whose findings follow from this one's, and stand after it.
+        key: short name of the rule.
+        title: the fault, in words.
+        look: returns its observation in a profile; None if there is no fault.
+        explains: rules whose findings follow from this one's, and are listed after it.
     """
 
     key: str

@@ -1,10 +1,11 @@
 """The time of a launch as a tree from the chip to the instruction.
 
-The chip's time is the launch and the kernel; the kernel's, compute units without work and with it; theirs,
-what their waves do: issue, or stand still for a reason; and each reason's, by line and by instruction. Where
-one line of the source has all of a reason, as the call of a whole schedule has, lines of the headers that
-were inlined there are a level between. With SIMDs and waves above the reasons the same tree tells them apart.
-Every branch has its share of the whole, so what is under one adds up to it. All of it is modelled.
+The chip's time consists of the launch and the kernel; the kernel's time, of compute units with and without
+work; the time with work, of what their waves do: issue or stall; and each stall reason's time is split by
+line and by instruction. If all of a reason belongs to one source line, such as the call of a whole schedule,
+the lines of headers inlined there form a level in between. With SIMDs and waves above the reasons, the tree
+distinguishes them too. Every branch has its share of the whole, so its parts add up to it. All of it is
+modelled.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 Places = Callable[[int], Sequence[tuple[str, int]]]
 
 LEAST = 0.01
-"""Branches with less of what they are a part of are added up."""
+"""Branches with a smaller share of their parent are merged into one."""
 
 
 @dataclass(frozen=True)
@@ -35,15 +36,15 @@ class Branch(Shown):
     """A part of a launch's time.
 
     Attributes:
-        name: what the time goes to.
-        share: of the launch's time, 0 to 1.
-        parts: what it is made of, the largest first; empty at a leaf.
-        reason: one of `simulation.unit.REASONS`; "" above them.
+        name: name of the branch.
+        share: share of the launch's time, 0 to 1.
+        parts: parts of the branch, the largest first; empty at a leaf.
+        reason: one of `simulation.unit.REASONS`; "" above the reasons.
         place: source file and line; None above lines, and without debug info.
-        inlined: file and line of the code that was inlined there; the same as `place` where none was.
-        address: of the instruction; None above instructions.
-        waits_for: loads that a wait ends with, each as its address and its place; the one that it waits
-            longest for is the first.
+        inlined: file and line of the code that was inlined there; equal to `place` if none was.
+        address: address of the instruction; None above instructions.
+        waits_for: loads that end the wait, each as its address and its place; the load with the longest wait
+            comes first.
     """
 
     name: str
@@ -105,12 +106,12 @@ def stall_tree(
     *,
     by_wave: bool = False,
 ) -> Branch | None:
-    """The tree of a modelled launch; None where nothing was simulated.
+    """The tree of a modelled launch; None if nothing was simulated.
 
     Args:
         places: source files and lines of an address, the module's own last.
         text: an instruction in words; its address where there is none.
-        by_wave: with the levels of SIMD and wave between the compute unit and the reasons; None where the
+        by_wave: with the levels of SIMD and wave between the compute unit and the reasons; None if the
             simulation did not tell waves apart.
     """
     run = model.simulation

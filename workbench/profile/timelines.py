@@ -36,13 +36,13 @@ _FIRST_LANE = 2
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One wave.
+    """One wave of a timeline.
 
     Attributes:
-        group: position of its work-group among those of the unit.
-        wave: of the wave in its work-group.
-        simd: where it runs.
-        start, end: cycles of its life.
+        group: index of its work-group among those of the unit.
+        wave: index of the wave in its work-group.
+        simd: SIMD that runs it.
+        start, end: cycles of its start and end.
     """
 
     group: int
@@ -63,12 +63,12 @@ class Span:
 
     Attributes:
         lane: index into `Timeline.lanes`.
-        start, cycles: when and how long; an instruction as long as its unit is busy with it.
-        kind: class of the instruction that issues, or that cannot yet: one of `simulation.unit.KINDS`.
-        reason: "" where it issues, else one of `simulation.unit.REASONS`.
-        address: of the instruction.
-        waits_for: of a wait, the address of the load that it ends with; of a barrier, the lane that comes
-            last; None where there is no such thing.
+        start, cycles: start and duration in cycles; an instruction lasts as long as it occupies its unit.
+        kind: class of the instruction that issues or stalls: one of `simulation.unit.KINDS`.
+        reason: "" if it issues, else one of `simulation.unit.REASONS`.
+        address: address of the instruction.
+        waits_for: for a wait, the address of the load that ends it; for a barrier, the lane that arrives
+            last; else None.
     """
 
     lane: int
@@ -85,15 +85,15 @@ class Timeline(Presented):
     """A compute unit's waves over time.
 
     Attributes:
-        name, device: what ran where.
+        name, device: names of the kernel and the device.
         clock_hz: engine clock; one cycle is 1 / clock_hz seconds.
-        cycles: until the last of the simulated waves ended.
+        cycles: cycles until the last of the simulated waves ended.
         lanes: waves, SIMD by SIMD.
-        spans: in the order of their ends.
-        lost: spans for which there was no room.
+        spans: spans in the order of their ends.
+        lost: number of spans that did not fit.
         code: mnemonics of the instructions by address.
-        kernel: what ran.
-        error: how far times of such kernels may be off.
+        kernel: the kernel.
+        error: expected error of modelled times of such kernels.
     """
 
     name: str
@@ -131,13 +131,14 @@ class Timeline(Presented):
     def to_perfetto(self, path: str | Path) -> Path:
         """Writes a trace that Perfetto (ui.perfetto.dev) opens; a nanosecond there is a cycle.
 
-        Perfetto knows no time between two nanoseconds: at the clock's own scale it rounds starts and lengths,
-        and drops what then overlaps. An instruction ends where the wave's next span begins, as slices of a
-        track may not overlap. The compute unit is a process, which Perfetto opens unfolded if there is no
-        other; its first thread has the kernel's name, scale and expected error, each other one is a wave.
+        Perfetto has no time between two nanoseconds: at the clock's own scale it would round starts and
+        lengths, and drop spans that then overlap. An instruction ends where the wave's next span begins, as
+        slices of a track may not overlap. The compute unit is a process, which Perfetto opens unfolded if
+        there is no other; its first thread has the kernel's name, scale and expected error, the other threads
+        are one wave each.
 
         Args:
-            path: of the file, JSON in the Trace Event Format.
+            path: path of the file, JSON in the Trace Event Format.
         """
         file = Path(path)
         trace = {"displayTimeUnit": "ns", "otherData": self._about, "traceEvents": list(self._events())}
@@ -240,7 +241,7 @@ def timeline(
     """Simulates the timeline of one compute unit in a launch.
 
     Args:
-        target, args, spec, shape, seed, device, kwargs: as for `time`.
+        target, args, spec, shape, seed, device, kwargs: see `time`.
         spans: most spans to keep; each wave instruction is one, and each stall.
 
     Raises:

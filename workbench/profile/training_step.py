@@ -43,14 +43,14 @@ PHASES = ("forward", "recomputed", "backward")
 
 @dataclass(frozen=True)
 class Call:
-    """One call of an operator, or one launch of a kernel that is no operator's.
+    """One call of an operator, or one launch of a kernel outside any operator.
 
     Attributes:
-        module: path of the module; "(no module)" outside of all.
+        module: path of the module; "(no module)" outside all modules.
         phase: "forward", "backward", or "recomputed": forward again in the backward pass, by checkpointing.
-        operator: its name; a kernel's own where it is no operator's.
-        shape: of the operator; grid and block of a kernel.
-        launches: that it made; 0 on "meta".
+        operator: name of the operator, or of the kernel.
+        shape: shape of the operator; grid and block of a kernel.
+        launches: number of launches; 0 on "meta".
     """
 
     module: str
@@ -73,14 +73,14 @@ class Call:
 
 @dataclass(frozen=True)
 class Row:
-    """Calls of one operator at one shape, by one module of all layers in one pass.
+    """Calls of one operator at one shape, by the same module of all layers in one pass.
 
     Attributes:
-        module, phase, operator, shape: as of `Call`; the module with * for numbers of layers.
-        calls: how many.
-        time: of all of them, in microseconds.
-        share: of the step's kernels, 0 to 1.
-        bound: what the time is spent on, as `TimeModel.bound`; of several launches, of the longest.
+        module, phase, operator, shape: as in `Call`; the module has * for layer numbers.
+        calls: number of calls.
+        time: total time in microseconds.
+        share: share of the time of the step's kernels, 0 to 1.
+        bound: limit of the time, as in `TimeModel.bound`; for several launches, that of the longest.
     """
 
     module: str
@@ -99,8 +99,8 @@ class StepProfile(Shown):
     PyTorch's own computations, such as the optimizer and embeddings, are left out.
 
     Attributes:
-        calls: in order.
-        device: whose times are modelled.
+        calls: calls in order.
+        device: name of the device whose times are modelled.
     """
 
     _beside: tuple[StepProfile, ...] = ()
@@ -220,7 +220,8 @@ class StepProfile(Shown):
         """Writes a trace that Perfetto (ui.perfetto.dev) opens: modules within modules, operators below.
 
         Args:
-            path: of the file, JSON in the Trace Event Format; a microsecond there is one of the GPU.
+            path: path of the file, JSON in the Trace Event Format; a microsecond there is a microsecond on
+                the GPU.
         """
         file = Path(path)
         about = {"device": self.device, "times": str(self.total)}
@@ -279,7 +280,7 @@ class StepProfile(Shown):
 
 
 def bound_of(result: TimeResult) -> str:
-    """The limiting part of a time, for several launches of the longest; "" where it was measured."""
+    """The limiting part of a time, for several launches of the longest; "" if it was measured."""
     longest = max(result.steps or (result,), key=lambda part: part.median.value)
     return longest.model.bound if longest.model is not None else ""
 
@@ -359,8 +360,8 @@ def profile_step(device: Device | str | None = None) -> Iterator[StepProfile]:
     With a model on "meta", nothing is launched: you can record a step of any size.
 
     Args:
-        device: whose times you want: a device as for `wb.device`, or a GPU's name; None for the
-            default device. The step itself runs where its tensors are.
+        device: device whose times are modelled, as in `wb.device`, or a GPU's name; None for the default
+            device. The step itself runs where its tensors are.
     """
     name = f"emulated:{device}" if isinstance(device, str) and device in GPUS else device
     step = StepProfile([], resolve_device(name).name)

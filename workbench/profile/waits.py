@@ -30,10 +30,10 @@ _TO_ISSUE = (
 
 
 def wait_counters(model: TimeModel, tally: Tally, counts: Mapping[int, int]) -> dict[str, float]:
-    """The counters of a simulated launch; empty where it was not simulated.
+    """The counters of a simulated launch; empty if it was not simulated.
 
     Args:
-        model: its time.
+        model: modelled time of the launch.
         tally: the launch added up.
         counts: executions of each instruction by address.
     """

@@ -57,22 +57,22 @@ class Change:
     """A hypothetical change of a launch; the default changes nothing.
 
     Attributes:
-        bank_conflicts: part of the bank conflicts that stays: 0 for none.
+        bank_conflicts: remaining share of the bank conflicts: 0 for none.
         coalesced: every vector memory instruction touches as few lines as its bytes need.
         l1_hit, l2_hit: hit rates of the caches, 0 to 1.
-        waves_per_simd: waves that a SIMD holds.
+        waves_per_simd: number of waves that fit on a SIMD.
         clock: engine clock in Hz.
-        without: addresses of instructions that are not there.
-        launch: whether dispatch and drain count.
-        spread: part of the kernel's cycles that is left, were its work spread evenly.
-        over: what it is spread over: "chip", compute units that stay empty; "unit", the SIMDs of a unit;
-            "waves", which work unequally.
-        merged: loads of which the first does what all of them did.
-        ahead: waits that let so many more requests be under way, as (address, requests).
-        moved: waits that stand elsewhere, as (address, address before which).
-        unrolled: instructions of loops that stand once in `TURNS` turns.
-        plain: vector instructions that take one turn.
-        independent: those whose results are waited for half as long: two chains side by side.
+        without: addresses of instructions to leave out.
+        launch: True to count dispatch and drain.
+        spread: remaining share of the kernel's cycles if its work were spread evenly.
+        over: where the work is uneven: "chip", compute units stay empty; "unit", the SIMDs of a unit differ;
+            "waves", the waves differ.
+        merged: groups of loads; the first load of each does the work of all.
+        ahead: waits that let this many more requests stay in flight, as (address, requests).
+        moved: waits to move, as (address, address before which they then are).
+        unrolled: loop instructions that execute once in `TURNS` iterations.
+        plain: vector instructions that then take a single issue turn.
+        independent: instructions whose results are ready in half the time, as with two independent chains.
     """
 
     bank_conflicts: float = 1.0
@@ -204,13 +204,13 @@ def _same_waves(change: Change) -> bool:
 
 @dataclass(frozen=True)
 class Again:
-    """A counted launch, kept so that it can be modelled again.
+    """A counted launch that can be modelled again.
 
     Attributes:
-        launch: what was counted.
-        base: the time without a change.
-        error: how far its time may be off.
-        places: source files and lines of an address, the module's own last.
+        launch: counts of the launch.
+        base: modelled time without a change.
+        error: expected error of the time.
+        places: returns the source files and lines of an address, the module's own last.
     """
 
     launch: CountedLaunch
@@ -259,10 +259,10 @@ class Again:
         return float(of_unit / math.ceil(of_unit))
 
     def _least_memory(self, model: TimeModel, device: Mapping[str, int]) -> float:
-        """Seconds that memory needs for the bytes that lanes asked for, at the rate at which it moves them.
+        """Seconds that memory needs for the bytes that lanes requested, at the rate of the launch.
 
-        A line may be moved for a few bytes of it, and bytes be asked for again; no change of a kernel saves
-        what is asked for once.
+        A line may be moved for a few of its bytes, and bytes may be requested repeatedly; no change of a
+        kernel avoids the first request.
         """
         if self.launch.tally.replayed is None:
             return model.parts["hbm"]
@@ -387,7 +387,7 @@ def change_of(without: Collection[int] = (), **changes: float | bool | None) -> 
     """A change from keyword arguments.
 
     Raises:
-        UsageError: one is not known, or out of its range.
+        UsageError: a field is unknown, or its value out of range.
     """
     names = {name for name in Change.__dataclass_fields__ if name != "without"}
     if unknown := set(changes) - names:

@@ -54,11 +54,11 @@ class Node(NamedTuple):
     """A device of a back end.
 
     Attributes:
-        name: such as "gpu:0", "emulated:gfx950".
-        arch: its target.
-        ordinal: its number for HIP.
-        product: that it emulates, such as "MI355X"; "" for a GPU, whose properties tell.
-        numerics: of an emulated device, "fast" or "exact" (`workbench.numerics`); "" for a GPU.
+        name: name, such as "gpu:0", "emulated:gfx950".
+        arch: target, such as "gfx950".
+        ordinal: its HIP device number.
+        product: emulated product, such as "MI355X"; "" for a GPU, see its properties.
+        numerics: arithmetic of an emulated device, "fast" or "exact" (`workbench.numerics`); "" for a GPU.
     """
 
     name: str
@@ -72,8 +72,8 @@ class DeviceMemory(NamedTuple):
     """Bytes of a device's memory.
 
     Attributes:
-        used, total: as on the device.
-        limit: what an emulated device can have of this computer's; None on a GPU.
+        used, total: used and total bytes, as the device reports them.
+        limit: bytes that this computer can provide for an emulated device; None on a GPU.
     """
 
     used: int
@@ -82,11 +82,11 @@ class DeviceMemory(NamedTuple):
 
 
 class TensorMemory(NamedTuple):
-    """Bytes of PyTorch's tensors that a device knows of, rounded up as a GPU's allocator does.
+    """Bytes of the PyTorch tensors that a device tracks, rounded up as a GPU's allocator does.
 
     Attributes:
-        used: now.
-        most: that they were at once.
+        used: bytes in use.
+        most: largest number of bytes in use at once.
     """
 
     used: int
@@ -120,18 +120,18 @@ class Backend(Library, Protocol):
     """A device's implementation behind HIP's C API.
 
     Attributes:
-        observes: whether its launches tell all that `LaunchOptions` asks for, or their time alone.
+        observes: True if its launches provide every observation in `LaunchOptions`; else only the time.
     """
 
     observes: bool
 
     @property
     def origin(self) -> Origin:
-        """Where times on its devices come from."""
+        """Origin of times on its devices."""
 
     @property
     def label(self) -> str:
-        """What a person is told of a device beside its name; "" for nothing."""
+        """Label to show with a device's name; "" for none."""
 
     def nodes(self) -> Sequence[Node]:
         """Its devices, found without loading its library."""
@@ -165,11 +165,12 @@ class Backend(Library, Protocol):
 
         Args:
             buffers: host memory that the code may hand to a kernel.
-            options: what its launches are asked to tell; None: nothing.
-            granularity: of the buffers, see `Function.launch`.
+            options: observations of its launches; None: none.
+            granularity: the buffers' allocator's sizes are multiples of this many bytes, see
+                `Function.launch`.
 
         Returns:
-            the records of its launches, in order; none where nothing is asked or the back end cannot tell.
+            records of its launches, in order; empty without `options`, or if the back end cannot observe.
 
         Raises:
             WorkbenchError: a launch failed and the back end knows why.
@@ -181,17 +182,17 @@ class Backend(Library, Protocol):
         """While it lasts, kernels may touch this host memory; nothing on a GPU that has PyTorch's tensors.
 
         Raises:
-            DeviceError: on a GPU, where PyTorch has no memory on GPUs.
+            DeviceError: on a GPU, if PyTorch has no memory on GPUs.
         """
 
     def tensor_allocator(self, address: int) -> int:
         """See `Device.tensor_allocator`; on a GPU the same."""
 
     def has_tensor(self, address: int) -> bool:
-        """Whether memory of `tensor_allocator`'s begins at an address; on a GPU all is the device's."""
+        """True if an allocation of `tensor_allocator` begins at this address; always True on a GPU."""
 
     def tensor_memory(self) -> TensorMemory:
-        """What `tensor_allocator`'s has given out; nothing on a GPU, where PyTorch counts."""
+        """Bytes of the tensors from `tensor_allocator`; zeros on a GPU, where PyTorch counts them."""
 
     def forget_most_tensor_memory(self) -> None:
         """Has `tensor_memory` look for the most from now on."""
@@ -231,5 +232,5 @@ class Backend(Library, Protocol):
 
         Args:
             write: shows a text, on standard error where its second argument says so.
-            libraries: of HIP by name, where the process has loaded them already.
+            libraries: paths of HIP's libraries by name, if the process has already loaded them.
         """

@@ -61,7 +61,7 @@ class Device:
         arch: its target, such as "gfx950".
         product: the product that it emulates, such as "MI355X"; "" for a GPU: see `properties`.
         numerics: "fast" or "exact" on an emulated device (`workbench.numerics`); "" on a GPU.
-        backend: what runs its kernels.
+        backend: back end that runs its kernels.
     """
 
     def __init__(self, node: Node, backend: Backend) -> None:
@@ -191,19 +191,20 @@ class Device:
         options: LaunchOptions | None = None,
         granularity: int = DWORD,
     ) -> Iterator[list[LaunchRecord]]:
-        """Around compiled host code whose launches go to this device.
+        """Context around compiled host code whose launches go to this device.
 
         Args:
             buffers: (address, bytes) of host memory that the code may hand to a kernel; asked only where it
                 has to count as the device's.
-            options: what its launches are asked to tell.
-            granularity: of the buffers, see `Function.launch`.
+            options: observations of its launches; None: none.
+            granularity: the buffers' allocator's sizes are multiples of this many bytes, see
+                `Function.launch`.
 
         Returns:
-            the records of its launches, in order; none without `options`, and none on a GPU.
+            records of its launches, in order; empty without `options`, and on a GPU.
 
         Raises:
-            WorkbenchError: a launch failed, where the device knows why.
+            WorkbenchError: a launch failed and the device knows the cause.
             KeyboardInterrupt: a launch was interrupted.
         """
         launch_options = self._options(options) if options is not None or self.numerics == EXACT else None
@@ -228,26 +229,27 @@ class Device:
         """While it lasts, kernels may touch this memory, (address, bytes) of the host's.
 
         Args:
-            labels: what a buffer is, by address.
-            granularity: of the buffers, see `Function.launch`.
+            labels: description of each buffer, by address.
+            granularity: the buffers' allocator's sizes are multiples of this many bytes, see
+                `Function.launch`.
         """
         return self.backend.lent(buffers, labels or {}, granularity)
 
     def tensor_allocator(self, address: int) -> int:
-        """Address of a c10::Allocator for CPU tensors that the device knows of, for PyTorch to take in the
-        place of its own; 0 where one is made already of another.
+        """Address of a c10::Allocator for CPU tensors that the device tracks, for PyTorch to use instead of
+        its own; 0 if one already exists for another allocator.
 
         Args:
-            address: of PyTorch's own, to which it goes on.
+            address: address of PyTorch's own allocator, which it wraps.
         """
         return self.backend.tensor_allocator(address)
 
     def has_tensor(self, address: int) -> bool:
-        """Whether memory that `tensor_allocator` gave out begins at an address."""
+        """True if an allocation of `tensor_allocator` begins at this address."""
         return self.backend.has_tensor(address)
 
     def tensor_memory(self) -> TensorMemory:
-        """How much `tensor_allocator`'s has given out."""
+        """Bytes of the tensors from `tensor_allocator`."""
         return self.backend.tensor_memory()
 
     def forget_most_tensor_memory(self) -> None:
@@ -257,14 +259,14 @@ class Device:
     def lending(
         self, buffers: Callable[[bool], Buffers], granularity: Callable[[], int]
     ) -> AbstractContextManager[None]:
-        """While it lasts, launches that HIP is asked for by foreign code, such as a library that ctypes
-        loaded, reach the memory of `tensor_allocator` and further memory of the host's, and threads begin on
-        this device.
+        """Inside this context, launches by foreign code, such as a library that ctypes loaded, reach the
+        memory of `tensor_allocator` and further host memory, and new threads use this device.
 
         Args:
-            buffers: gives it at each such launch, (address, bytes); again, with True, where an argument is
-                an address in memory of this process that nobody knows of.
-            granularity: of all that, see `Function.launch`.
+            buffers: returns (address, bytes) of the further memory at each such launch; it is called again
+                with True if an argument is an unknown address in this process.
+            granularity: the buffers' allocator's sizes are multiples of this many bytes, see
+                `Function.launch`.
         """
         return self.backend.lending(buffers, granularity)
 
@@ -298,7 +300,7 @@ class Device:
 
         Args:
             write: shows a text, on standard error where its second argument says so.
-            libraries: of HIP by name, where the process has loaded them already.
+            libraries: paths of HIP's libraries by name, if the process has already loaded them.
         """
         self.backend.enter_program(self._node, write, libraries)
 
@@ -378,7 +380,7 @@ class Variable:
     """A variable in a device's memory.
 
     Attributes:
-        address: on the device.
+        address: address on the device.
         size: bytes.
     """
 
@@ -428,25 +430,26 @@ class Function:
         """Run the kernel once and wait for its end.
 
         Args:
-            grid: work-groups.
-            block: work-items of a work-group.
-            dynamic_shared: bytes of LDS beyond the kernel's own.
-            kernargs: the argument block, hidden arguments left out.
-            buffers: (address, bytes) of memory that the kernel uses: of the host, which counts as device
-                memory while an emulated device runs the kernel, and is copied to a GPU and back where PyTorch
-                has no ROCm; else of the GPU, which is not told of it.
-            labels: what a buffer is, by address, in the words of an error message.
-            granularity: bytes of which the allocator of the buffers gives a multiple: up to there an emulated
-                device lets a kernel read that it does not sanitize.
-            options: what the launch is to tell, and its time limit.
-            cooperative: for a launch whose work-groups may wait for each other, and so have to fit at once,
-                the arguments' offsets in `kernargs`; None for a plain one.
+            grid: work-groups in x, y, z.
+            block: work-items of a work-group in x, y, z.
+            dynamic_shared: bytes of LDS in addition to the kernel's static LDS.
+            kernargs: the argument block, without hidden arguments.
+            buffers: (address, bytes) of memory that the kernel uses. Host memory counts as device memory
+                while an emulated device runs the kernel; for a GPU it is copied there and back if PyTorch has
+                no ROCm. GPU memory needs no such treatment.
+            labels: description of each buffer by address, for error messages.
+            granularity: the buffers' allocator's sizes are multiples of this many bytes: an emulated device
+                without the sanitizer lets a kernel read up to the next multiple.
+            options: observations of the launch, and its time limit.
+            cooperative: offsets of the arguments in `kernargs` for a cooperative launch, whose work-groups
+                may wait for each other and so must fit on the device at once; None for an ordinary launch.
 
         Raises:
-            LaunchError: a shape or a size that the device or the kernel cannot take.
-            UnsupportedInstruction: an emulated device does not execute the kernel; nothing has run.
-            KernelFault: the kernel was stopped; only an emulated device says why.
-            DeviceError: a HIP call failed, or the device does not tell what the options ask for.
+            LaunchError: the device or the kernel does not support the shape or a size.
+            UnsupportedInstruction: the emulated device does not implement an instruction of the kernel;
+                nothing ran.
+            KernelFault: the kernel was stopped; only an emulated device gives the cause.
+            DeviceError: a HIP call failed, or the device cannot make the requested observations.
             KeyboardInterrupt: the launch was interrupted; an emulated device has stopped.
         """
         _check_shape(self.name, grid, block, dynamic_shared)

@@ -21,19 +21,19 @@ class Finding:
     """A fault of one instruction.
 
     Attributes:
-        category: "missing wait", "race", "uninitialised", "out of bounds", "misaligned", "hazard",
-            "missed barrier" or "fault"; "note" for what is no error by itself.
-        message: what is wrong and what to do about it.
-        file, line, column: the source line that a person wrote which the instruction comes from; "" and 0
-            without debug info.
-        is_own: whether the file is the module's own source, such as the cell.
-        instruction: its text.
-        pc: its address in the code object.
-        workgroup, wave, lane: who did it first; None where it is not known or the whole wave is meant.
-        address: device address, or byte offset in shared memory; None where it has no meaning.
-        count: how often it was seen, by lane or register.
+        category: "missing wait", "race", "uninitialised", "out of bounds", "misaligned", "hazard", "missed
+            barrier" or "fault"; "note" for remarks that are no errors.
+        message: the fault and the remedy.
+        file, line, column: position in the source that the instruction comes from; "" and 0 without debug
+            info.
+        is_own: True if the file is the module's own source, such as the cell.
+        instruction: text of the instruction.
+        pc: address of the instruction in the code object.
+        workgroup, wave, lane: where it occurred first; None if unknown, or if it concerns the whole wave.
+        address: device address, or byte offset in shared memory; None if there is none.
+        count: number of occurrences, by lane or register.
         related: (file, line) of the instruction on the other side: the load, the other access.
-        kind: as `RawFinding.kind`.
+        kind: see `RawFinding.kind`.
     """
 
     category: str
@@ -73,10 +73,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Cause:
-    """Findings of one kind between the same source lines, as one slip makes in unrolled or inlined code.
+    """Findings of one kind between the same source lines: one mistake in unrolled or inlined code.
 
     Attributes:
-        findings: of each instruction, in the code's order.
+        findings: one for each instruction, in the order of the code.
     """
 
     findings: tuple[Finding, ...]
@@ -92,7 +92,8 @@ class Cause:
 
     @property
     def more(self) -> str:
-        """What to add to the first, as "and 14 more instructions between these lines, 120 times in all"."""
+        """Text to add to the first finding: "and 14 more instructions between these lines, 120 times in
+        all"."""
         others = len(self.findings) - 1
         if not others:
             return ""
@@ -114,10 +115,10 @@ class Cause:
 
 
 def causes(findings: Iterable[Finding]) -> tuple[Cause, ...]:
-    """Findings grouped by kind and pair of source lines, in their order; without lines each is alone.
+    """Findings grouped by kind and pair of source lines, in order; without lines each is a group.
 
-    Which side of a race comes second is chance, so the pair has no order; and what a race leaves
-    uninitialised is of its cause.
+    Either side of a race may come second, so pairs have no order; uninitialised values that follow from a
+    race belong to its group.
     """
     groups: dict[tuple[str, str, frozenset[object]], list[Finding]] = {}
     after: list[Finding] = []
@@ -146,8 +147,8 @@ class PlacedCode:
 
     Attributes:
         place: (file, line, column) of a code address; None without debug info.
-        is_own: whether a file is the source itself rather than a header.
-        text: an instruction's text by its code address; "" where there is none.
+        is_own: returns True if a file is the source itself rather than a header.
+        text: returns an instruction's text by its code address; "" if there is none.
     """
 
     place: Callable[[int], tuple[str, int, int] | None]
@@ -271,9 +272,9 @@ def tell(
     """Publishes the sanitizer's findings to lists of runs and to the cells with the lines.
 
     Args:
-        name, device, shape: what ran where.
-        seen: by line, notes among them.
-        code: `Module.digest` of what ran; "" where it is not known.
+        name, device, shape: names of the kernel and the device, and the problem's shape.
+        seen: findings by line, including notes.
+        code: `Module.digest` of the code that ran; "" if unknown.
     """
     both = tuple(seen)
     wrong = [finding for finding in both if finding.category != "note"]

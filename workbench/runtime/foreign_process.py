@@ -15,11 +15,12 @@ from workbench.runtime.program_process import device_of, enter
 
 
 def start(folder: str, alone: bool) -> None:
-    """Has the HIP libraries of a folder answered by this Python.
+    """Makes this Python process answer the calls to HIP libraries in a folder.
 
     Args:
-        folder: of `libamdhip64.so` and `libhiprtc.so`, as the process loaded them.
-        alone: whether this Python was begun for them; its `sys.argv` is the program's then.
+        folder: folder of `libamdhip64.so` and `libhiprtc.so`, as the process loaded them.
+        alone: True if this Python was started only for them; `sys.argv` is then set to the program's
+            arguments.
     """
     program = Path("/proc/self/exe")
     if alone:

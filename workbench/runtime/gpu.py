@@ -67,7 +67,7 @@ def gpus() -> tuple[Node, ...]:
 
 @cache
 def find_library() -> str | None:
-    """Path or name of AMD's libamdhip64; None where there is none."""
+    """Path or name of AMD's libamdhip64; None if there is none."""
     roots = [os.environ.get("ROCM_PATH"), os.environ.get("ROCM_HOME"), "/opt/rocm"]
     for root in filter(None, roots):
         path = Path(root) / "lib" / "libamdhip64.so"
@@ -82,7 +82,7 @@ def find_library() -> str | None:
 
 @cache
 def stand_in() -> str:
-    """The software that plays this process's GPUs beneath AMD's libraries; "" where the kernel's driver is.
+    """The software that plays this process's GPUs beneath AMD's libraries; "" if the kernel's driver is.
 
     AMD's rocjitsu is a preloaded library; AMD's runtime takes a model of a GPU from HSA_MODEL_LIB (ROCR's
     libhsakmt). Of others it tells that the kernel's driver, amdkfd, registers a character device "kfd"
@@ -106,7 +106,7 @@ WHEEL = "pip install torch --index-url https://download.pytorch.org/whl/rocm7.1"
 
 @cache
 def torch_without_rocm() -> str:
-    """Version of a PyTorch that has no memory on AMD's GPUs; "" where it was built for ROCm."""
+    """Version of a PyTorch that has no memory on AMD's GPUs; "" if it was built for ROCm."""
     import torch
 
     return "" if torch.version.hip is not None else str(torch.__version__)

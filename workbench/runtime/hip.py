@@ -27,22 +27,22 @@ class Library(Protocol):
     """A HIP library that a binding can be made to use.
 
     Attributes:
-        title: whose it is.
-        device_title: what its devices are.
+        title: name of the library in messages.
+        device_title: name of its kind of device in messages.
     """
 
     title: str
     device_title: str
 
     def describe(self) -> str:
-        """Which library it is, for a person."""
+        """Description of the library for messages."""
 
     def load(self) -> Mapping[str, str]:
         """Loads it for the whole process; files by hip-python's names of them, the first "amdhip64".
 
         Raises:
             DeviceError: there is none, or it does not load.
-            ToolchainError: it could not be built.
+            ToolchainError: building the library failed.
         """
 
     def check_reached(self, device_count: int) -> None:
@@ -113,7 +113,7 @@ def binding() -> str:
     """Binding to HIP: hip-python if installed, else cffi; HIPKITTENS_BINDING overrides it.
 
     Raises:
-        UsageError: it names neither.
+        UsageError: the value is neither.
     """
     asked = os.environ.get(BINDING, "")
     if asked not in ("", *BINDINGS):

@@ -57,7 +57,7 @@ class Status(int):
     """A hipError_t with its name.
 
     Attributes:
-        name: such as "hipErrorNoDevice".
+        name: name, such as "hipErrorNoDevice".
     """
 
     name: str
@@ -78,10 +78,10 @@ class HipByCffi:
     def __init__(self, path: str) -> None:
         """
         Args:
-            path: of the library.
+            path: path of the library.
 
         Raises:
-            DeviceError: it does not load.
+            DeviceError: the library does not load.
         """
         self._ffi, numbers = _declarations()
         try:

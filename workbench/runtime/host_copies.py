@@ -22,7 +22,7 @@ class HostCopies:
     """Host memory with its copies on a GPU, which are written back when its `with` block ends well.
 
     Args:
-        hip: of the GPU, current for the calling thread.
+        hip: HIP for the GPU, which is current in the calling thread.
     """
 
     def __init__(self, hip: Hip) -> None:
@@ -47,12 +47,12 @@ class HostCopies:
             self._copy(copy, base, size)
 
     def relocated(self, kernargs: bytes, buffers: Buffers, labels: Mapping[int, BufferLabel]) -> bytes:
-        """A launch's arguments with the addresses of copies for those of the memory.
+        """The arguments of a launch, with host addresses replaced by those of the copies.
 
         Args:
-            kernargs: the argument block; addresses lie at multiples of 8 bytes.
-            buffers: memory that the launch uses, which was taken.
-            labels: what a buffer is, by address.
+            kernargs: the argument block; addresses are at multiples of 8 bytes.
+            buffers: memory that the launch uses and that has been copied.
+            labels: description of each buffer, by address.
 
         Raises:
             DeviceError: memory is not among the arguments, but behind an address in other memory.

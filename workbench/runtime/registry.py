@@ -1,4 +1,4 @@
-"""Which devices there are, and the one that a name means."""
+"""The list of devices, and the device for a name."""
 
 from __future__ import annotations
 

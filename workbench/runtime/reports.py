@@ -30,7 +30,7 @@ PRINT = "1"
 
 _OFF = ("", "0")
 _CODES = 64
-"""Code objects of which the lines are kept at hand."""
+"""Number of code objects whose source lines are cached."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class LaunchReport:
     """A launch that another process sanitized.
 
     Attributes:
-        process: its process id.
-        program: what it runs, by the name of its file.
-        kernel, device: what ran where.
-        findings: by line, notes among them.
-        stopped: whether a fault ended the launch.
+        process: process id.
+        program: file name of the program.
+        kernel, device: names of the kernel and the device.
+        findings: findings by line, including notes.
+        stopped: True if a fault ended the launch.
     """
 
     process: int
@@ -73,10 +73,10 @@ class LaunchReport:
 
 
 class ReportFile:
-    """A file that this process reads and others append to, while their environment names it.
+    """A file to which other processes append and which this one reads, while their environment names it.
 
     Attributes:
-        path: of it, in a folder of its own; reports that come after `close` go nowhere.
+        path: path of the file, in a folder of its own; reports after `close` are lost.
     """
 
     def __init__(self) -> None:
@@ -117,9 +117,9 @@ def _added(environment: str, file: ReportFile) -> str:
 
 @contextlib.contextmanager
 def of_children() -> Iterator[ReportFile]:
-    """While it lasts, processes that are started sanitize their launches and append to the file.
+    """In this context, child processes sanitize their launches and append to the file.
 
-    That is those which inherit this one's environment.
+    This holds for children that inherit this process's environment.
     """
     file = ReportFile()
     _read_here.add(file.path)

@@ -36,14 +36,15 @@ _SHARE = "%"
 
 @dataclass(frozen=True)
 class KernelTally:
-    """Launches of one kernel that were counted.
+    """Counted launches of one kernel.
 
     Attributes:
-        name: of the kernel, with template arguments.
-        device: where it ran.
-        launches: that ended well.
-        seconds: their modelled time on a GPU; None where it is not modelled.
-        counters: the sums of a profile's, by rocprof's names; a percentage is the mean of the launches.
+        name: name of the kernel, with template arguments.
+        device: name of the device.
+        launches: number of successful launches.
+        seconds: their modelled time on a GPU; None if it is not modelled.
+        counters: sums of the profile counters, by rocprof's names; for percentages the mean over the
+            launches.
     """
 
     name: str
@@ -94,12 +95,12 @@ class Tally:
     """The launches of a process, or of several.
 
     Attributes:
-        launches: that ended.
-        seconds: their modelled time on a GPU; None where it is not modelled.
-        processes: that launched something.
-        program: the name of the first one's file.
+        launches: number of launches that ended.
+        seconds: their modelled time on a GPU; None if it is not modelled.
+        processes: number of processes with at least one launch.
+        program: file name of the first process's program.
         stopped: launches that a fault ended.
-        kernels: what was counted, by kernel; empty unless asked for.
+        kernels: counts for each kernel; empty unless requested.
     """
 
     launches: int = 0
@@ -211,8 +212,8 @@ def keep(node: Launches, model: Callable[[], LaunchModel]) -> None:
     """Has this process append its tally when it ends, where `VARIABLE` asks for it.
 
     Args:
-        node: whose launches.
-        model: loads what models them.
+        node: the process's launches.
+        model: loads the time model.
     """
     path = os.environ.get(VARIABLE)
     if not path:
@@ -270,17 +271,17 @@ class _Appender:
         self._times = dict(node.clock.kernel_seconds)
         if self._counts is not None:
             self._counts.kernels.clear()
-        # Where it cannot be written, nobody reads it any more.
+        # If it cannot be written, its reader is gone.
         with contextlib.suppress(OSError):
             append(self._path, f"{json.dumps(asdict(launched))}\n".encode())
 
 
 @contextlib.contextmanager
 def of_process(environment: dict[str, str], *, counters: bool = False) -> Iterator[Path]:
-    """The file that a process started with this environment, and its children, append to.
+    """Path of the file to which a process with this environment, and its children, append.
 
     Args:
-        counters: whether they count each launch too, which takes longer.
+        counters: True to count each launch too, which takes longer.
     """
     with tempfile.TemporaryDirectory(prefix="hipkittens-tally-") as folder:
         path = Path(folder) / "launches.jsonl"

@@ -39,14 +39,14 @@ MOST = 200_000
 
 
 class Cause(NamedTuple):
-    """An instruction that the number depends on.
+    """An instruction that contributed to the value.
 
     Attributes:
-        event: on the tape.
-        wave: that ran it.
-        line: of the source, None where it is not known.
-        text: the instruction.
-        lanes: how many of its lanes the number depends on.
+        event: index of its event on the tape.
+        wave: wave that ran it.
+        line: source line; None if unknown.
+        text: text of the instruction.
+        lanes: number of its lanes that contributed to the value.
     """
 
     event: int
@@ -61,15 +61,15 @@ class Provenance(Shown):
     """The provenance of a tensor's element.
 
     Attributes:
-        of, at: which element.
-        value: what the launch left there.
-        stepper: stands right after the store, in the wave that made it.
-        lane: that stored it.
-        causes: instructions that it depends on, the latest first.
-        elements: by tensor, flat numbers of the elements that it depends on; by an address in hexadecimal
-            where no tensor is known there.
-        shapes: of these tensors.
-        cut: whether more lies behind it than is followed.
+        of, at: name of the tensor and index of the element.
+        value: value of the element after the launch.
+        stepper: stepper at the position right after the store, in the wave that made it.
+        lane: lane that stored it.
+        causes: instructions that contributed to it, the latest first.
+        elements: by tensor, flat indices of the elements that contributed; by an address in hexadecimal if no
+            tensor is known there.
+        shapes: shapes of these tensors.
+        cut: True if the search stopped at its limit.
     """
 
     of: str
@@ -145,9 +145,9 @@ def provenance(
     It launches twice: once to find the work-group that wrote the element, then that one alone, with a tape.
 
     Args:
-        target, args, kwargs, spec, shape, seed, device: what to launch, as for `sanitize`.
+        target, args, kwargs, spec, shape, seed, device: the launch, as in `sanitize`.
         of: an operator's tensor by its name, an argument by its name, or the tensor itself.
-        at: the element's index.
+        at: index of the element.
 
     Raises:
         UsageError: no such tensor or element; no launch writes it.
@@ -406,7 +406,7 @@ class _Following:
         return instruction.record.lanes is Lanes.WRITE or self._on(event, lane)
 
     def _word(self, instruction: Instruction, row: int) -> int | None:
-        """Which dword of an instruction's result a register is."""
+        """Index of the dword of an instruction's result that is in a register; None if none is."""
         for operand in instruction.dst:
             if operand.kind in "va" and 0 <= row - self._row(operand) < operand.width:
                 return row - self._row(operand)

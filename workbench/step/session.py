@@ -41,24 +41,24 @@ def step(
         s.to("barrier")     # or "wait", a line's number, or a condition: s.to(lambda s: s.s(4) > 3)
         s.changed, s.outstanding, s.v(12, torch.float32), s.variables
 
-    The work-group runs alone: memory that the others would have written stays as it was. The tape takes about
-    500 bytes per instruction. You step on the tape, so nothing runs again.
+    The work-group runs alone: memory that the others would write stays unchanged. The tape takes about 500
+    bytes per instruction. You step on the tape, so nothing runs again.
 
     Args:
-        target, args, kwargs, spec, shape, seed, device: what to launch, as for `sanitize`.
+        target, args, kwargs, spec, shape, seed, device: the launch, as in `sanitize`.
         group: linear number of the work-group, or (x, y, z).
         wave: the wave to follow first; `Stepper.choose` takes another.
         at: a finding of `wb.sanitize`: go to the work-group and wave that it names, before its instruction.
         skip: start the tape after this many instructions of the wave.
-        launch: which launch, for an operator of several.
-        debug: step the kernel without optimization, so that each variable of the source has its own place,
-            tiles included, as in a debugger.
-        bytes: how large the tape may get; what comes after is not on it.
+        launch: index of the launch, for an operator of several.
+        debug: step the kernel without optimization, so that each variable of the source has a place of its
+            own, including tiles, as in a debugger.
+        bytes: size limit of the tape; later events are missing from it.
 
     Raises:
-        UsageError: no such target; or `debug` for code whose source is not known.
+        UsageError: there is no such target; or `debug` is set for code of unknown source.
         LaunchError: the launch has no such work-group or wave.
-        DeviceError: the device is a GPU, which does not tell.
+        DeviceError: the device is a GPU, which records no tape.
         CompileError: with `debug`, the kernel does not compile without optimization.
     """
     if debug:

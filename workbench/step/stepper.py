@@ -38,8 +38,8 @@ class Breakpoint:
     """A breakpoint of `run`.
 
     Attributes:
-        line: of the source; None for any.
-        when: also only where it holds.
+        line: source line; None for any.
+        when: additional condition; None for none.
     """
 
     line: int | None = None
@@ -49,15 +49,15 @@ class Breakpoint:
 class Stepper(Presented):
     """A wave of a launch, step by step in both directions; made by `wb.step`.
 
-    A stepper stands before an instruction of one wave: `instruction` comes next, and registers and memory
-    hold what it will find. The other waves stand where the emulated device's turns left them. Methods that
-    move return the stepper, whose text shows the place.
+    A stepper is positioned before an instruction of one wave: `instruction` runs next, and registers and
+    memory have their values before it. The other waves are where the emulated device's scheduling left them.
+    Methods that move return the stepper, whose text shows the position.
 
     Attributes:
-        kernel: what runs.
-        record: the launch's.
+        kernel: the kernel.
+        record: record of the launch.
         group: linear number of the work-group.
-        breakpoints: where `run` and `run_back` stop.
+        breakpoints: breakpoints of `run` and `run_back`.
     """
 
     def __init__(self, kernel: Kernel, record: LaunchRecord, wave: int = 0) -> None:
@@ -125,7 +125,7 @@ class Stepper(Presented):
 
     @property
     def line(self) -> int | None:
-        """Line of the source that the next instruction comes from; None where it is not known."""
+        """Line of the source that the next instruction comes from; None if it is not known."""
         return None if self.address is None else self.line_of(self.address)
 
     def line_of(self, address: int) -> int | None:
@@ -201,7 +201,7 @@ class Stepper(Presented):
             what: "barrier", "wait", a line's number, or a function of the stepper: `lambda s: s.s(4) > 3`.
 
         Raises:
-            UsageError: none of these.
+            UsageError: the argument is none of these.
         """
         return self._to(what, 1)
 
@@ -326,7 +326,7 @@ class Stepper(Presented):
         event = self._last_event
         held = self._held
         if event + 1 != self._at:
-            # Others have run since: its state is shown as of where it stopped.
+            # Other waves have run since: its state is shown as of its stop.
             held = self.tape.begin()
             self.tape.move(held, 0, event + 1)
         return tuple(self._told(held, change) for change in self.tape.changes(event))
@@ -398,7 +398,7 @@ class Stepper(Presented):
 
     @cached_property
     def _line_of_block(self) -> npt.NDArray[np.int64]:
-        """0 where it is not known."""
+        """0 if it is not known."""
         return np.array([self.line_of(block[0]) or 0 for block in self.tape.blocks], dtype=np.int64)
 
     @cached_property

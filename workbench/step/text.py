@@ -25,9 +25,9 @@ class Changed(NamedTuple):
     """A register, or memory on the chip, that an instruction has changed.
 
     Attributes:
-        name: such as "v12", "a3", "s4", "exec_lo", "lds[0x40:0x80]".
-        lanes: how many lanes are others; 0 of what has none.
-        before, after: 32-bit numbers: one, one for each lane, or 16 of memory.
+        name: name, such as "v12", "a3", "s4", "exec_lo", "lds[0x40:0x80]".
+        lanes: number of lanes that changed; 0 if it has no lanes.
+        before, after: 32-bit numbers: a single one, one for each lane, or 16 of memory.
     """
 
     name: str
@@ -40,10 +40,10 @@ class WaveState(NamedTuple):
     """The position of a wave.
 
     Attributes:
-        wave: its number.
-        state: "here" of the one that is followed, else "ready", "at a barrier" or "ended".
-        address, line: of what it runs next; None where it has ended, or the line is not known.
-        done: instructions that it has run.
+        wave: number of the wave.
+        state: "here" for the wave that the stepper follows, else "ready", "at a barrier" or "ended".
+        address, line: of its next instruction; None if it has ended, or if the line is unknown.
+        done: number of instructions that it has run.
     """
 
     wave: int

@@ -36,12 +36,12 @@ class Variable:
     """A variable of the source.
 
     Attributes:
-        name, line: its declaration.
-        type: in C++.
-        place: such as "v12", "s4", "scratch[0x40]".
-        value: a number where all lanes that are on have the same, else [64] of them; of structs and arrays a
-            dict or a list of such; None of what cannot be read, such as a reference.
-        is_tile: whether it is a tile or a vector, which `Stepper.tile` gives as a matrix.
+        name, line: name and line of its declaration.
+        type: C++ type.
+        place: location, such as "v12", "s4", "scratch[0x40]".
+        value: a number if all active lanes agree, else [64] values; a dict or a list of these for structs and
+            arrays; None if it cannot be read, such as a reference.
+        is_tile: True for a tile or a vector, which `Stepper.tile` returns as a matrix.
     """
 
     name: str
@@ -56,12 +56,13 @@ class Here(NamedTuple):
     """An instruction of a wave that is about to run.
 
     Attributes:
-        kernel, address, line: whose it is, and where.
-        group, wave, position: linear work-group, wave in it, instructions that the wave has run.
-        held: by the work-group.
-        exec: a bit for each lane that is on.
-        acc_offset: vector register that AGPR 0 is.
-        located: what was looked up of the debug information, by address.
+        kernel, address, line: kernel, code object address and source line of the instruction.
+        group, wave, position: linear work-group, wave in it, and number of instructions that the wave has
+            run.
+        held: registers and memory of the work-group.
+        exec: mask of the active lanes.
+        acc_offset: number of the vector register that is AGPR 0.
+        located: cache of debug information, by address.
     """
 
     kernel: Kernel

@@ -34,7 +34,7 @@ class Waiting:
 
     Attributes:
         counter: "vmcnt" or "lgkmcnt".
-        instructions: those whose requests may be under way, the latest last.
+        instructions: instructions whose requests may be in flight, the latest last.
     """
 
     counter: str
@@ -49,7 +49,7 @@ def waiting(before: Iterator[Instruction]) -> tuple[Waiting, ...]:
     """Requests that may be in flight, by counter.
 
     Args:
-        before: what the wave has run, the latest first.
+        before: instructions that the wave has run, the latest first.
     """
     pending: dict[str, list[Instruction]] = {counter: [] for counter in COUNTERS}
     left: dict[str, int | None] = dict.fromkeys(COUNTERS)

@@ -34,31 +34,31 @@ def view_layout(
     arch: str | None = None,
     device: Device | str | None = None,
 ) -> LayoutResult:
-    """Shows which lane and register holds each element of a tile, and which banks an access goes to.
+    """Shows the lane and register of each element of a tile, and the banks that an access uses.
 
         wb.view_layout("st_bf<64, 64, st_16x32_s>", access="load", register="rt_bf<16, 64>")
         wb.view_layout("rt_fl<32, 32, col_l, rt_32x32_s>")
 
-    It compiles a kernel that does this with the tile library and follows it on an emulated device. The result
-    is counted, never measured on a GPU.
+    It compiles a kernel that makes the access with the tile library and observes it on an emulated device.
+    The result is counted, never measured on a GPU.
 
     Args:
         tile: a type of the library: a register tile or vector, or a shared one.
         access: "load" or "store"; None for the layout alone. A shared tile exchanges data with `register` or,
-            with `group`, with global memory; a register tile, with global memory.
+            with `group`, with global memory; a register tile exchanges data with global memory.
         register: type of the register tile or vector; a smaller one takes part `at` of the shared tile.
         group: number of waves of `group<N>::load` or `group<N>::store`.
-        at: which part of the shared tile, in parts of the register tile's size.
-        columns: of the matrix in global memory; the tile's own by default.
+        at: part of the shared tile, as (row, column) in units of the register tile's size.
+        columns: number of columns of the matrix in global memory; the tile's by default.
         arch: target, "gfx950" or "gfx942"; the device's by default.
-        device: an emulated one, by name; the default device, or the emulated one of `arch`.
+        device: name of an emulated device; the default device, or the emulated one of `arch`.
 
     Returns:
         a LayoutResult: `.figure`, `.rows`, `.accesses`, `.summary`, `.conflicts`. A notebook draws it.
 
     Raises:
-        UsageError: the library does not have this type or combination; the message lists what it has.
-        DeviceError: the device is a GPU, or there is none of this target.
+        UsageError: the library has no such type or combination; the message lists the valid ones.
+        DeviceError: the device is a GPU, or there is no device of this target.
     """
     asked = question(tile, access, register, group, at, columns)
     where = _device(arch, device)

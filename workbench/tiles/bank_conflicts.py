@@ -33,7 +33,7 @@ from workbench.tiles.run import wave_access
 from workbench.tiles.tile_type import vocabulary
 
 ELEMENTS = {data_type.cpp: data_type.bits // 8 for data_type in (FP32, BF16, FP16, E4M3FN)}
-"""Element types of the table and their bytes; others move as those of their size do."""
+"""Element types of the table and their bytes; other types behave like those of their size."""
 
 MEANT_FOR: dict[str, dict[str, tuple[str, ...]]] = {
     "st_16x16_swizzled_s": {"row_l": ("rt_16x16_s",), "col_l": ("rt_16x16_s", "rt_32x16_4_s")},
@@ -48,7 +48,7 @@ MEANT_FOR: dict[str, dict[str, tuple[str, ...]]] = {
     "st_16x64_s": {"row_l": ("rt_16x32_s",)},
     "st_16x128_s": {"row_l": ("rt_16x128_s",)},
 }
-"""Base shapes of shared tiles, and those of the register tiles that they are laid out for, by layout."""
+"""Base shapes of shared tiles, and of the register tiles that they are laid out for, by layout."""
 
 ONE_BYTE: dict[str, tuple[str, ...]] = {
     "st_16x128_s": ("rt_32x64_s",),
@@ -109,8 +109,8 @@ class Pair:
     """A shared tile and a register tile of the same size and type.
 
     Attributes:
-        shared, register: base shapes.
-        layout: of the register tile.
+        shared, register: base shapes of the shared and the register tile.
+        layout: layout of the register tile.
         element: C++ name of the element type.
     """
 
@@ -146,10 +146,11 @@ class Direction:
     """The conflicts of a store or of a load.
 
     Attributes:
-        accesses: how many of each opcode. One with two addresses, such as ds_write2_b32, is two accesses of
-            ds_write_b32, as the LDS serves it: whether the compiler joins two depends on what is around.
-        phases: of all of them, with active lanes.
-        conflicts: SQ_LDS_BANK_CONFLICT: cycles beyond one a phase.
+        accesses: number of accesses by opcode. An instruction with two addresses, such as ds_write2_b32,
+            counts as two accesses of ds_write_b32, as the LDS serves it: whether the compiler joins two
+            depends on the surrounding code.
+        phases: phases of all accesses with active lanes.
+        conflicts: SQ_LDS_BANK_CONFLICT: cycles beyond one per phase.
     """
 
     accesses: dict[str, int]

@@ -51,7 +51,7 @@ class Numbers:
 
     @staticmethod
     def take(turns: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Numbers from all digits; -1 where a value is no digit, such as memory that nothing wrote."""
+        """Numbers from all digits; -1 if a value is no digit, such as memory that nothing wrote."""
         import torch
 
         digits = _digits()

@@ -22,12 +22,12 @@ class Question:
     """The tile and the access to explore.
 
     Attributes:
-        tile: the type.
+        tile: type of the tile.
         access: "load" (into registers, or for a group into shared memory), "store", or None.
-        register: the register tile or vector on the other side of a shared one; None where there is none.
-        group: waves that move a shared tile from or to global memory together; None otherwise.
-        at: for a register tile smaller than the shared one, which part of it, in parts.
-        columns: of the matrix in global memory.
+        register: the register tile or vector that a shared one exchanges data with; None if there is none.
+        group: number of waves that together move a shared tile from or to global memory; None otherwise.
+        at: for a register tile smaller than the shared one, its position in units of its size.
+        columns: number of columns of the matrix in global memory.
     """
 
     tile: TileType
@@ -85,7 +85,7 @@ def question(
     """Checks the arguments of `view_layout`.
 
     Raises:
-        UsageError: it does not fit together; the message says what would.
+        UsageError: the parts do not fit together; the message says what would.
     """
     of = TileType.parse(tile)
     held: TileType | None = None

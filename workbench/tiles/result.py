@@ -16,22 +16,23 @@ SECTOR_BYTES = 64
 
 
 class Row(NamedTuple):
-    """One element in one access, or where no access is looked at, in one place.
+    """One element in one access or, without an access, in one location.
 
-    What does not apply is None. A list of these makes a pandas DataFrame as it is.
+    Fields that do not apply are None. A list of rows converts directly to a pandas DataFrame.
 
     Attributes:
-        row, col: the element.
-        access: its number: an index into `LayoutResult.accesses`.
-        wave: that makes it.
-        lane: that asks for the element (sends it, in a store); without an access, that holds it.
-        holder: lane whose register has the element. It is `lane`, but for reads that transpose.
-        register: 32-bit register of the tile that has it, counted from the tile's first.
-        register_byte: its place in the register.
+        row, col: row and column of the element.
+        access: index of the access in `LayoutResult.accesses`.
+        wave: wave that makes the access.
+        lane: lane that requests the element (or sends it, in a store); without an access, the lane that holds
+            it.
+        holder: lane whose register has the element. It differs from `lane` only in reads that transpose.
+        register: 32-bit register of the tile that contains it, counted from the tile's first register.
+        register_byte: byte offset in the register.
         address: byte offset in shared memory.
-        bank: of shared memory.
-        phase: of the access, in which shared memory serves the lane.
-        conflict: whether the bank takes more than a cycle in this phase.
+        bank: bank of shared memory.
+        phase: phase of the access in which shared memory serves the lane.
+        conflict: True if the bank takes more than one cycle in this phase.
         offset: byte offset from the first element of the tile in global memory.
     """
 
@@ -51,12 +52,12 @@ class Row(NamedTuple):
 
 
 class PhaseOf(NamedTuple):
-    """Lanes that shared memory serves together in one access.
+    """Lanes that shared memory serves in one phase of an access.
 
     Attributes:
-        lanes: active ones.
-        cycles: that it takes; one without conflicts.
-        banks: that conflict.
+        lanes: active lanes.
+        cycles: cycles of the phase; 1 without conflicts.
+        banks: banks with conflicts.
     """
 
     lanes: tuple[int, ...]
@@ -70,15 +71,15 @@ class WaveAccess:
 
     Attributes:
         pc: address of the instruction in the code object.
-        text: the instruction.
-        opcode: its name.
-        wave: that made it.
-        bytes: of a lane.
-        banks: of shared memory that serve it; 0 for global memory.
-        phases: with at least one active lane; none for global memory.
-        lanes: active ones.
-        sectors: for global memory, blocks of 64 bytes that it touches.
-        measured: hardware's counter showed these phases.
+        text: text of the instruction.
+        opcode: opcode of the instruction.
+        wave: wave that made the access.
+        bytes: bytes per lane.
+        banks: banks of shared memory that serve it; 0 for global memory.
+        phases: phases with at least one active lane; empty for global memory.
+        lanes: number of active lanes.
+        sectors: for global memory, number of 64-byte blocks that it touches.
+        measured: True if these phases agree with a hardware counter.
     """
 
     pc: int
@@ -103,12 +104,13 @@ class LayoutResult(Plotted):
     """Locations of a tile's elements, and the accesses that move them.
 
     Attributes:
-        question: what was looked at.
+        question: the tile and access.
         device: name of the emulated device.
         arch: its target.
-        rows: one for each element of each access (of each place, without an access).
-        accesses: in the order in which they were made.
-        banks: of shared memory, as the drawn memory is wide; 0 where only global memory is involved.
+        rows: one row for each element of each access (or, without an access, of each location).
+        accesses: accesses in execution order.
+        banks: number of banks of shared memory, the width of the drawn memory; 0 if only global memory is
+            involved.
         figure: tile and memory, coloured by lane, with a slider over accesses and phases.
     """
 
@@ -159,11 +161,12 @@ class LayoutResult(Plotted):
         return figures
 
     def draw(self, colour: str | None = None, access: int | None = None, phase: int | None = None) -> Any:
-        """The figure, with another beginning.
+        """The figure, with another initial selection.
 
         Args:
-            colour: what colours say: "lane", "register", "bank", "phase", "access", "wave", "row", "column".
-            access, phase: which are lit; None: all.
+            colour: quantity of the colours: "lane", "register", "bank", "phase", "access", "wave", "row",
+                "column".
+            access, phase: access and phase to highlight; None: all.
 
         Raises:
             UsageError: there is no such colour, access or phase.

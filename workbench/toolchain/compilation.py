@@ -32,14 +32,14 @@ class CompileResult:
 
     Attributes:
         code_object: the ELF for the options' target.
-        options: how it was compiled.
+        options: options of the compilation.
         diagnostics: the compiler's warnings.
-        seconds: what this call took, cached or not.
-        compile_seconds: what the compiler took when it compiled this.
-        cached: whether no compiler was started.
+        seconds: duration of this call, cached or not.
+        compile_seconds: duration of the compiler run that made this result.
+        cached: True if no compiler was started.
         command: the compiler's command line; the source was on its standard input.
-        compiler: which compiler.
-        source: the text.
+        compiler: the compiler.
+        source: text of the source.
     """
 
     code_object: bytes
@@ -60,19 +60,19 @@ def compile_device(
 
     The source includes `hip/hip_runtime.h` itself, as for hipcc; the headers of the kernel library are on the
     include path, with KITTENS_CDNA4 (gfx950), KITTENS_CDNA3 (gfx942) or KITTENS_CDNA2 (gfx90a) defined.
-    Quoted includes are looked for in the current folder first, or beside the source where its name is a file.
+    Quoted includes are looked up in the current folder first, or next to the source if its name is a file.
 
     Args:
-        source: C++20 with HIP.
-        options: target, flags and what else is to be chosen.
-        use_cache: whether an earlier result may be given.
-        with_host: the source has a host part too, so its C and C++ headers are the host's.
+        source: source text, C++20 with HIP.
+        options: target, flags and further options.
+        use_cache: True to accept an earlier result.
+        with_host: True if the source has a host part too, so that its C and C++ headers are the host's.
 
     Raises:
         CompileError: the source does not compile; carries `diagnostics`.
         CompilerNotFound: no compiler for the target, or no C++ library of the host's.
-        CompilerCrashed: the compiler died, or ended without a word.
-        CompilerTimeout: it took longer than it may.
+        CompilerCrashed: the compiler died, or ended without a message.
+        CompilerTimeout: the compiler exceeded its time limit.
         UsageError: the source is no text.
 
     Warns:
@@ -115,7 +115,7 @@ def check_device(source: str, options: CompileOptions) -> tuple[Diagnostic, ...]
     """The compiler front end's diagnostics of a source, in a fraction of a compilation's time.
 
     Args:
-        source, options: as of `compile_device`.
+        source, options: see `compile_device`.
 
     Returns:
         errors and warnings in order. What only code generation finds, such as registers that do not suffice,
@@ -223,7 +223,7 @@ def editor_arguments(arch: str) -> list[str]:
     """Arguments with which a language server (clangd) reads a cell as `compile_device` does.
 
     Raises:
-        CompilerNotFound: no compiler is there.
+        CompilerNotFound: there is no compiler.
     """
     compiler = find_compiler(arch)
     rocm = [f"--rocm-path={compiler.path.resolve().parent.parent}"] if compiler.kind == "hipcc" else []

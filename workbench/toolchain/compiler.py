@@ -17,9 +17,9 @@ INCLUDE = paths.hip_include_dir()
 """Our HIP headers, for compilers that come without ROCm."""
 
 SHORT_NAMES = ("hip", "rocrand", "hiprand", "openmp", "absent")
-"""Folders of HIP's headers whose files sources also include without the folder.
+"""Folders of HIP headers that sources may also include without the folder name.
 
-Those of `absent` are an installation's (`installed_headers`), else say which library is not here.
+The headers in `absent` come from an installation (`installed_headers`), else they report the missing library.
 """
 
 _STRICT_CLANG = 19
@@ -34,14 +34,14 @@ class Compiler:
 
     Attributes:
         kind: "hipcc", "clang" or "zig".
-        path: the program.
-        version: such as "ROCm 7.0.1 (clang 20.0.0)" or "zig 0.17.1 (clang 22.1.8)".
-        reason: why it was taken, in a sentence.
-        passed_over: the candidates before it, each with why it was not taken.
-        command: how it is started: the program and its first arguments.
-        arguments: what it always gets: where headers and linker are.
-        folders: put in front of PATH when it runs.
-        headers: whose HIP and C++ headers it reads, for people.
+        path: path of the program.
+        version: version, such as "ROCm 7.0.1 (clang 20.0.0)" or "zig 0.17.1 (clang 22.1.8)".
+        reason: reason for choosing it, one sentence.
+        passed_over: candidates before it, each with the reason for not choosing it.
+        command: the program and its first arguments.
+        arguments: arguments of every run, such as paths of headers and linker.
+        folders: folders put in front of PATH when it runs.
+        headers: origin of the HIP and C++ headers that it reads, for messages.
         fixed_roots: folders whose files change only with the compiler itself.
         identity: digest of the program and its linker; part of every cache key.
     """
@@ -135,7 +135,7 @@ def header_flags(version: str) -> list[str]:
     """Flags for our HIP headers and, behind them, AMD's header-only libraries that are installed.
 
     Args:
-        version: of the compiler, as `Compiler.version`.
+        version: version of the compiler, as in `Compiler.version`.
     """
     flags = ["-isystem", str(INCLUDE)]
     with contextlib.suppress(OSError):

@@ -21,11 +21,11 @@ class Level:
     """A kind of CPU.
 
     Attributes:
-        name: by which HIPKITTENS_CPU asks for it.
+        name: name for HIPKITTENS_CPU.
         machine: as `machine` says.
         cpu: LLVM's name of it.
         extensions: features on top of what LLVM knows that CPU to have.
-        features: all that matter here, as LLVM names them.
+        features: the features that matter here, by LLVM's names.
     """
 
     name: str
@@ -95,7 +95,7 @@ def chosen_level() -> Level | None:
     """The level that HIPKITTENS_CPU asks for; None: code is made for this CPU.
 
     Raises:
-        UsageError: another value.
+        UsageError: the value is unknown.
     """
     asked = os.environ.get(VARIABLE, NATIVE)
     if asked == NATIVE:
@@ -136,7 +136,7 @@ def host_features() -> frozenset[str]:
 
 @cache
 def host_level() -> Level | None:
-    """The highest level whose features this CPU has; None where it is below all."""
+    """The highest level whose features this CPU has; None if it is below all."""
     having = [level for level in levels(machine()) if level.features <= host_features()]
     return having[-1] if having else None
 

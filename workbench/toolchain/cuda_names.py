@@ -67,11 +67,11 @@ _LIBRARIES = (
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """Something of CUDA that has no counterpart of the same form.
+    """A CUDA feature without a counterpart of the same form.
 
     Attributes:
-        pattern: what it looks like, in code without comments and texts.
-        why: what it is, and what to do instead.
+        pattern: regular expression that finds it, in code without comments and strings.
+        why: description of the feature, and what to use instead.
     """
 
     pattern: re.Pattern[str]
@@ -149,7 +149,7 @@ def table() -> Mapping[str, str]:
 
 
 def counterpart(name: str) -> str | None:
-    """HIP's name for a name of CUDA's, from the table or by its family; None where it is none of CUDA's."""
+    """HIP's name for a name of CUDA's, from the table or by its family; None if it is none of CUDA's."""
     if not re.match(r"_*(?:cu|CU|nv|NV)|make_cu", name) or name in _VERSIONS:
         return None
     return table().get(name) or _by_family(name, _FAMILIES) or _by_family(name, _LIBRARIES)
@@ -169,7 +169,7 @@ def _by_family(name: str, families: tuple[tuple[str, str], ...]) -> str | None:
 
 
 def header(name: str) -> str | None:
-    """HIP's header for one of CUDA's, as it is included; None where there is none."""
+    """HIP's header for one of CUDA's, as it is included; None if there is none."""
     if name in ABSENT_HEADERS:
         return None
     if name.startswith("cub/"):

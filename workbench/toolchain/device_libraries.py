@@ -36,7 +36,7 @@ _ABI = 500
 
 
 def find_device_libraries() -> Path | None:
-    """Folder with the libraries; None where there is none.
+    """Folder with the libraries; None if there is none.
 
     $HIPKITTENS_DEVICE_LIBRARIES alone where it is set; else ROCm's, the system's, an installed Triton's.
     """

@@ -30,25 +30,25 @@ class FixIt:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding of the compiler.
+    """One diagnostic of the compiler.
 
     Attributes:
-        line: line from 1, 0 where the finding has no place.
-        column: column from 1 in characters, 0 where there is none.
+        line: line from 1; 0 if it has no position.
+        column: column from 1 in characters; 0 if there is none.
         severity: "error", "warning", "note" or "remark"; clang's "fatal error" is an error.
         message: the text, without place and severity.
         file: None for the user's source, else the header as it was included, such as "kittens.cuh".
         notes: findings that explain this one, in the compiler's order.
-        fixits: changes that it proposes.
-        option: the flag that controls it, such as "-Wunused-variable"; "" where there is none.
+        fixits: changes that the compiler proposes.
+        option: the flag that controls it, such as "-Wunused-variable"; "" if there is none.
         cell_line: line of the user's source that leads here: `line` itself, or the line that included the
-            header or asked for the template; 0 where none does.
-        cell_column: its column, 0 where there is none.
-        text: what the compiler printed for this finding and its notes, with the lines and carets; of a known
-            mistake the sentence with its line.
-        printed: where `text` is shorter: all that the compiler printed for it, and for what follows from it.
-        follows: how many further findings follow from it and are left out.
-        mistake: which mistake of `docs/mistakes.md` it is; "" for any other.
+            header or requested the template; 0 if there is none.
+        cell_column: its column; 0 if there is none.
+        text: the compiler's output for this diagnostic and its notes, with source lines and carets; for a
+            known mistake, the explanation with its source line.
+        printed: the compiler's full output for it and its consequences, if `text` is shorter.
+        follows: number of further diagnostics that follow from it and are omitted.
+        mistake: name of the mistake in `docs/mistakes.md`; "" for any other.
     """
 
     line: int

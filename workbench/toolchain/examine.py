@@ -30,7 +30,7 @@ def examine(candidate: Candidate, arch: str | None) -> Compiler:
         arch: a target that it must know; None: the one that it most likely knows.
 
     Raises:
-        UnusableError: it cannot be taken.
+        UnusableError: the compiler is not usable.
     """
     if not os.access(candidate.path, os.X_OK):
         raise UnusableError("is not a program that can be run")

@@ -45,19 +45,19 @@ def failure(
     folder: str,
     others: Sequence[Compiler] = (),
 ) -> WorkbenchError:
-    """The error of a compilation that made nothing.
+    """The error for a compilation without a result.
 
     Args:
-        name: of the source.
+        name: name of the source.
         arch: target.
-        compiler: which was started.
-        finished: how it ended.
-        diagnostics: what was read from its output.
-        folder: of its temporary files, which messages leave out.
-        others: compilers to try instead, where it lacked registers.
+        compiler: the compiler that ran.
+        finished: exit status and output of the compiler.
+        diagnostics: diagnostics read from its output.
+        folder: folder of its temporary files, which messages omit.
+        others: compilers to try if this one lacked registers.
 
     Returns:
-        a CompileError with the diagnostics, a NoRegistersError among them, or a CompilerCrashed.
+        a CompileError with the diagnostics (NoRegistersError is one), or a CompilerCrashed.
     """
     returncode = finished.returncode or 0
     errors = [item for item in diagnostics if item.severity == "error"]

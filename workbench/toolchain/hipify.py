@@ -36,12 +36,12 @@ _OF_32 = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """Something that is left to a person.
+    """A piece of CUDA code that must be ported by hand.
 
     Attributes:
-        line: from 1.
-        text: as it stands there.
-        why: what it is, and what to do.
+        line: line from 1.
+        text: the code at this line.
+        why: description of the problem, and the remedy.
     """
 
     line: int
@@ -54,13 +54,13 @@ class Leftover:
 
 @dataclass(frozen=True)
 class HipifyResult:
-    """A source in HIP's names.
+    """A source translated to HIP's names.
 
     Attributes:
-        source: the text; its lines are those of the original, after RUNTIME_INCLUDE where that was added.
-        names: HIP's name or header by CUDA's, as far as they were exchanged.
-        leftovers: what is left to do, by line of the original.
-        includes_runtime: whether RUNTIME_INCLUDE was added.
+        source: the text; its lines match the original's, after RUNTIME_INCLUDE if that was added.
+        names: replaced names and headers: HIP's by CUDA's.
+        leftovers: code to port by hand, by line of the original.
+        includes_runtime: True if RUNTIME_INCLUDE was added.
     """
 
     source: str

@@ -53,17 +53,17 @@ class HostResult:
     """A compiled source with host and device code.
 
     Attributes:
-        library: the shared object's file.
-        key: digest of everything that it was made from.
-        options: how it was compiled.
+        library: path of the shared object.
+        key: digest of all inputs of the compilation.
+        options: options of the compilation.
         diagnostics: the compiler's warnings.
-        seconds: what this call took, cached or not.
-        compile_seconds: what compiler and linker took when they made it.
-        cached: whether no compiler was started.
+        seconds: duration of this call, cached or not.
+        compile_seconds: duration of the compiler and linker runs that made this result.
+        cached: True if no compiler was started.
         command: the command line of the host part.
-        compiler: which compiler.
-        standard_library: whose C++ library the host part uses, for people.
-        source: the text.
+        compiler: the compiler.
+        standard_library: C++ library of the host part, for messages.
+        source: text of the source.
     """
 
     library: Path
@@ -83,22 +83,21 @@ def compile_host(source: str, options: CompileOptions, *, module: bool, use_cach
     """Compile a source with host and device code to a shared object.
 
     Args:
-        source: C++20 with HIP.
-        options: as of `compile_device`; flags for the linker (`-lm`, `-L...`, `-Wl,...`) may be among its
-            flags.
+        source: source text, C++20 with HIP.
+        options: see `compile_device`; its flags may include linker flags (`-lm`, `-L...`, `-Wl,...`).
         module: a Python module, with Python's and pybind11's headers on the include path; else a program
             whose `main` is exported.
-        use_cache: whether an earlier result may be given.
+        use_cache: True to accept an earlier result.
 
     Raises:
         CompileError: the source does not compile; carries `diagnostics`.
         CompilerNotFound: no compiler for the target, or no C++ library for the host part.
         CompilerCrashed, CompilerTimeout
-        ToolchainError: it does not link.
+        ToolchainError: linking failed.
         UsageError: the source is no text; pybind11 is missing.
 
     Warns:
-        UntrustedRegisters: as `compile_device`.
+        UntrustedRegisters: see `compile_device`.
     """
     start = time.perf_counter()
     linking = [flag for flag in options.flags if _LINK_FLAG.fullmatch(flag)]
@@ -268,7 +267,7 @@ class _Half:
     Attributes:
         job: the source and its options.
         start, common: command line before and after the caller's folders and macros.
-        header: what may be precompiled of it.
+        header: the header to precompile for it.
     """
 
     job: Job

@@ -35,12 +35,12 @@ class Library:
     """The C++ library that host code is compiled against.
 
     Attributes:
-        name: for people.
-        arguments: what a compilation gets.
+        name: name in messages.
+        arguments: arguments of every compilation.
         linker: command that links, before the objects.
-        environment: what the linker's environment gets.
+        environment: environment variables of the linker.
         fixed_roots: folders whose files change only with the compiler or the system.
-        unknown: words that its linker refuses and links as well without.
+        unknown: arguments that its linker rejects and does not need.
     """
 
     name: str
@@ -57,7 +57,7 @@ def link(
     """Link objects to a shared object; symbols of HIP and Python are found when it is loaded.
 
     Raises:
-        ToolchainError: with the linker's words.
+        ToolchainError: the linker failed; the error has its message.
     """
     environment = {**os.environ, **dict(library.environment), "TMPDIR": folder}
     command = [*library.linker, *objects, "-o", output, *flags]
@@ -141,7 +141,7 @@ def _system(compiler: Compiler) -> Library:
 
 
 def _problem(compiler: Compiler, library: Library) -> str:
-    """Why host code cannot be compiled against a library; empty where it can. A success is remembered."""
+    """Why host code cannot be compiled against a library; empty if it can. A success is remembered."""
     store = caches.Cache("compilers")
     key = caches.digest("host", compiler.identity, *library.arguments, *library.linker)
     if store.get(key) is not None:
@@ -165,7 +165,7 @@ def _problem(compiler: Compiler, library: Library) -> str:
             if finished.returncode != 0:
                 return next((x for x in finished.text.splitlines() if "error" in x), "it does not compile")
             link(library, [unit], output, (), folder, "probe")
-            # Whether the libraries that it links with are there at run time.
+            # Checks that the libraries that it links with are available at run time.
             subprocess.run(
                 [sys.executable, "-c", f"import ctypes; ctypes.CDLL({output!r})"],
                 check=True,

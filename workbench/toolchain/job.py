@@ -40,25 +40,25 @@ _DEBUG = ("-g", "-Xclang", "-fno-use-ctor-homing")
 
 
 class Job:
-    """One source with everything that its compilation depends on.
+    """One source and everything that its compilation depends on.
 
     Attributes:
         source: the text, without an editor's byte order mark.
-        options: how it is compiled.
-        compiler: which compiles it.
-        common: arguments that depend on neither the source nor the caller's folders and macros: a
-            precompiled header is made with the same.
-        own: folders of the caller, and the macros that the header of every source may look at.
-        prologue: the caller's other macros as text in front of the source: behind that header, whose
-            parameters may have their names.
-        linked: arguments of the device part alone: ROCm's device libraries where they are asked for.
-        before: folders that are searched before ours, the current one included.
-        folders: all folders in the order of their search.
+        options: options of the compilation.
+        compiler: compiler for it.
+        common: arguments that depend on neither the source nor the caller's folders and macros; a precompiled
+            header is made with them too.
+        own: the caller's folders, and those macros that the header of every source may read.
+        prologue: the caller's other macros as text in front of the source, after that header, because they
+            may have the names of its parameters.
+        linked: arguments of the device part only: ROCm's device libraries if requested.
+        before: folders that are searched before ours, including the current one.
+        folders: all folders in search order.
         key: digest of all this.
 
     Raises:
         CompilerNotFound: no compiler for the target.
-        ToolchainError: ROCm's device libraries are asked for and not here.
+        ToolchainError: ROCm's device libraries are requested and not installed.
         UsageError: the source is no text, or a path.
     """
 
@@ -128,9 +128,9 @@ class Job:
         """Run a compiler command on the source; what it made at `output`, its warnings, and seconds.
 
         Args:
-            folder: for the compiler's temporary files.
-            ready: whether a precompiled header is used.
-            group: programs that the compiler is to be stopped with.
+            folder: folder for the compiler's temporary files.
+            ready: True if a precompiled header is used.
+            group: programs to stop together with the compiler.
 
         Raises:
             CompileError, CompilerCrashed, CompilerNotFound, CompilerTimeout

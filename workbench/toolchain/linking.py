@@ -31,7 +31,7 @@ def compile_bitcode(source: str, options: CompileOptions) -> tuple[bytes, tuple[
     """The bitcode of a source that may use what others define (`-fgpu-rdc`), and the compiler's warnings.
 
     Raises:
-        CompileError, CompilerNotFound, CompilerCrashed, CompilerTimeout, UsageError: as `compile_device`.
+        CompileError, CompilerNotFound, CompilerCrashed, CompilerTimeout, UsageError: see `compile_device`.
     """
     job = Job(source, options)
 
@@ -54,15 +54,15 @@ def compile_bitcode(source: str, options: CompileOptions) -> tuple[bytes, tuple[
 
 
 def bitcode_for(data: bytes, arch: str, name: str) -> list[bytes]:
-    """The bitcode for a target in what a program links: bitcode, a bundle, or an archive of either.
+    """The bitcode for a target in an input of the linker: bitcode, a bundle, or an archive of either.
 
     Args:
-        data: the bytes.
+        data: bytes of the input.
         arch: target.
-        name: what messages call it.
+        name: name in messages.
 
     Raises:
-        ToolchainError: it is something else, or has nothing for the target.
+        ToolchainError: the input has another format, or nothing for the target.
     """
     if data.startswith(BITCODE_MAGIC):
         return [data]
@@ -105,16 +105,16 @@ def archive_members(data: bytes, name: str) -> list[tuple[str, bytes]]:
 
 
 def link_bitcode(inputs: Sequence[bytes], arch: str, flags: Sequence[str] = ()) -> bytes:
-    """A code object of all that pieces of bitcode define.
+    """A code object with all definitions of several pieces of bitcode.
 
     Args:
         inputs: bitcode.
         arch: target.
-        flags: of LLVM, as behind `-mllvm`.
+        flags: LLVM flags, as after `-mllvm`.
 
     Raises:
         CompilerNotFound: no compiler for the target, or it has no linker.
-        ToolchainError: they do not link; carries the linker's words.
+        ToolchainError: linking failed; the error has the linker's message.
     """
     compiler = find_compiler(arch)
 

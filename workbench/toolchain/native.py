@@ -71,7 +71,7 @@ class Target:
     Attributes:
         machine: "x86_64" or "aarch64".
         system: "linux" or "macos".
-        level: of CPU; None: this computer's own.
+        level: level of CPU instructions; None: this computer's level.
     """
 
     machine: str

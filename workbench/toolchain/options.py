@@ -33,17 +33,17 @@ class CompileOptions:
     """Options of a compilation.
 
     Attributes:
-        arch: "gfx950", "gfx942", "gfx90a", or "gfx9-4-generic" for code that runs on the first two and has
-            only what both have; features such as ":xnack-" may follow.
-        name: what messages and debug information call the source; keep it equal from run to run, because a
-            cached result is found by it too. Quoted includes are looked for beside it where it is a file.
-        include: folders searched before ours, absolute.
+        arch: "gfx950", "gfx942", "gfx90a", or "gfx9-4-generic" for code that runs on the first two and uses
+            only their common features; features such as ":xnack-" may follow.
+        name: name of the source in messages and debug information; keep it equal between runs, because it is
+            part of the cache key. If it is a file, quoted includes are looked up next to it.
+        include: absolute paths of folders searched before ours.
         flags: further compiler flags.
         define: macros, as `NAME` or `NAME=VALUE`.
-        debug: whether the code object describes its lines, parameters and types.
-        device_libraries: whether ROCm's device libraries are linked (`__ocml_*`, `__ockl_*`).
-        timeout: seconds that the compiler may take.
-        first_line: number of the source's first line in messages, 2 where a cell's magic is line 1.
+        debug: True to include debug information: lines, parameters and types.
+        device_libraries: True to link ROCm's device libraries (`__ocml_*`, `__ockl_*`).
+        timeout: time limit of the compiler in seconds.
+        first_line: number of the source's first line in messages; 2 if a cell's magic is line 1.
     """
 
     arch: str
@@ -72,12 +72,12 @@ class CompileOptions:
         """Checks what came and brings it to one form.
 
         Args:
-            arch, debug, device_libraries, first_line: as the attributes.
-            name: "cell.hip" where it is None.
+            arch, debug, device_libraries, first_line: see the attributes.
+            name: name of the source; None for "cell.hip".
             include: folders.
             flags: a list or a command line's text.
             define: macros as `NAME` or `NAME=VALUE`, or a mapping; a value of None gives `NAME`.
-            timeout: $HIPKITTENS_COMPILE_TIMEOUT, else 300 s, where it is None.
+            timeout: time limit in seconds; None for $HIPKITTENS_COMPILE_TIMEOUT, else 300.
 
         Raises:
             UsageError: one of them is of another type, an unknown target, a folder that is not there, or a
@@ -207,7 +207,7 @@ def compile_timeout(default: float) -> float:
     """Seconds of HIPKITTENS_COMPILE_TIMEOUT, or `default` where it is not set.
 
     Raises:
-        UsageError: it is not a number of seconds.
+        UsageError: the value is not a number of seconds.
     """
     text = os.environ.get("HIPKITTENS_COMPILE_TIMEOUT")
     if not text:

@@ -52,10 +52,10 @@ class Function:
     """A kernel, or a function that was not inlined.
 
     Attributes:
-        name: as the source has it.
-        spills: whether VGPRs were spilled.
-        blocks: basic blocks by number, each with its steps and the blocks that may follow; first the entry.
-        shared: registers that are lost whatever the order, since a function that is called has them too.
+        name: name in the source.
+        spills: True if VGPRs were spilled.
+        blocks: basic blocks by number, the entry first, each with its steps and its successors.
+        shared: registers lost in any order, because a called function also uses them.
     """
 
     name: str
@@ -143,7 +143,7 @@ def shown(registers: Iterable[Register]) -> str:
 
 def _is_lost(register: Register, blocks: Mapping[int, tuple[list[Step], list[int]]]) -> bool:
     """True if inline assembly and the compiler both use a register on some path."""
-    # Owner of a register: nobody yet, inline assembly, or the compiler after that.
+    # Owner of a register: none so far, inline assembly, or later the compiler.
     reached: dict[int, set[str]] = {block: set() for block in blocks}
     waiting = [(next(iter(blocks)), "new")]
     while waiting:

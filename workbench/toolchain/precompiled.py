@@ -1,9 +1,8 @@
 """Parses the headers that every cell includes once, not with every cell.
 
-A precompiled header holds what stands in front of every source, or `hip/hip_runtime.h`, which begins with it,
-where the source includes that; and `kittens.cuh` and pybind11 likewise. It is made after the first
-compilation that would have used it, beside the user's work, or at set-up by `warm`; until then sources
-compile without it, to the same code.
+A precompiled header holds the prelude of every source, or `hip/hip_runtime.h`, which begins with it, if the
+source includes that; also `kittens.cuh` and pybind11. It is made after the first compilation that would have
+used it, in the background, or at set-up by `warm`; until then sources compile without it, to the same code.
 """
 
 from __future__ import annotations
@@ -93,10 +92,10 @@ class _Beginning:
 
     Attributes:
         runtime: the macros defined before hip_runtime.h is included, by itself or by another header of ours;
-            None where it is not.
-        tiles: the macros defined before our tile library is included; None where it is not, or where a header
+            None if it is not.
+        tiles: the macros defined before our tile library is included; None if it is not, or where a header
             of the user's stands before it.
-        pybind: the macros defined before pybind11 is included; None where it is not.
+        pybind: the macros defined before pybind11 is included; None if it is not.
     """
 
     def __init__(self, folders: Sequence[str]) -> None:
@@ -139,12 +138,12 @@ class PrecompiledHeader:
     """The precompiled form of headers, for one compiler and its arguments.
 
     Attributes:
-        compiler: which makes and reads it.
-        command: command line of the compilations with it, but for what is a source's own: folders, macros,
-            input and output.
+        compiler: compiler that makes and reads it.
+        command: command line of compilations with it, without the parts specific to a source: folders,
+            macros, input and output.
         headers: PRELUDE or RUNTIME and what follows it, in order.
-        instantiate: whether templates that the headers themselves need are instantiated in it.
-        pybind: folder of pybind11's headers, where it is among them.
+        instantiate: True if it instantiates the templates that the headers themselves need.
+        pybind: folder of pybind11's headers, if they are included.
     """
 
     compiler: Compiler
@@ -174,7 +173,7 @@ class PrecompiledHeader:
     def use(self, compilation: Callable[[Path | None], Made]) -> Made:
         """Result of a compilation with the precompiled header, or with None if no header fits.
 
-        Where there was none it is made for the next time.
+        If there was none, it is made for the next compilation.
         """
         ready = self.find() if self.headers else None
         if ready is not None:
@@ -198,7 +197,7 @@ class PrecompiledHeader:
             _failed.add(self.key)
 
     def build(self, niceness: int = 0) -> bool:
-        """Make it unless it is there; False where the compiler cannot."""
+        """Make it unless it is there; False if the compiler cannot."""
         if not self.possible:
             return False
         store = Cache("precompiled")

@@ -19,9 +19,9 @@ class Finished:
     """Exit status and output of a program that has ended.
 
     Attributes:
-        returncode: its exit status, negative for a signal; None where it was stopped at its time limit.
-        stdout: what it wrote.
-        stderr: what it wrote as errors.
+        returncode: exit status, negative for a signal; None if it was stopped at its time limit.
+        stdout: text on standard output.
+        stderr: text on standard error.
     """
 
     returncode: int | None
@@ -74,7 +74,7 @@ def run(
 
     Args:
         timeout: seconds that it may run.
-        group: others that it is to be stopped with.
+        group: programs to stop together with this one.
 
     Raises:
         OSError: the program cannot be started.

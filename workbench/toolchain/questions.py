@@ -25,13 +25,13 @@ def limit() -> float:
 
 
 def ask(path: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
-    """Output of a question to a candidate, kept on disk: a compiler answers the same until it changes.
+    """Output of a query to a compiler, cached on disk: the answer is the same until the program changes.
 
     Args:
-        variables: of the environment, besides what is there; they change nothing in the answer.
+        variables: additional environment variables; they do not affect the answer.
 
     Raises:
-        UnusableError: it does not answer.
+        UnusableError: the program does not answer.
     """
     store = cache.Cache("compilers")
     key = cache.digest("ask", stamp(path), *arguments)

@@ -17,16 +17,16 @@ class Report:
     """Facts about the toolchain.
 
     Attributes:
-        compiler: the compiler that is used, None where there is none.
-        problem: why there is none, with the command that would install one; "" where there is one.
+        compiler: the compiler in use; None if there is none.
+        problem: why there is no compiler, with the command that would install one; "" if there is one.
         targets: for each target the version of the compiler that compiles for it, or None.
-        hip_headers: whose HIP and C++ headers are read.
-        header_folders: folders of ours on the include path.
-        device_libraries: folder of ROCm's device libraries, None where there are none.
-        tile_library: whether `kittens.cuh` is there.
-        cache_folders: where results are kept, then one that can only be read.
-        cache_limit: bytes above which the oldest go.
-        cache_usage: what each kind of entry takes.
+        hip_headers: origin of the HIP and C++ headers.
+        header_folders: our own folders on the include path.
+        device_libraries: folder of ROCm's device libraries; None if there is none.
+        tile_library: True if `kittens.cuh` is available.
+        cache_folders: folder of the cache, then a read-only one.
+        cache_limit: size in bytes above which the oldest entries are removed.
+        cache_usage: size of each kind of entry.
     """
 
     compiler: Compiler | None

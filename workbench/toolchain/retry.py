@@ -43,7 +43,7 @@ def compile_with_any(job: Job, compilation: Compilation, listing: Listing) -> Ma
 
     Raises:
         NoRegistersError: no compiler finds any.
-        CompileError, CompilerCrashed, CompilerNotFound, CompilerTimeout: as `compilation`.
+        CompileError, CompilerCrashed, CompilerNotFound, CompilerTimeout: see `compilation`.
     """
     try:
         return _examined(job, compilation(job), listing)
@@ -65,7 +65,7 @@ def compile_with_any(job: Job, compilation: Compilation, listing: Listing) -> Ma
 
 
 def compiler_of(entry: Entry, job: Job) -> Compiler:
-    """Which compiler made an entry: the job's, but where that found no registers."""
+    """The compiler that made an entry: the job's, unless that one ran out of registers."""
 
     def made(compiler: Compiler) -> bool:
         return entry.command[: len(compiler.command)] == tuple(compiler.command)
@@ -119,7 +119,7 @@ def _examined(job: Job, result: Made, listing: Listing) -> Made:
 
 
 def _kernels(job: Job, listing: Listing) -> Sequence[pinned.Function] | None:
-    """Kernels with registers by number; None where the compiler's listing cannot be had or read."""
+    """Kernels with registers by number; None if the compiler's listing cannot be had or read."""
     if not pinned.names_registers(job.prologue + job.source):
         return ()
     try:

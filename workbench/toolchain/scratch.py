@@ -1,6 +1,6 @@
 """Temporary folders of builds.
 
-What clears the system's folder for temporary files may take one away meanwhile: such a build is repeated.
+Cleaners of the system's temporary folder may remove one during a build; the build is then repeated.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Keeps compiled kernels, found again without starting a compiler.
+"""Stores compiled kernels and finds them without starting a compiler.
 
-Which headers a source includes is known only once it was compiled. So there are two steps, as in ccache's
-direct mode: what is known beforehand (source, flags, compiler) leads to a manifest, which lists the headers
-of earlier compilations with digests of their contents; the record whose headers are all as they were leads
-to the result. A record also names the places where a header would have been found earlier on the include
-path and was not, so a new header that hides another is noticed.
+The set of headers that a source includes is known only after it was compiled. So the lookup has two steps, as
+in ccache's direct mode: the known inputs (source, flags, compiler) lead to a manifest, which lists the
+headers of earlier compilations with digests of their contents; a record whose headers are all unchanged leads
+to the result. A record also names the places earlier on the include path where a header was looked for and
+not found, so a new header that hides another is noticed.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Entry:
     """The stored result of a compilation.
 
     Attributes:
-        code_object: the ELF.
-        diagnostics: warnings.
-        command: how it was compiled.
-        seconds: how long that took.
-        doubts: what may be wrong with the code, said each time that it is given.
+        code_object: bytes of the ELF.
+        diagnostics: warnings of the compiler.
+        command: command line of the compilation.
+        seconds: duration of the compilation.
+        doubts: possible faults of the code, to report whenever the entry is used.
     """
 
     code_object: bytes
@@ -55,7 +55,7 @@ class Entry:
 
 
 def content(path: str) -> str | None:
-    """Digest of a file's content, None where it cannot be read; remembered while the file is unchanged."""
+    """Digest of a file's content, None if it cannot be read; remembered while the file is unchanged."""
     try:
         status = os.stat(path)
         stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
@@ -81,7 +81,7 @@ class Store:
         self._objects = Cache("code-objects")
 
     def get(self, key: str) -> Entry | None:
-        """The result for `key` whose headers have not changed, None where there is none."""
+        """The result for `key` whose headers have not changed, None if there is none."""
         for record in self._records(key):
             if all(content(path) == checksum for path, checksum in record["headers"]) and not any(
                 os.path.exists(path) for path in record["absent"]

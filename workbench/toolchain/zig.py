@@ -19,7 +19,7 @@ GLIBC = (2, 28)
 
 
 def folder() -> Path | None:
-    """Folder of the ziglang wheel; None where it is not installed."""
+    """Folder of the ziglang wheel; None if it is not installed."""
     try:
         spec = importlib.util.find_spec("ziglang")
     except (ImportError, ValueError):
@@ -35,7 +35,7 @@ def cache_folder() -> str:
 
 
 def program() -> Path | None:
-    """The zig in the wheel; None where it is not installed."""
+    """The zig in the wheel; None if it is not installed."""
     wheel = folder()
     path = wheel / "zig" if wheel is not None else None
     return path if path is not None and os.access(path, os.X_OK) else None
@@ -56,8 +56,8 @@ def device_headers(zig: Path, *, builtin: bool = False) -> list[str]:
     """Options for zig's libc++ over its musl headers: the same on every machine, whatever is installed.
 
     Args:
-        zig: the program.
-        builtin: whether the compiler has no headers of its own.
+        zig: path of zig.
+        builtin: True if the compiler has no headers of its own.
 
     Raises:
         UnusableError: zig does not answer.

@@ -99,13 +99,13 @@ class _PerfCounter:
 
 @contextlib.contextmanager
 def modelled_clock(event: type) -> Iterator[None]:
-    """While it lasts, `time.perf_counter` and `perf_counter_ns` tell modelled time.
+    """In this context, `time.perf_counter` and `perf_counter_ns` return modelled time.
 
-    From one reading to the next passes the modelled time of the kernels that ran in between, or, if there
-    were none, this computer's. Who imported these functions by name before has Python's own.
+    Between two readings the modelled time of the kernels that ran passes or, if there were none, this
+    computer's time. Code that imported these functions by name earlier keeps Python's own.
 
     Args:
-        event: of a device, from `event_class`.
+        event: event class of a device, from `event_class`.
     """
     counter = _PerfCounter(event)
     with Patches() as patches:

@@ -47,8 +47,8 @@ def torch_as_gpu(device: Device | str | None = None) -> Iterator[Device]:
     two events, or, if there were none, this computer's time. `torch.compile` returns
     the function itself; `torch.cuda.CUDAGraph` repeats the recorded calls. `torch.autocast("cuda")` lowers
     the precision of the operators that PyTorch lists for the CPU, which are fewer than on a GPU.
-    `torch.utils.cpp_extension` builds extensions with kernels, whose C++ sees tensors on the device; in C++
-    that was built otherwise they are the CPU's.
+    `torch.utils.cpp_extension` builds extensions with kernels, whose C++ sees tensors on the device; C++ code
+    built in other ways sees CPU tensors.
 
     Args:
         device: a device or its name; None for the default device.

@@ -22,7 +22,7 @@ from workbench.patches import Patches
 _FREE = "empty"
 """Functions with such a name do not change memory."""
 _recording: list[_Recording] = []
-"""The one under way, if any."""
+"""The current recording, if any."""
 
 
 def part(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -167,7 +167,7 @@ class CUDAGraph:
         """Ends the recording.
 
         Raises:
-            UsageError: it is not being recorded.
+            UsageError: the graph is not being recorded.
         """
         if not _recording or _recording[-1] is not self._recording:
             raise UsageError("CUDAGraph.capture_end: it is not being recorded; expected capture_begin before")
@@ -197,7 +197,7 @@ class CUDAGraph:
         """Nothing: it is ready when its recording ends."""
 
     def pool(self) -> tuple[int, int]:
-        """That of all graphs."""
+        """The memory pool, which all graphs share."""
         return _POOL
 
 

@@ -25,7 +25,7 @@ _FIXED = 0x10
 
 
 def most_bytes() -> int:
-    """Of a tensor whose numbers are all drawn: half of this computer's memory."""
+    """Size limit of a tensor whose random numbers are all drawn: half of this computer's memory, in bytes."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 

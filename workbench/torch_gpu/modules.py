@@ -116,7 +116,7 @@ def _on_device(
     """The function, with its kernels on the device.
 
     Args:
-        recorded: whether a graph that is recorded has what it launches.
+        recorded: True if a recording graph includes its launches.
     """
 
     @wraps(function)

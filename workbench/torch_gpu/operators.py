@@ -15,7 +15,7 @@ from workbench.patches import Patches
 _HOST_KEYS = {
     key: key.replace("CUDA", "CPU") for key in ("CUDA", "AutogradCUDA", "AutocastCUDA", "SparseCUDA")
 }
-"""By a dispatch key of a GPU's that of the CPU's tensors; see `extensions` for C++."""
+"""The CPU's dispatch key for each dispatch key of a GPU; see `extensions` for C++."""
 
 
 @contextlib.contextmanager

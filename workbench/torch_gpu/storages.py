@@ -33,7 +33,7 @@ class Kept:
         return memory
 
     def memory(self, values: Any) -> list[tuple[int, int]]:
-        """That of all that are known and live; tensors among the call arguments are known from now on."""
+        """Memory of all known live storages; tensors among the call's arguments become known."""
         for value in tree_leaves(values):
             if isinstance(value, torch.Tensor):
                 self.memory_of(value)
@@ -68,7 +68,7 @@ def tensors_reached(device: Device) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _listed(device: Device) -> Iterator[bool]:
-    """While it lasts, PyTorch allocates what the device knows of; False where this PyTorch lets nobody."""
+    """While it lasts, PyTorch allocates what the device knows of; False if this PyTorch lets nobody."""
     name = "libc10.dylib" if sys.platform == "darwin" else "libc10.so"
     try:
         library = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / name))

@@ -19,12 +19,12 @@ HIDDEN = 0.15
 
 @dataclass(frozen=True)
 class Text:
-    """A text's bytes: the first nine tenths to learn from, the rest to evaluate on.
+    """A text as bytes: the first nine tenths for training, the rest for evaluation.
 
     Attributes:
-        learn, held: int64 [bytes].
-        span, batch: of a step.
-        masked: whether words are hidden, in place of asking for the next byte.
+        learn, held: training and evaluation bytes, int64 [bytes].
+        span, batch: tokens of a sequence and sequences of a step.
+        masked: True to hide words, instead of asking for the next byte.
     """
 
     learn: torch.Tensor
@@ -38,8 +38,8 @@ class Text:
         """Reads a file, or the text that ships.
 
         Raises:
-            MissingFile, UnreadableFile: it cannot be read.
-            UsageError: it is too short.
+            MissingFile, UnreadableFile: the file cannot be read.
+            UsageError: the text is too short.
         """
         file = Path(path or TEXT)
         try:

@@ -15,9 +15,9 @@ def step_of(name: str, device: str | None = None, *, checkpointing: bool = False
     part where it is large, which takes seconds to minutes for each.
 
     Args:
-        name: such as "llama-1b".
-        device: whose times are wanted, as for `profile_step`.
-        checkpointing: whether layers are computed again in the backward pass.
+        name: name of the model, such as "llama-1b".
+        device: device whose times are modelled, as in `profile_step`.
+        checkpointing: True to recompute layers in the backward pass.
 
     Raises:
         UsageError: there is no such model.

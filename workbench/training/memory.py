@@ -18,10 +18,10 @@ from workbench.training.run import Run
 class LiveBytes(TorchDispatchMode):
     """Counts bytes of all tensors that PyTorch's operators take and make, as long as they live.
 
-    What an operator needs for its time alone, such as a kernel's workspace, is not seen.
+    Memory that an operator uses internally, such as a kernel's workspace, is not included.
 
     Attributes:
-        now, peak: bytes.
+        now, peak: current and largest number of bytes.
     """
 
     def __init__(self, held: Iterable[torch.Tensor] = ()) -> None:

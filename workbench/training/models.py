@@ -55,13 +55,13 @@ class Model:
     """A model that the script trains.
 
     Attributes:
-        family: "Llama" or "Bert", as transformers' classes begin.
-        head: what follows it: "ForCausalLM" or "ForMaskedLM".
-        options: of its configuration.
+        family: "Llama" or "Bert", the prefix of transformers' class names.
+        head: suffix of the class name: "ForCausalLM" or "ForMaskedLM".
+        options: options of its configuration.
         span: tokens of a sequence.
         batch: sequences of a step.
         rate: the highest learning rate.
-        source: where the sizes are from.
+        source: source of the sizes.
     """
 
     family: str

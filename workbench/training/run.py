@@ -14,9 +14,9 @@ class Run(Protocol):
     """A run of `train.Training`.
 
     Attributes:
-        losses: of each step.
-        evaluated: losses of the text that was held back, by step.
-        used: what `use` gave; None without it.
+        losses: loss of each step.
+        evaluated: losses on the evaluation text, by step.
+        used: result of `use`; None without it.
     """
 
     options: argparse.Namespace

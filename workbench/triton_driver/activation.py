@@ -34,19 +34,19 @@ class Triton:
         cuda_means_cpu: bool = False,
         inductor: bool = False,
     ) -> AbstractContextManager[Device]:
-        """Triton on `device` inside of a `with` block.
+        """Triton on `device` inside a `with` block.
 
         Args:
-            device: a device or its name; the default one where it is None.
-            cuda_means_cpu: for libraries that say `device="cuda"`: tensors that are asked for there are made
-                in the emulated device's memory, and `torch.cuda` answers for it.
-            inductor: what `torch.compile` compiles of CPU tensors launches inductor's Triton kernels; nothing
-                that was compiled lives on behind the block.
+            device: a device or its name; None for the default device.
+            cuda_means_cpu: for libraries that say `device="cuda"`: such tensors are allocated in the emulated
+                device's memory, and `torch.cuda` describes this device.
+            inductor: functions of CPU tensors that `torch.compile` compiles launch inductor's Triton kernels;
+                compiled functions do not outlive the block.
 
         Raises:
             DeviceError: there is no such device.
-            UsageError: inside of `with`, inductor and cuda_means_cpu: tensors that say CUDA are not traced.
-            WorkbenchError: inside of `with`, Triton is not installed.
+            UsageError: inside `with`, for inductor and cuda_means_cpu: tensors that say CUDA are not traced.
+            WorkbenchError: inside `with`, Triton is not installed.
         """
         return self._inside(resolve_device(device), cuda_means_cpu, inductor)
 

@@ -40,8 +40,8 @@ class Parameter:
     """A parameter of a Triton function that is in the machine code.
 
     Attributes:
-        name: in the function.
-        type: in Triton's spelling.
+        name: name in the function.
+        type: type in Triton's spelling.
     """
 
     name: str

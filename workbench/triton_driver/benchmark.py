@@ -22,11 +22,11 @@ def modelled(
 ) -> Any:
     """Modelled milliseconds of `call`'s launches, in place of `triton.testing.do_bench`; it warns about that.
 
-    What launches no kernel, such as PyTorch's operators on the CPU, has no time: nan, with a warning.
+    A call that launches no kernel, such as PyTorch's operators on the CPU, has no time: nan, with a warning.
 
     Args:
-        call: launches something; made once, its launches once more, counted.
-        quantiles: as many values as there are, all the same: a model has no noise.
+        call: function with launches; it is called once, and its launches are repeated once to count them.
+        quantiles: the result has as many values, all equal: a model has no noise.
         return_mode: "all" gives a list of one value; "mean", "median", "min" and "max" the value.
         grad_to_none: tensors whose gradients are dropped before the call.
 

@@ -67,8 +67,8 @@ class Launcher:
     """Launches one kernel that Triton compiled.
 
     Args:
-        source: what Triton compiled; it knows the parameters.
-        metadata: of the compiled kernel.
+        source: source of Triton's compilation, with the parameters.
+        metadata: metadata of the compiled kernel.
     """
 
     def __init__(self, source: Any, metadata: Any) -> None:

@@ -16,10 +16,10 @@ class Row:
     """Cost of one kernel, in seconds of this computer's clock.
 
     Attributes:
-        compiler: Triton's, from its cache too.
-        translation: of its machine code into this computer's.
-        run: the emulated device, translation left out.
-        launches: that have ended.
+        compiler: time of Triton's compiler, including lookups in its cache.
+        translation: time to translate its machine code to this computer's.
+        run: time of the emulated device without translation.
+        launches: number of launches that have ended.
     """
 
     compiler: float = 0.0
@@ -37,7 +37,7 @@ class Spent:
     """Time by kernel since Triton was put on the device; it prints as a table.
 
     Attributes:
-        kernels: by name.
+        kernels: costs by kernel name.
         seconds: since then; what no row has is Python's: Triton's front end, PyTorch, the program itself.
     """
 

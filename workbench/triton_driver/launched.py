@@ -1,4 +1,4 @@
-"""Which Triton kernels have been launched, by the file of their functions: in a notebook each cell is one."""
+"""Launched Triton kernels, by the file of their functions: in a notebook each cell is a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def note(file: str, kernel: Kernel) -> None:
     """A kernel of a file has been launched.
 
     Args:
-        file: its name without folders.
+        file: name of the file, without folders.
     """
     _by_file.setdefault(file, {})[kernel.name] = kernel
     while len(_by_file) > _FILES:

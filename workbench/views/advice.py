@@ -10,7 +10,7 @@ from workbench.views.badge import badge, badges
 from workbench.views.markup import block, bold, details, tag
 
 MANY = 3
-"""Findings that stand open; the rest is a click away."""
+"""Number of findings shown open; a click opens the others."""
 
 
 @shows(Advice)

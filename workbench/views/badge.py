@@ -28,7 +28,7 @@ PATTERNS: Mapping[Origin, str] = {
     Origin.MODELLED: "/",
     Origin.PUBLISHED: ".",
 }
-"""Pattern of an origin's bars; their hue stands for a kernel, a series or a part."""
+"""Fill pattern of bars by origin; the hue distinguishes kernels, series or parts."""
 
 TITLE_CHARACTERS = 58
 """Characters in a title's line, as many as fit a figure of 500 pixels."""

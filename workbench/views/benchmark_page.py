@@ -138,10 +138,10 @@ def markdown(result: BenchResult, root: Path, pictures: str) -> str:
 
 
 def summary(result: BenchResult, source: str) -> str:
-    """A short page as Markdown, without pictures: what the times are, and ours beside HipKittens' own.
+    """A short Markdown page without pictures: the kind of times, and a comparison with HipKittens' figures.
 
     Args:
-        source: how the results were made, in a sentence.
+        source: one sentence on how the results were obtained.
     """
     parts = [f"# {_said(title_of(result))}", source, notes(result)]
     if analyses := analyses_of(result):

@@ -29,7 +29,7 @@ ORDER = (OURS, "HipKittens", "AITER", "hipBLASLt", "CK", "Triton", "PyTorch", "P
 """Implementations in the order of their hues; others follow."""
 
 UPRIGHT = 9
-"""Bars of a figure beyond which their values stand upright: beside each other they would overlap."""
+"""Number of bars above which values are written upright: side by side they would overlap."""
 
 SYMBOLS = {
     Origin.MEASURED: "circle",
@@ -47,7 +47,7 @@ class Bar:
         x: place on the axis.
         who: implementation.
         us: microseconds.
-        value: in the figure's unit.
+        value: value in the figure's unit.
         figure: the time with its origin.
     """
 
@@ -129,7 +129,7 @@ def _published(result: BenchResult, operator: str, like: Result) -> list[tuple[P
 
 
 def microseconds(value: float, unit: str, flops: int) -> float | None:
-    """A published figure as time; None where that does not follow."""
+    """A published figure as time; None if that does not follow."""
     if unit == "us":
         return value
     return flops / value * 1e-6 if unit == "TFLOP/s" and flops and value else None
@@ -346,7 +346,7 @@ def _roofs(figure: Any, machine: Product, intensities: Sequence[float]) -> None:
     for n, (kind, peak) in enumerate(ceilings.items()):
         figure.add_trace(
             go.Scatter(
-                # Names of roofs close together stand side by side.
+                # Names of roofs that are close together are placed side by side.
                 x=[peak / bandwidth, right / 30**n, right],
                 y=[peak, peak, peak],
                 mode="lines+text",
@@ -416,7 +416,7 @@ def regressions_html(regressions: Regressions) -> Markup:
         )
         for change in regressions.changes
     ]
-    # The text goes on with the cases.
+    # The text continues with the cases.
     caption = str(regressions).partition("\n")[0]
     return block(
         Table(("problem", "implementation", "old us", "new us", "change", ""), rows, caption=caption)

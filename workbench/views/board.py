@@ -48,16 +48,16 @@ PROFILES = 100
 
 @dataclass(frozen=True)
 class Run:
-    """One timed or profiled run.
+    """One timing or profiling run.
 
     Attributes:
         number: counts up from 1, over the board's life.
-        timing: its time.
-        profile: its counters; None where it was only timed, or long ago.
-        verified: whether the last verification of the same code, shape and device before it passed; None
-            where there was none.
-        seconds: Unix time.
-        session: when the session began that it is of, Unix time; 0 for this one.
+        timing: time of the run.
+        profile: counters of the run; None if it was only timed, or is no longer among the recent ones.
+        verified: True if the last verification of the same code, shape and device before it passed; None if
+            there was none.
+        seconds: Unix time of the run.
+        session: Unix time at which the run's session began; 0 for this session.
     """
 
     number: int
@@ -100,12 +100,12 @@ class Failure:
 
     Attributes:
         number: counted with the runs.
-        kind: what failed: "run", "time", "profile", "verify" or "sanitize".
-        name: kernel or spec.
-        shape: as far as known.
-        device: its name, "" where none was chosen yet.
+        kind: the operation that failed: "run", "time", "profile", "verify" or "sanitize".
+        name: name of the kernel or spec.
+        shape: shape, if known.
+        device: name of the device; "" if none was chosen yet.
         text: first line of the message.
-        seconds: Unix time.
+        seconds: Unix time of the failure.
     """
 
     number: int
@@ -119,16 +119,16 @@ class Failure:
 
 @dataclass(frozen=True)
 class Sanitized:
-    """A launch, or several, in which the sanitizer looked.
+    """One or several launches that the sanitizer checked.
 
     Attributes:
         number: counted with the runs.
         name: kernel, spec or program.
-        shape, device: what ran where.
-        findings: how many there were.
-        first: first line of the first finding; "" where there is none.
-        seconds: Unix time.
-        session: when the session began that it is of, Unix time; 0 for this one.
+        shape, device: shape and device name of the launch.
+        findings: number of findings.
+        first: first line of the first finding; "" if there is none.
+        seconds: Unix time of the check.
+        session: Unix time at which its session began; 0 for this session.
     """
 
     number: int
@@ -158,12 +158,12 @@ class Sanitized:
 
 @dataclass(frozen=True)
 class Pinned:
-    """A baseline.
+    """A pinned run, as baseline.
 
     Attributes:
-        run: that was pinned.
-        shapes: times over shapes of its kernel as they were then.
-        name: what it is called.
+        run: the pinned run.
+        shapes: times of its kernel over shapes when it was pinned.
+        name: name of the baseline.
     """
 
     run: Run
@@ -176,10 +176,10 @@ class Note:
     """A line of the log.
 
     Attributes:
-        seconds: Unix time.
-        kind: of the event, such as "compile".
-        text: what happened.
-        good: None where it is neither good nor bad.
+        seconds: Unix time of the event.
+        kind: type of the event, such as "compile".
+        text: description of the event.
+        good: True for a success, False for a failure; None for neither.
     """
 
     seconds: float
@@ -216,19 +216,19 @@ class Progress:
 class Board:
     """Takes events, keeps a bounded number of runs. Safe to call from any thread.
 
-    With a recorder, runs have the numbers of its file, runs of earlier sessions can be shown, and baselines
-    stay.
+    With a recorder, runs have the numbers of its file, earlier sessions' runs are available, and baselines
+    persist.
 
     Args:
-        runs: of this session that are kept.
-        recorder: of this session.
+        runs: maximum number of this session's runs to keep.
+        recorder: recorder of this session.
 
     Attributes:
-        shown: the run whose counters are drawn; the latest one unless another was chosen.
-        timed: runs of this session, with those that are no longer kept.
-        failed: failed launches and measurements of this session, with those that are no longer kept.
+        shown: run whose counters are drawn; the latest unless the user chose another.
+        timed: number of runs in this session, including dropped ones.
+        failed: number of failed launches and measurements in this session, including dropped ones.
         launches: launches that were not part of a measurement.
-        progress: of the sweep or launch that is under way; None where there is none.
+        progress: progress of the current sweep or launch; None if there is none.
         version: grows with every change that a view could show.
     """
 
@@ -376,7 +376,7 @@ class Board:
             self.version += 1
 
     def find(self, number: int) -> Run | None:
-        """The run of this number with its counters, as far as they are kept; None where there is none."""
+        """The run of this number with its counters, as far as they are kept; None if there is none."""
         with self._lock:
             run = next((r for r in self._runs if r.number == number), None)
             if run is not None or self._history is None:
@@ -489,14 +489,14 @@ class Board:
             return self._history.compare(before, after) if self._history is not None else None
 
     def moved(self, run: Run, shape: Shape) -> str:
-        """Why a run's figures are not those of the sliders; "" where they are."""
+        """Why a run's figures are not those of the sliders; "" if they are."""
         if dict(run.timing.shape) == dict(shape):
             return ""
         was, now = shape_text(run.timing.shape), shape_text(shape)
         return f"these figures are of {was}; the sliders say {now}: press Run"
 
     def stale(self, run: Run) -> str:
-        """Why a run's figures are not those of the code as it is now; "" where they are."""
+        """Why a run's figures are not those of the code as it is now; "" if they are."""
         with self._lock:
             for digest in run.timing.code.split("+"):
                 place = self._place_of.get(digest, ("", ""))

@@ -50,9 +50,9 @@ class Ran:
     Attributes:
         kind: "compile", "run", "time", "verify", "profile" or "sanitize".
         kernel: kernel or spec that ran, "" for a compile.
-        time: how long it took; None where that is unknown.
-        verified: whether the result was right; None where it was not checked.
-        error: first line of the error, "" where there was none.
+        time: duration; None if unknown.
+        verified: True if the result was right; None if it was not checked.
+        error: first line of the error; "" if there was none.
     """
 
     kind: str
@@ -69,10 +69,10 @@ class CellResult:
     Attributes:
         name: the name that the module is bound to.
         module: the module; of a Triton cell, the kernels that it launched.
-        device: where it was, or would be, launched.
+        device: device of its launches.
         before: kernels of the cell's previous run by name.
-        results: of verify, time and profile, in order.
-        error: what ended them early; None where nothing did.
+        results: results of verify, time and profile, in order.
+        error: error that ended the steps early; None without one.
     """
 
     name: str
@@ -204,15 +204,15 @@ class CellResult:
 
 @dataclass(frozen=True)
 class CellFailure:
-    """A cell that gave no result: it does not compile, or its own launch was stopped.
+    """A cell without a result: it does not compile, or its own launch was stopped.
 
     Attributes:
         name: the name that would have been bound.
-        kind: "compile" or "run".
-        text: what the output says; the error's message is the exception's to show.
-        error: its first line.
-        diagnostics: what a compiler said.
-        found: what a launch met.
+        kind: the operation that failed, "compile" or "run".
+        text: text for the output; the exception itself shows the error's message.
+        error: first line of the error.
+        diagnostics: diagnostics of the compiler.
+        found: findings of a launch.
     """
 
     name: str

@@ -23,7 +23,7 @@ from workbench.views.run_measurement import measure_launch
 from workbench.views.static_copy import Copy, display_live
 
 KEYS = ("timeline", "breakdown")
-"""Figures of a panel, of those that `views.figures.views` knows."""
+"""Keys of a panel's figures in `views.figures.views`."""
 
 _FINE_STEPS = 512
 """A range of more steps gets a slider over chosen values: one pixel would be too many steps."""
@@ -131,7 +131,7 @@ class Panel:
 
     @property
     def stale(self) -> str:
-        """Why the figures are not those of the sliders; "" where they are."""
+        """Why the figures are not those of the sliders; "" if they are."""
         run = self.board.shown
         return self.board.moved(run, self.shape) if run is not None else ""
 

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from workbench.operators.catalogue import Link
 
 ROW, BOX, LEFT, WIDE, RIGHT = 58, 26, 440, 150, 300
-"""Pixels from launch to launch, a box's height, what is left of it, its width, and what is right of it."""
+"""Pixels: distance of launches, height of a box, space left of it, its width, and space right of it."""
 
 
 def data_flow_svg(links: Sequence[Link]) -> Markup:

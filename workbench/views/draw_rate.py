@@ -15,7 +15,7 @@ IDLE = 4.0
 a fifth of the run that they show."""
 
 BUSY = 1.5
-"""And of so many times its length."""
+"""Minimum pause after a drawing, as a multiple of its duration."""
 
 
 class DrawRate:

@@ -46,8 +46,8 @@ def trait(key: str) -> str:
 
 
 def text(view: View) -> str:
-    """A card's content as JSON: the figure, its table as HTML, its title, a sentence in its place, and
-    whether it is never stale.
+    """A card's content as JSON: the figure, its table as HTML, its title, the sentence that replaces an empty
+    figure, and `lasts`, which is true if it is never stale.
     """
     more = {"table": view.table, "title": view.title, "sentence": view.sentence, "lasts": view.lasts}
     encoded = json.dumps(more)

@@ -35,11 +35,11 @@ def report(path: str | Path, *items: Any, title: str = "HipKittens workbench") -
 
     Args:
         path: the file; a missing folder is created.
-        items: what the page shows, in order: texts (a text that begins with "# " is a heading), plotly
-            figures, results of `verify`, `time`, `sweep` and `profile` (table and figure), modules and
-            kernels, and anything else with an HTML or text form. Without items, it shows the dashboard of
-            what this process has run.
-        title: of the page.
+        items: items of the page, in order: texts (a text that begins with "# " is a heading), plotly figures,
+            results of `verify`, `time`, `sweep` and `profile` (table and figure), modules and kernels, and
+            anything else with an HTML or text form. Without items, it shows the dashboard of this process's
+            runs.
+        title: title of the page.
 
     Returns:
         the path.

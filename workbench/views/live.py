@@ -51,21 +51,21 @@ STATIC_SECONDS = 2.0
 """Seconds between two updates of the copy that is saved with the notebook, at least."""
 
 STATIC_IDLE = 10.0
-"""And of so many times as an update takes, which draws a picture of each figure."""
+"""Minimum pause between updates of the saved copy, as a multiple of the update's duration."""
 
 
 def dashboard(spec: KernelSpec | str | None = None, *, device: str | None = None) -> Dashboard:
     """Opens a live page of everything that you time, profile, verify and sweep in this process.
 
-    Make it a cell's last value. It shows runs, times over shapes beside published figures, speed of light,
-    where the time goes, instruction mix, occupancy, LDS banks, memory traffic, roofline and the latest
+    Make it a cell's last value. It shows runs, times over shapes with published figures, speed of light, a
+    breakdown of the time, instruction mix, occupancy, LDS banks, memory traffic, roofline and the latest
     training step (`wb.profile_step`), each with its origin and its data as a table. "Pin" makes a run the
-    baseline, and every figure compares with it; a training step stands beside the one before. Choose
-    a kernel to get a slider for each of its parameters; move one to build and run the kernel again.
+    baseline, and every figure compares with it; a training step is compared with the one before. Choose a
+    kernel to get a slider for each of its parameters; move one to build and run the kernel again.
 
     Args:
-        spec: the kernel whose sliders you see first, or its name.
-        device: the device chosen first; None for the default device.
+        spec: the kernel whose sliders appear first, or its name.
+        device: device selected first; None for the default device.
 
     Raises:
         UnknownKernel: no kernel has this name.
@@ -79,12 +79,12 @@ class Dashboard:
     """The live page that `dashboard` returns.
 
     Attributes:
-        board: its data.
-        widgets: its page.
+        board: data of the page.
+        widgets: widgets of the page.
         box: the ipywidgets box of the page.
-        controls: the sliders of the chosen kernel, by parameter.
-        pace: when it is drawn.
-        updates: how often it was drawn.
+        controls: sliders of the chosen kernel, by parameter.
+        draw_rate: limits how often the page is drawn.
+        updates: number of times that it was drawn.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class Dashboard:
             self.widgets.write_stale(self.stale)
 
     def choose(self, spec: KernelSpec | None) -> None:
-        """Offers another kernel's parameters; none where it is None."""
+        """Offers another kernel's parameters; none if it is None."""
         self._spec = spec
         self.controls: dict[str, Any] = {}
         if spec is not None:
@@ -235,7 +235,7 @@ class Dashboard:
 
     @property
     def stale(self) -> str:
-        """Why the figures of the shown run are not those of the settings and the code; "" where they are."""
+        """Why the figures of the shown run are not those of the settings and the code; "" if they are."""
         run, spec = self.board.shown, self._spec
         if run is None:
             return ""

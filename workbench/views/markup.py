@@ -1,10 +1,10 @@
 """HTML building blocks of all views: one look, with text escaped by markupsafe.
 
-Text is escaped wherever it goes into a piece; only `Markup` stands as it is.
+Text is escaped when it is inserted into a piece; only `Markup` is inserted unchanged.
 
-What a notebook keeps has no style sheet of its own: a Markdown export would print it, and GitHub and others
-take it out. An element says itself what it cannot be read without (`LOOKS`). The rest, such as how tables
-fold, is `sheet()`: on pages of ours, in live views, and in JupyterLab's extension, whose file
+Output saved in a notebook has no style sheet: a Markdown export would print it, and GitHub and others remove
+it. So each element carries the styles that it cannot be read without (`LOOKS`). All other styles, such as
+folding tables, are in `sheet()`: on our own pages, in live views, and in JupyterLab's extension, whose file
 `python -m workbench.views.markup` writes.
 """
 
@@ -65,7 +65,7 @@ _RULES = (
     ".wb .wb-verdict{font-size:1.08em;padding:.2em 0 .4em}"
     ".wb ol.wb-advice{margin:.2em 0;padding-left:1.6em}"
     ".wb ol.wb-advice li{margin:.1em 0 .5em}"
-    # Without its kernel a front end has only a message for the live page that stands before its copy.
+    # Without its kernel a front end has only a message for the live page before its copy.
     ".jp-OutputArea-child:not(:has(.wb-grid,.wb-waves)):has(+.jp-OutputArea-child .wb-static){display:none}"
 )
 

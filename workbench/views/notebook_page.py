@@ -45,12 +45,12 @@ _STYLE = Markup(
 def notebook_page(notebook: NotebookNode, title: str, appendix: Markup | str = "") -> str:
     """The page, in one text.
 
-    A sentence stands in for each live view, and the copy saved after it shows the same figures.
+    A sentence replaces each live view; the copy saved after it shows the same figures.
 
     Args:
-        notebook: as nbformat reads it, version 4.
-        title: of the page.
-        appendix: HTML that stands after the last cell.
+        notebook: notebook of version 4, as nbformat reads it.
+        title: title of the page.
+        appendix: HTML to insert after the last cell.
 
     Raises:
         UsageError: nbconvert is not installed.

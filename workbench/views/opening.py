@@ -41,12 +41,12 @@ def button(key: str, number: int, text: str, tip: str) -> Markup:
 
 
 def display_opening(table: Markup, text: str, key: str, opens: Callable[[int], Opened]) -> None:
-    """Displays a table, and below it what its buttons open.
+    """Displays a table with buttons, and below it the view that a button opens.
 
     Args:
         table: HTML with buttons of the key.
-        text: what a front end without HTML shows.
-        opens: gives what the button with a number opens.
+        text: text for front ends without HTML.
+        opens: returns the view for a button's number.
     """
     import ipywidgets as widgets
 

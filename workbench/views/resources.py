@@ -48,7 +48,7 @@ def _changed(value: Any, before: Any) -> Cell:
 def _at_same_launch(before: Kernel | None, now: Resources) -> Resources | None:
     """Resources of the kernel before, its occupancy for the same work-group: only the code is to differ.
 
-    None where such a work-group of it does not fit.
+    None if such a work-group of it does not fit.
     """
     if before is None:
         return None

@@ -31,11 +31,11 @@ class SummaryCards:
     """The first cards of a dashboard.
 
     Attributes:
-        first: verdict and advice, as HTML; it stands above all else.
-        box: the others' widgets.
-        tree: where the time goes, as HTML.
+        first: verdict and advice as HTML, above everything else.
+        box: box with the other widgets.
+        tree: breakdown of the time, as HTML.
         waves: the timeline.
-        what_if: sliders of what could be different.
+        what_if: sliders for hypothetical changes.
     """
 
     def __init__(self, done: Callable[[], None]) -> None:
@@ -55,10 +55,10 @@ class SummaryCards:
         self.box.layout.display = "none"
 
     def put(self, run: Run | None, base: Run | None = None) -> None:
-        """Shows the summary of a run; nothing for a run without counters.
+        """Shows the summary of a run; empty for a run without counters.
 
         Args:
-            base: whose timeline stands under the run's, on the same scale.
+            base: baseline, whose timeline is drawn below the run's on the same scale.
         """
         below = base.profile if base is not None else None
         below = below if run is not None and below is not run.profile else None

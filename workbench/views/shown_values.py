@@ -19,7 +19,7 @@ from workbench.views.markup import block, code, tag
 from workbench.views.table import Cell, Table
 
 MAX_CELLS, MAX_STEPS = 200_000, 200
-"""Matrix elements in one figure's frames, all of which are saved with the notebook."""
+"""Limits of matrix elements and of frames in one figure, all of which are saved with the notebook."""
 
 CELL = 12
 """Pixels of a row of a matrix, up to a height of `TALL`."""

@@ -15,7 +15,7 @@ from workbench.views.markup import NOTHING, block, bold, classed, details, tag
 from workbench.views.waves.hues import FAMILIES, OF_REASON
 
 OPEN = 0.15
-"""Branches with so much of the whole stand open."""
+"""Branches with at least this share of the whole are open at first."""
 
 _BAR = Markup('<i style="display:block;height:100%;width:{:.1f}%;background:{}"></i>')
 

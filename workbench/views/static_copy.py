@@ -80,11 +80,11 @@ def _page_stays() -> bool:
 
 
 def display_live(box: Any, text: str) -> None:
-    """Displays a live page's widget; the copy is to be displayed right after it.
+    """Displays a live page's widget; display its copy right after it.
 
     Args:
         box: the ipywidgets box.
-        text: what a front end that knows neither widgets nor the extension shows in its place.
+        text: fallback text for front ends with neither widgets nor the extension.
     """
     from IPython.display import display
 
@@ -100,7 +100,7 @@ def display_pictures(view_name: str, pictures: Sequence[tuple[str, str]]) -> Non
     """Displays the copy of a live view that never changes, right after it.
 
     Args:
-        view_name: such as "Timeline".
+        view_name: name of the view, such as "Timeline".
         pictures: SVG and plain text of each.
     """
     from IPython.display import display

@@ -1,4 +1,4 @@
-"""The one table: as HTML in a notebook, as columns of text in a terminal."""
+"""The table of all views: HTML in a notebook, columns of text in a terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHARACTER, GAP = 0.56, 0.7
 """Ems of a character and between two columns."""
 
 WRAPS = 14
-"""Characters of a text that stands in one line however narrow the page is."""
+"""Length up to which a text stays on one line, however narrow the page is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,9 @@ class Table:
 
     Args:
         head: titles of the columns; none for a table without a head.
-        rows: of values; `Cell.from_value` says how each is shown.
-        caption: above it.
-        tips: tool tip of each row, where there are any.
+        rows: values of each row; `Cell.from_value` formats them.
+        caption: caption above the table.
+        tips: tool tip of each row, if any.
 
     On a page too narrow for its columns a row becomes its first cell, and the others below, each behind its
     column's title.
@@ -97,7 +97,7 @@ class Table:
 
     def __html__(self) -> Markup:
         caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
-        # A title stands where the numbers below it do.
+        # A title is aligned like the numbers below it.
         numbers = {n for row in self.rows for n, cell in enumerate(row) if "wb-num" in cell.kind}
         titles = "".join(
             f"<th{_aligned('wb-num' if column in numbers else '')}>{escape(title)}</th>"
@@ -117,7 +117,7 @@ class Table:
 
     def _least_width(self) -> int:
         """Ems that the columns need to be read."""
-        # Titles stand in one line; the rows' own texts may take three.
+        # Titles stay on one line; the rows' own texts may take three.
         rows = ([cell.least_width for cell in row] for row in self.rows)
         columns = zip([len(title) for title in self.head], *rows, strict=True)
         ems: float = sum(CHARACTER * max(column) + GAP for column in columns)

@@ -124,7 +124,7 @@ def sweep_figure(results: SweepResult, *, baseline: Sequence[TimeResult] = (), h
 
     Args:
         baseline: earlier times of the same kernel, drawn grey.
-        hue: of the first line; others have those after it.
+        hue: colour of the first line; the others take the following colours.
     """
     import plotly.graph_objects as go
 

@@ -1,4 +1,4 @@
-"""Which modules of a model run on the kernels, and where a training step's time goes."""
+"""Lists the modules of a model that run on the kernels, and the breakdown of a training step's time."""
 
 from __future__ import annotations
 

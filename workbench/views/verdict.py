@@ -17,10 +17,10 @@ RIGHT = {
 
 
 def verdict(result: ProfileResult, verified: bool | None) -> Markup:
-    """One line of HTML, and one for each remark on the grid.
+    """One line of HTML, plus one for each remark on the grid.
 
     Args:
-        verified: whether the last verification of the same code passed; None where there was none.
+        verified: True if the last verification of the same code passed; None if there was none.
     """
     time = Markup("{} us {}").format(bold(f"{result.time.value:.4g}"), badge(result.time))
     parts = [RIGHT[verified], time]

@@ -44,8 +44,8 @@ def verify_html(result: VerifyResult) -> Markup:
 
 @presents(VerifyResult)
 def present(result: VerifyResult) -> None:
-    """Displays the table, with buttons that follow wrong numbers back and one that asks whose fault they are,
-    where the launch can be made again."""
+    """Displays the table; if the launch can be repeated, with buttons that trace wrong numbers back and one
+    that finds whether the compiler or the kernel is at fault."""
     again, worst = result.again, result.worst
     if result.passed or not (_followed(result) or result.retry):
         display_table(verify_html(result), repr(result))

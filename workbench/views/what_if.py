@@ -23,8 +23,8 @@ class WhatIf:
     """The sliders of one profile.
 
     Attributes:
-        box: all of it.
-        sliders: by field of a change.
+        box: box with everything.
+        sliders: sliders by field of a change.
         answer: the modelled time, as HTML.
     """
 

@@ -36,18 +36,18 @@ class Widgets:
     """The page of a dashboard.
 
     Attributes:
-        box: all of it.
-        progress: how far a sweep or a long launch is.
-        summary, status, log: lines of HTML: what is shown, what the Run button did, what else happened.
-        runs, pin: the list of runs, and the button that makes the shown one a baseline.
-        changes: what is different between two runs, where it was asked for.
-        stale: that the sliders, or the code, are not those of the figures any more.
-        kernel, where, check, live, run: which kernel the Run button runs, on which device, whether it is
-            verified, whether a slider that moves runs it too.
-        sliders: box of the kernel's parameters.
-        cards: the first ones: verdict, advice, timeline, where the time goes.
-        grid: the figures.
-        quiet: whether a widget is being set by the page, not by a person.
+        box: box with the whole page.
+        progress: progress of a sweep or a long launch.
+        summary, status, log: lines of HTML: the shown run, the state of the Run button, and other events.
+        runs, pin: the list of runs, and the button that makes the shown one the baseline.
+        changes: differences between two runs, after a click.
+        stale: notice that the sliders or the code no longer match the figures.
+        kernel, where, check, live, run: choice of the Run button's kernel and device, of verification, and of
+            running the kernel when a slider moves; the Run button.
+        sliders: box with the kernel's parameters.
+        cards: the first cards: verdict, advice, timeline, breakdown of the time.
+        grid: grid with the figures.
+        quiet: True while the page itself, not the user, sets a widget.
     """
 
     def __init__(self, keys: Sequence[str], device: str | None, done: Callable[[], None]) -> None:

@@ -33,18 +33,18 @@ _PANEL, _LEFT, _TOP = 430, 56, 120
 
 
 def view_xcd(*targets: Any, **options: Any) -> Any:
-    """Draws which XCD computes which tile of a kernel's output, with the L2 hit rate beside it.
+    """Draws the XCD that computes each tile of a kernel's output, with the L2 hit rate.
 
     Args:
-        targets: what `xcd_map` takes, or several of its results to be drawn beside each other (each in its
-            own order), such as those of two kernels.
-        options: of `xcd_map`.
+        targets: arguments of `xcd_map`, or several of its results to draw side by side (each in its own
+            order), such as those of two kernels.
+        options: keyword arguments of `xcd_map`.
 
     Returns:
         a plotly Figure.
 
     Raises:
-        UsageError, DeviceError: as `xcd_map`.
+        UsageError, DeviceError: see `xcd_map`.
     """
     if targets and all(isinstance(target, XcdMap) for target in targets):
         return figure_of(*targets)

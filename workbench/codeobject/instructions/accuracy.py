@@ -20,7 +20,7 @@ class Accuracy:
     """A bound of an instruction's error.
 
     Attributes:
-        ulps: the error is smaller than so many units in the last place of the result.
+        ulps: bound of the error, in units in the last place of the result.
         source: who says so.
     """
 
@@ -41,5 +41,5 @@ _ROWS = (
 
 @cache
 def accuracy_of(opcode: str) -> Accuracy | None:
-    """The bound for an opcode; None where its results are exactly rounded, or it gives no float."""
+    """The bound for an opcode; None if its results are exactly rounded, or it gives no float."""
     return next((accuracy for pattern, accuracy in _ROWS if re.fullmatch(pattern, opcode)), None)

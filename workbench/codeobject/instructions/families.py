@@ -281,7 +281,7 @@ def record_of(target: str, format_: str, opcode: str, operands: tuple[Entry, ...
         target: "gfx90a", "gfx942" or "gfx950".
         format_: the encoding's name without _DPP or _SDWA.
         opcode: the name without the encoding's suffix.
-        operands: as the target's table has them.
+        operands: operands in the form of the target's table.
     """
     matrix, memory, flow = (
         matrix_of(target, opcode),

@@ -25,17 +25,18 @@ class Form:
     """An opcode in one encoding.
 
     Attributes:
-        target: whose table the row is from.
+        target: target whose table has the row.
         format: name of the encoding, as VOP1_DPP; `base_format` without _DPP or _SDWA.
-        mnemonic: as LLVM prints it; `opcode` without the encoding's suffix.
-        is_scalar, is_vector: whether the scalar or the vector ALU's encodings have it.
-        is_skipped: whether MODE.vskip keeps it from being issued: VALU, vector memory and LDS (CDNA3 ISA
-            guide, S_SETVSKIP).
-        is_dpp, is_sdwa: whether it is one of these variants of a vector encoding.
-        is_plain: whether an assembler takes this encoding where the text says none.
-        gives_scales: whether it makes one instruction with the matrix instruction behind it, its scales.
+        mnemonic: mnemonic in LLVM's form; `opcode` without the encoding's suffix.
+        is_scalar, is_vector: True for encodings of the scalar or the vector ALU.
+        is_skipped: True if MODE.vskip keeps it from issuing: VALU, vector memory and LDS (CDNA3 ISA guide,
+            S_SETVSKIP).
+        is_dpp, is_sdwa: True for these variants of a vector encoding.
+        is_plain: True if an assembler uses this encoding when the text has no suffix.
+        gives_scales: True if it holds the scales of the matrix instruction after it and forms one instruction
+            with it.
         entries: the printed operands in order.
-        modifiers: names of modifiers with their shapes ("" where there is none).
+        modifiers: names of modifiers with their shapes ("" if there is none).
     """
 
     def __init__(

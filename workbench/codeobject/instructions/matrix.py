@@ -23,11 +23,11 @@ class Matrix:
 
     Attributes:
         m, n, k, blocks: the shape.
-        type_a, type_b, type_d: of the elements: "f16", "bf16", "f32", "xf32", "f64", "i8", "i32", "fp8",
-            "bf8"; "f8f6f4" where the instruction's cbsz and blgp say.
-        sparse: half of A's elements are stored, with their places; C is the destination.
-        passes: of the matrix core, of four cycles each, on the record's target (LLVM's SISchedule.td). An
-            f8f6f4 instruction takes twice as many where an input is of 8 bits.
+        type_a, type_b, type_d: types of the elements: "f16", "bf16", "f32", "xf32", "f64", "i8", "i32",
+            "fp8", "bf8"; "f8f6f4" if the instruction's cbsz and blgp select them.
+        sparse: True if only half of A's elements are stored, with their indices; C is the destination.
+        passes: passes of the matrix core, four cycles each, on the record's target (LLVM's SISchedule.td). An
+            f8f6f4 instruction with an 8-bit input takes twice as many.
     """
 
     m: int
@@ -42,7 +42,7 @@ class Matrix:
 
     @property
     def pipeline(self) -> str:
-        """Which rules of data hazards hold: "xdl", "sgemm" (f32), "dgemm_4x4" or "dgemm_16x16" (f64)."""
+        """Class for data hazard rules: "xdl", "sgemm" (f32), "dgemm_4x4" or "dgemm_16x16" (f64)."""
         if self.type_d == "f64":
             return f"dgemm_{self.m}x{self.m}"
         return "sgemm" if self.type_a == "f32" else "xdl"

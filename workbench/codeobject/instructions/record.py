@@ -38,11 +38,11 @@ class Entry:
 
     Attributes:
         role: "=" written, "+" read and, if the atomic returns, written; else "".
-        field: of the encoding.
-        returning: only there if the atomic returns.
-        kind: see isa/enumerate.py.
-        width: dwords.
-        type: how constants print.
+        field: field of the encoding.
+        returning: True if only the returning form of the atomic has it.
+        kind: kind of operand, see isa/enumerate.py.
+        width: width in dwords.
+        type: print format of constants.
     """
 
     __slots__ = ("field", "kind", "returning", "role", "type", "width")
@@ -172,14 +172,14 @@ class Memory:
     """Memory access of an opcode.
 
     Attributes:
-        space, access: where, and what it does.
-        bytes: of a lane (of the wave, for a scalar access) at each address; 0 where a format decides.
-        addresses: that each lane has; 0 where none comes from a vector register of the lane's own.
-        stride: bytes that one unit of the offset fields of two addresses stands for.
-        to_lds: whether the data goes to LDS, at the address in M0, and to no register.
-        transposed: whether the lanes of a row exchange what they read.
-        exchanges: whether an atomic leaves nothing of what was there.
-        compares: whether an atomic writes only where it finds what it expects.
+        space, access: address space and type of access.
+        bytes: bytes per lane (per wave for a scalar access) at each address; 0 if a format determines it.
+        addresses: number of addresses of each lane; 0 if no vector register supplies one.
+        stride: bytes per unit of the offset fields, for accesses with two addresses.
+        to_lds: True if the data goes to LDS, at the address in M0, instead of to registers.
+        transposed: True if the lanes of a row exchange the data that they read.
+        exchanges: True if an atomic overwrites the old value regardless of it.
+        compares: True if an atomic writes only if memory has the expected value.
     """
 
     space: Space
@@ -222,7 +222,7 @@ class Combines(Enum):
     """Bit by bit, otherwise."""
 
     PARTS = auto()
-    """Parts put together, of which a mask, a selector or the reader of the result may leave some out."""
+    """The result joins parts; a mask, a selector or the reader of the result may ignore some of them."""
 
     DWORDS = auto()
     """Each dword of the result from that dword of the sources, or the one that op_sel names."""
@@ -291,7 +291,7 @@ class Trait(Flag):
     """Reads an M0 that the scalar instruction before may not have written yet."""
 
     WRITES_BACK = auto()
-    """Others see what is in the cache after it."""
+    """Makes the contents of the cache visible to others."""
 
     INVALIDATES = auto()
     """Drops cached lines, so that later loads see what others have written."""
@@ -309,18 +309,18 @@ class Record:
 
     Attributes:
         opcode: its name without the encoding's suffix.
-        pipeline: what executes it, one of PIPELINES.
-        operands: as printed, with their roles and widths.
-        keeps: what it leaves of its destination whatever its modifiers are.
-        reads, writes: registers that no operand names. EXEC is read by all that goes lane by lane.
-        flow: where the wave goes on.
-        control: what it has the sequencer do.
-        lanes: between which lanes it moves values whatever its modifiers are.
-        swap_distance: how far apart the lanes are that exchange values; 0 where none do.
-        combines: which parts of the sources the result depends on.
+        pipeline: pipeline that executes it, one of PIPELINES.
+        operands: operands in printed order, with their roles and widths.
+        keeps: the part of its destination that it always preserves, regardless of its modifiers.
+        reads, writes: implicit registers. Every lane-wise instruction also reads EXEC.
+        flow: where the wave continues.
+        control: effect on the sequencer.
+        lanes: lanes between which it always moves values, regardless of its modifiers.
+        swap_distance: distance between the lanes that exchange values; 0 if none do.
+        combines: the parts of the sources that the result depends on.
         traits: see Trait.
         memory, matrix, arithmetic: None for an instruction of another kind.
-        not_compute: what it is for, where that is not computing; "" for what kernels use.
+        not_compute: its purpose if it is not for computing; "" for instructions that kernels use.
     """
 
     opcode: str

@@ -36,8 +36,8 @@ class Sequence:
     """A sequence of instructions that the compiler emits for one operation that hardware lacks.
 
     Attributes:
-        begins, ends: its first and its last instruction.
-        kept: the one that stays where the operation is one instruction.
+        begins, ends: return True for its first and its last instruction.
+        kept: returns True for the instruction that remains if the operation were a single instruction.
     """
 
     begins: Callable[[_Named], bool]

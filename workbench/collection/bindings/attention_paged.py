@@ -14,7 +14,7 @@ _LATENT_ONLY = "Caches of 512 + 64 columns, any heads; the port is compiled for 
 
 
 def _values(keys: str, values: str, call: Call) -> torch.Tensor | None:
-    """The values' cache; None where it is a view of the keys' first columns, which are then loaded once."""
+    """The values' cache; None if it is a view of the keys' first columns, which are then loaded once."""
     k, v = call[keys], call[values]
     same = k.data_ptr() == v.data_ptr() and k.stride() == v.stride()
     return None if same else v

@@ -102,7 +102,7 @@ def _concat(dtype: str, left: int, right: int) -> Function:
 
 
 def _latent(name: str, weights: str, scale: str) -> Function:
-    """AITER's function, whose outputs are given behind its inputs."""
+    """AITER's function, whose outputs come after its inputs."""
     return Function(
         name=name,
         arguments={

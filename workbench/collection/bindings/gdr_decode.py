@@ -103,7 +103,7 @@ _FUSED_RECURRENT = Function(
 
 
 def _indices(call: Call) -> Any:
-    """Which state each sequence has; with use_initial_state False none."""
+    """State index of each sequence; -1 for all if use_initial_state is False."""
     import torch
 
     indices: torch.Tensor = call["h0_indices"]

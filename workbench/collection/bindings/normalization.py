@@ -12,7 +12,7 @@ _ALL_ROWS = "Does all rows of x; the port as many as N says, which its page give
 
 
 def _rmsnorm(cols: str, suffix: str = "") -> tuple[Function, Function]:
-    """RMSNorm, and that of a sum."""
+    """RMSNorm, also of a sum."""
     matrix, vector, tail = f"real [*M {cols}]", f"real [{cols}]", {"eps": "float", "N": "int"}
     return (
         Function(

@@ -57,16 +57,17 @@ def build_all() -> Mapping[str, Path]:
 
 
 def load_all(paths: Mapping[str, Path] | None = None) -> Mapping[str, HipLibrary]:
-    """Load the libraries for the whole process and fill their functions; once.
+    """Load the libraries for the whole process and install their functions; once.
 
     Args:
-        paths: of the libraries by name, where the process has them already; None: built if need be.
+        paths: paths of the libraries by name, if the process has loaded them already; None: built if
+            necessary.
 
     Returns:
-        them by name, "amdhip64" and "hiprtc".
+        libraries by name, "amdhip64" and "hiprtc".
 
     Raises:
-        ToolchainError: they could not be built.
+        ToolchainError: building them failed.
     """
     with _lock:
         if not _libraries:

@@ -35,14 +35,14 @@ _H = TypeVar("_H", bound=Handler)
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One HIP function that Python answers.
+    """A HIP function that is implemented in Python.
 
     Attributes:
         name: exported symbol.
         handler: the Python function.
         arguments: ctypes types of its C arguments.
-        result: ctypes type of what it returns.
-        records: whether a failure becomes hipGetLastError's.
+        result: ctypes type of its result.
+        records: True if hipGetLastError reports its failures.
     """
 
     name: str
@@ -130,7 +130,7 @@ def set_finder(finder: Callable[[str], int]) -> None:
 
 
 def function_address(name: str) -> int:
-    """Address of an exported function of the library; 0 where there is none of that name."""
+    """Address of an exported function of the library; 0 if there is none of that name."""
     return _find_function(name) if _find_function is not None else 0
 
 
@@ -213,10 +213,10 @@ def _say_once(error: BaseException) -> None:
 
 
 def launch_failed(error: BaseException, *, is_heard: bool = False) -> None:
-    """Keep why a launch failed for those who ask later.
+    """Record the cause of a launch failure for later calls that report it.
 
     Args:
-        is_heard: whether who launched will raise it in Python, as inside `heard`.
+        is_heard: True if the caller will raise it in Python, as inside `heard`.
     """
     if _last_words is not None and isinstance(error, errors.WorkbenchError):
         if not is_heard and not thread().is_heard:

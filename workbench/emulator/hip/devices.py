@@ -228,7 +228,7 @@ def _store_properties(result: int, ordinal: int, layout: type[ctypes.Structure])
     product = device(ordinal).product
     ctypes.memset(result, 0, ctypes.sizeof(layout))
     record: Any = layout.from_address(result)
-    # As a number it is 900 plus the digits after gfx9, of which the last is hexadecimal.
+    # The number is 900 plus the digits after gfx9, of which the last is hexadecimal.
     values = {
         **properties(product, ordinal),
         "gcnArch": 900 + int(product.arch[4]) * 10 + int(product.arch[5], 16),

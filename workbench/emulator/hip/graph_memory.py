@@ -1,7 +1,7 @@
 """Memory that a graph allocates and frees while it runs: its address is known from the start.
 
-The address is reserved when the node is made, so that other nodes may name it; memory is there from the run
-of the node that allocates it until something frees it: a node, or a call outside the graph.
+The address is reserved when the node is made, so that other nodes may refer to it; memory is there from the
+run of the allocation node until a free: by a node, or by a call outside the graph.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class GraphAllocation:
     """The memory that an allocation node allocates.
 
     Attributes:
-        address: where, at every run.
-        size: bytes.
-        device: ordinal.
+        address: address of the memory, the same in every run.
+        size: size in bytes.
+        device: ordinal of the device.
     """
 
     address: int

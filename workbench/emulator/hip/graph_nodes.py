@@ -1,4 +1,4 @@
-"""Nodes of HIP graphs: the work that each stands for, and the order in which they run."""
+"""Nodes of HIP graphs: their work, and the order in which they run."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _handles = itertools.count(0x2000000, 0x10)
 
 @dataclass(eq=False)
 class Node:
-    """One piece of a graph's work.
+    """One node of a graph.
 
     Attributes:
-        kind: what it is.
-        action: does it.
+        kind: type of the node.
+        action: function that does its work.
         dependencies: nodes that run before it.
-        detail: what the API can ask for about it.
+        detail: parameters that the API can query.
     """
 
     kind: NodeKind
@@ -84,11 +84,11 @@ class Capture:
 
     Attributes:
         origin: handle of the stream that it began on.
-        tails: by stream handle, the nodes that its next work comes after.
-        mode: hipStreamCaptureMode, which says where calls that cannot be recorded end it.
+        tails: by stream handle, the nodes that the stream's next work depends on.
+        mode: hipStreamCaptureMode, which decides where calls that cannot be recorded end the capture.
         thread: identifier of the thread that began it.
-        shown: handles that the program was shown an array of.
-        invalidated: whether such a call has ended it.
+        dependency_array: array of node handles that the program received.
+        invalidated: True if such a call has ended it.
     """
 
     graph: Graph

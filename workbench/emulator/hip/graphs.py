@@ -414,7 +414,7 @@ def _set_kernel_node(node: int, parameters: int) -> None:
 
 
 def _is_cooperative(node: Node) -> bool:
-    """True if a kernel node stands for a cooperative launch; new parameters do not change that."""
+    """True if a kernel node makes a cooperative launch; new parameters do not change that."""
     return isinstance(node.detail, KernelWork) and node.detail.cooperative
 
 

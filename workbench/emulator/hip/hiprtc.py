@@ -202,7 +202,7 @@ def _compile(handle: int, count: int, options: int) -> None:
 
 
 def _options(options: Sequence[str]) -> tuple[str, list[str], list[str], list[str]]:
-    """Target ("" where none is named), folders, macros and what else there is."""
+    """Target ("" if none is named), folders, macros and what else there is."""
     arch, folders, macros, flags = "", list[str](), list[str](), list[str]()
     rest = iter(options)
     for option in rest:

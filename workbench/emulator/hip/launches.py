@@ -83,16 +83,17 @@ def _buffer_of(extra: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _Refusals:
-    """The hipError_t of launches that are refused, which differ by the call.
+    """The hipError_t of rejected launches, which differ by the call.
 
-    Those of ROCm 7's clr (hipamd/src/hip_module.cpp); HIP's page hip-7-changes.rst lists what changed.
+    The codes are those of ROCm 7's clr (hipamd/src/hip_module.cpp); HIP's page hip-7-changes.rst lists the
+    changes.
 
     Attributes:
-        stream: there is no such stream.
-        empty: a dimension of the grid or of the block is 0.
-        block: the block has more work-items than a work-group may have.
-        shared: more dynamic shared memory than a work-group may have.
-        cooperative: whether the launch's work-groups may wait for each other.
+        stream: code for an unknown stream.
+        empty: code for a grid or block dimension of 0.
+        block: code for more work-items than a work-group may have.
+        shared: code for more dynamic shared memory than a work-group may have.
+        cooperative: True if the launch's work-groups may wait for each other.
     """
 
     stream: int
@@ -162,12 +163,12 @@ def launch(
 
 @dataclass(slots=True, eq=False)
 class KernelWork:
-    """A kernel with everything that a launch of it needs.
+    """A kernel with everything needed to launch it.
 
     Attributes:
-        handle: by which the program names the kernel.
-        arguments: the bytes of its own arguments.
-        cooperative: whether its work-groups may wait for each other.
+        handle: the program's handle of the kernel.
+        arguments: bytes of the explicit arguments.
+        cooperative: True if its work-groups may wait for each other.
     """
 
     handle: int
@@ -206,7 +207,7 @@ class KernelWork:
 
 
 def kernel_work(record: structures.KernelNodeParams, cooperative: bool = False) -> KernelWork:
-    """The launch that a graph's kernel node stands for."""
+    """The launch of a graph's kernel node."""
     function = function_of(record.func)
     grid, block = ((dim.x, dim.y, dim.z) for dim in (record.gridDim, record.blockDim))
     arguments = gather_arguments(function.kernel, record.kernelParams, record.extra)

@@ -48,13 +48,13 @@ _X86_ARGUMENTS = ("rdi", "rsi", "rdx", "rcx", "r8", "r9", "rax", "r11")
 
 @dataclass(frozen=True)
 class _Jump:
-    """A machine's instructions.
+    """Instructions of a machine's trampolines.
 
     Attributes:
-        through_slot: to the function that a slot leads to.
-        default: what a slot leads to at first: says its number and goes to `first`.
-        first: asks C for the function, with every register that may hold an argument kept, and goes there; to
-            `unsupported` with the slot's number where there is none.
+        through_slot: jumps to the function in a slot.
+        default: initial target of a slot: loads its number and jumps to `first`.
+        first: asks C for the function, preserving every register that may hold an argument, and jumps there;
+            if there is none, to `unsupported` with the slot's number.
     """
 
     through_slot: str
@@ -99,13 +99,14 @@ class _Format:
     """Directives of an object format's assembly that the trampolines need.
 
     Attributes:
-        prefix: of C's names.
-        local: prefix of names that stay in the file.
-        page, in_page: the page of a symbol and the place in it, on aarch64.
-        function, end: before and after a function's code.
-        hidden: a symbol that other files of the library see, and nobody else.
-        text, data, constants, pointers: sections: of code, slots, texts, and what only the loader changes.
-        last: at the end.
+        prefix: prefix of C names.
+        local: prefix of names local to the file.
+        page, in_page: relocation operators for a symbol's page and the offset in it, on aarch64.
+        function, end: directives before and after a function's code.
+        hidden: directive for a symbol that is visible only to other files of the library.
+        text, data, constants, pointers: sections of code, slots, texts, and data that only the loader
+            changes.
+        last: directives at the end of the file.
     """
 
     prefix: str
@@ -155,9 +156,9 @@ _FORMATS = {
 
 
 def _old(name: str) -> str:
-    """The version of a function that only programs linked with an older release find; "" of all others.
+    """Symbol version of a function for programs linked with an older release only; "" for all others.
 
-    Those of ROCm 5 and 6 take hiprtc's functions from libamdhip64 too, and no program can be linked so today.
+    Programs built with ROCm 5 or 6 may also find hiprtc's functions in libamdhip64; new ones cannot.
     """
     return next(
         (v for v, names in symbol_versions().items() if name.startswith("hiprtc") and name in names), ""
@@ -279,12 +280,12 @@ def build_alias(library: Path, soname: str) -> Path:
 
 
 class HipLibrary:
-    """A loaded library, with the slots that say what each function does.
+    """A loaded library with the slots for its functions.
 
     Args:
-        name: such as "amdhip64".
-        functions: it exports, in the order of their slots.
-        path: of its file, as `build` gave it.
+        name: name of the library, such as "amdhip64".
+        functions: exported functions, in the order of their slots.
+        path: path of its file, from `build`.
     """
 
     def __init__(self, name: str, functions: tuple[str, ...], path: Path) -> None:
@@ -297,7 +298,7 @@ class HipLibrary:
         atexit.register(self.handle.hkhip_close)
 
     def address_of(self, name: str) -> int:
-        """Address of an exported function; 0 where there is none."""
+        """Address of an exported function; 0 if there is none."""
         function = getattr(self.handle, name, None) if name in self.slots else None
         return (ctypes.cast(function, ctypes.c_void_p).value or 0) if function is not None else 0
 

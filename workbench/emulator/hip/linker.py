@@ -33,7 +33,7 @@ class _State:
         arch: target.
         options: values by hipJitOption.
         inputs: bitcode.
-        made: the code object; the program reads it until the state is destroyed.
+        linked: the code object; the program reads it until the state is destroyed.
     """
 
     arch: str

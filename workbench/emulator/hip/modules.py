@@ -48,7 +48,7 @@ def _module(handle: int) -> _Module:
 
 
 def function_of(handle: int) -> Function:
-    """A kernel by its handle, or by the host function that stands for it in a compiled program."""
+    """A kernel by its handle, or by the host function that represents it in a compiled program."""
     function = _functions.get(handle)
     if function is not None:
         return function

@@ -178,7 +178,7 @@ def _symbol_size(result: int, host: int) -> None:
 
 
 def symbol_range(host: int, size: int, offset: int) -> int:
-    """Device address of bytes of a registered variable; hipErrorInvalidValue where it has not so many."""
+    """Device address of bytes of a registered variable; hipErrorInvalidValue if it is smaller."""
     address, length = _symbol(host)
     if offset + size > length:
         raise HipError(structures.INVALID_VALUE)

@@ -58,9 +58,9 @@ class _Event:
     """A HIP event and the times of its last record.
 
     Attributes:
-        timed: whether its times are modelled.
-        nanoseconds: the wall clock's reading when it was last recorded.
-        moment: the same on the modelled timeline, once that is worked out.
+        timed: True if its times are modelled.
+        nanoseconds: wall-clock time of its last record.
+        moment: the same on the modelled timeline; None until it is computed.
     """
 
     flags: int

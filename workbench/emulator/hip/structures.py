@@ -283,7 +283,7 @@ class FuncAttributes(ctypes.Structure):
 
 
 class FatBinaryWrapper(ctypes.Structure):
-    """What clang's host code hands to __hipRegisterFatBinary."""
+    """Argument with which clang's host code calls __hipRegisterFatBinary."""
 
     _fields_ = (("magic", c_uint32), ("version", c_uint32), ("binary", c_void_p), ("unused", c_uint64))
 

@@ -48,7 +48,7 @@ class PerThread(Generic[_T]):
     """State of each thread, made when it is first asked for and kept until the thread has ended.
 
     Args:
-        make: makes that of one thread.
+        make: makes the state of one thread.
     """
 
     def __init__(self, make: Callable[[], _T]) -> None:
@@ -57,7 +57,7 @@ class PerThread(Generic[_T]):
         self._quick = threading.local()
 
     def __call__(self) -> _T:
-        """That of the thread that calls."""
+        """State of the calling thread."""
         try:
             state: _T = self._quick.state
         except AttributeError:

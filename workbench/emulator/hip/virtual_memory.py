@@ -23,7 +23,7 @@ _NO_HANDLE, _DESCRIPTOR = 0, 1
 """hipMemAllocationHandleType."""
 _FILE_NAME = "hipMemCreate"
 _LEAST_ADDRESS = 1 << 20
-"""No process has so many descriptors, and no program its data below."""
+"""Above every file descriptor, and below every program's data."""
 _NO_ACCESS, _READ, _READ_WRITE = 0, 1, 3
 # hipMemAllocationGranularity_flags: the driver's smallest mapping, and the largest page that it maps at once.
 _GRANULARITIES = (4096, 2 << 20)
@@ -32,15 +32,15 @@ _GRANULARITY = _GRANULARITIES[0]
 
 @dataclass(eq=False)
 class _Physical:
-    """Memory of a device; it goes when no handle and no mapping holds it.
+    """Physical memory of a device; it is freed when no handle and no mapping refers to it.
 
     Attributes:
-        file: that its bytes are in.
-        size: bytes.
-        device: its ordinal.
-        kind: hipMemAllocationHandleType that it was made for.
-        handles: how many the program holds.
-        mappings: where it is.
+        file: file descriptor of its bytes.
+        size: size in bytes.
+        device: ordinal of the device.
+        kind: hipMemAllocationHandleType for export.
+        handles: number of handles that the program holds.
+        mappings: its mapped ranges.
     """
 
     file: int

@@ -40,13 +40,13 @@ def operations() -> ctypes.CDLL:
     """The same library, to look up what generated code calls by name: abi.h does not declare operations.
 
     Raises:
-        CompilerNotFound, ToolchainError: as `native_library`.
+        CompilerNotFound, ToolchainError: see `native_library`.
     """
     return ctypes.CDLL(build())
 
 
 @cache
 def function_address(name: str) -> int | None:
-    """Address of a function that generated code calls; None where the library has none of that name."""
+    """Address of a function that generated code calls; None if the library has none of that name."""
     function = getattr(operations(), name, None)
     return ctypes.cast(function, ctypes.c_void_p).value if function is not None else None

@@ -89,27 +89,27 @@ _HOST_KINDS = frozenset(
 memory."""
 
 _FIRST_PLACED = {MemoryKind.REGISTERED: 0, MemoryKind.INTERNAL: 1}
-"""Kinds that lie in order for what models caches, those of rank 0 first."""
+"""Kinds that the models of caches see in creation order, with the rank of each, 0 first."""
 
 
 @dataclass(eq=False, slots=True)
 class Allocation:
-    """One range of bytes that kernels may touch.
+    """A range of bytes that kernels may access.
 
     Attributes:
-        base, size: address and bytes.
-        kind: what it is.
+        base, size: address and size in bytes.
+        kind: type of the memory.
         device: ordinal of the device that it belongs to; None: every device reaches it.
-        readable, writable: whether kernels may read and write it.
-        hip_flags: flags that it was made with.
+        readable, writable: True if kernels may read, write it.
+        hip_flags: HIP flags of the allocation.
         label: a name for messages, such as the code object's kernels; `element`: see `BufferLabel`.
-        uses: how often a host range was registered.
-        granularity: bytes of which an allocator of the memory gives a multiple: kernels may read up to there,
-            where they are not sanitized.
-        rounded: whether the allocator of `Memory.storages` has made it so: kernels may write there too, and
-            sanitized ones go on, as all of that is made known.
-        written: which bytes were written, where it is memory that a program asked a device for.
-        number: later ones have larger numbers.
+        uses: number of registrations of a host range.
+        granularity: the allocator's sizes are multiples of this many bytes: kernels without the sanitizer may
+            read up to the next multiple.
+        rounded: True if the allocator of `Memory.storages` rounded the size up: kernels may also write there,
+            and sanitized launches continue, since every such access is reported.
+        written: record of the written bytes, for memory that a program allocated on a device; else None.
+        number: serial number; later allocations have larger numbers.
     """
 
     base: int
@@ -192,8 +192,8 @@ class Memory:
     """Every allocation of the emulated node. Safe to call from several threads.
 
     Attributes:
-        lock: held while the tables change.
-        storages: of PyTorch's tensors, which launches inside `reaching_storages` reach.
+        lock: guards changes of the tables.
+        storages: storages of PyTorch's tensors, which launches inside `reaching_storages` reach.
     """
 
     def __init__(self) -> None:
@@ -294,7 +294,7 @@ class Memory:
             return base
 
     def unreserve(self, base: int) -> None:
-        """Give up addresses that were reserved, where nothing is mapped any more."""
+        """Release reserved addresses if nothing is mapped there any more."""
         with self.lock:
             del self._reserved[base]
 
@@ -347,7 +347,7 @@ class Memory:
             self._discard(allocation)
 
     def register(self, base: int, size: int, *, hip_flags: int = 0) -> Allocation | None:
-        """Let kernels touch host memory. None where a part of the range counts already, and not as the same.
+        """Let kernels touch host memory. None if a part of the range counts already, and not as the same.
 
         Raises:
             DeviceError: (hipErrorInvalidValue) a part of the range is not readable memory of this process.
@@ -383,12 +383,14 @@ class Memory:
     def lent(
         self, buffers: Sequence[tuple[int, int]], labels: Mapping[int, BufferLabel], granularity: int = DWORD
     ) -> AbstractContextManager[None]:
-        """While it lasts, kernels may touch host memory; what counts already counts as it is.
+        """In this context, kernels may access host memory; ranges that are already allocations stay as they
+        are.
 
         Args:
-            buffers: (address, bytes), none of which overlap.
-            labels: names of buffers by address, for messages of what happens meanwhile.
-            granularity: of what is lent, see `Allocation`; of what counts already, that of the named ones.
+            buffers: (address, bytes) without overlaps.
+            labels: names of buffers by address, for messages in this context.
+            granularity: granularity of the lent memory, see `Allocation`; also of labelled ranges that are
+                allocations already.
 
         Raises:
             DeviceError: (hipErrorInvalidValue) one is not readable memory of this process.
@@ -449,7 +451,7 @@ class Memory:
         """While it lasts, launches of this thread reach all of `storages`.
 
         Args:
-            granularity: of them, see `Allocation`.
+            granularity: granularity of the storages, see `Allocation`.
         """
         reached = self._reached
         before, reached.granularity = reached.granularity, granularity
@@ -459,14 +461,14 @@ class Memory:
             reached.granularity = before
 
     def has_unknown_address(self, arguments: bytes) -> bool:
-        """Whether among a launch's arguments is an address of this process that no allocation holds, nor ends
-        at."""
+        """True if one of a launch's arguments is an address in this process that is neither in an allocation
+        nor at the end of one."""
         words = array.array("Q", arguments[: len(arguments) // 8 * 8])
         unknown = (w for w in words if is_address(w) and self.find(w) is None and self.find(w - 1) is None)
         return any(host_access(word, 1) for word in unknown)
 
     def storage_at(self, address: int) -> Allocation | None:
-        """The memory of a tensor in which an address lies, as an allocation; None where it is in none."""
+        """The memory of a tensor in which an address lies, as an allocation; None if it is in none."""
         rows = self.storages.rows(self._reached.granularity or DWORD)
         position = int(np.searchsorted(rows[:, 0], address, "right")) - 1
         if position < 0 or address >= rows[position, 1]:
@@ -495,7 +497,7 @@ class Memory:
         return self.storage_at(address) if self._reached.granularity else None
 
     def is_near(self, address: int, distance: int) -> bool:
-        """Whether an allocation has a byte at most so many bytes from an address."""
+        """True if an allocation has a byte within `distance` bytes of an address."""
         with self._storages_lent(), self.lock:
             position = bisect.bisect_right(self._bases, address)
             beside = self._allocations[max(0, position - 1) : position + 1]
@@ -510,7 +512,7 @@ class Memory:
             return None
 
     def text_at(self, address: int) -> str | None:
-        """The text that ends with a zero at a device address; None where no allocation is."""
+        """The text that ends with a zero at a device address; None if no allocation is."""
         with self.lock:
             allocation = self.find(address)
             if allocation is None:
@@ -601,7 +603,7 @@ class Memory:
         return self.lent(self.storages.blocks(), {}, granularity)
 
     def _fixed_rows(self, device: int, exact: bool) -> _Fixed:
-        """Rows of memory that every kernel may access, without what is lent to a launch."""
+        """Rows of memory that every kernel may access, without memory lent to a launch."""
         cached = self._fixed.get((device, exact))
         if cached is not None:
             return cached
@@ -627,7 +629,7 @@ class Memory:
         return fixed
 
     def whereabouts(self, address: int, size: int, device: int) -> str:
-        """Where an access outside every allocation went, from the view of the nearest one."""
+        """Position of an access outside every allocation, relative to the nearest one."""
         with self._storages_lent(), self.lock:
             here = self.find(address)
             if here is not None:
@@ -670,7 +672,7 @@ class Memory:
         if base + span + _GUARD <= self._arena_end:
             self._cursor = _up(base + span + _GUARD, _PAGE)
             return base
-        # The range is used up: take the first gap between what is still allocated.
+        # The range is used up: take the first gap between the remaining allocations.
         base = _up(self._arena_base, alignment)
         taken = [(a.base, a.size) for a in self._allocations if self.in_arena(a.base)]
         for start, length in sorted([*taken, *self._reserved.items()]):
@@ -719,24 +721,25 @@ class Memory:
 
 
 class _Reached(threading.local):
-    """Whether a thread's launches reach storages, and with which granularity."""
+    """State of a thread: the granularity with which its launches reach storages; None if they do not."""
 
     granularity: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Fixed:
-    """Rows of `Memory.table` that stay from one launch to the next.
+    """Rows of `Memory.table` that stay the same from one launch to the next.
 
-    Host memory, such as tensors, and blocks of arguments lie for what models caches in the order in which
-    they came, the same in every process, as PyTorch's allocator on a GPU places them: a MiB or more at
-    multiples of 2 MiB, the rest at those of 512 bytes. Other memory lies as in the node's own range.
+    The models of caches see host memory, such as tensors, and argument blocks in the order of their creation,
+    which is the same in every process; they are placed as PyTorch's allocator does on a GPU: 1 MiB or more at
+    multiples of 2 MiB, the rest at multiples of 512 bytes. Other memory keeps its address in the node's own
+    range.
 
     Attributes:
-        rows: fields of `Allocation`, one behind the other, by address.
+        rows: fields of `Allocation`, consecutively, by address.
         bases: address of each row.
-        moving: index of each row whose place follows from what is lent, by address.
-        order: what lies in that order: rank of its kind, number, address, bytes.
+        moving: by address, the index of each row whose place depends on the lent memory.
+        order: entries in that order: rank of the kind, number, address, bytes.
     """
 
     rows: array.array[int]

@@ -1,8 +1,8 @@
 """The clock of HIP events: the modelled time of streams' commands, or this computer's.
 
-Nothing is modelled before a program asks how long something took. Until then what it sends is kept as a list
-of steps, and the first launch of its kind is observed for the model; the rest run as always. A program
-without events that can be timed pays nothing.
+Nothing is modelled until a program asks for a time. Until then its commands are kept as a list of steps, and
+the first launch of each kind is observed for the model; the others run as usual. A program without timed
+events has no overhead.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def times_source() -> str:
     """HIPKITTENS_EVENT_TIMES, `MODELLED` without it.
 
     Raises:
-        UsageError: it is neither "modelled" nor "host".
+        UsageError: the value is neither "modelled" nor "host".
     """
     choice = os.environ.get(VARIABLE) or MODELLED
     if choice not in (MODELLED, HOST):
@@ -70,13 +70,14 @@ def can_model(product: Product) -> bool:
 
 @dataclass(eq=False)
 class Kind:
-    """Launches of a kernel that differ in nothing that the model knows but how much they executed.
+    """Launches of a kernel with the same inputs to the time model except for the number of executed
+    instructions.
 
     Attributes:
-        executed: instructions of the one that was observed, by waves.
-        code: of the kernel.
-        record: what it told; None once it is modelled.
-        argument_bytes: of the memory that its arguments point into.
+        executed: instructions that the observed launch executed, counted by waves.
+        code: ELF with the kernel.
+        record: record of the observed launch; None once it has been modelled.
+        argument_bytes: bytes of the memory that its arguments point to.
     """
 
     executed: int
@@ -94,7 +95,7 @@ class Kind:
         return self._times
 
     def seconds(self, by: LaunchModel, executed: int, *, warm: bool) -> float:
-        """Modelled time of a launch that executed so many instructions."""
+        """Modelled time of a launch that executed this many instructions."""
         times = self.times(by)
         whole = times.warm if warm else times.cold
         return times.overhead + (whole - times.overhead) * executed / max(1, self.executed)
@@ -104,8 +105,8 @@ class _Kernel:
     """Kinds of a kernel's launches that the clock has observed.
 
     Attributes:
-        kinds: those that were observed, by shape and arguments but for where memory lies.
-        recent: the same by shape and arguments, as long as `Memory.epoch` is `epoch`.
+        kinds: observed kinds by shape and arguments, without the positions of memory.
+        recent: kinds by shape and arguments, valid while `Memory.epoch` is `epoch`.
     """
 
     def __init__(self) -> None:
@@ -147,10 +148,10 @@ class Clock:
     """Records commands of streams while there are events that can be timed.
 
     Attributes:
-        active: whether there are.
-        asked: whether a program has asked for a time.
-        kernel_seconds: modelled time of the launches whose moments are worked out, by the kernel's symbol.
-        kernel_launches: how many these are.
+        active: True while there are such events.
+        asked: True if a program has asked for a time.
+        kernel_seconds: modelled time of the launches that are on the timeline, by the kernel's symbol.
+        kernel_launches: number of these launches.
     """
 
     def __init__(self, memory: Memory, products: Sequence[Product]) -> None:
@@ -220,7 +221,7 @@ class Clock:
         self._move(device, engine, seconds, size, waits=True)
 
     def filled(self, target: int, size: int) -> None:
-        """Books the time of setting so many bytes of memory."""
+        """Books the time of setting this many bytes of memory."""
         device = self._device_of(target)
         if device is not None:
             product = self._products[device]
@@ -228,7 +229,7 @@ class Clock:
             self._move(device, "units", seconds, size, waits=False)
 
     def _device_of(self, address: int) -> int | None:
-        """Ordinal of the device in whose memory an address is; None where it is the host's."""
+        """Ordinal of the device in whose memory an address is; None if it is the host's."""
         allocation = self._memory.find(address)
         return None if allocation is None or allocation.kind in _ON_HOST else allocation.device or 0
 
@@ -331,8 +332,8 @@ class Clock:
         """A launch that is about to run.
 
         Args:
-            shape: what the launch's time depends on beside its arguments.
-            options: what is to be observed of it anyway.
+            shape: values besides the arguments that determine the launch's time.
+            options: observations that the launch makes anyway.
         """
         state: _Kernel = loaded.timed.get(kernel) or loaded.timed.setdefault(kernel, _Kernel())
         place = shape, arguments
@@ -411,7 +412,7 @@ class Clock:
     # Questions
 
     def milliseconds(self, start: Moment, stop: Moment) -> float | None:
-        """From one event to another; None where one has no moment."""
+        """From one event to another; None if one has no moment."""
         self.asked = True
         self.settle()
         if start.moment is None or stop.moment is None:
@@ -421,12 +422,12 @@ class Clock:
 
 @dataclass(eq=False)
 class Launching:
-    """One launch, for the clock.
+    """A launch that the clock observes or counts.
 
     Attributes:
-        options: how it runs, so that the clock learns of it what it needs.
-        kind: that it is of; None before the first of the kind has ended.
-        key, argument_bytes: of the kind, where it is not one of the recent ones.
+        options: options of the launch, including the observations that the clock needs.
+        kind: kind of the launch; None until the first launch of the kind has ended.
+        key, argument_bytes: key and argument bytes of a kind that is not a recent one.
     """
 
     _clock: Clock
@@ -445,7 +446,7 @@ class Launching:
         """Takes the launch into the clock; its record as `options` asked for it.
 
         Args:
-            record: with all that `self.options` asked for.
+            record: record of the launch with the observations of `self.options`.
             counts: executions of each block.
         """
         loaded, kernel = self._loaded, self._kernel

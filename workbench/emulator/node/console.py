@@ -23,7 +23,7 @@ HOSTCALLS_SYMBOL = "hipkittens_hostcalls"
 """The variable that holds the address of the buffer of hostcalls, where a printf's result is used."""
 
 BYTES = 16 << 20
-"""Size of the buffer; memory of the computer is taken only as far as kernels print."""
+"""Size of the buffer in bytes; memory is committed only as far as kernels print."""
 
 LOST = f"hipkittens: the kernel printed more than {BYTES >> 20} MB; the rest is lost\n"
 """Text shown in place of output beyond the limit."""
@@ -46,7 +46,7 @@ Value = int | float | str | None
 
 
 def _print(text: str, to_stderr: bool) -> None:
-    # Kernels print bytes; a text stream does not accept those that are not UTF-8.
+    # Kernels print bytes; a text stream rejects bytes that are not UTF-8.
     text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     stream = sys.stderr if to_stderr else sys.stdout
     stream.write(text)
@@ -207,7 +207,7 @@ def format_text(text: str, values: list[Value]) -> str:
         values: integers as 64-bit patterns, floats, texts (None for a null pointer). A conversion without an
             argument stays as it is.
     """
-    # C's widths, precisions and %c count bytes: a Latin-1 character stands for each.
+    # C's widths, precisions and %c count bytes, so each byte becomes a Latin-1 character.
     left = iter(_latin(value) if isinstance(value, str) else value for value in values)
     missing = object()
 

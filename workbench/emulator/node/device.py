@@ -65,7 +65,7 @@ def show_only(name: str) -> None:
     """Let this process have just one emulated device, as number 0; before any is used.
 
     Args:
-        name: as `device_name` has it.
+        name: name, as from `device_name`.
     """
     global _shown
     _shown = name
@@ -95,10 +95,10 @@ class EmulatedDevice:
     """One emulated GPU.
 
     Attributes:
-        ordinal: its number among the node's devices.
-        name: such as "emulated:gfx950".
-        product: what it is.
-        heap_bytes: size of the heap that malloc in kernels takes memory from.
+        ordinal: number among the node's devices.
+        name: name, such as "emulated:gfx950".
+        product: the emulated product.
+        heap_bytes: size of the heap for malloc in kernels.
     """
 
     def __init__(self, node: Node, ordinal: int, product: Product) -> None:
@@ -209,7 +209,7 @@ class EmulatedDevice:
         """Checks that the device can run a launch of this shape.
 
         Raises:
-            LaunchError: it cannot; the message says what is too large and what would fit.
+            LaunchError: the launch does not fit; the message says what is too large and what would fit.
         """
         limits.check(kernel, geometry, dynamic_shared, self.product.target)
 
@@ -225,14 +225,14 @@ class EmulatedDevice:
         """Run a kernel to its end.
 
         Args:
-            arguments: the bytes of the kernel's own arguments, zeros where they end early, as ROCm leaves the
-                rest alone; hidden ones are filled in here.
-            cooperative: whether its work-groups may wait for each other.
+            arguments: bytes of the explicit arguments, padded with zeros if they are short, since ROCm leaves
+                the rest unchanged; hidden arguments are filled in here.
+            cooperative: True if its work-groups may wait for each other.
 
         Raises:
             LaunchError: a bad shape, too much shared memory, too many argument bytes.
-            UnsupportedInstruction: before anything ran.
-            KernelFault: what the kernel did wrong, KernelTimeout, or KernelDeadlock.
+            UnsupportedInstruction: the kernel has an instruction that is not implemented; nothing ran.
+            KernelFault: the kernel faulted, also KernelTimeout and KernelDeadlock.
             KernelInterrupt: the launch was interrupted and has stopped.
         """
         requested = options = self.node.options()
@@ -430,11 +430,11 @@ class EmulatedDevice:
 
 
 class _Form:
-    """The part that launches of one kernel in one shape share, checked once.
+    """The part that launches of one kernel in one shape share; it is checked once.
 
     Args:
-        scene: what the words of a fault are made from.
-        description: what the C side is told.
+        scene: facts for the messages of faults.
+        description: description for the C side.
         dynamic_shared: bytes of LDS that the launch adds.
         services: values of hidden arguments by kind, the same in each launch.
 
@@ -578,13 +578,13 @@ class Node:
 
     Attributes:
         watchers: while there are any, every launch is sanitized and reported to them.
-        counter: gets the record of each launch that nobody else observes; None: there is none.
+        counter: receives the record of each launch that has no other observer; None: there is none.
         after_launch: called when a launch has ended; None: there is none.
-        launches: that have ended, in this process.
-        stopped: those of them that a fault ended.
-        clock: of HIP events.
-        loan: of the argument bytes of a launch by foreign code, which names no buffers, makes what lends it
-            memory; None: nothing does.
+        launches: number of launches that have ended in this process.
+        stopped: number of launches that a fault ended.
+        clock: clock of HIP events.
+        loan: called with the argument bytes of a launch by foreign code, which names no buffers; returns a
+            context that lends the memory. None: nothing is lent.
     """
 
     def __init__(self) -> None:
@@ -620,16 +620,16 @@ class Node:
     def observe(
         self, options: LaunchOptions, *, names_buffers: bool = False
     ) -> AbstractContextManager[list[LaunchRecord]]:
-        """Launches of this thread inside the block run with `options`; their records come in order.
+        """In this context, this thread's launches run with `options`; their records are appended in order.
 
         Args:
-            names_buffers: whether who launches has lent all host memory that the kernel is to reach.
+            names_buffers: True if the caller has lent all host memory that the kernel may access.
         """
         return _Observed(self.thread, options, names_buffers)
 
     def memory_at(self, address: int) -> Allocation | None:
-        """What a program is told of that lies at an address: a tensor's memory too, where it may launch on
-        that."""
+        """The allocation at an address that HIP's queries report, including a tensor's memory if foreign
+        launches may access it."""
         allocation = self.memory.find(address)
         return self.memory.storage_at(address) if allocation is None and self.loan is not None else allocation
 

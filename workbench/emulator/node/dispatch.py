@@ -55,7 +55,7 @@ _FAULT_GRACE_SECONDS = 1.0
 # Limit of what all threads hold at once if work-groups wait for each other: more than a device's registers
 # and LDS.
 _RESIDENT_BYTES = 1 << 32
-# Number of work-groups that one thread starts beside those that run on without being seen to wait.
+# Limits, in bytes and number, of the work-groups that one thread starts besides those without visible waits.
 _COMPANY_BYTES = 1 << 29
 _MOST_COMPANY = 64
 DEADLOCK_SECONDS = 2.0
@@ -64,7 +64,7 @@ DYNAMIC_STACK_BYTES = 16384
 
 
 class TranslatedKernel(Protocol):
-    """A translated kernel, as far as it takes to run it."""
+    """A translated kernel, with what is needed to run it."""
 
     @property
     def entry(self) -> int: ...
@@ -80,8 +80,8 @@ class TranslatedKernel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """Shape of a launch: work-groups and work-items of a work-group; `items` differs from their product only
-    where the last work-groups are partial."""
+    """Shape of a launch: work-groups and work-items of a work-group; `items` is less than their product only
+    if the last work-groups are partial."""
 
     groups: Dim
     block: Dim
@@ -110,12 +110,12 @@ class Wait:
     """The memory that a waiting work-group polls.
 
     Attributes:
-        group: its linear index.
+        group: linear index of the work-group.
         wave, block: the wave that polls, and the block where it goes on.
         pc: code object address of the load or atomic.
         address, bytes: the memory that it polls, as device addresses are; 0 bytes where that is not known.
         value: up to the first 8 of them.
-        is_stuck: nothing but a change of that memory lets it go on.
+        is_stuck: True if only a change of that memory lets it continue.
     """
 
     group: int
@@ -135,15 +135,16 @@ class Outcome:
     Attributes:
         counts: [blocks] executions of each basic block, by waves.
         counters: address-dependent counts by the names of abi.h's Counters; all zero without profiling.
-        seconds: wall time.
-        fault: the `FaultReport` of the work-group with the lowest index that faulted, None without a fault.
-        overrun: the `HkOverrun` of the lowest work-group that went beyond its LDS, None where none did.
-        past: the `HkPast` of what went furthest behind memory that its allocator rounded up; likewise.
-        timed_out: whether the time limit ended it; `stopped_at` then says where a wave was.
-        held: work-groups that had not ended when it was stopped.
-        deadlocked: whether it was ended because its work-groups waited for what nobody could change.
-        waits: what the work-groups that had not ended waited for, by their number.
-        launch, workers: the C side's records, for what few ask for.
+        seconds: wall time in seconds.
+        fault: the `FaultReport` of the faulting work-group with the lowest index; None without a fault.
+        overrun: the `HkOverrun` of the lowest work-group that exceeded its LDS; None without one.
+        past: the `HkPast` of the access furthest beyond memory that its allocator rounded up; None without
+            one.
+        timed_out: True if the time limit ended it; `stopped_at` then has the position of a wave.
+        held: number of work-groups that had not ended when it was stopped.
+        deadlocked: True if it was ended because no work-group could proceed.
+        waits: waits of the work-groups that had not ended, by work-group number.
+        launch, workers: records of the C side for rare queries.
     """
 
     counts: npt.NDArray[np.uint64]
@@ -185,7 +186,7 @@ class Interrupted(KeyboardInterrupt):
     """A launch was interrupted and has stopped.
 
     Attributes:
-        outcome: how far it was; `stopped_at` says where a wave was.
+        outcome: results until then; `stopped_at` has the position of a wave.
     """
 
     def __init__(self, outcome: Outcome) -> None:
@@ -320,12 +321,12 @@ def scratch_bytes(kernel: KernelInfo) -> int:
 
 @dataclass(slots=True)
 class Dispatch:
-    """One launch, ready to run.
+    """One prepared launch.
 
     Attributes:
         launch: the C side's description, a `Launch`.
-        description: what it has in common with others of its kind.
-        keep: what must live as long as the launch.
+        description: the part that it shares with other launches of its kind.
+        keep: objects that must live as long as the launch.
     """
 
     launch: CData
@@ -335,15 +336,15 @@ class Dispatch:
 
 @dataclass(slots=True)
 class Description:
-    """The description that all launches of one kernel in one shape hand to the C side.
+    """Description for the C side that all launches of one kernel in one shape share.
 
     Attributes:
         launch: a `Launch` without machine, registers and hostcalls.
         machine: a `Machine` without memory.
         block_count: basic blocks of the kernel.
-        keep: what must live as long as the two.
-        is_long: the last launch of the kind was not over when the calling thread had been alone for its
-            first slice, so the next has all threads from the start.
+        keep: objects that must live as long as both.
+        is_long: True if the last launch of the kind took longer than the first slice, which the calling
+            thread runs alone; the next launch then has all threads from the start.
     """
 
     launch: CData
@@ -432,14 +433,15 @@ def prepare(
     approximation: Approximation | None = None,
     lateness: Lateness | None = None,
 ) -> Dispatch:
-    """One launch from what all of its kind have in common.
+    """Prepares a launch from the description of its kind.
 
     Args:
         registers: the SGPRs that a wave starts with.
-        hostcalls, serve: address and bytes of the buffer of hostcalls; what answers them, as Launch.serve.
-        exact_shared: whether an access beyond the kernel's shared memory is a fault.
-        approximation: which of the translation's transcendental instructions err, where it lets them.
-        lateness: when loads come, where the translation leaves it to the launch.
+        hostcalls, serve: address and size of the hostcall buffer, and the function that answers it, as
+            Launch.serve.
+        exact_shared: True if an access beyond the kernel's shared memory is a fault.
+        approximation: errors of transcendental instructions, if the translation supports them.
+        lateness: when loads complete, if the translation supports it.
     """
     machine = ffi.new(_MACHINE, description.machine[0])
     machine.allocations, machine.allocation_count = allocations, len(allocations)
@@ -492,14 +494,14 @@ def run(
     """Run a launch to its end, its first fault, its time limit or an interrupt.
 
     Args:
-        traffic: records what the launch asks of memory.
-        progress: told how far a long launch is.
-        timeout: seconds, None for no limit.
-        threads: how many run work-groups; by default `thread_count()`.
+        traffic: records the memory traffic of the launch.
+        progress: is told the progress of a long launch.
+        timeout: time limit in seconds; None for no limit.
+        threads: number of threads that run work-groups; by default `thread_count()`.
 
     Raises:
         Interrupted: the launch was interrupted; every thread has stopped.
-        LaunchError: no memory for the registers of one work-group.
+        LaunchError: there is no memory for the registers of a single work-group.
     """
     running = _Running(dispatch, threads, timeout, traffic, progress)
     try:
@@ -642,7 +644,7 @@ class _Running:
             self._launch.stop = 1
 
     def _in_progress(self) -> int:
-        """Work-groups that have begun and not ended, as far as the workers' own counts say."""
+        """Work-groups that have begun and not ended, by the workers' own counts."""
         return sum(int(worker.resident_count) for worker in self._workers)
 
     def stop(self) -> None:

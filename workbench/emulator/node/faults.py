@@ -38,18 +38,20 @@ class Scene:
     """Facts about a launch at the fault of one of its waves.
 
     Attributes:
-        kernel: the kernel.
+        kernel: facts about the kernel.
         blocks: its basic blocks, each with `address` and `instructions`.
-        geometry: the launch's shape.
-        memory, device: for where an address lies.
-        shared_bytes, scratch_bytes: LDS of a work-group, scratch of a lane.
-        shared_given: LDS that hardware gives the work-group, in its steps.
-        source_of: source position of a code object address, from debug information.
-        variable_at: name and line of the variable in a place at a code object address, likewise.
-        shared_arrays: variables in the shared memory of a kernel with so many bytes, likewise.
-        variable_of: the code object's variable that holds a device address.
-        has_data: whether the code object may have data there, also without a name.
-        cooperative: whether work-groups may wait for each other.
+        geometry: shape of the launch.
+        memory, device: the node's memory and the device's ordinal, to look up addresses.
+        shared_bytes, scratch_bytes: LDS of a work-group and scratch of a lane, in bytes.
+        shared_given: bytes of LDS that hardware allocates to the work-group, in its granularity.
+        source_of: returns the source position of a code object address, from debug information.
+        variable_at: returns name and line of the variable in a register or scratch at a code object address,
+            from debug information.
+        shared_arrays: returns the variables in the shared memory of a kernel with this many bytes, from debug
+            information.
+        variable_of: returns the code object's variable that contains a device address.
+        has_data: returns True if the code object may have data at an address, even without a name.
+        cooperative: True if work-groups may wait for each other.
     """
 
     kernel: KernelInfo
@@ -195,7 +197,7 @@ _PLACES = 3
 
 
 def deadlock(scene: Scene, outcome: Outcome) -> errors.KernelDeadlock:
-    """The exception for a launch whose work-groups waited for memory that nobody could change any more."""
+    """The exception for a launch whose work-groups waited for memory that nothing could change any more."""
     first = outcome.waits[0] if outcome.waits else None
     address = first.pc if first is not None else None
     if outcome.begun < scene.geometry.group_count:
@@ -220,7 +222,7 @@ def deadlock(scene: Scene, outcome: Outcome) -> errors.KernelDeadlock:
 
 
 def waits(scene: Scene, outcome: Outcome) -> str:
-    """Which work-groups wait for which memory, at which lines, and which never started; "" if none waits."""
+    """Waiting work-groups, memory and line of each wait, and groups that never started; "" if none waits."""
     if not outcome.waits:
         return ""
     places: dict[tuple[int, int, int, int], list[int]] = {}
@@ -404,11 +406,11 @@ def overrun(scene: Scene, report: abi.CData) -> str:
 
 
 def past_end(scene: Scene, base: int, bytes_past: int, is_write: bool) -> str:
-    """An access behind memory in what its allocator added, and what comes of it on hardware.
+    """Describes an access past the end of memory, in the allocator's padding, and its effect on hardware.
 
     Args:
-        base: of the memory.
-        bytes_past: bytes from the memory's end to that of the access.
+        base: base address of the memory.
+        bytes_past: bytes from the memory's end to the end of the access.
     """
     allocation = scene.memory.find(base)
     where = "" if allocation is None else f" of {allocation.describe_at(allocation.end + bytes_past - 1)}"
@@ -422,7 +424,7 @@ def past_end(scene: Scene, base: int, bytes_past: int, is_write: bool) -> str:
 
 
 def past(scene: Scene, report: abi.CData) -> str:
-    """What a launch that is not sanitized tells of accesses behind tensors, from an `HkPast`."""
+    """Message about accesses past the end of tensors in a launch without the sanitizer, from an `HkPast`."""
     base = int(report.base)
     allocation = scene.memory.find(base)
     bytes_past = int(report.end) - (base if allocation is None else allocation.end)
@@ -514,7 +516,7 @@ def _waiting(scene: Scene, report: abi.CData) -> str:
 
 
 def _wrong_mask(mask: int, lanes: int) -> str:
-    """Explanation for lanes that called a function with a wrong mask; bit i stands for lane i."""
+    """Explanation for lanes that called a function with a wrong mask; bit i is lane i."""
     missing, strange = mask & ~lanes, lanes & ~mask
     wrong = []
     if missing:

@@ -70,7 +70,7 @@ class Buffer:
     """The buffer in device memory.
 
     Args:
-        packets: at least so many.
+        packets: minimum number of packets.
     """
 
     def __init__(self, memory: Memory, packets: int) -> None:
@@ -133,12 +133,12 @@ class Listener:
     """Answers one launch's hostcalls and collects its output.
 
     Args:
-        console: address of the buffer of `console`; 0 where the kernel has none.
+        console: address of the buffer of `console`; 0 if the kernel has none.
 
     Attributes:
-        buffer: its address and bytes.
-        callback: what answers the waves, as Launch.serve.
-        error: what went wrong here, to be raised when the launch has ended.
+        buffer: address and size of the hostcall buffer.
+        callback: function that answers the waves, as Launch.serve.
+        error: an error in this code, to be raised when the launch has ended.
     """
 
     def __init__(self, buffer: Buffer, console: int) -> None:
@@ -203,7 +203,7 @@ class Listener:
         return bytes_of(printed.text)
 
     def _begin(self) -> int:
-        """The number of a new message, 0 where there is no room for one."""
+        """The number of a new message, 0 if there is no room for one."""
         if self._room < _MESSAGE_BYTES:
             self._lost = True
             return 0

@@ -26,7 +26,7 @@ def static_shared(kernel: KernelInfo) -> int:
 
 
 def groups_per_unit(kernel: KernelInfo, block_size: int, dynamic_shared: int, target: Target) -> int:
-    """Work-groups of `block_size` work-items that a compute unit holds at once; 0 where none fits."""
+    """Work-groups of `block_size` work-items that a compute unit holds at once; 0 if none fits."""
     try:
         return occupancy.occupancy(
             target.name,
@@ -46,7 +46,7 @@ def check(kernel: KernelInfo, geometry: Geometry, dynamic_shared: int, target: T
         target: the device's.
 
     Raises:
-        LaunchError: it cannot; the message says what is too large and what would fit.
+        LaunchError: the launch does not fit; the message says what is too large and what would fit.
     """
     _check_shape(kernel, geometry)
     _check_registers(kernel, geometry.block, geometry.block_size, target)
@@ -149,7 +149,7 @@ def exact_shared(choice: str | None) -> bool:
     """True if an access beyond a kernel's shared memory stops the launch, by `LaunchOptions.shared_bounds`.
 
     Raises:
-        UsageError: it, or HIPKITTENS_SHARED_BOUNDS, is neither "hardware" nor "exact".
+        UsageError: the value, or HIPKITTENS_SHARED_BOUNDS, is neither "hardware" nor "exact".
     """
     origin = "shared_bounds" if choice else _SHARED_BOUNDS
     value = choice or settings.value_of(_SHARED_BOUNDS) or "hardware"

@@ -25,10 +25,10 @@ class LoadedCode:
     """A code object on a device.
 
     Attributes:
-        prints: whether its kernels print into the buffer of `console`.
-        asks: whether they use what printf returns.
-        forms: what launches have in common, by kernel and shape.
-        timed: what the clock knows of launches, by kernel.
+        prints: True if its kernels print into the buffer of `console`.
+        asks: True if its kernels use the result of printf.
+        forms: shared parts of launches, by kernel and shape.
+        timed: the clock's state for each kernel.
     """
 
     code_object: CodeObject
@@ -60,13 +60,13 @@ class LoadedCode:
         """The kernel as native code, which tells the sanitizer what it does where that is asked for.
 
         Args:
-            single: each instruction is a block of its own.
+            single: make each instruction a separate block.
             exact: matrix instructions give a matrix core's bits.
             approximate: transcendental instructions err as the launch asks.
             late: loads come when the launch asks.
 
         Raises:
-            UnsupportedInstruction: it has an instruction that the emulated device does not execute.
+            UnsupportedInstruction: the kernel has an instruction that is not implemented.
         """
         key = kernel, sanitize, single, exact, approximate, late
         translation = self.translations.get(key)
@@ -136,7 +136,7 @@ class LoadedCode:
         return [(self.base + s.address, self.base + s.address + s.size) for s in self._variables]
 
     def variable_of(self, address: int) -> Symbol | None:
-        """The variable that holds a device address; None where there is none."""
+        """The variable that holds a device address; None if there is none."""
         place = bisect.bisect_right(self.places, (address, 2**64)) - 1
         return self._variables[place] if place >= 0 and address < self.places[place][1] else None
 

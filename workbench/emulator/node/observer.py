@@ -25,15 +25,15 @@ _HEAP_SANITIZED = 8 * 98
 
 
 class Observer:
-    """Watches one launch.
+    """Observes one launch.
 
     Args:
-        request: what it asks for.
-        prepared: the launch, which is told where to record.
+        request: the launch request with its observations.
+        prepared: the prepared launch, which gets the addresses of the records.
 
     Attributes:
-        traffic: recorder of what is asked of memory; None unless asked for.
-        fault: an access out of bounds that a sanitized launch went on after; known after `findings`.
+        traffic: recorder of memory traffic; None unless requested.
+        fault: an access out of bounds after which a sanitized launch continued; valid after `findings`.
     """
 
     _shadow: Shadow | None = None

@@ -14,18 +14,18 @@ from workbench.numerics import EXACT, default_numerics
 
 
 class Request(NamedTuple):
-    """One launch as it was asked for.
+    """Request for one launch.
 
     Attributes:
-        loaded: the code.
-        kernel: symbol of the kernel in it.
+        loaded: the loaded code object.
+        kernel: symbol of the kernel.
         geometry: work-groups and work-items.
         dynamic_shared: bytes of LDS that the launch adds.
-        arguments: bytes of the kernel's own arguments.
-        cooperative: whether its work-groups may wait for each other.
-        options: what is observed, and how it is computed.
-        approximation: how the kernel's transcendental instructions err; None where they do not.
-        lateness: when loads come; None: at once.
+        arguments: bytes of the explicit arguments.
+        cooperative: True if its work-groups may wait for each other.
+        options: observations, and the kind of arithmetic.
+        approximation: errors of the kernel's transcendental instructions; None for none.
+        lateness: when loads complete; None: at once.
     """
 
     loaded: LoadedCode
@@ -40,7 +40,7 @@ class Request(NamedTuple):
 
     @property
     def form(self) -> tuple[Any, ...]:
-        """Key of launches that differ only in arguments and in what is observed."""
+        """Key of launches that differ only in arguments and observations."""
         geometry = self.geometry
         return (
             self.kernel,
@@ -59,9 +59,10 @@ class Request(NamedTuple):
 
     @property
     def profile(self) -> int:
-        """Which address-dependent counters to keep: `Launch.profile` of abi.h.
+        """Address-dependent counters to record: `Launch.profile` of abi.h.
 
-        A launch that records ways profiles the work-groups of these alone, and only the lines of the others.
+        A launch that records steps profiles only the work-groups with steps; of the others it records only
+        lines.
         """
         options = self.options
         if options.profile or options.trace or options.tape is not None:
@@ -77,5 +78,5 @@ class Request(NamedTuple):
 
     @property
     def is_single(self) -> bool:
-        """True if each instruction is a block of its own."""
+        """True if each instruction is a separate block."""
         return self.options.tape is not None

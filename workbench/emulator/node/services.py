@@ -68,9 +68,9 @@ class Served:
     """The host's side of one launch.
 
     Attributes:
-        console: address of the buffer of `console`; 0 where the kernel has none.
+        console: address of the buffer of `console`; 0 if the kernel has none.
         arguments: values of the kernel's hidden arguments by kind.
-        listener: answers hostcalls; None where the kernel makes none.
+        listener: answers hostcalls; None if the kernel makes none.
     """
 
     _loaded: LoadedCode

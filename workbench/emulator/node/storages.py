@@ -17,22 +17,22 @@ Rows = npt.NDArray[np.uint64]
 ROUNDED = abi.ALLOCATION_READ | abi.ALLOCATION_WRITE | abi.ALLOCATION_ROUNDED
 """Flags of memory that the allocator has rounded up, which kernels reach as rounded."""
 _PLACED = 1 << 46
-"""Where the first lies for what models caches, behind all other memory."""
+"""Address of the first storage in the models of caches, above all other memory."""
 _PLACED_LARGE, _PLACED_SMALL = 1 << 21, 512
-"""Multiples of which places are, from a MiB on and below."""
+"""Alignment of addresses, from `_HUGE` bytes on and below."""
 _HUGE = 1 << 20
 
 
 class Storages:
-    """What the allocator has given out."""
+    """Records the allocator's allocations."""
 
     def __init__(self) -> None:
         self._rows: tuple[tuple[int, int], Rows] | None = None
 
     @staticmethod
     def allocator(address: int) -> int:
-        """Address of a c10::Allocator that does as the one at an address, and lists what it gives out; 0
-        where there is one already that does as another."""
+        """Address of a c10::Allocator that wraps the one at an address and lists its allocations; 0 if a
+        wrapper of another allocator exists."""
         # Tensors are freed by its functions until the process has ended: the library stays loaded.
         assert function_address("hk_storages_allocator") is not None
         return int(native_library().hk_storages_allocator(address))
@@ -54,7 +54,7 @@ class Storages:
 
     @staticmethod
     def bytes_at(address: int) -> int:
-        """Bytes of the piece that begins at an address; 0 where none does."""
+        """Bytes of the piece that begins at an address; 0 if none does."""
         return int(native_library().hk_storage_bytes(address))
 
     def rows(self, granularity: int) -> Rows:
@@ -98,7 +98,8 @@ class Storages:
 def _latest(records: Rows) -> Rows:
     """Pieces that do not overlap, of bytes, address by address.
 
-    What PyTorch freed past the allocator's own deleter is still listed; later ones may lie there.
+    Memory that PyTorch freed without the allocator's own deleter is still listed; later storages may be
+    there.
 
     Args:
         records: [n, 3] fields of `HkStorage`.
@@ -118,7 +119,7 @@ def _up(size: Rows, multiple: int) -> Rows:
 
 
 def _placed(sizes: list[int]) -> list[int]:
-    """Where pieces lie for what models caches, in their order: the same in every process."""
+    """Addresses of pieces in the models of caches, in order: the same in every process."""
     places, free = [], _PLACED
     for size in sizes:
         multiple = _PLACED_LARGE if size >= _HUGE else _PLACED_SMALL

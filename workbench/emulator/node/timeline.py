@@ -10,12 +10,12 @@ _STREAMS = 64
 
 
 class Stream(NamedTuple):
-    """A stream as far as its order with others goes.
+    """A stream with the facts that order its work.
 
     Attributes:
-        device: ordinal of its device.
+        device: ordinal of the device.
         handle: HIP's; NULL is hipStreamLegacy.
-        blocking: whether it and the NULL stream wait for each other.
+        blocking: True if it and the NULL stream wait for each other.
     """
 
     device: int
@@ -54,7 +54,7 @@ class Timeline:
         self._busy: dict[tuple[int, str], list[Interval]] = {}
 
     def moment(self, stream: Stream) -> float:
-        """When all that was sent to a stream has ended, and what it waits for."""
+        """Time at which all of a stream's work, and what it waits for, has ended."""
         ends = [self._host, self._ends.get(stream, 0.0)]
         if stream.blocking:
             ends += [
@@ -70,12 +70,12 @@ class Timeline:
         """Sends work to a stream.
 
         Args:
-            engine: what does it.
-            share: of the engine that it takes.
+            engine: engine that does the work.
+            share: share of the engine that it takes, 0 to 1.
             gap: seconds on the stream before it.
 
         Returns:
-            when it begins.
+            start time in seconds.
         """
         busy = self._busy.setdefault((stream.device, engine), [])
         start = _first_free(busy, self.moment(stream) + gap, seconds, share)

@@ -68,7 +68,7 @@ def vector_instruction(record: CData, instruction: Instruction, rows: Rows) -> N
 
 
 def _combine(record: CData, instruction: Instruction) -> None:
-    """Which parts of the sources the result depends on."""
+    """Records which parts of the sources the result depends on."""
     combines, modifiers = instruction.record.combines, instruction.modifiers
     if combines in CARRIES:
         record.kind = abi.SAN_WORDS

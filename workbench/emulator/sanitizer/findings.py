@@ -70,17 +70,18 @@ _UNORDERED = (abi.SAN_FOUND_RACE_LDS, abi.SAN_FOUND_PUBLISH_LDS, abi.SAN_FOUND_W
 
 
 class Shadow:
-    """The sanitizer's state of one launch.
+    """Sanitizer state of one launch.
 
     Args:
         groups: work-groups of the launch.
-        memories: device memory of which it is known what was written, by address.
-        heap: of malloc in kernels.
-        variables: of the code object: where each begins and ends, by address.
+        memories: device memory with a record of its written bytes, by address.
+        heap: heap of malloc in kernels.
+        variables: begin and end of each variable in the code object, by address.
 
     Attributes:
-        lost_writes: whether something was written that could not be followed; known after `take`.
-        fault: the first access that would have ended a plain launch, None where there was none; likewise.
+        lost_writes: True if there was a write that could not be followed; valid after `take`.
+        fault: first access that would have ended a launch without the sanitizer, None without one; valid
+            after `take`.
     """
 
     def __init__(
@@ -278,7 +279,7 @@ def _hazard(scene: Scene, report: CData) -> str:
 
 
 def _memory(scene: Scene, report: CData, offset: bool = True) -> str:
-    """Which allocation the address of a report is in: " (argument 'x' (float32 tensor 64), byte 12, ...)"."""
+    """Allocation at the address of a report: " (argument 'x' (float32 tensor 64), byte 12, ...)"."""
     allocation = scene.memory.find(int(report.address))
     if allocation is None:
         return ""
@@ -342,7 +343,7 @@ def _origin(scene: Scene, report: CData) -> str:
 
 
 def _heap(scene: Scene, report: CData) -> str:
-    """An access of malloc's memory outside what it gave."""
+    """An access to malloc's memory outside its allocations."""
     detail = int(report.detail)
     kind, size = detail >> abi.SAN_HEAP_WHAT & 0xFF, detail >> abi.SAN_HEAP_SIZE
     distance = detail & ((1 << abi.SAN_HEAP_WHAT) - 1)

@@ -78,11 +78,11 @@ class _Graph:
     def sources(
         self, start: int, place: int, units: Iterable[Unit], within: set[int] | None, moves_only: bool
     ) -> Iterator[Instruction]:
-        """Loads that `units` registers come from, before the instruction at a place of a block.
+        """Loads that supply `units` registers, before the instruction at a position in a block.
 
         Args:
             within: the blocks to look at; None: all.
-            moves_only: whether to follow moves alone, not what is computed.
+            moves_only: True to follow only moves, not computed values.
         """
         waiting: list[tuple[int, int, frozenset[Unit]]] = [(start, place, frozenset(units))]
         seen: dict[int, frozenset[Unit]] = {}
@@ -156,7 +156,7 @@ def _units(operands: Iterable[Operand]) -> list[Unit]:
 
 
 def _read(instruction: Instruction) -> frozenset[Unit]:
-    """Registers that it computes with; EXEC is none where it only says which lanes take part."""
+    """Registers that it computes with; EXEC is none if it only says which lanes take part."""
     for_lanes = instruction.record.pipeline not in ("salu", "branch")
     operands = registers.read(instruction)
     return frozenset(_units(o for o in operands if not (for_lanes and o == registers.EXEC)))

@@ -37,15 +37,15 @@ _HALF, _BYTE = 8, 12
 
 @dataclass(slots=True)
 class Roles:
-    """The roles of one instruction.
+    """Roles of one instruction.
 
     Attributes:
-        produces, consumes: as the first and the second of a pair.
-        forwarded: what it consumes without a wait from an instruction of the same opcode.
-        writes: units after which what came before matters no more.
+        produces, consumes: its classes of accesses as the first and as the second of a pair.
+        forwarded: classes of accesses that need no wait after an instruction of the same opcode.
+        writes: units that it overwrites, which makes earlier instructions irrelevant.
         span, c_span: first unit and count of a matrix instruction's result and addend.
-        passes: of a matrix instruction.
-        states: wait states that it is.
+        passes: passes of a matrix instruction.
+        states: number of wait states that it counts for.
     """
 
     produces: list[tuple[str, int]] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Roles:
 
 
 def unit_name(unit: int) -> str:
-    """A register as a message names it; "" for what is not a register of the program."""
+    """A register's name in messages; "" if it is not a register of the program."""
     if unit >= _HWREG:
         return ""
     if unit >= _SCALAR:
@@ -213,7 +213,7 @@ def _is_partial(instruction: Instruction) -> bool:
 
 def _dot(roles: Roles, instruction: Instruction, results: list[int]) -> None:
     """A dot product; that it accumulates into the same one's result is what it is for."""
-    # v_dot2c and its like have their SrcC in the destination.
+    # v_dot2c and similar instructions have their SrcC in the destination.
     c = results if len(instruction.src) < 3 else list(_units(instruction.src[2]))
     roles.consume("not dot c", c, forwarded=True)
     roles.consume("other writes", results, forwarded=True)

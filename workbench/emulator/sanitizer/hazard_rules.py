@@ -1,8 +1,8 @@
 """The table of dependencies that hardware does not wait for.
 
 RULES is the table of the CDNA3 and CDNA4 instruction set guides ("Manually Inserted Wait States (NOPs)" and
-the one for matrix instructions), with the counts of LLVM's GCNHazardRecognizer for gfx942 and gfx950; what is
-not in it is interlocked.
+the one for matrix instructions), with the counts of LLVM's GCNHazardRecognizer for gfx942 and gfx950;
+hardware interlocks all other dependencies.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ TARGETS = tuple(sorted(TILE_TARGETS))
 Counts = Mapping[str, "int | Mapping[int, int]"]
 
 SEARCHED = 19
-"""Wait states that LLVM looks back from what reads or writes vector registers. Of a count of 20 it misses one
-that lacks only the last, so compiled code has 19 here and there: not reported, because nobody who writes C++
-could change it."""
+"""Number of wait states that LLVM looks back from an access to vector registers. If 20 are required it misses
+a pair that lacks only the last one, so compiled code sometimes has 19: not reported, because a C++ programmer
+cannot change it."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,12 @@ class Rule:
     """One dependency that needs wait states.
 
     Attributes:
-        name: a short name of its own.
-        after: what the first instruction does, in words.
-        before: what the second one does with the same register.
+        name: short, unique name.
+        after: action of the first instruction, in words.
+        before: action of the second one on the same register.
         producers: classes of accesses of the first instruction.
         consumers: classes of accesses of the second one.
-        counts: wait states that are wanted, by target; after a matrix instruction, by its passes.
+        counts: required wait states by target; after a matrix instruction, by its passes.
         source: the function or constant of LLVM's GCNHazardRecognizer that has the count.
     """
 
@@ -45,7 +45,7 @@ class Rule:
     source: str
 
     def states(self, target: str, passes: int = 0) -> int:
-        """Wait states whose lack is reported, on a target after so many passes; 0 where there is no rule."""
+        """Wait states whose lack is reported, on a target after so many passes; 0 if there is no rule."""
         count = self.counts.get(target, 0)
         return min(SEARCHED, count if isinstance(count, int) else count.get(passes, 0))
 

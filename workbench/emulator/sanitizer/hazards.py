@@ -1,9 +1,9 @@
 """Dependencies that hardware does not wait for: pairs of instructions that need wait states between them.
 
-A wait state is an instruction of the wave issued in between; `s_nop N` is N + 1 of them. Compilers count them
-for the instructions that they choose themselves, and nobody does for inline assembly. `find` looks for pairs
-that are too close on a way through the code by the rules of `hazard_rules`; those that it finds are followed
-while the kernel runs, so that only ways that are taken are reported.
+A wait state is one instruction of the wave issued in between; `s_nop N` counts as N + 1. Compilers insert
+them for instructions that they choose, but not for inline assembly. `find` looks for pairs that are too close
+on some path through the code by the rules of `hazard_rules`; the sanitizer tracks these while the kernel
+runs, so that only executed paths are reported.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class Hazard:
     """Two instructions that are too close on some way through the code.
 
     Attributes:
-        rule: which one, by its place in RULES.
+        rule: index of the rule in RULES.
         producer, consumer: addresses of the first and the second instruction.
-        wanted: wait states between them.
-        unit: the register that they share, as `unit_name` reads it.
+        required: required wait states between them.
+        unit: the shared register, numbered as for `unit_name`.
     """
 
     rule: int
@@ -42,8 +42,8 @@ class Hazards:
     """Hazards that `find` returns, in the form that code is generated from.
 
     Attributes:
-        found: each pair once.
-        by_producer, by_consumer: places in `found` by address.
+        pairs: every pair, once.
+        by_producer, by_consumer: indices into `pairs`, by address.
         offsets: wait states of the block before an instruction, by address, for the addresses above.
         lengths: wait states of each block, by the address of its last instruction.
     """
@@ -120,7 +120,7 @@ def find(
 
 
 class _Walk:
-    """Goes through blocks and keeps what it meets."""
+    """Goes through blocks and collects hazards."""
 
     def __init__(self, blocks: Sequence[Sequence[Instruction]], target: str) -> None:
         self._blocks = blocks
@@ -131,7 +131,7 @@ class _Walk:
         self._found: dict[tuple[int, int, int], Hazard] = {}
 
     def block(self, index: int, entering: _Pending) -> _Pending:
-        """Look at a block; what is pending at its end."""
+        """Look at a block; returns what is pending at its end."""
         previous = self._leaving.get(index)
         # By unit: class, first instruction, and its time on the block's own clock.
         pending: dict[int, list[tuple[str, _Producer, int]]] = {}

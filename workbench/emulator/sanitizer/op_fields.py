@@ -35,7 +35,7 @@ def set_vector_source(record: CData, position: int, operand: Operand, rows: Rows
 
 
 def set_results(record: CData, operands: Sequence[Operand], rows: Rows | None) -> None:
-    """The destinations; vector ones only where `rows` are given."""
+    """The destinations; vector ones only if `rows` are passed."""
     scalars = 0
     for operand in operands:
         if operand.kind == "s" and scalars < 2:

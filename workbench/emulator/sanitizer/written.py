@@ -17,11 +17,11 @@ _MAP_NORESERVE = 0x4000
 
 
 class Written:
-    """The bytes of one allocation that were written since it was made.
+    """Bytes of one allocation that were written since it was allocated.
 
     Args:
         base, size: address and bytes of the allocation.
-        unseen: how many launches nobody watched the device has had when it was made.
+        unseen: number of launches without an observer on the device until the allocation.
     """
 
     __slots__ = ("_bits", "_ranges", "base", "size", "unseen")
@@ -34,7 +34,7 @@ class Written:
         self._bits: mmap.mmap | None = None
 
     def mark(self, address: int, size: int) -> None:
-        """[address, address + size) has been written, as far as it lies inside."""
+        """Marks [address, address + size), as far as it is inside, as written."""
         low = max(address - self.base, 0)
         high = min(address + size - self.base, self.size)
         if low >= high:

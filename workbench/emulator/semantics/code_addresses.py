@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from workbench.codeobject.instruction import Instruction, Operand
 
 Register = tuple[str, int]
-"""Kind and number; bits 31:0 of an address stand for all of it."""
+"""Kind and number; the register with bits 31:0 represents a whole address."""
 
 _SUMS = {
     "s_add_u32": (0, 1),
@@ -24,7 +24,7 @@ _SUMS = {
 
 
 def low(operand: Operand) -> Register:
-    """The register that stands for an address."""
+    """The register that represents an address."""
     return operand.kind, operand.index
 
 
@@ -34,7 +34,7 @@ def is_program_counter(instruction: Instruction) -> bool:
 
 
 def result(instruction: Instruction, addresses: Mapping[Register, int]) -> int | None:
-    """The address that a result is made of; None where it is of none or two. `addresses`: the registers'."""
+    """The address that a result is made of; None if it is of none or two. `addresses`: the registers'."""
     if is_program_counter(instruction):
         return instruction.address + instruction.size
     sources = [instruction.src[place] for place in _SUMS.get(instruction.opcode, ())]

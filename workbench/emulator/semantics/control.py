@@ -231,7 +231,7 @@ def hardware_field(instruction: Instruction) -> tuple[int, int, int]:
 
 
 def mode_after(instruction: Instruction, mode: Mode | None) -> Mode | None:
-    """The floating-point mode after an instruction; None where a register decides it."""
+    """The floating-point mode after an instruction; None if a register decides it."""
     if instruction.record.control is not Control.REGISTER:
         return mode
     number, first, size = hardware_field(instruction)

@@ -48,7 +48,7 @@ def _set_index(block: BlockTranslator, value: Value) -> None:
 
 
 def _set_positions(block: BlockTranslator, positions: int) -> None:
-    """Which operands the index applies to: bits 0..2 sources, bit 3 the destination."""
+    """Sets the operands that the index applies to: bits 0..2 sources, bit 3 the destination."""
     old = block.register(abi.M0)
     block.set_register(abi.M0, (old & 0xFFFF0FFF) | positions << 12)
     block.indexed_positions = positions

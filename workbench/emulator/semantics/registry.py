@@ -38,7 +38,7 @@ NO_OPERATION: set[str] = set()
 """Opcodes that are executed by doing nothing: waits, hints, cache control."""
 
 ENDS_BLOCK: set[str] = set()
-"""Opcodes after which the wave goes on in another block."""
+"""Opcodes after which the wave continues in another block."""
 
 VCC = Operand("s", abi.VCC, 2)
 

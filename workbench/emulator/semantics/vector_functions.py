@@ -165,7 +165,7 @@ def trig_preop(block: BlockTranslator, a: Value, b: Value) -> Value:
 
 
 def _cube(block: BlockTranslator, x: Value, y: Value, z: Value) -> tuple[Value, Value]:
-    """Which axis is the major one: (z is, else y is)."""
+    """Conditions that select the major axis: (z is, else y is)."""
     ax, ay, az = x.fabs(), y.fabs(), z.fabs()
     return az.cmp("oge", ax) & az.cmp("oge", ay), ay.cmp("oge", ax)
 

@@ -28,18 +28,18 @@ class BlockTranslator:
 
     Attributes:
         function: the LLVM function.
-        emitter: receives its IR.
+        emitter: emitter of its IR.
         scalars: the scalar registers; write them by `set_register`, which knows of the open run.
-        options: what the translation depends on.
+        options: options of the translation.
         index_of: block index by address.
         next_index: index of the block that follows in memory.
         instruction: the current one.
-        clamp: whether the current instruction clamps (saturates) its result.
-        follows_mode: whether the current instruction reads the MODE register.
-        indexed_positions: operands of vector instructions whose register number M0 is added to: bits 0..2
+        clamp: True if the current instruction clamps (saturates) its result.
+        follows_mode: True if the current instruction reads the MODE register.
+        indexed_positions: operands of vector instructions to whose register number M0 is added: bits 0..2
             sources, bit 3 the destination.
-        finished: whether the function has its last instruction.
-        uses_tiles: whether the kernel may use the CPU's matrix unit, which must not fall asleep.
+        finished: True if the function has its terminator.
+        uses_tiles: True if the kernel may use the CPU's matrix unit, which must not go idle.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class BlockTranslator:
 
     @property
     def known_mode(self) -> Mode | None:
-        """The mode, None where it is not known."""
+        """The mode, None if it is not known."""
         return self._mode
 
     def set_mode(self, mode: Mode | None) -> None:

@@ -67,13 +67,13 @@ def emit(
     """IR of every block.
 
     Args:
-        blocks: by index.
+        blocks: instructions of each block, by index.
         index_of: block index by address.
-        refuse: called with all instructions that cannot be executed and the reasons, if there are any.
+        refuse: called with all unsupported instructions and the reasons, if there are any.
         modes: floating-point mode at the start of each block; by default the kernel's.
-        analysis: what the sanitizer knows of the code.
-        falls: addresses of instructions behind which a function ends, and execution must not go on.
-        skips: blocks that do not run while MODE.vskip is set, and those that run in their place, by index.
+        analysis: the sanitizer's analysis of the code.
+        falls: addresses of the last instructions of functions, after which execution must not continue.
+        skips: blocks that do not run while MODE.vskip is set, and their replacements, by index.
     """
     named = row_count(blocks, options.acc_offset)
     result = Emitted([], [], set(), set(), named)

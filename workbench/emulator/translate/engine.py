@@ -86,13 +86,13 @@ def compile_object(functions: Iterable[str], constants: Iterable[str], declarati
 class LoadedCode:
     """Machine code in memory; lives as long as this object.
 
-    Sections of one object lie together in memory, which 32-bit references between them need; LLVM's older
-    linker puts them wherever there is room.
+    32-bit references between sections need all sections of an object close together in memory; LLVM's older
+    linker places them anywhere.
 
     Args:
-        data: what `compile_object` returned, on the same kind of host.
+        data: result of `compile_object` on the same kind of host.
         symbols: names of the native library's functions that it calls.
-        exports: names of its functions that are wanted.
+        exports: names of the functions to look up.
 
     Attributes:
         addresses: address of each export.

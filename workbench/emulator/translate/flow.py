@@ -1,4 +1,4 @@
-"""Which instructions a kernel can reach, cut into basic blocks, and the floating-point mode of each."""
+"""The reachable instructions of a kernel as basic blocks, and the floating-point mode of each block."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def blocks_of(code: Code) -> list[list[Instruction]]:
 def float_modes(
     blocks: list[list[Instruction]], index_of: Mapping[int, int], roots: Iterable[int], initial: Mode
 ) -> list[Mode | None]:
-    """The floating-point mode at the start of each block; None where it depends on the way taken.
+    """The floating-point mode at the start of each block; None if it depends on the way taken.
 
     Functions that are called indirectly begin in the kernel's mode, and are taken to leave it as it was.
     """

@@ -17,10 +17,10 @@ class Function:
     """A function under construction; `%wave` is its argument.
 
     Attributes:
-        name: without the "@".
-        emitter: receives IR; its current list is `straight` or the body of the open run.
+        name: name without the "@".
+        emitter: emitter of its IR; its current list is `straight` or the body of the open run.
         straight: the code outside of runs.
-        label: of the LLVM block in which the straight code goes on.
+        label: label of the LLVM block in which the straight code continues.
         constants: module constants that the function refers to.
     """
 

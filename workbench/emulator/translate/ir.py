@@ -20,14 +20,14 @@ _CONSTANTS = 1 << 14
 
 
 class Type:
-    """An LLVM first-class type; one object a type, so that `is` compares.
+    """An LLVM first-class type; each type is a single object, so that `is` compares types.
 
     Attributes:
         text: LLVM syntax.
         element: the scalar type's syntax.
-        bits: of one element.
+        bits: bits of one element.
         lanes: number of elements, 0 for a scalar.
-        is_float: whether elements are floating point.
+        is_float: True if elements are floating point.
     """
 
     __slots__ = ("bits", "element", "is_float", "lanes", "suffix", "text")
@@ -235,10 +235,11 @@ class Emitter:
     """Appends lines of IR to a list and names their results.
 
     Attributes:
-        lines: where the next line goes; the owner switches lists to write several basic blocks at once.
+        lines: list that receives the next line; the owner switches lists to write several basic blocks at
+            once.
         intrinsics: declarations of the functions called so far.
-        rounding: makes an operation (its LLVM name, result type, operands) that rounds otherwise than to
-            nearest; gives None where it declines, and is None where all is to nearest.
+        rounding: emits an operation (LLVM name, result type, operands) that does not round to nearest;
+            returns None for operations that it does not handle. None if all operations round to nearest.
     """
 
     def __init__(self) -> None:

@@ -69,11 +69,11 @@ class LaneRun:
     """A loop over chunks under construction.
 
     Attributes:
-        body: the loop's code.
-        exec: the chunk's EXEC bits.
+        body: code of the loop.
+        exec: EXEC bits of the chunk.
         scalar_writes: scalar registers that the body writes to the wave's state, as lane masks.
         number_reads: scalar registers that the body reads from the wave's state as numbers.
-        ends_after: whether the run ends with the current instruction.
+        ends_after: True if the run ends with the current instruction.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class LaneRun:
         self.exec = self._mask_from_state(abi.EXEC)
 
     def close(self) -> None:
-        """Append the loop to the straight code, which goes on after it."""
+        """Append the loop to the straight code, which continues after it."""
         n, function = self._number, self._function
         function.straight += [
             f"br label %loop{n}",
@@ -246,7 +246,7 @@ class LaneRun:
         return name
 
     def _indexed_offset(self, row: int) -> Value:
-        """Byte offset that M0's index adds to a row; 0 where it would leave the registers."""
+        """Byte offset that M0's index adds to a row; 0 if it would leave the registers."""
         lines, self._emitter.lines = self._emitter.lines, self._function.straight
         index = self._scalars.half(abi.M0) & 0xFF
         inside = index.cmp("ult", max(self._register_rows - row, 1))

@@ -34,10 +34,10 @@ def follow_at_once(first: Instruction, second: Instruction) -> bool:
 
 
 def by_arrival(block: Sequence[Instruction]) -> Iterator[tuple[Instruction, Sequence[Instruction]]]:
-    """The instructions of a block in the order in which they have their effect.
+    """The instructions of a block in the order of their effects.
 
-    Each comes with those that are issued before that effect, in the order of the code: itself, or in front
-    of loads that change places all of them, and then none.
+    Each comes with the instructions issued before its effect, in the order of the code: just itself; or, for
+    a group of reordered loads, all of them with the first and none with the others.
     """
     for is_load, group in groupby(block, loads_registers):
         instructions = list(group)
@@ -50,10 +50,10 @@ def by_arrival(block: Sequence[Instruction]) -> Iterator[tuple[Instruction, Sequ
 
 
 def one_by_one(block: Sequence[Instruction]) -> Iterator[list[Instruction]]:
-    """A block in blocks of one instruction.
+    """Splits a block into blocks of one instruction.
 
-    Loads that change places stay together, and so do instructions whose registers M0 counts from, with those
-    that begin and end that: the translation of each depends on it.
+    Reordered loads stay together, and so do instructions whose register numbers M0 offsets, including those
+    that start and end this mode: the translation of each depends on it.
     """
     piece: list[Instruction] = []
     indexed = False

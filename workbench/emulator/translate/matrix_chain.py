@@ -99,7 +99,7 @@ def _commute(first: _Link, second: _Link) -> bool:
 
 
 def _by_result(links: list[_Link]) -> list[_Link]:
-    """The instructions reordered so that those of one result are adjacent, as far as the meaning stays."""
+    """The instructions reordered to make those of one result adjacent, without a change of meaning."""
     ordered: list[_Link] = []
     free: dict[int, list[_Link]] = {}
     for link in links:
@@ -161,7 +161,7 @@ class MatrixChain:
         self.kept = False
 
     def add(self, instruction: Instruction, fields: OpFields) -> bool:
-        """Take an instruction; False where it is none of a chain, and nothing is waiting then."""
+        """Take an instruction; False if it is none of a chain, and nothing is waiting then."""
         link = None if self._translator.indexed_positions else _link(instruction, fields)
         if link is None:
             self.flush()
@@ -230,8 +230,8 @@ class MatrixChain:
         return self._rows((*instruction.dst, *instruction.src) if exchanges else instruction.dst)
 
     def _keep(self, factor: range, address: int) -> bool:
-        """Copy a factor to spare rows, which those that wait read instead; False where there is no room, or
-        where it is a result that is not made yet."""
+        """Copy a factor to spare rows, which pending links then read instead; False if there is no room, or
+        if the factor is a result that is not computed yet."""
         taken = [of_link for link in self._links for of_link in (link.a, link.b)]
         place = next(
             (

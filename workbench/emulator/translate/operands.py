@@ -51,7 +51,7 @@ def fetch(block: BlockTranslator, operand: Operand, kind: str, position: int) ->
     """A source operand as a value of its kind, modifiers applied.
 
     Args:
-        position: which source it is (0, 1, 2), for op_sel, SDWA and DPP.
+        position: index of the source (0, 1, 2), for op_sel, SDWA and DPP.
     """
     if kind == "mask":
         if operand.kind != "s":
@@ -235,7 +235,7 @@ def _crosses_rows(control: int) -> bool:
 
 
 def _row_pattern(control: int) -> list[int]:
-    """Source lane in the row for each lane of the row; -1 where there is none."""
+    """Source lane in the row for each lane of the row; -1 if there is none."""
     lanes = range(LANES)
     if control <= 0xFF:
         return [(lane & ~3) | control >> 2 * (lane & 3) & 3 for lane in lanes]
@@ -257,7 +257,7 @@ def _row_pattern(control: int) -> list[int]:
 
 
 def _wave_pattern(control: int) -> list[int]:
-    """Source lane in the wave for each lane; -1 where there is none."""
+    """Source lane in the wave for each lane; -1 if there is none."""
     lanes = range(abi.LANES)
     if control == 0x130:
         return [lane + 1 if lane < abi.LANES - 1 else -1 for lane in lanes]

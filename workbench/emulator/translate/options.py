@@ -63,11 +63,12 @@ class Options:
         mode: floating-point mode at the kernel's start.
         host: features of the CPU that runs the code, as LLVM names them.
         rows: vector register rows that a wave has.
-        sanitize: whether the code reports to the sanitizer.
-        single: whether each instruction is a block of its own: the driver sees the state between any two.
-        exact: whether matrix instructions give a matrix core's bits (docs/numerics.md).
-        approximate: whether transcendental instructions err as the launch asks (docs/numerics.md).
-        late: whether loads come when the launch asks (workbench/lateness.py).
+        sanitize: True if the code reports to the sanitizer.
+        single: True if each instruction is a separate block, so that the driver sees the state between any
+            two.
+        exact: True if matrix instructions compute a matrix core's bits (docs/numerics.md).
+        approximate: True if transcendental instructions err as the launch requests (docs/numerics.md).
+        late: True if loads complete when the launch requests (workbench/lateness.py).
     """
 
     target: str

@@ -21,7 +21,7 @@ class Scalars:
         self._scc: Value | None = None
 
     def flush(self) -> None:
-        """Store what is dirty to the wave's state."""
+        """Store the dirty registers to the wave's state."""
         for index in sorted(self.dirty):
             if index in self.dirty:
                 self.store(index)
@@ -45,7 +45,7 @@ class Scalars:
         assert not self.dirty
 
     def held_with(self, index: int) -> set[int]:
-        """The pair whose 64-bit value holds a register; empty where there is none."""
+        """The pair whose 64-bit value holds a register; empty if there is none."""
         for pair in (index, index - 1):
             if pair in self._s64:
                 return {pair, pair + 1}

@@ -57,7 +57,7 @@ class Block:
 
     @property
     def instructions(self) -> tuple[Instruction, ...]:
-        """The block's instructions, decoded anew."""
+        """The block's instructions, decoded again."""
         data, base, target = self._code
         start = self.address - base
         return tuple(decode(data[start : start + self.size], self.address, target))
@@ -68,7 +68,7 @@ class Translation:
     """A kernel ready to run.
 
     Attributes:
-        kernel: its name.
+        kernel: name of the kernel.
         blocks: basic blocks, by index.
         entry: index of the block at the kernel's entry.
         functions: native function pointers (abi.h's BlockFn) by block index.
@@ -99,7 +99,7 @@ def translate(
 
     Args:
         sanitize: the code tells the sanitizer (native/observe/sanitizer) of each instruction before it runs.
-        single: each instruction is a block of its own.
+        single: make each instruction a separate block.
         exact: matrix instructions give a matrix core's bits.
         approximate: transcendental instructions err as the launch asks.
         late: loads come when the launch asks.

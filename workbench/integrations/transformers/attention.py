@@ -161,7 +161,7 @@ def library() -> Any:
     """The transformers package.
 
     Raises:
-        UsageError: it is not installed.
+        UsageError: transformers is not installed.
     """
     try:
         import transformers

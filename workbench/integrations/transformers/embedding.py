@@ -29,12 +29,12 @@ class _Embedding(torch.autograd.Function):
 
 
 def embedding(ids: torch.Tensor, weight: torch.Tensor, padding: int | None = None) -> torch.Tensor:
-    """`torch.nn.functional.embedding`, its gradient summed in float32, or wider where it is itself.
+    """`torch.nn.functional.embedding`, with its gradient summed in float32, or in a wider dtype of its own.
 
     Args:
         ids: int64 of any shape.
         weight: [rows, dim].
-        padding: of this row there is no gradient.
+        padding: index of the row without a gradient.
 
     Returns:
         [*ids, dim].

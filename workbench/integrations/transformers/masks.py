@@ -41,9 +41,9 @@ class Mask:
     """Arguments for `ops.flash_attention` that describe a mask.
 
     Attributes:
-        causal: whether keys behind a query are hidden; the last query stands at the last key.
-        window: keys this far away or more are hidden; 0 for none.
-        packed: the sequences, where they are not simply those of the batch.
+        causal: True if keys after a query are hidden; the last query is aligned with the last key.
+        window: keys at this distance or more are hidden; 0 for none.
+        packed: the sequences, if they differ from those of the batch.
     """
 
     causal: bool
@@ -115,7 +115,7 @@ def of_matrix(mask: torch.Tensor, batch: int, queries: int, keys: int) -> Mask:
         mask: [batch or 1, 1, queries, keys].
 
     Raises:
-        UsageError: it is none that the kernels have.
+        UsageError: the kernels do not support the mask.
     """
     expected = f"expected [{batch} or 1, 1, {queries}, {keys}], one mask for all heads"
     if mask.dim() != 4 or mask.shape[1] != 1 or mask.shape[2:] != (queries, keys):
@@ -160,7 +160,7 @@ def _ranges(
 
 
 def _starts(low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
-    """Which tokens begin a sequence: none before sees them or later ones, and nothing is seen backwards."""
+    """Mask of the tokens that begin a sequence: no attention crosses the boundary before them."""
     place = torch.arange(len(low), device=low.device)
     reached = torch.cat([high.new_zeros(1), high.cummax(0).values[:-1]])
     needed = low.flip(0).cummin(0).values.flip(0)

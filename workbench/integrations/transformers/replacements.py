@@ -27,7 +27,7 @@ from workbench.operators.registry import kernels
 from workbench.ops.function import returned
 
 HIDDEN, BETWEEN, EXPERTS, TOP_K, ROWS = 8, 16, 4, 2, 3
-"""Sizes of what is drawn to compare."""
+"""Sizes of the random inputs and parameters for comparisons."""
 
 
 class References:
@@ -46,16 +46,16 @@ class References:
 
 @dataclass(frozen=True)
 class Replacement:
-    """One kind of module.
+    """The replacement for one kind of module.
 
     Attributes:
-        name: what it is, for the table.
+        name: name of the kind, for the table.
         by: the functions of `workbench.ops` that it calls.
-        fits: whether a module has the parts.
+        fits: returns True if a module has the necessary parts.
         forward: `(module, ops, *inputs)`, on the module's own parameters.
-        drawn: sizes of the parameters by their names, to compare with.
-        inputs: of what is drawn for the call.
-        whole: whether children of the module are no longer called.
+        drawn: returns the sizes of the parameters to draw by name, for a comparison.
+        inputs: returns inputs for this comparison.
+        whole: True if the module's children are no longer called.
     """
 
     name: str
@@ -153,7 +153,7 @@ def _rows(x: torch.Tensor) -> torch.Tensor:
 
 
 def _activation(function: Any) -> str | None:
-    """The name that the kernels have for an activation, by what it does; None where they have none."""
+    """The name that the kernels have for an activation, by what it does; None if they have none."""
     if not callable(function):
         return None
     x = torch.linspace(-4, 4, 33, dtype=torch.float64)

@@ -101,7 +101,7 @@ def _check_attention(model: Any) -> None:
 
 
 def _outermost(model: torch.nn.Module) -> list[tuple[str, torch.nn.Module]]:
-    """Modules with their paths, without the children of what is replaced as a whole."""
+    """Modules with their paths, without the children of modules that are replaced as a whole."""
     modules: list[tuple[str, torch.nn.Module]] = []
     skipped: tuple[str, ...] = ()
     seen: set[int] = set()

@@ -37,14 +37,14 @@ _FILE = re.compile(
 
 @dataclass(frozen=True)
 class Template:
-    """A template.
+    """A kernel template for a new notebook.
 
     Attributes:
-        name: as one asks for it, such as "attention".
-        title: such as "Attention".
-        about: what the kernel does, in a sentence.
-        kernel: the `%%hipkittens` cell.
-        check: the Python cell with inputs, launch and `wb.verify`.
+        name: name of the template, such as "attention".
+        title: title, such as "Attention".
+        about: description of the kernel, one sentence.
+        kernel: text of the `%%hipkittens` cell.
+        check: text of the Python cell with inputs, launch and `wb.verify`.
     """
 
     name: str
@@ -55,10 +55,10 @@ class Template:
 
     @property
     def reference(self) -> dict[str, str]:
-        """The launch, inputs, outputs and reference of `check`, each as Python that needs `torch` alone.
+        """The launch, inputs, outputs and reference of `check`, each as Python that needs only `torch`.
 
-        So Verify works in a kernel where no other cell has run; names that the cell gives are replaced by
-        what they stand for.
+        So Verify works in a kernel where no other cell has run; names that the cell assigns are replaced by
+        their values.
         """
         *before, last = ast.parse(self.check).body
         values: dict[str, ast.expr] = {}

@@ -62,7 +62,7 @@ TRACE_COLUMNS = (
     "Grid_Size_Y",
     "Grid_Size_Z",
 )
-"""Columns of kernel_trace.csv, likewise."""
+"""Columns of kernel_trace.csv."""
 
 AGENT_COLUMNS = (
     "Node_Id",
@@ -97,19 +97,19 @@ def write(
 ) -> list[Path]:
     """Writes NAME_counter_collection.csv, NAME_kernel_trace.csv, NAME_agent_info.csv and NAME_origin.json.
 
-    The times of the trace are modelled where the device is emulated; readers of CSV do not expect another
-    column, so the origin of each figure stands in the JSON file.
+    On an emulated device the times of the trace are modelled; readers of CSV do not expect another column, so
+    the JSON file has the origin of each figure.
 
     Args:
-        folder: made where it is missing.
-        record, resources: the launch, and what its kernel takes.
-        counters: figures by rocprof's names; those in lower case, our own, go to the JSON file alone.
-        time: of the launch, in microseconds.
+        folder: folder; it is created if missing.
+        record, resources: the launch, and its kernel's resources.
+        counters: figures by rocprof's names; lower-case ones, our own, appear only in the JSON file.
+        time: time of the launch, in microseconds.
         machine: the GPU, emulated or not.
-        name: prefix of the files; the process's id, as rocprofv3 does it, where it is empty.
+        name: prefix of the files; if empty, the process id as in rocprofv3.
 
     Returns:
-        the paths.
+        paths of the files.
     """
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)

@@ -32,14 +32,15 @@ class InstructionCost:
     """Measured cost of one instruction, summed over waves.
 
     Attributes:
-        text: as rocprofv3 disassembles it.
+        text: disassembly by rocprofv3.
         hits: executions in the thread trace.
-        latency: cycles from when it could issue to when it had, the stall included (thread trace).
-        stall: cycles in which its pipeline could not take it (thread trace).
-        idle: cycles between the instruction before it and its own start, such as those waiting for a register
-            or the instruction cache (thread trace).
-        samples: PC samples at it.
-        reasons: of those samples the ones whose wave did not issue, by reason, such as "WAITCNT".
+        latency: cycles from when it was ready to issue until it had issued, including the stall (thread
+            trace).
+        stall: cycles in which its pipeline could not accept it (thread trace).
+        idle: cycles between the previous instruction and its own start, such as waits for a register or the
+            instruction cache (thread trace).
+        samples: number of PC samples at this instruction.
+        reasons: number of samples in which the wave did not issue, by reason, such as "WAITCNT".
     """
 
     text: str
@@ -69,13 +70,13 @@ def read_thread_trace(path: str | Path, names: Iterable[str]) -> dict[int, Instr
 
     Args:
         path: the file.
-        names: of the kernel: mangled, demangled, with or without parameters.
+        names: names of the kernel: mangled, demangled, with or without parameters.
 
     Returns:
-        costs by address; empty where the kernel is not in the file.
+        costs by address; empty if the file does not contain the kernel.
 
     Raises:
-        ProfilerError: the file cannot be read, lacks a column, or holds what is not a number.
+        ProfilerError: the file cannot be read, lacks a column, or has text in place of a number.
     """
     spellings = {*names} | {instance_name(name) for name in names}
     costs: dict[int, InstructionCost] = {}
@@ -100,7 +101,7 @@ def read_pc_samples(path: str | Path, names: Iterable[str]) -> dict[int, Instruc
 
     Args:
         path: `*_results.json`.
-        names: of the kernel.
+        names: names of the kernel.
 
     Returns:
         costs by address in the ELF file; other kernels of the same code object are included.

@@ -29,12 +29,12 @@ CODE, LAUNCH, ARGUMENTS, RESULT = "code.co", "launch.json", "arguments.pt", "rep
 
 @dataclass(frozen=True)
 class Saved:
-    """A launch in a folder.
+    """A launch saved in a folder.
 
     Attributes:
-        folder: where.
-        kernel: mangled name.
-        digests: of the tensors after the original launch, by place, such as "x" or "0".
+        folder: the folder.
+        kernel: mangled name of the kernel.
+        digests: digest of each tensor after the original launch, by argument, such as "x" or "0".
     """
 
     folder: Path
@@ -109,7 +109,7 @@ def replay(folder: str | Path, repeat: int = 1) -> dict[str, str]:
 
 
 def compare(saved: Saved) -> list[str]:
-    """Tensors that differ between the original launch and the last replay, by place; empty where none do.
+    """Tensors that differ between the original launch and the last replay, by place; empty if none do.
 
     Raises:
         ProfilerError: no replay has run to its end.

@@ -80,9 +80,9 @@ class Pass:
     """One run of rocprofv3.
 
     Attributes:
-        command: as started.
-        folder: of its files; log.txt has what it printed.
-        counters: that it was asked for.
+        command: command line.
+        folder: folder with its files; log.txt has its output.
+        counters: requested counters.
     """
 
     command: tuple[str, ...]
@@ -100,17 +100,17 @@ class RocprofResult:
     """rocprofv3's counters and times of a launch.
 
     Attributes:
-        folder: everything that was written, the saved launch included.
-        counters: values by name, of one launch.
-        microseconds: durations of the launches of the trace pass; empty where none was asked for.
+        folder: folder with all files, including the saved launch.
+        counters: values by name, for one launch.
+        microseconds: durations of the launches in the trace pass; empty without one.
         dispatch: the launch as the profiler saw it (registers, LDS, shape).
-        agent: the GPU; None where agent_info.csv does not name it.
-        passes: commands and folders.
+        agent: the GPU; None if agent_info.csv does not name it.
+        passes: command and folder of each pass.
         changed: tensors that the replay wrote differently from the original launch.
-        instructions: what a thread trace and PC samples measured, by address in the code object; empty where
-            neither was asked for.
-        thread_trace: folders of thread traces, as ROCprof Compute Viewer opens them.
-        rejected: counters that the GPU does not have, where such were to be skipped.
+        instructions: costs measured by a thread trace and PC samples, by address in the code object; empty
+            without either.
+        thread_trace: folders of thread traces, for ROCprof Compute Viewer.
+        rejected: counters that the GPU does not have and that were skipped.
     """
 
     folder: Path
@@ -134,7 +134,7 @@ def find_tool(name: str = "rocprofv3") -> str:
     """Path of a ROCm tool: PATH, then ROCM_PATH, then /opt/rocm.
 
     Raises:
-        ProfilerNotFound: it is nowhere.
+        ProfilerNotFound: the tool is in none of these places.
     """
     places = [f"{root}/bin" for root in (os.environ.get("ROCM_PATH"), "/opt/rocm") if root]
     path = shutil.which(name) or shutil.which(name, path=os.pathsep.join(places))
@@ -201,12 +201,12 @@ def collect(
 
     Args:
         target: the launch.
-        counters: names as `rocprofv3-avail list --pmc` gives them.
-        trace: measure times too, in a pass of their own without counters.
+        counters: names from `rocprofv3-avail list --pmc`.
+        trace: measure times too, in a separate pass without counters.
         thread_trace: take a thread trace (`--att`), which needs AMD's rocprof-trace-decoder library.
         pc_sampling: sample program counters: "stochastic" (also True) or "host_trap".
-        skip_rejected: go on without counters that the GPU does not have, instead of raising.
-        folder: where everything is kept; a new one below the temporary folder where it is None.
+        skip_rejected: skip counters that the GPU does not have, instead of raising.
+        folder: folder for all files; None for a new one in the temporary folder.
         timeout: seconds for each pass.
 
     Raises:
@@ -253,10 +253,10 @@ class _Run:
 
     Attributes:
         tool: path of rocprofv3.
-        place: folder of everything.
-        saved: the launch, to be replayed.
+        place: folder for all files.
+        saved: the launch to replay.
         timeout: seconds for each pass.
-        passes: those made.
+        passes: passes so far.
         changed: tensors that a replay wrote differently.
     """
 
@@ -343,7 +343,7 @@ class _Run:
         return seen, missing
 
     def agent(self, dispatch: tables.Dispatch | None) -> tables.Agent | None:
-        """The GPU that a launch ran on; None where no pass names it."""
+        """The GPU that a launch ran on; None if no pass names it."""
         if dispatch is None:
             return None
         paths = (path for run in self.passes for path in tables.files(run.folder, "agent_info"))

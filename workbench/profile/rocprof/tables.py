@@ -21,9 +21,9 @@ class Agent:
     """A processor of agent_info.csv.
 
     Attributes:
-        node: its id, as the other files name it.
+        node: id of the node, used by the other files.
         kind: "GPU" or "CPU".
-        name: such as "gfx950".
+        name: name, such as "gfx950".
         columns: every column by its name.
     """
 
@@ -39,15 +39,15 @@ class Dispatch:
 
     Attributes:
         dispatch: number of the dispatch in its process; its correlation id where the file has no other.
-        agent: id of the agent, None where the file does not say.
+        agent: id of the agent, None if the file does not say.
         kernel: name.
         grid: work-items, all dimensions multiplied.
         workgroup: work-items of a work-group, likewise.
-        lds, scratch: bytes; None where the file does not say.
-        vgprs, agprs, sgprs: registers; None where the file does not say.
+        lds, scratch: bytes; None if the file does not say.
+        vgprs, agprs, sgprs: registers; None if the file does not say.
         start, end: nanoseconds of the profiler's clock.
         counters: values by counter name; a counter that has several rows (one an XCD or a channel) is summed.
-        process: id of the process; None where the file does not say.
+        process: id of the process; None if the file does not say.
         path: file that it was read from.
     """
 
@@ -184,7 +184,7 @@ def read_kernel_trace(path: str | Path) -> list[Dispatch]:
     """Dispatches of a kernel_trace.csv, in the file's order; both of rocprofv3's layouts.
 
     Raises:
-        ProfilerError: the file cannot be read, lacks a column, or holds what is not a number.
+        ProfilerError: the file cannot be read, lacks a column, or has text in place of a number.
     """
     return [_dispatch(row) for row in rows(Path(path))]
 
@@ -193,7 +193,7 @@ def read_counters(path: str | Path) -> list[Dispatch]:
     """Dispatches of a counter_collection.csv with their counters, in the file's order.
 
     Raises:
-        ProfilerError: as for `read_kernel_trace`.
+        ProfilerError: see `read_kernel_trace`.
     """
     dispatches: dict[tuple[int | None, int], Dispatch] = {}
     for row in rows(Path(path)):

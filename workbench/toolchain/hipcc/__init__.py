@@ -1,6 +1,6 @@
 """hipcc for machines without ROCm: command lines of makefiles, CMake and people, for the emulated device.
 
-Where there is a real hipcc it is started in place of this one, with the same words.
+If a real hipcc is installed, it runs in place of this one with the same arguments.
 """
 
 from __future__ import annotations

@@ -49,22 +49,22 @@ class Source:
 
 @dataclass
 class CommandLine:
-    """A command line, read.
+    """A parsed command line.
 
     Attributes:
-        stage: what is made.
+        stage: the product to make.
         inputs: sources, and words for the linker (objects, libraries, flags) between them, in their order.
-        archs: targets of device code; empty where none is named.
-        left_out: targets that were named and are no emulated device's.
+        archs: targets of device code; empty if none is named.
+        left_out: named targets that no emulated device has.
         output: the file to make; None: by the rule of the stage.
         both: options of the device part and the host part, in their order, each with its value.
-        device: those of the device part alone.
-        host: those of the host part alone.
-        dependencies: what the host part tells of the headers that it read (`-MD`, `-MF x`, ...).
-        device_only, host_only: one part of the source is wanted, not both.
-        linked_device_code: device code waits to be linked with that of other sources (`-fgpu-rdc`).
-        save_temps: where the device part's assembly is kept: "cwd" or "obj"; "" where it is not.
-        show: commands are shown: "-v", or "-###", which runs none; "" where they are not.
+        device: options of the device part only.
+        host: options of the host part only.
+        dependencies: options by which the host part lists its headers (`-MD`, `-MF x`, ...).
+        device_only, host_only: True to build only one part of the source.
+        linked_device_code: device code is linked later with that of other sources (`-fgpu-rdc`).
+        save_temps: where to keep the device part's assembly: "cwd" or "obj"; "" to discard it.
+        show: print the commands: "-v", or "-###", which runs none; "" to print none.
     """
 
     stage: Stage = Stage.PROGRAM

@@ -20,11 +20,12 @@ PYTHONPATH={root}${{PYTHONPATH:+:$PYTHONPATH}} exec {python} -P -m {module} "$@"
 
 
 def stand_in(module: str, about: str) -> str:
-    """A script in the place of one of ROCm's programs, known as the workbench's by its second line.
+    """A script that replaces one of ROCm's programs; its second line marks it as the workbench's.
 
     Args:
-        module: of Python, with its first arguments, such as "workbench hipcc"; it gets the script's too.
-        about: what it does.
+        module: Python module with its first arguments, such as "workbench hipcc"; the script's arguments
+            follow.
+        about: description of the script.
     """
     root = shlex.quote(str(Path(paths.__file__).resolve().parent.parent))
     return _TEXT.format(
@@ -43,13 +44,13 @@ def install(folder: str | None) -> Path:
     """Write the file `hipcc`.
 
     Args:
-        folder: where; None: the environment's folder of programs.
+        folder: folder for the script; None: the environment's folder of programs.
 
     Returns:
-        the file.
+        path of the script.
 
     Raises:
-        UsageError: there is another hipcc, or the folder takes no file.
+        UsageError: another hipcc is there, or the folder is not writable.
     """
     path = Path(folder or Path(sys.prefix) / "bin").absolute() / "hipcc"
     if path.exists() and STAND_IN.encode() not in path.read_bytes():

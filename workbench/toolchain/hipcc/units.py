@@ -44,7 +44,7 @@ class FailedError(ToolchainError):
     """A program that was started has printed its error itself.
 
     Attributes:
-        status: its exit status.
+        status: exit status.
     """
 
     def __init__(self, status: int) -> None:
@@ -57,12 +57,12 @@ class Unit:
     """A source, with everything that its compilation depends on.
 
     Attributes:
-        line: the command line that it is of.
-        source: the input.
+        line: command line of the compilation.
+        source: the source file.
         archs: targets of its device code.
-        compiler: of both parts.
+        compiler: compiler of both parts.
         library: C++ library of the host part.
-        folder: for temporary files.
+        folder: folder for temporary files.
     """
 
     line: CommandLine
@@ -242,7 +242,7 @@ def start(
     """Run a command whose words go to the caller's terminal.
 
     Raises:
-        FailedError: it failed.
+        FailedError: the command failed.
     """
     if show:
         print(shlex.join(command), file=sys.stderr)

@@ -1,9 +1,9 @@
-"""Mistakes with tiles, said so that a person can act: a sentence, a place and, where it can be, a fix.
+"""Explains mistakes with tiles so that users can act: a sentence, a position and, where possible, a fix.
 
-Clang tells such a mistake in the words of the headers: a page of types for one wrong argument, or ten errors
-for one missing include. Each mistake here is one record (`spoken` for what the compiler refuses, `cuda` for
-what of it is CUDA's, `silent` for what it lets pass), known by what the compiler says, which for the checks
-of the tile library is the sentence of its own `static_assert`. `docs/mistakes.md` lists them by name.
+Clang reports such a mistake in terms of the headers: a page of types for one wrong argument, or ten errors
+for one missing include. Each mistake is one record (`refused` for errors, `cuda` for errors about CUDA code,
+`accepted` for mistakes that compile), identified by the compiler's message; for the tile library's own checks
+this is the sentence of the `static_assert`. `docs/mistakes.md` lists them by name.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from workbench.toolchain.mistakes.error_context import Change, Explanation
 
 @dataclass(frozen=True, slots=True)
 class SilentMistake:
-    """One mistake that compiles.
+    """A mistake that compiles.
 
     Attributes:
         name: what `docs/mistakes.md` lists it under.

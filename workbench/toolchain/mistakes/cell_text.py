@@ -39,7 +39,7 @@ class Declared:
 
     Attributes:
         type: the type, as it is written.
-        alone: whether the declaration declares nothing else.
+        alone: True if the declaration declares nothing else.
     """
 
     type: Span
@@ -67,7 +67,7 @@ class Cell:
             self._starts.append(self._starts[-1] + len(line) + 1)
 
     def offset(self, line: int, column: int) -> int | None:
-        """Offset of a place, None where there is none."""
+        """Offset of a place, None if there is none."""
         row = line - self.first_line
         if not 0 <= row < len(self.lines) or column < 1:
             return None
@@ -79,7 +79,7 @@ class Cell:
         return row + self.first_line, offset - self._starts[row] + 1
 
     def line(self, number: int) -> str:
-        """Text of a line, "" where there is none."""
+        """Text of a line, "" if there is none."""
         row = number - self.first_line
         return self.lines[row] if 0 <= row < len(self.lines) else ""
 
@@ -106,7 +106,7 @@ class Cell:
         return Call(match[1], self.split(at), Span(offset, end + 1, self.text[offset : end + 1]))
 
     def closing(self, opening: int) -> int | None:
-        """Offset of the bracket that closes the one at an offset, None where none does."""
+        """Offset of the bracket that closes the one at an offset, None if none does."""
         depth = 0
         angles = self.code[opening] == "<"
         for at in range(opening, min(len(self.code), opening + 4000)):

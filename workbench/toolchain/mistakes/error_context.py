@@ -16,8 +16,8 @@ _ASKED = re.compile(r"in instantiation of (?:function|class|member)?.*?'(?P<what
 _ASSERTED = re.compile(r"static assertion failed(?: due to requirement '.*?')?: (?P<said>.*)", re.DOTALL)
 
 Folds = Literal["itself", "line", "kind", "rest"]
-"""Which further errors follow from a mistake: none but equal ones, those on its line, those of the same
-mistake, or all that come after it."""
+"""Further errors that follow from a mistake: none but equal ones, those on its line, those of the same
+mistake, or all later ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,12 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A mistake in a person's terms.
+    """A mistake explained to the user.
 
     Attributes:
         message: one sentence.
-        at: the piece of the source that it is about; None: where the compiler says.
-        changes: what would mend it.
+        at: the source text concerned; None: at the compiler's position.
+        changes: changes that fix it.
     """
 
     message: str
@@ -45,13 +45,14 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """One mistake that the compiler refuses.
+    """A mistake that the compiler rejects.
 
     Attributes:
-        name: what `docs/mistakes.md` lists it under.
-        says: what it is known by in the compiler's message; of a check of the headers, words of it.
-        explain: what is to be said; None where it is another mistake after all.
-        folds: which further errors follow from it.
+        name: its name in `docs/mistakes.md`.
+        says: regular expression for the compiler's message; for checks of the headers, for the assertion's
+            text.
+        explain: returns the explanation; None if the error is another mistake after all.
+        folds: further errors that follow from it.
     """
 
     name: str
@@ -61,14 +62,14 @@ class Mistake:
 
 
 class ErrorContext:
-    """One error, and the source that it is about.
+    """One error and the source concerned.
 
     Attributes:
-        error: the compiler's.
+        error: the compiler's error.
         cell: the source.
-        message: the sentence: of a static_assert only its own.
-        asserted: whether it is the sentence of a static_assert.
-        at: offset of the place in the source that leads to the error, None where none does.
+        message: the error message; for a static_assert only its own sentence.
+        asserted: True if the message comes from a static_assert.
+        at: offset of the place in the source that leads to the error; None if there is none.
     """
 
     def __init__(self, error: Diagnostic, cell: Cell) -> None:
@@ -108,12 +109,12 @@ class ErrorContext:
         return self.call.arguments[index] if self.call and index < len(self.call.arguments) else None
 
     def literal(self, pattern: str, position: int, number: int) -> Span | None:
-        """Span of a template's argument that is a literal: the one before the error and nearest to it.
+        """Position of a template's literal argument: the one nearest to the error, preferably before it.
 
         Args:
-            pattern: of the template's name.
-            position: of the argument.
-            number: its value.
+            pattern: regular expression for the template's name.
+            position: index of the argument.
+            number: value of the literal.
         """
         occurrences = []
         for match in re.finditer(rf"\b(?:{pattern})<", self.cell.code):

@@ -30,10 +30,10 @@ def explained(
     """The findings, with known mistakes explained and consequences folded into their causes.
 
     Args:
-        findings: what the compiler said, in its order.
+        findings: the compiler's diagnostics, in order.
         cell: the source.
-        name: of the source, as its findings are printed under.
-        in_library: whether a header, as it was included, is one of the tile library.
+        name: name of the source in printed diagnostics.
+        in_library: returns True if a header, as it was included, belongs to the tile library.
 
     Returns:
         the findings in order.
@@ -169,7 +169,7 @@ def _text(message: str, line: int, column: int, at: Span | None, cell: Cell, nam
 
 
 def _requested(finding: Diagnostic) -> tuple[Diagnostic, ...]:
-    """Which places of the source asked for a template with a mistake."""
+    """Places in the source that instantiated a template with a mistake."""
     return tuple(
         replace(note, message="asked for here")
         for note in finding.notes
@@ -198,7 +198,7 @@ def unsaid(cell: Cell, name: str) -> tuple[Diagnostic, ...]:
 
     Args:
         cell: a source that compiles.
-        name: of the source.
+        name: name of the source.
     """
     warnings = []
     for mistake in ACCEPTED:

@@ -1,7 +1,7 @@
 """Mistakes that the compiler refuses, one record each.
 
-What the headers check themselves is known by words of their `static_assert`, whose sentence stays in front:
-a record adds what came and what would do. Where a sentence is clang's, the record says it anew.
+Checks of our own headers are identified by words of their `static_assert`, whose sentence stays in front: a
+record adds the actual argument and the remedy. If the sentence is clang's, the record rewrites it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NAMES = (
     r"(?:rt|st|rv|sv|art)(?:_(?:bf|hf|fl|fp8e4m3|fp8e5m2|fp4e2m1_2|fp6e2m3_4|int8|int))?|gl|coord|bf16|row_l|col_l"
     r"|[rs]t_\d+x\d+\w*_s|group|shared_allocator|mma_AB|mma_ABt|mma_AtB|mma_AtBt|kittens"
 )
-"""Names by which a source without the library's header is known."""
+"""Names that show that a source lacks the library's header."""
 _WANTED = {
     "rt_layout": "the layout (row_l or col_l)",
     "rt_shape": "the base shape of a register tile (rt_16x16_s, rt_32x32_s, ...)",
@@ -389,7 +389,7 @@ _IN_PLACE = frozenset(("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "rcp", "ne
 
 
 def _declared_kind(context: ErrorContext, span: Span) -> str:
-    """ "rt", "gl" and so on by the declaration of an argument, "" where that does not tell."""
+    """ "rt", "gl" and so on by the declaration of an argument, "" if that does not tell."""
     declared = context.cell.declaration(span.text, span.start)
     match = (
         re.match(r"(?:kittens::)?(rt|st|rv|sv|art|gl)(?:_\w+)?<", declared.type.text) if declared else None

@@ -21,11 +21,11 @@ class Tile:
 
     Attributes:
         kind: "rt", "st", "art", "rv" or "sv".
-        element: "bf16".
-        rows: of a vector 1.
-        cols: its length, of a vector.
-        layout: "row_l", "col_l"; "" where it has none.
-        shape: its base shape's name, "rt_16x16_s"; "" where that is unknown.
+        element: element type, such as "bf16".
+        rows: number of rows; 1 for a vector.
+        cols: number of columns; a vector's length.
+        layout: "row_l", "col_l"; "" if it has none.
+        shape: name of its base shape, "rt_16x16_s"; "" if unknown.
     """
 
     kind: str
@@ -54,7 +54,7 @@ class Tile:
 
 
 def tile(text: str) -> Tile | None:
-    """A type that clang printed, None where it is neither a tile nor a vector."""
+    """A type that clang printed, None if it is neither a tile nor a vector."""
     text = text.strip().removeprefix("const ").rstrip(" &*")
     match = re.fullmatch(
         r"(?:kittens::)?(?:detail::)?(rt|st|art|register_vector|sv|rv)<(.*)>", text, re.DOTALL

@@ -30,11 +30,11 @@ class Card:
 
     Attributes:
         key: short name, stable; its figure's `View.key`.
-        make: draws it from what a board knows.
-        of_time: whether a time without counters changes it.
-        of_failure: whether a failed launch does.
-        of_step: whether a training step does.
-        lasts: whether its times stay valid when the code or a slider changes.
+        make: draws the figure from a board's data.
+        of_time: True if a new time without counters changes it.
+        of_failure: True if a failed launch changes it.
+        of_step: True if a training step changes it.
+        lasts: True if its times stay valid when the code or a slider changes.
     """
 
     key: str
@@ -94,7 +94,7 @@ def views(board: Board, keys: Collection[str] | None = None) -> list[View]:
     """Figures of a board, in the order of the page; those without data are empty, never missing.
 
     Args:
-        keys: of the figures that are wanted; all where it is None.
+        keys: keys of the wanted figures; None for all.
     """
     cards = [card for card in CARDS if keys is None or card.key in keys]
     return [replace(card.make(board), lasts=card.lasts) for card in cards]

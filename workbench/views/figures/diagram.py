@@ -20,7 +20,7 @@ class Box:
     """A memory in the diagram.
 
     Attributes:
-        name: as people call it.
+        name: usual name.
         left, right, top, size: in units of the diagram, which is 10 wide and 10 high.
         rate, word: the metric that stands in it, and what that is a rate of.
     """
@@ -43,11 +43,11 @@ class Path:
     """Traffic between two boxes.
 
     Attributes:
-        name: of both.
+        name: names of both boxes.
         read, written: labels of `figures.memory`'s levels.
-        load: metric whose share of its peak is the path's.
-        x: where it is drawn.
-        upper, lower: the boxes' names.
+        load: metric whose share of its peak is the load of the path.
+        x: horizontal position.
+        upper, lower: names of the upper and the lower box.
     """
 
     name: str

@@ -47,7 +47,7 @@ def lds(now: ProfileResult | None, base: ProfileResult | None, hue: str = SERIES
 
 
 def _cycles(profile: ProfileResult | None) -> tuple[Figure, Figure] | None:
-    """Cycles without and of conflicts; None where they were not collected."""
+    """Cycles without and of conflicts; None if they were not collected."""
     names = ("SQ_LDS_IDX_ACTIVE", "SQ_LDS_BANK_CONFLICT")
     active, conflict = (profile.counters.get(c) if profile is not None else None for c in names)
     if active is None or conflict is None:

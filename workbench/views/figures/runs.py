@@ -17,7 +17,7 @@ from workbench.views.markup import figure_text
 from workbench.views.timing import sweep_figure
 
 MARKED = 200
-"""Runs up to which each has a marker; of more, those that are wrong have one."""
+"""Number of runs up to which each has a marker; beyond it only wrong runs have one."""
 
 
 def _one(values: Sequence[str]) -> Any:

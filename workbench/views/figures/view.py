@@ -37,12 +37,13 @@ class View:
     """One figure of the dashboard.
 
     Attributes:
-        key: short name, stable.
-        title: as shown above it.
-        tree: its plotly figure as a plain tree, which is all that a page wants.
-        head, rows: the table under it; None is what was not collected, `NOTHING` a rate of nothing.
-        origins: of the data.
-        lasts: whether it is never stale (`Card.lasts`).
+        key: short, stable name.
+        title: title above the figure.
+        tree: the plotly figure as a plain tree, which is all that a page needs.
+        head, rows: the table below the figure; None marks a value that was not collected, `NOTHING` a rate
+            without a denominator.
+        origins: origins of the data.
+        lasts: True if it is never stale (`Card.lasts`).
     """
 
     key: str
@@ -91,7 +92,7 @@ class View:
         return f"{self.title}: {count}; {self.head[column] or 'value'} from {span}"
 
     def _numbers(self) -> int | None:
-        """The first column of numbers that are no numbers of runs; None where there is none."""
+        """The first column of numbers that are no numbers of runs; None if there is none."""
         columns = (n for n, name in enumerate(self.head) if name != "run")
         return next((n for n in columns if any(_is_number(row[n]) for row in self.rows)), None)
 
@@ -124,7 +125,7 @@ def _cell(value: Any) -> Any:
 
 
 def difference(new: float | None, old: float | None) -> str:
-    """Change from the baseline in words: "+12.5%", "same", or "" where one is missing."""
+    """Change from the baseline in words: "+12.5%", "same", or "" if one is missing."""
     if new is None or old is None:
         return ""
     if new == old:
@@ -224,11 +225,11 @@ def bars(
     text: Sequence[str],
     unit: str,
 ) -> None:
-    """Adds horizontal bars from above, those of the baseline in grey beside them.
+    """Adds horizontal bars in order from the top, with the baseline's in grey next to them.
 
     Args:
-        hue: of the kernel.
-        origins: of each bar's value.
+        hue: colour of the kernel's bars.
+        origins: origin of each bar's value.
     """
     import plotly.graph_objects as go
 

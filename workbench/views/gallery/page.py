@@ -63,8 +63,9 @@ def gallery(*names: str, widths: Sequence[int] = WIDTHS) -> Gallery:
     """Pictures of the package's figures at some widths, each on a light and a dark page.
 
     Args:
-        names: how names of samples begin, such as "card" for those of the dashboard; all where there is none.
-        widths: pixels.
+        names: prefixes of the samples' names, such as "card" for those of the dashboard; all samples if
+            empty.
+        widths: widths in pixels.
 
     Raises:
         UsageError: no sample's name begins so; the message lists them.

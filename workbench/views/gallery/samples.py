@@ -56,10 +56,10 @@ class Sample:
     """A figure of the gallery.
 
     Attributes:
-        name: as a file's name.
-        draws: the type of result, or the key of the dashboard's card; None for what a page draws by itself.
-        draw: gives the plotly Figure.
-        compiles: whether a kernel has to run for it.
+        name: name, also used for files.
+        draws: type of the result, or key of the dashboard's card; None if the figure belongs to a page.
+        draw: returns the plotly Figure.
+        compiles: True if drawing it runs a kernel.
     """
 
     name: str

@@ -33,17 +33,18 @@ NUMBERED, PLAIN = 10 * TEXT_ROWS, 480
 def layout_figure(
     result: LayoutResult, colour: str | None = None, access: int | None = None, phase: int | None = None
 ) -> Any:
-    """The tile above, memory below; menus choose what colours say and which access and phase is lit.
+    """The tile above, memory below; menus select the quantity of the colours and the highlighted access and
+    phase.
 
     Args:
-        colour: what colours say at first; None: the first that tells anything apart.
-        access, phase: which are lit at first; None: all.
+        colour: quantity that the colours show first; None: the first one that differs between cells.
+        access, phase: access and phase to highlight first; None: all.
 
     Returns:
         a plotly Figure. It needs no Python behind it: the slider and the menu work in an exported page.
 
     Raises:
-        UsageError: there is no such colour, access or phase here; the message lists what there is.
+        UsageError: there is no such colour, access or phase; the message lists the available ones.
     """
     from plotly.subplots import make_subplots
 

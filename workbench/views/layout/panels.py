@@ -27,8 +27,8 @@ class Mode:
     """A quantity that the cells' colours show.
 
     Attributes:
-        name: in the menu and on the colour bar.
-        value: of a row; None where it has none.
+        name: name in the menu and on the colour bar.
+        value: returns the value of a row; None if it has none.
     """
 
     name: str
@@ -68,13 +68,13 @@ class Panel:
     """A grid of cells: the tile's elements, or dwords of memory.
 
     Attributes:
-        title: above it.
+        title: title above the panel.
         shape: rows and columns of cells.
         start: numbers of the first row and column.
-        place: row and column of a row's cell; None where it has none.
-        first: the first row of each cell that has one.
+        place: returns the row and column of a row's cell; None if it has none.
+        first: first row of the table for each cell.
         x, y: axis titles.
-        head: what a hover says first, by plotly's template.
+        head: first line of the hover text, as a plotly template.
     """
 
     title: str

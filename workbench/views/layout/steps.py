@@ -13,9 +13,9 @@ class Step:
     """A position of the slider.
 
     Attributes:
-        label: what it says.
-        rows: of the access and phase; None for all.
-        access, phase: their numbers; None where it is about all.
+        label: label at the slider.
+        rows: rows of the access and phase; None for all.
+        access, phase: their numbers; None for the position that shows all.
     """
 
     label: str

@@ -15,8 +15,8 @@ class Scale:
     """One axis of a figure.
 
     Args:
-        given: its entry of the layout.
-        values: of all traces on it, in their order; of an axis of texts they give its categories.
+        given: the axis's entry in the layout.
+        values: values of all traces on the axis, in order; on an axis of texts these are the categories.
     """
 
     def __init__(self, entry: Mapping[str, Any], values: Iterable[Sequence[Any]]) -> None:
@@ -114,7 +114,7 @@ def _turned(axes: Any, labels: Sequence[str], size: float) -> None:
 
 
 _LETTERS = ((1e12, 1e12, "T"), (1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k"))
-"""From which number on plotly writes numbers of an axis with a letter, and what that stands for."""
+"""Thresholds from which plotly abbreviates an axis's numbers, with the divisor and the letter."""
 
 
 def short(value: float) -> str:

@@ -46,7 +46,7 @@ def pictures_of(figure: Any) -> dict[str, str]:
     """The figure's pictures by MIME type: SVG for pages, PDF for what is printed by LaTeX.
 
     Args:
-        figure: as of `svg_of`.
+        figure: see `svg_of`.
     """
     with _drawn(figure) as (drawn, page):
         return {"image/svg+xml": _svg(drawn, page, figure), pdf.MIME_TYPE: pdf.pdf_of_drawing(drawn, **page)}

@@ -18,7 +18,7 @@ def pdf_of_drawing(drawn: Any, **options: Any) -> str:
     """A matplotlib Figure as PDF, in base64 as a notebook keeps it.
 
     Args:
-        options: of its `savefig`.
+        options: options of `Figure.savefig`.
     """
     import matplotlib
     from matplotlib.text import Text
@@ -40,7 +40,7 @@ def pdf_of_svg(picture: str) -> str:
     """An SVG of this package's own (texts, boxes, images, lines straight up) as PDF, in base64.
 
     Raises:
-        ValueError: it has an element of another kind.
+        ValueError: the figure has an element of another kind.
     """
     from matplotlib.backends.backend_pdf import FigureCanvasPdf
     from matplotlib.figure import Figure

@@ -26,7 +26,7 @@ from workbench.views.picture.values import (
 )
 
 CELL_TEXTS = 1024
-"""Cells of a heat map whose texts are drawn; of more nobody reads any."""
+"""Maximum number of cells in a heat map with texts; in larger ones they would be unreadable."""
 
 
 @dataclass
@@ -34,12 +34,12 @@ class Place:
     """Axes that traces are drawn on.
 
     Attributes:
-        axes: of matplotlib.
-        x, y: its scales.
-        layout: of the figure.
+        axes: matplotlib's Axes.
+        x, y: scales of the axes.
+        layout: layout of the figure.
         ink: colour of text.
-        bars: traces of bars here, to be grouped or stacked.
-        painted: colours of cells so far, by how many there are: heat maps lie over one another.
+        bars: bar traces on these axes, to be grouped or stacked.
+        painted: colours of the cells so far, by the shape of the grid, since heat maps may overlap.
     """
 
     axes: Any

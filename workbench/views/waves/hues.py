@@ -17,8 +17,8 @@ class Family:
     """Instructions and stalls of one unit.
 
     Attributes:
-        name: as the legend has it.
-        hue: its colour.
+        name: name in the legend.
+        hue: colour.
         kinds: classes of instructions (`simulation.unit.KINDS`).
         reasons: stalls that wait for it (`simulation.unit.REASONS`).
     """

@@ -29,14 +29,14 @@ _REASON = {reason: i for i, reason in enumerate(REASONS)}
 
 @dataclass(frozen=True)
 class Packed:
-    """Columns of one timeline.
+    """The columns of one timeline.
 
     Attributes:
-        told: what is not a column, as JSON has it: names, lanes, code, barriers, and where each lane's and
-            each track's entries begin.
-        columns: by name. Of spans, lane by lane in the order of their starts: `start`, `cycles`, `op` (index
-            into `told["ops"]`), `cause` (index of an operation, or of a lane after a barrier; -1 for none),
-            `kind`, `reason`. Of segments, track by track: `begin`, `end`, `span`.
+        told: the rest as JSON: names, lanes, code, barriers, and the index of the first entry of each lane
+            and track.
+        columns: columns by name. Spans, lane by lane in the order of their starts: `start`, `cycles`, `op`
+            (index into `told["ops"]`), `cause` (index of an operation, or of a lane after a barrier; -1 for
+            none), `kind`, `reason`. Segments, track by track: `begin`, `end`, `span`.
     """
 
     told: dict[str, Any]

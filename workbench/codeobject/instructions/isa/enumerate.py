@@ -51,7 +51,7 @@ Ask = Callable[[Sequence[bytes]], list[Text | None]]
 
 
 def find_llvm_mc() -> str | None:
-    """Path of an llvm-mc, None where there is none."""
+    """Path of an llvm-mc, None if there is none."""
     for name in (os.environ.get("LLVM_MC"), "llvm-mc-22", "llvm-mc"):
         if name and (path := shutil.which(name)):
             return path
@@ -59,7 +59,7 @@ def find_llvm_mc() -> str | None:
 
 
 def disassemble(target: str, encodings: Sequence[bytes], llvm_mc: str | None = None) -> list[Text | None]:
-    """The text and size in bytes of the instruction at the start of each encoding; None where there is none.
+    """The text and size in bytes of the instruction at the start of each encoding; None if there is none.
 
     Raises:
         RuntimeError: no llvm-mc, or its output cannot be matched to the input.
@@ -593,7 +593,7 @@ def rows(target: str, ask: Ask | None = None) -> list[Row]:
     """The instructions of a target, from llvm-mc's answers or from those that are given.
 
     Raises:
-        RuntimeError: as `disassemble`.
+        RuntimeError: see `disassemble`.
     """
     ask = ask or partial(disassemble, target)
     return [tuple(row) for name in ENCODINGS for row in Format(target, name, ask).run()]

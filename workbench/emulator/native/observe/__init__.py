@@ -1,1 +1,1 @@
-"""Records of a launch on request: traffic and single accesses. The C side stands beside each module."""
+"""Records of a launch on request: traffic and single accesses. The C side is next to each module."""

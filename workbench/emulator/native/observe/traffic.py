@@ -32,10 +32,10 @@ _SITE_FIELDS = [name for name, _ in ffi.typeof("HkSite").fields]
 
 
 def line_kinds(instructions: Iterable[Instruction], text: int, size: int) -> npt.NDArray[np.uint8]:
-    """The kind of access to cache lines of each instruction, as the field `kinds` of HkTraffic has it.
+    """The kind of cache line access of each instruction, in the form of HkTraffic's field `kinds`.
 
     Args:
-        instructions: of the kernel.
+        instructions: instructions of the kernel.
         text, size: address and bytes of the code object's code.
     """
     kinds = np.zeros(size // 4 + 1, dtype=np.uint8)

@@ -74,8 +74,8 @@ class NativeOp:
 
     Attributes:
         function: symbol of the C function; encode may choose a variant (OpFields.function).
-        encode: constants of one instruction.
-        can_fault: whether the function may return nonzero.
+        encode: computes the constants of one instruction.
+        can_fault: True if the function may return nonzero.
     """
 
     function: str

@@ -1,4 +1,4 @@
-"""Typed buffer accesses (BUFFER_LOAD_FORMAT_ and the like, TBUFFER_) as calls of typed_buffer.c."""
+"""Typed buffer accesses (BUFFER_LOAD_FORMAT_, TBUFFER_ and similar) as calls of typed_buffer.c."""
 
 from __future__ import annotations
 
