@@ -21,7 +21,7 @@
 #define __managed__ __attribute__((managed))
 #endif
 #else
-// Host code of any compiler, which has no such attributes.
+// Host code from a compiler without these attributes.
 #define __host__
 #define __device__
 #define __global__

@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <type_traits>
 
-// The buffer: words in use, words there are, then the records.
+// The buffer: number of words in use, number of words, then the records.
 extern "C" {
 inline __device__ std::uint64_t *hipkittens_console = nullptr;
 // The buffer of hostcalls, a __hip_console::calls.
@@ -89,7 +89,7 @@ __device__ inline std::uint64_t *put(std::uint64_t *at, const T &value) {
     return at;
 }
 
-// Room for a record of `count` words with its head filled in; null where there is none.
+// Room for a record of `count` words with its head filled in; null if there is none.
 __device__ inline std::uint64_t *begin(kind what, std::uint64_t count) {
     std::uint64_t *buffer = hipkittens_console;
     if (buffer == nullptr) return nullptr;
@@ -175,7 +175,7 @@ __device__ inline int ask_printed(const std::uint64_t *record) {
     return answer;
 }
 
-// The record of a printf; null where the buffer is full.
+// The record of a printf; null if the buffer is full.
 template <typename... Arguments>
 __device__ inline const std::uint64_t *write(const char *format, Arguments... arguments) {
     const std::uint64_t count = ((3 + text_words(format)) + ... + words(arguments));
