@@ -261,7 +261,7 @@ QUANTITIES_SAID = "; ".join(
 INTRODUCTION = f"""# How far modelled times are from published ones
 
 `python docs/made.py` makes this page from the results that `python tests/benchmarks/model_error.py` stored.
-Others published every published time; we measured nothing. A ratio is modelled over published, so below 1
+All published times were measured by others; we measured none. A ratio is modelled over published, so below 1
 the model is too fast. Each published time is compared with a modelled time of the same kind.
 
 Kinds of times: {QUANTITIES_SAID}.
