@@ -8,7 +8,7 @@
 
 namespace kittens::families::gemm {
 
-/** How A and B are stored, row-major: A is M x K (n) or K x M (t), B is K x N (n) or N x K (t). */
+/** Storage of A and B, row-major: A is M x K (n) or K x M (t), B is K x N (n) or N x K (t). */
 enum class layout { nt, nn, tn };
 
 /** The tile of C that a work-group computes, in a run of C's rows that belong together. */
@@ -28,7 +28,7 @@ struct share {
     static constexpr int apart = 1;
 };
 
-/** The same where so many strips take the rows in turn. The run has a multiple of that many rows. */
+/** The same with rows dealt to that many strips in turn. The run has a multiple of that many rows. */
 template <int strips>
 struct share_in_turn : share {
     static constexpr int apart = strips;
@@ -92,7 +92,7 @@ struct parts_into_one {
 
 /** Rows of A and C come in groups, each of which is multiplied by its own matrix of B. */
 struct groups {
-    /** Of each group its first row, and the number of rows behind the last. */
+    /** The first row of each group, and after the last the number of rows. */
     const int *offsets;
 
     template <int TILE, int per_cu, int TILE_N = TILE, typename G>
@@ -114,7 +114,7 @@ struct groups {
 
 /** Rows of A and B, which run across K, come in groups: C holds the product of each, which blockIdx.y counts. */
 struct groups_of_k {
-    /** Of each group its first row, and the number of rows behind the last. */
+    /** The first row of each group, and after the last the number of rows. */
     const int *offsets;
 
     template <int TILE, int per_cu, int TILE_N = TILE, typename G>

@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Which GPU the code is for, and the sizes of that GPU that tile code depends on.
+ * @brief The GPU that the code is compiled for, and the sizes of it that tile code depends on.
  *
  * KITTENS_CDNA4 means gfx950 (MI350X, MI355X), KITTENS_CDNA3 means gfx942 (MI300X, MI325X). Where neither is
  * defined it follows from the device that the compiler is generating code for.

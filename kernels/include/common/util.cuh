@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Where a thread is, how work-groups are dealt over the chip, and how shared memory is handed out.
+ * @brief Thread indices, distribution of work-groups over the chip, and allocation of shared memory.
  */
 #pragma once
 
@@ -51,7 +51,7 @@ inline constexpr int WARPGROUP_THREADS = WARPGROUP_WARPS * WARP_THREADS;
 inline constexpr uint64_t MASK_ALL = ~uint64_t{0};
 
 namespace ducks {
-/** Where a coordinate counts elements and not tiles. */
+/** The unit of a coordinate that counts elements, not tiles. */
 struct default_type {};
 } // namespace ducks
 

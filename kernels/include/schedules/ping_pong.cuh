@@ -52,7 +52,7 @@ struct ping_pong {
         pin();
         if (half() == 1) barrier();
         work();
-        // Every wave passes as many barriers as any other.
+        // All waves pass the same number of barriers.
         if (half() == 0) barrier();
         store();
     }

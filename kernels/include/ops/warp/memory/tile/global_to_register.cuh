@@ -146,7 +146,7 @@ __device__ inline auto in_rows(uint32_t pitch) {
         return static_cast<uint32_t>(row) * pitch + static_cast<uint32_t>(bytes_in<U>(col));
     };
 }
-/** Row `rows(row)` for row `row` of a tile; out of range where there is no such row. */
+/** Row `rows(row)` for row `row` of a tile; out of range if there is no such row. */
 template <typename U, typename Rows>
 __device__ inline auto in_chosen_rows(uint32_t pitch, size_t count, const Rows &rows) {
     return [pitch, count, &rows](int row, int col) {
