@@ -1,4 +1,4 @@
-"""Models the problems of which somebody published figures, and a few more, and keeps the times.
+"""Models the problems with published figures, and a few more, and stores the times.
 
     python tests/modelled_times.py [NAME ...] [--largest 2e12] [--minutes 60] [--again]
 

@@ -1,4 +1,4 @@
-"""Which tests run when: `make test-quick` for an edit, `make test` for a commit, `make test-all` for all.
+"""The tests of each tier: `make test-quick` for an edit, `make test` for a commit, `make test-all` for all.
 
     python tests/tiers.py    # what test-quick runs
 
@@ -73,7 +73,7 @@ def costs(file: Path = COSTS) -> dict[str, float]:
 
 
 def share(test: str) -> int:
-    """One in so many of a test's function runs in `make test`."""
+    """The number n such that one in n of a function's tests runs in `make test`."""
     costly = math.ceil(costs().get(test.partition("[")[0], 0.0) / SECONDS)
     most = next((most for start, most in AT_LEAST if test.startswith(start)), costly)
     return max(1, min(costly, most))

@@ -59,7 +59,7 @@ class Compared:
 
     @property
     def error(self) -> float:
-        """Part of the published time by which the modelled one is off."""
+        """Error of the modelled time as a fraction of the published one."""
         return abs(self.ratio - 1)
 
 

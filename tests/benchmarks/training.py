@@ -314,7 +314,7 @@ def forecast_text(name: str, results: dict[str, Any], gpus: Sequence[str]) -> st
 
 
 def beside_published(name: str, gpu: str, results: dict[str, Any]) -> list[str]:
-    """A step's operators of which HipKittens published times on a GPU, beside those."""
+    """Table rows of a step's operators for which HipKittens published times on a GPU, with those times."""
     longest: dict[str, tuple[float, float, dict[str, Any]]] = {}
     for operator, shape, count in calls_of(name, results):
         us = results[f"times {gpu}"][f"{operator} {shape_text(shape)}"]["us"]
@@ -373,7 +373,7 @@ def main() -> None:
     arguments.keep.parent.mkdir(parents=True, exist_ok=True)
 
     def save() -> None:
-        # Whole or not at all: a run may be stopped at any time, and goes on from here.
+        # Written as a whole: a run may be stopped at any time and continues from here.
         written = arguments.keep.with_suffix(".part")
         written.write_text(json.dumps(results))
         written.replace(arguments.keep)

@@ -19,7 +19,7 @@ from workbench.errors import CodeObjectError
 
 
 def read_all(data: bytes) -> None:
-    """Everything that the workbench asks of a code object."""
+    """Reads everything in a code object that the workbench uses."""
     code_object = CodeObject.from_bytes(data)
     code_object.load(0x7F0000000000)
     assert all(kernel.name in code_object.symbols for kernel in code_object.kernels.values())

@@ -73,7 +73,7 @@ def test_threads_that_the_program_started_have_their_own_launches_devices_and_er
 
 def test_what_threads_had_is_forgotten_with_them() -> None:
     class Value:
-        """Of one thread."""
+        """A value of one thread."""
 
     per_thread, values = PerThread(Value), weakref.WeakSet[Value]()
     deadline = time.monotonic() + 60

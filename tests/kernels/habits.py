@@ -276,7 +276,7 @@ HABITS: dict[str, Callable[[Call], None]] = {
     "jit.trace": traced,
 }
 WITHOUT_LAUNCHES = ("one graph for 8 sizes", "meta", "autocast")
-"""Those that compile no kernel, which take a second or less."""
+"""Habits that compile no kernel and take a second or less."""
 
 
 def _listed(made: Any) -> list[torch.Tensor]:

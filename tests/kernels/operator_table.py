@@ -66,7 +66,7 @@ def lines(text: str) -> int:
 
 
 def launches(spec: KernelSpec) -> str:
-    """Launches of the default shape, of each variant where there are several."""
+    """Launches of the default shape, for each variant if there are several."""
     counts = {
         len(spec.implementation(shape, arch=a).steps)
         for a in spec.targets
