@@ -38,7 +38,7 @@ inline constexpr int TILE = ceil_div(D, 32) * 32;
 /** Waves on a SIMD, so work-groups on a compute unit: one where O and its operands take more than 256 registers. */
 template <int D, int D_V>
 inline constexpr int OCCUPANCY = D + D_V > 320 ? 1 : 2;
-/** Keys in a block, of which shared memory has two for each work-group; 64 where the waves' loads do not fill 32. */
+/** Keys in a block; shared memory has two blocks per work-group; 64 if the waves' loads do not fill 32. */
 template <int D, int D_V>
 inline constexpr int KEYS =
     TILE<D> % 64 != 0 || 4 * (TILE<D> + TILE<D_V>)*64 <= MAX_SHARED_MEMORY / OCCUPANCY<D, D_V> ? 64 : 32;
@@ -88,7 +88,7 @@ struct forward_globals {
     float scale;
     /** Logits s become softcap tanh(s / softcap). */
     float softcap;
-    /** Keys to the left and right of its own that a query sees. */
+    /** Number of keys that a query sees to the left and right of its own position. */
     int left, right;
 };
 

@@ -198,7 +198,7 @@ struct plan {
 
     /**
      * A load is waited for by the first instruction that reads it, unless an earlier one waited for as much. What was
-     * begun `LONG_AGO` matrix instructions before is there, so that a wait takes it along for those that come next.
+     * begun `LONG_AGO` matrix instructions before has arrived, so a wait covers it for the instructions that come next.
      */
     __host__ __device__ constexpr void find_waits() {
         int behind[MOST] = {}, total = 0, met = 0, before_meet = 0;
@@ -390,7 +390,7 @@ struct block_loads {
     /** Bytes of a block, and from the head's first one to that before the next. */
     uint32_t step, at, lds, offset;
 
-    /** @param rows of one head; @param begin block to begin with. */
+    /** @param rows rows of one head; @param begin first block. */
     template <typename GL>
     KITTENS_INLINE block_loads(const GL &rows, ST &first, int begin) : lds(workers::lds_base(first)) {
         const auto pitch = static_cast<uint32_t>(rows.template stride<1>() * sizeof(T));
@@ -453,7 +453,7 @@ struct feed {
           next_dout(static_cast<int64_t>(g.dout.template stride<2>()) * static_cast<int64_t>(sizeof(T))),
           blocks(blocks), until(blocks), heads(heads), padded(static_cast<int>(g.delta.cols())) {}
 
-    /** Part n of 4 of a block's loads, vectors to this wave's own memory; with the last it goes on to the next. */
+    /** Part n of 4 of a block's loads, vectors to this wave's own memory; the last part advances to the next block. */
     template <int n, int slot>
     KITTENS_INLINE void start() {
         constexpr int own = slot * static_cast<int>(sizeof(values)), all = 2 * PINNED_WARPS * sizeof(values);
@@ -516,7 +516,7 @@ struct keys_pinned {
     lane_addresses<decltype(tiles::dout_columns), shared> columns;
     lane_addresses<decltype(tiles::v), part_of_v> v_rows;
     using addresses_of_ds = lane_addresses<decltype(tiles::ds_rows), part_of_ds>;
-    /** The first of them: the others are made from it when dS is stored, for want of registers. */
+    /** The first of them; for lack of registers, the others are computed from it when dS is stored. */
     uint32_t ds_rows;
     lane_addresses<decltype(tiles::ds_columns), columns_of_ds> ds_columns;
     /** A lane's part of this wave's shift and delta. */
@@ -651,7 +651,7 @@ struct keys_pinned {
         schedules::for_each_index<0, order::DEPTH>([&](auto n) { read_q<0, n>(); });
         wait_lgkmcnt<0>();
     }
-    /** The queries of the block in slot `slot`, of which `query` is the first, from `whole_from` on. */
+    /** The queries of the block in slot `slot`, starting at `query`, from `whole_from` on. */
     template <int slot>
     KITTENS_INLINE void step(int query) {
         schedules::for_each_index<0, order::END>([&](auto m) {

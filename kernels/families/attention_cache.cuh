@@ -80,9 +80,9 @@ struct in_pages {
 };
 
 /**
- * @brief Keys in rows that a list names; one of -1 is no key.
+ * @brief Keys in rows that a list names; -1 names no key.
  *
- * The list has rows of the cache, (pages * rows of a page, H_kv, D), or, where there is a table, places in a sequence.
+ * The list has rows of the cache, (pages * rows of a page, H_kv, D), or, with a table, positions in a sequence.
  */
 struct in_list {
     /** Entries of sequence s, of one query: starts[s] to starts[s + 1] - 1, or s * count to (s + 1) * count - 1.

@@ -77,7 +77,7 @@ struct decode_globals {
     float scale, scale_v;
     /** Logits s become softcap tanh(s / softcap). */
     float softcap;
-    /** Keys to the left and right of its own that a query sees. */
+    /** Number of keys that a query sees to the left and right of its own position. */
     int left, right;
 };
 
@@ -107,7 +107,7 @@ __device__ inline void load_turned(RT &dst, const GL &rows, int piece, int row, 
 }
 
 /**
- * @tparam waves of the work-group, which share keys and values, each with 16 rows.
+ * @tparam waves waves of the work-group, which share keys and values, each with 16 rows.
  * @tparam latent whether values are the first columns of keys.
  */
 template <typename T, typename Cache, int D, int D_V, typename Place, int waves, bool latent, bool capped, turn how>

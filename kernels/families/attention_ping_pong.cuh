@@ -2,7 +2,7 @@
  * @file
  * @brief Attention, forward, by eight waves that take turns at memory and at the matrix cores (gfx950).
  *
- * A work-group has 256 queries of one head, which share each load of keys and values: half the loads, and half of what
+ * A work-group has 256 queries of one head, which share each load of keys and values: half the loads, and half of
  * the work per load, of two work-groups of `attention.cuh`. The schedule is `schedules::ping_pong`: of the two waves on
  * a SIMD one computes while the other reads shared memory.
  *
@@ -37,7 +37,7 @@ struct head_stream {
     uint32_t left;
     uint32_t lds, toggle, step;
 
-    /** @param rows of one head; @param begin block to begin with. */
+    /** @param rows rows of one head; @param begin first block. */
     __device__ inline head_stream(const GL &rows, ST &first, int begin)
         : offsets(pitch_of(rows)), lds(stream::lds_base(first)), toggle(lds ^ stream::lds_base((&first)[1])),
           step(ST::rows * pitch_of(rows)) {
@@ -225,7 +225,7 @@ __device__ inline void forward_ping_pong(const forward_globals<T, D, D> &g) {
                     mask(even, 0, schedules::index<1>{});
                     subtract(even);
                 });
-            // Blocks in pairs, so that each has registers of its own: a missing one is replaced by one that no query
+            // Blocks in pairs, so that each has its own registers: a missing one is replaced by one that no query
             // sees.
             const auto pairs = [&](int i, int end, auto masked) {
                 for (; i < end; i += 2) {

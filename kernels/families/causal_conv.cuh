@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Causal convolution of each channel with a few weights of its own: of rows, and split into q, k and v on the
+ * @brief Causal convolution of each channel with its own few weights: of rows, and split into q, k and v on the
  * way.
  */
 #pragma once

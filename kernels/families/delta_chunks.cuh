@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief The gated delta rule chunk after chunk: what delta_rule.cuh does token after token, by matrix products.
+ * @brief The gated delta rule chunk by chunk, with matrix products; delta_rule.cuh computes it token by token.
  *
  * Within a chunk of C tokens the corrections u of all tokens solve a triangular system (the WY representation of Yang
  * et al., Parallelizing Linear Transformers with the Delta Rule, 2024; with decay Gated Delta Networks, 2024). With G

@@ -318,7 +318,7 @@ struct multiply {
             return entry < to.at.rows ? g.place(to.at.first + entry) : -1;
         });
     }
-    /** The same of neighbouring columns that become one. */
+    /** The same for neighbouring columns that become one. */
     static __device__ inline void store_pairs(const arguments &g, const place &to, const sums &c, int row, int col) {
 #pragma unroll
         for (int i = 0; i < sums::height; i++) {

@@ -24,7 +24,7 @@ struct none {
 /**
  * @brief For C = f(Z) gate, element by element: dZ = dC gate f'(Z), dgate = dC f(Z), C again, and dZ's sums by column.
  *
- * Work-groups take 64 columns and every so many rows; `column_sums` adds up what they leave, so that two runs give the
+ * Work-groups take 64 columns and every so many rows; `column_sums` adds their results up, so that two runs give the
  * same bits. Results whose pointers are null are not made.
  *
  * @tparam has_z,has_gate whether there is a Z, which f needs, and a gate.

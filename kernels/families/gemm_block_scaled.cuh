@@ -62,7 +62,7 @@ struct block_scaled<scaled_products<TA, TB, ScaleA, ScaleB>, U, Epilogue, Proble
         shared_a(&As)[tile.steps] = al.template allocate<shared_a, tile.steps>();
         shared_b(&Bs)[tile.steps] = al.template allocate<shared_b, tile.steps>();
 
-        // In numbers, of which an element may hold several: fours of fp6 are three bytes, so multiply first.
+        // In numbers, several per element: four fp6 are three bytes, so multiply first.
         const size_t columns = g.a.cols() * sizeof(typename of_a::stored) * of_a::numbers / sizeof(TA);
         const share at = g.template find<tile.high, 2, tile.wide>(g, static_cast<int>(columns));
         if (at.rows == 0) return;

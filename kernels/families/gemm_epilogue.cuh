@@ -43,7 +43,7 @@ struct accumulate {
 
 /**
  * @brief Stages in the order of their use. `row` and `col` count in tiles like `sums`, rows from the share's first; of
- * a `share_in_turn` strips one after the other have rows beside each other.
+ * a `share_in_turn` consecutive strips have adjacent rows.
  */
 template <typename... Stages>
 struct epilogue : Stages... {

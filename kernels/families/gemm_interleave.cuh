@@ -56,7 +56,7 @@ struct interleave {
         }
     };
     /**
-     * @brief The same of B.
+     * @brief The same for B.
      *
      * The result of a matrix instruction has four neighbours in a row of C in a lane. For two instructions to give a
      * lane eight, which it stores at once, their rows of B take turns in fours: of base tiles 0 and 2 of a quarter, and

@@ -62,7 +62,7 @@ struct ping_pong {
         }
     };
     /**
-     * @brief The same of B and QUARTER_N.
+     * @brief The same for B and QUARTER_N.
      *
      * The result of a matrix instruction has four neighbours in a row of C in a lane. For two instructions beside each
      * other to give a lane eight, which it stores at once, their rows of B take turns in fours.

@@ -78,7 +78,7 @@ struct parts_of_k {
     }
 };
 
-/** Parts of K likewise, whose sums are all added to one matrix C. */
+/** Parts of K as above, with all sums added to one matrix C. */
 struct parts_into_one {
     int span;
 
@@ -90,7 +90,7 @@ struct parts_into_one {
     }
 };
 
-/** Rows of A and C come in groups, each of which is multiplied by its own matrix of B. */
+/** Rows of A and C come in groups, each multiplied by its own matrix of B. */
 struct groups {
     /** The first row of each group, and after the last the number of rows. */
     const int *offsets;
@@ -146,13 +146,13 @@ __device__ inline GL rows_of(const GL &whole, int index, int first, int rows) {
     return GL(whole.raw_ptr + whole.offset({0, index, first, 0}), nullptr, size_t{1}, static_cast<size_t>(rows),
               whole.cols());
 }
-/** The same of a run of which strips take the rows in turn: depth counts within a strip, rows count strips. */
+/** The same for a run with rows dealt to strips in turn: depth counts within a strip, rows count strips. */
 template <int strips, ducks::gl::all GL>
 __device__ inline GL rows_in_turn_of(const GL &whole, int index, int first, int rows) {
     return GL(whole.raw_ptr + whole.offset({0, index, first, 0}), nullptr, static_cast<size_t>(rows / strips),
               size_t{strips}, whole.cols());
 }
-/** The same of a tensor in which memory holds bytes, of elements of type T. */
+/** The same for a tensor stored as bytes, with elements of type T. */
 template <typename T, ducks::gl::all GL>
 __device__ inline gl<T, 1, -1, -1, -1> elements_of(const GL &whole, int index, int first, int rows) {
     constexpr size_t size = sizeof(T) / sizeof(typename GL::dtype);

@@ -55,7 +55,7 @@ struct words_ahead {
         return {make_srsrc(&scales[{matrix, first, 0}], static_cast<uint32_t>(inside) * pitch),
                 static_cast<uint32_t>(laneid()) * pitch, 4};
     }
-    /** The same of floats in columns. */
+    /** The same for floats in columns. */
     template <ducks::gl::all GL>
     static __device__ inline words_ahead in_columns(const GL &scales, int matrix, int column) {
         const auto pitch = static_cast<uint32_t>(scales.cols() * sizeof(float));
@@ -141,7 +141,7 @@ struct powers {
     static __device__ inline words_ahead ahead_of_b(const G &g, int matrix, int row) {
         return words_ahead::in_rows(g.scale_b, matrix, row);
     }
-    /** Of base tiles from row `row` on: a lane takes the byte of its row and block. */
+    /** For base tiles from row `row` on: a lane takes the byte of its row and block. */
     template <int columns, int tiles, typename Words>
     static __device__ inline of_step<columns> take(Words &words, int row) {
         static_assert(of_step<columns>::parts == 1, "gemm: a step has four blocks");

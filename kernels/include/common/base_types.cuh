@@ -429,7 +429,7 @@ __device__ inline float within_bf8(float value) {
 __device__ inline int to_integer(float value, float lowest, float highest) {
     return static_cast<int>(__builtin_amdgcn_fmed3f(__builtin_rintf(value), lowest, highest));
 }
-/** The same of 32 bits; 2^31 - 128 is the highest float below 2^31. */
+/** The same for 32 bits; 2^31 - 128 is the highest float below 2^31. */
 __device__ inline int to_integers(float value) { return to_integer(value, -0x1p31f, 0x1.fffffep30f); }
 __device__ inline i32x2 to_integers(f32x2 value) { return {to_integers(value[0]), to_integers(value[1])}; }
 

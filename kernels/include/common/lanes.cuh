@@ -66,7 +66,7 @@ __device__ inline T lane_xor(const T &value) {
 template <int mask>
 __device__ inline u32x2 both_groups(unsigned bits) {
     // These exchange the odd groups of 16 (32) lanes of one register with the even ones of another, so of two copies
-    // of a value one ends up with what the even groups had, the other with what the odd groups had.
+    // of a value one gets the even groups' values, the other the odd groups'.
     if constexpr (mask == 16) {
         const auto both = __builtin_amdgcn_permlane16_swap(bits, bits, false, false);
         return {both[0], both[1]};

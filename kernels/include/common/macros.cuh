@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Single instructions on registers given by number: what explicit-register tiles (`art`) are made of.
+ * @brief Single instructions on registers given by number: the basis of explicit-register tiles (`art`).
  *
  * Registers 0 to 255 are VGPRs v0 to v255, registers 256 to 511 AGPRs a0 to a255. The compiler knows nothing of what is
  * in them and keeps out of their way only as far as it is told: a kernel that uses them has the attribute

@@ -28,7 +28,7 @@ namespace kittens {
 /** Lanes of a wave, which ThunderKittens' vocabulary calls a warp. */
 inline constexpr int WARP_THREADS = 64;
 
-/** Accelerator complex dies, each with an L2 of its own, over which work-groups are dealt in turn. */
+/** Accelerator complex dies, each with its own L2; work-groups are dealt to them in turn. */
 inline constexpr int NUM_XCDS = 8;
 
 #if defined(KITTENS_CDNA4)

@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief 4-wave interleave: one wave a SIMD, whose memory and matrix instructions are mixed finely.
+ * @brief 4-wave interleave: one wave per SIMD, with finely mixed memory and matrix instructions.
  *
  * The schedule of HipKittens (arXiv 2511.08083) for kernels in which one wave needs all 512 registers of its lanes:
  * with nobody else on the SIMD, a wave hides its memory instructions behind its own matrix instructions. Each takes

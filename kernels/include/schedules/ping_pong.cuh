@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief 8-wave ping-pong: of two waves on a SIMD, one computes while the other is at memory.
+ * @brief 8-wave ping-pong: of two waves on a SIMD, one computes while the other accesses memory.
  *
  * The schedule of HipKittens (arXiv 2511.08083). A work-group of eight waves has two on each of the four SIMDs, waves w
  * and w + 4. All of them run the same program, a row of turns; a turn is a memory cluster and a compute cluster with a

@@ -191,7 +191,7 @@ struct group : detail::shared_maps<N>,
     }
 
     /**
-     * @brief `load_async`, with its arguments; on gfx942 it returns when what this wave loads is there.
+     * @brief `load_async`, with its arguments; on gfx942 it returns when this wave's data has arrived.
      *
      * HipKittens' loads of this name behave so on each target: on gfx942 the other waves' part has arrived after a
      * barrier, on gfx950 after a wait and a barrier.

@@ -128,7 +128,7 @@ struct gl {
 
     __host__ __device__ constexpr T &operator[](const coord<> &at) const {
         if constexpr (detail::is_six_bits<T>)
-            return raw_ptr[detail::bytes_in<T>(offset(at))]; // that of the byte that its first bit is in
+            return raw_ptr[detail::bytes_in<T>(offset(at))]; // address of the byte that contains its first bit
         else
             return raw_ptr[offset(at)];
     }

@@ -9,7 +9,7 @@
 namespace kittens {
 
 /**
- * @brief A `gl` with strides of its own, such as q in a fused QKV; elements of a row are next to each other.
+ * @brief A `gl` with explicit strides, such as q in a fused QKV; elements of a row are next to each other.
  *
  * Every function that takes a `gl` takes it. A launch from Python fills in the strides of the tensor that it is given.
  * A stride may be zero, except that of the axis along a tile's rows, which determines where they end.

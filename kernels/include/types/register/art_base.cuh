@@ -119,7 +119,7 @@ struct split_many<type_list<R, Rs...>, n>
 template <typename List, int n>
 using split_many_t = typename split_many<List, n>::type;
 
-/** Those ranges of a tile of h x w base tiles that its transpose has at some places. */
+/** The ranges of a tile of h x w base tiles, in the order of its transpose, at some places. */
 template <typename List, int h, int w, int... at>
 struct transposed {
     using type = type_list<get_nth_range_t<List, at % h * w + at / h>...>;

@@ -27,7 +27,7 @@ struct st_order {
         static_assert(!is_six_bits<T>, "st: a program lays out and moves shared tiles of fp6_e2m3 itself; the library "
                                        "does so for tiles of fp6e2m3_4, which count fours");
         if constexpr (is_fp6<T> && shape::cols == 32) {
-            // Rows of 96 bytes, of which a lane reads 24: eight rows differ in their banks, and the next eight differ
+            // Rows of 96 bytes; a lane reads 24 of them: eight rows differ in their banks, and the next eight differ
             // from those where their halves change places.
             const uint32_t inside = offset % 96;
             if (offset / 96 & 8) return inside < 48 ? offset + 48 : offset - 48;
@@ -36,7 +36,7 @@ struct st_order {
             // Scales are read as words of a lane each, in memory order.
             return offset;
         } else {
-            // A copy of its own, because the compiler does not look into constants in the GPU's memory.
+            // A separate copy, because the compiler does not evaluate constants in the GPU's memory.
             constexpr ducks::st_shape::swizzling swizzling = shape::template swizzle<static_cast<int>(sizeof(T))>;
             return swizzling(offset);
         }

@@ -86,7 +86,7 @@ template <typename op, ducks::sv::all V, ducks::st::all T, bool reset = true>
 __device__ inline void row_reduce(V &row_values, const T &src, const V &start) {
     detail::shared_reductions<1>::row_reduce<op, V, T, reset>(row_values, src, start);
 }
-/** The same of columns. */
+/** The same for columns. */
 template <typename op, ducks::sv::all V, ducks::st::all T, bool reset = true>
 __device__ inline void col_reduce(V &col_values, const T &src, const V &start) {
     detail::shared_reductions<1>::col_reduce<op, V, T, reset>(col_values, src, start);

@@ -31,7 +31,7 @@ struct pieces {
     static __device__ inline place at(int i, int wave, int lane) {
         return at_byte((i * waves + wave) * bytes_per_wave + lane * bytes);
     }
-    /** The same of what is at a byte offset in the shared tile. */
+    /** The same for the element at a byte offset in the shared tile. */
     static __device__ inline place at_byte(int byte) {
         using shape = typename ST::shape;
         constexpr int row_bytes = shape::cols * static_cast<int>(sizeof(typename ST::dtype));

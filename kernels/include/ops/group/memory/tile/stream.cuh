@@ -101,8 +101,8 @@ struct tile_stream {
     /**
      * @brief Offset in the matrix of a lane's first load, minus the instructions' own offsets.
      *
-     * They add it for shared and for global memory alike, and only shared memory wants it. In a matrix whose rows are
-     * at least as long as the tile's that much comes before.
+     * These offsets are added to both shared and global addresses, and only shared memory needs them. In a matrix whose
+     * rows are at least as long as the tile's that much comes before.
      */
     uint32_t offsets[loads];
 

@@ -193,7 +193,7 @@ struct columns_in_turn {
 
     run rows[RT::width][words][in_word];
 
-    /** What was loaded into src with a group's `load` must be waited for first. `first_col` is a multiple of RT's rows.
+    /** Data loaded into src with a group's `load` must be waited for first. `first_col` is a multiple of RT's rows.
      */
     __device__ inline void fetch(const ST &src, int first_col) {
         detail::check_columns<RT, ST>();

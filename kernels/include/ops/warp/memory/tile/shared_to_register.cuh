@@ -34,7 +34,7 @@ struct shared_run {
     static constexpr int piece_bytes = min(bytes, atom);
     static constexpr int per_piece = piece_bytes / static_cast<int>(sizeof(T));
     using piece = run<T, per_piece>;
-    /** One scalar where there is one: LLVM 21 takes a vector of two apart and reads its halves one by one. */
+    /** A scalar if one suffices: LLVM 21 splits a vector of two and reads its halves separately. */
     using word = select<piece::word_bytes == 8, unsigned long long, typename piece::word>;
     struct words {
         word w[piece::count];
@@ -176,7 +176,7 @@ struct cells {
         };
         uint32_t basis[6] = {};
         int rank = 0;
-        // What is left of a vector after elimination; the basis is kept with distinct highest bits.
+        // The remainder of a vector after elimination; the basis is kept with distinct highest bits.
         const auto rest = [&](uint32_t v) {
             for (int b = 0; b < rank; b++)
                 if ((v ^ basis[b]) < v) v ^= basis[b];
@@ -374,7 +374,7 @@ inline constexpr void check_sizes() {
 /**
  * @brief dst = src, of the same size. The compiler waits for the values where they are used.
  *
- * What was loaded into src with a group's `load` must be waited for first: `wait_vmcnt`, `barrier`.
+ * Data loaded into src with a group's `load` must be waited for first: `wait_vmcnt`, `barrier`.
  *
  * Costs, for each 16 bytes that a lane gets: in the row layout one ds_read_b128, or two ds_read_b64 where the swizzle
  * or the base shape's stride keep less together; in the column layout two ds_read_b64_tr on gfx950, on gfx942 four

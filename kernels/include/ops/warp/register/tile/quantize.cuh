@@ -97,7 +97,7 @@ __device__ inline void quantize_each_block(DST &dst, SRC &scales, const SRC &src
 } // namespace detail
 
 /**
- * @brief The float scale for numbers of which the largest size is `absmax`: divided by T's largest, at least 1e-10
+ * @brief The float scale for numbers of magnitude up to `absmax`: divided by T's largest, at least 1e-10
  * divided by it (AITER's bound); NaN of infinity and NaN.
  */
 template <typename T>

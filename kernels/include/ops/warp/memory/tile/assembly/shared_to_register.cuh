@@ -24,14 +24,14 @@ struct row_steps {
     static __host__ __device__ constexpr int row(int lane, int step) { return C::row(lane, step, bytes); }
     static __host__ __device__ constexpr int col(int lane, int step) { return C::col(lane, step, bytes); }
 };
-/** The same of elements of a column layout, one by one. */
+/** The same for single elements of a column layout. */
 template <typename A>
 struct element_steps {
     static __host__ __device__ constexpr int row(int lane, int step) { return A::base_tile::row(lane, step); }
     static __host__ __device__ constexpr int col(int lane, int step) { return A::base_tile::col(lane, step); }
 };
 #if defined(KITTENS_CDNA4)
-/** The same of the reads that transpose. */
+/** The same for reads that transpose. */
 template <typename A, ducks::st::all ST>
 struct transposing_steps {
     using how = transposing<A, ST>;
@@ -301,7 +301,7 @@ __device__ inline void load(B &, const lane_addresses<A, ST> &from) {
             macros::ds_read<to, access::bytes / 4, offset>(address);
     });
 }
-/** Starts storing base tile {N, M}, of a tile in the row layout, likewise. */
+/** Starts storing base tile {N, M}, of a tile in the row layout, in the same way. */
 template <int N, int M, int further = 0, ducks::art::all B, ducks::art::all A, ducks::st::all ST>
 __device__ inline void store(const lane_addresses<A, ST> &to, const B &) {
     using access = detail::pinned_access<A, ST>;
