@@ -17,7 +17,7 @@ namespace cooperative_groups {
 namespace impl {
 
 // Target of the hidden argument multigrid_sync_arg, null in a launch that is not cooperative: ROCm's device libraries
-// define the layout (ockl/src/cg.cl), and the runtime gives each launch one in which nobody has arrived.
+// define the layout (ockl/src/cg.cl), and the runtime gives each launch one without any arrivals.
 struct launch_state_t {
     unsigned *grid_arrivals;
     unsigned grid, grids;
@@ -151,7 +151,7 @@ class grid_group {
         return token;
     }
     __device__ void barrier_wait(arrival_token &&token) const {
-        // A sanitized launch continues after the fault in barrier_arrive, and nobody would end its wait.
+        // A sanitized launch continues after the fault in barrier_arrive, and its wait would never end.
         if (impl::rank_in_block() == 0 && is_valid()) {
             while (((token.before ^
                      __hip_atomic_load(&impl::launch_state()->arrivals, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT)) &

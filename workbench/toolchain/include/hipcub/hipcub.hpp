@@ -1,5 +1,5 @@
 // hipCUB's primitives for a wave and for a block, for a clang that comes without ROCm: names and meaning are hipCUB's.
-// Algorithms for a whole device (hipcub::DeviceReduce and its like) are there by name alone. Where AMD's own hipCUB
+// Algorithms for a whole device (hipcub::DeviceReduce and its like) are declared by name only. Where AMD's own hipCUB
 // is installed, which has them, it takes the place of all of this.
 //
 // Storage may be used again after __syncthreads(), as with hipCUB; a block is of X * Y * Z work-items.

@@ -96,7 +96,7 @@ struct rocrand_state_xorwow {
   private:
     static constexpr unsigned weyl = 362437;
     struct polynomial {
-        unsigned word[5]; // of degree 159 at most
+        unsigned word[5]; // coefficients; degree at most 159
         __host__ __device__ bool operator[](int power) const { return word[power / 32] >> power % 32 & 1; }
         __host__ __device__ void times_x() {
             constexpr unsigned characteristic[5] = {0x00060001u, 0x08610030u, 0x00062121u, 0x0f3c0035u, 0x00000f0eu};

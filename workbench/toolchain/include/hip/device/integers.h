@@ -103,7 +103,7 @@ __hip_device_inline unsigned __hip_nth_bit(unsigned long long bits, unsigned ind
     return place;
 }
 // The place of the offset-th set bit from `base` on, downwards where the offset is negative; with 0 `base` itself if
-// its bit is set. -1 where there is none.
+// its bit is set. -1 if there is none.
 __hip_device_inline int __fns64(unsigned long long bits, unsigned base, int offset) {
     unsigned place;
     if (offset > 0)

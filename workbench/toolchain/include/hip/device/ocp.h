@@ -50,7 +50,7 @@ __host__ __device__ inline unsigned encode(double x, format kind, int dropped, u
     if (x != x)
         return sign | (only_numbers ? highest : kind.bits() > 8 ? beyond | 1u << (kind.mantissa - 1) : kind.sign() - 1);
     int exponent = static_cast<int>(bits >> 52 & 0x7ff) - 1023;
-    if (exponent >= 1 << kind.exponent) return sign | beyond; // of every format
+    if (exponent >= 1 << kind.exponent) return sign | beyond; // in every format
     if (exponent < kind.least()) exponent = kind.least();
     double units = size * power(kind.mantissa - exponent);
     if (dropped == 0) {

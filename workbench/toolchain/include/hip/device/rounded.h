@@ -14,7 +14,7 @@ namespace __hip_math {
 
 enum rounding { upward = 1, downward = 2, to_zero = 3 };
 
-// `z`, a result of an instruction. Two s_setreg of one register want two wait states between them.
+// `z`, the result of an instruction. Two s_setreg of the same register need two wait states between them.
 #define __HIP_ROUNDED(instruction, ...)                                                                                \
     asm("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), %[mode]\n\t" instruction                                         \
         "\n\ts_nop 0\n\ts_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 0"                                                \
