@@ -507,7 +507,7 @@ TIERS = {"test": "make test", "all": "make test-all", "product": "the full produ
 def killer(
     mutant: Mutant, tree: Path, turns: Turns, seed: int, tests: list[str] | None
 ) -> tuple[str, str] | None:
-    """The smallest tier that finds a mutant, and the test; None if it survives, ("", "") if it is no program."""
+    """The smallest tier that kills a mutant, and the test; None if it survives, ("", "") if it cannot run."""
     full = tuple(tests or tests_of(mutant, tree))
     for tier in TIERS:
         selected = tuple(test for test in full if test in COVERED_IN_PART) if tier == "product" else full

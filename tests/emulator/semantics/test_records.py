@@ -465,7 +465,7 @@ class Checker:
         self.unwritten = unwritten
 
     def places(self) -> Iterator[tuple[str, bool]]:
-        """Dwords that the instruction reads, by operand ("source 1, dword 0"), and whether they had an effect."""
+        """Dwords that the instruction reads, by operand ("source 1, dword 0"), and if they had an effect."""
         is_kept = registers.kept(self.instruction) is not Keeps.NOTHING
         named = (("source", self.instruction.src), ("destination", self.instruction.dst if is_kept else ()))
         for kind, operands in named:
