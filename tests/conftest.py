@@ -42,7 +42,7 @@ if not SEED:
 # For tests that draw outside of a test function, and for the processes that tests start.
 os.environ["HIPKITTENS_TEST_SEED"] = SEED
 
-# What a tier's tests are drawn by: with the same inputs a test ends alike in each draw.
+# The seed that draws a tier's tests: with the same inputs, a test has the same result in each draw.
 DRAW = os.environ.get("HIPKITTENS_TEST_DRAW") or SEED
 
 # A shell starts what runs in the background with SIGINT ignored, and tests send it to themselves.

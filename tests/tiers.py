@@ -28,14 +28,14 @@ COSTS = Path(__file__).parent / "data" / "test_costs.csv"
 `make test-all ARGS=--record-costs=tests/data/test_costs.csv` on a machine that has nothing else to do."""
 
 SECONDS = 0.4
-"""Of processor time that a function's tests may take in `make test`, on average over its seeds."""
+"""Seconds of processor time that a function's tests may take in `make test`, on average over its seeds."""
 
 AT_LEAST: tuple[tuple[str, int], ...] = (
     ("tests/kernels/generated/", 6),
     (OPERATORS, 1000),
     ("tests/kernels/", 16),
 )
-"""Beginnings of tests' names of which at least one in so many runs: few others find a tile's faults."""
+"""Prefixes of tests' names, and n: at least one in n of them runs, since few others find a tile's faults."""
 
 QUICK: tuple[str, ...] = (
     "tests/codeobject",

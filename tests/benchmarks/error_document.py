@@ -360,7 +360,7 @@ from their GPUs, `UnderLoad` in `workbench/targets/`) and in `workbench/profile/
 
 
 def left_out(compared: Sequence[Compared]) -> list[tuple[str, int, float, float, float]]:
-    """By class: rows, median error, factor that the other classes would have, median error with it."""
+    """For each class: rows, median error, the other classes' factor, median error with that factor."""
     table = []
     for group in sorted({each.row.group for each in compared}):
         of_class = [each for each in compared if each.row.group == group]

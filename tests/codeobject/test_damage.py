@@ -45,7 +45,7 @@ def survive(data: bytes, reader: object) -> bool:
 
 
 def test_an_integer_type_without_bytes() -> None:
-    """Its range would be 2 to the power of less than nothing."""
+    """The exponent of its range would be negative."""
     data = bytearray(compiled("gfx950"))
     elf = ELFFile(io.BytesIO(data))
     section = elf.get_section_by_name(".debug_info")["sh_offset"]

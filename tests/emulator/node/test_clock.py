@@ -1,4 +1,4 @@
-"""Which launches the clock has modelled, and what the others take; with a model of one nanosecond an
+"""Launches that the clock models, and times of the others; with a model of one nanosecond an
 instruction, so that every time is known."""
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ def _fits(instruction: Instruction) -> bool:
     scalars = [o for o in (*instruction.dst, *instruction.src) if o.kind == "s"]
     if any(operand.index + operand.width > 128 for operand in scalars):
         return False
-    # Whether VCC or EXEC is zero hardly ever changes.
+    # VCCZ and EXECZ hardly ever change.
     if any(operand.kind == "special" for operand in instruction.src):
         return False
     # A branch to the next instruction goes there either way.
