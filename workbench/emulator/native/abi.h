@@ -53,13 +53,13 @@ enum {
     HK_FAULT_TRAP = 5,         /* s_trap; address: trap id */
     HK_FAULT_HALT = 6,         /* s_sethalt */
     HK_FAULT_JUMP = 7,         /* no instruction of the code object begins at `address` */
-    HK_FAULT_ALIGNMENT = 8,    /* an address that the instruction wants aligned to `size` */
+    HK_FAULT_ALIGNMENT = 8,    /* an address that the instruction requires to be aligned to `size` */
     HK_FAULT_READ_ONLY = 9,    /* a write into memory that the host mapped read-only */
     HK_FAULT_UNSUPPORTED = 10, /* an unsupported case of the instruction that shows only at run time */
     HK_FAULT_SERVICE = 11,     /* set by the driver: a hostcall that has no handler; address: the service */
     HK_FAULT_END = 12,         /* execution ran past the end of a function; address: code object address of that end */
-    /* Lanes entered a function under another caller's mask; address: the mask, size | is_write << 32: the lanes that
-     * entered. */
+    /* Lanes called a function with a mask that does not name exactly them (hip/device/lanes.h); address: the mask, size
+     * | is_write << 32: the lanes. */
     HK_FAULT_MASK = 13,
 };
 

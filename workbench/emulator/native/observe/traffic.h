@@ -26,7 +26,7 @@ struct HkStream {
     uint32_t capacity;
     uint32_t ended; /* nonzero: the work-group is over */
     uint64_t *events;
-    uint32_t *sites; /* of each event, its instruction's dword in the code */
+    uint32_t *sites; /* for each event, its instruction's dword in the code */
     uint64_t count;
     uint64_t clock; /* turns so far; a barrier raises all waves of a group to the maximum */
     uint64_t last;  /* clock of the last event */

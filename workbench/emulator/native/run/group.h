@@ -38,7 +38,7 @@ static inline uint64_t hk_blocks_run(const Resident *r) { return r->before + r->
 /* Gives a work-group its memory, that of an ended one or new memory, and its initial state; NULL if memory ran out. */
 Resident *hk_start_group(Worker *worker, uint64_t index);
 
-/* Frees a work-group's memory, or keeps it for a later launch of the same size. */
+/* Frees a work-group's memory, or keeps it for a work-group of the same size in a later launch. */
 void hk_free_group(Resident *r);
 
 #endif
