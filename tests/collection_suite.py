@@ -1,4 +1,4 @@
-"""The collection's own four test files with our modules in place of its own: what they say, by target.
+"""The collection's own four test files with our modules in place of its own: results by target.
 
     python tests/collection_suite.py DIR [--only gemm] [--target gfx942] [--write]
 
@@ -128,7 +128,7 @@ def read(lines: Sequence[str]) -> list[dict[str, str]]:
 
 
 def run(file: Path, target: str) -> list[dict[str, str]]:
-    """Runs a test file in a process of its own and gives its results."""
+    """Runs a test file in a separate process and returns its results."""
     command = [sys.executable, __file__, str(file), "--here", target]
     done = subprocess.run(command, capture_output=True, text=True)
     results = read(done.stdout.splitlines())

@@ -42,7 +42,7 @@ if not SEED:
 # For tests that draw outside of a test function, and for the processes that tests start.
 os.environ["HIPKITTENS_TEST_SEED"] = SEED
 
-# What a tier's tests are drawn by: with the same inputs a test ends alike in each draw.
+# The seed that draws a tier's tests: with the same inputs, a test has the same result in each draw.
 DRAW = os.environ.get("HIPKITTENS_TEST_DRAW") or SEED
 
 # A shell starts what runs in the background with SIGINT ignored, and tests send it to themselves.
@@ -128,7 +128,7 @@ def in_this_tier(request: pytest.FixtureRequest) -> Callable[[int], int]:
 
 @pytest.fixture(autouse=True)
 def _no_history(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Tests leave no runs behind; one that keeps some names a file of its own."""
+    """Turns off the history of runs; a test that needs one names its own file."""
     from workbench.history import recorder
 
     monkeypatch.setenv("HIPKITTENS_HISTORY", "off")
@@ -138,7 +138,7 @@ def _no_history(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _sanitized() -> Iterator[None]:
-    """With HIPKITTENS_TEST_SANITIZE=1 every launch of a test must be clean, unless a fault stopped it."""
+    """With HIPKITTENS_TEST_SANITIZE=1, every launch of a test must be clean, unless a fault stopped it."""
     if os.environ.get("HIPKITTENS_TEST_SANITIZE") != "1":
         yield
         return

@@ -77,7 +77,7 @@ def every_result() -> dict[str, Any]:
     )
     with wb.profile_step(device) as step:
         launcher(x, out)
-    # Its times come from its launches, which a copy with other texts no longer has.
+    # Its times come from its launches, which a copy with replaced texts lacks.
     assert step.times
     results = (
         compiled,

@@ -1,4 +1,4 @@
-"""Some of a foreign suite's test cases, each in a process of its own, for pytest plugins."""
+"""A selection of another project's test cases, each in a separate process, for pytest plugins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models the problems of which somebody published figures, and a few more, and keeps the times.
+"""Models the problems with published figures, and a few more, and stores the times.
 
     python tests/modelled_times.py [NAME ...] [--largest 2e12] [--minutes 60] [--again]
 
@@ -29,7 +29,7 @@ ALONE: dict[str, list[Shape]] = {
     ],
     "gemm/grouped_variable_k": [{"m": 1024, "n": 2048, "k": 4096, "groups": 8}],
 }
-"""Problems of which nobody published a time, on `ALONE_ON`: decode and prefill with Qwen3-Next's heads, and
+"""Problems without published times, on `ALONE_ON`: decode and prefill with Qwen3-Next's heads, and
 the gradient of eight experts' matrices of 4,096 rows in all."""
 ALONE_ON = "MI325X"
 

@@ -56,7 +56,7 @@ FAMILIES = {
     for path in (ROOT / GENERATED).glob("test_*.py")
 }
 COVERED_IN_PART = {test for name, test in FAMILIES.items() if name not in ("coverage", "sanitized", "table")}
-"""The generated tests of which a run takes a covering array, or one of the targets, and no full product."""
+"""The generated tests that a run reduces to a covering array, or to one target."""
 
 SEMANTICS = "tests/emulator/semantics"
 OPS = "tests/emulator/native/ops"
@@ -507,8 +507,7 @@ TIERS = {"test": "make test", "all": "make test-all", "product": "the full produ
 def killer(
     mutant: Mutant, tree: Path, turns: Turns, seed: int, tests: list[str] | None
 ) -> tuple[str, str] | None:
-    """The smallest tier that finds a mutant, and by which test; None where it lives, ("", "") where it is no
-    program."""
+    """The smallest tier that kills a mutant, and the test; None if it survives, ("", "") if it cannot run."""
     full = tuple(tests or tests_of(mutant, tree))
     for tier in TIERS:
         selected = tuple(test for test in full if test in COVERED_IN_PART) if tier == "product" else full

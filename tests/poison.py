@@ -109,7 +109,7 @@ def swapped(value: T, change: Callable[[str, str], str], at: str = "") -> T:
 
 
 def poisoned(value: T, text: str, looked_up: Sequence[str] = ()) -> T:
-    """A result with a text in place of each of its own; what was different before still is.
+    """A result with each text replaced; texts that differed still differ.
 
     Args:
         looked_up: ends of places at which no other text can stand.

@@ -15,7 +15,7 @@ import sys
 import pytest
 
 REPEATS = 2
-"""Number of times that a failed test must pass, each in a process of its own."""
+"""Number of times that a failed test must pass, each in a separate process."""
 
 MOST_FAILURES = 12
 """More failures than that are no bad luck; they are not tried again."""

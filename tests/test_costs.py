@@ -1,4 +1,4 @@
-"""What tests took is written by function, from all workers."""
+"""Costs of tests are written by function, from all workers."""
 
 from __future__ import annotations
 

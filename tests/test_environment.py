@@ -11,7 +11,7 @@ import yaml
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
-# Where conda-forge has another name for a package of PyPI.
+# Packages of PyPI that have another name in conda-forge.
 CONDA_NAMES = {"torch": "pytorch", "msgpack": "msgpack-python"}
 
 

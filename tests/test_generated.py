@@ -1,4 +1,4 @@
-"""Which files commands make, and what is said of a stale one."""
+"""Files that commands make, and the message for a stale one."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ LAZY: dict[str, tuple[set[str], str]] = {
     ),
     "workbench.runtime.registry": ({"runtime"}, "the emulator takes 0.2 s, once a device is asked for"),
 }
-"""By importer: layers that it imports inside functions, and why: start-up time, or an optional package."""
+"""By importer: layers imported inside functions, and the reason: start-up time or an optional package."""
 
 BY_NAME = {
     "workbench.bench.implementations": "Triton and FlyDSL, which our kernels in them import, are optional",

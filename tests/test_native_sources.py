@@ -145,5 +145,5 @@ CPU = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else)\b.*", re.MULTILIN
 
 @pytest.mark.parametrize("file", ["matrix.c", "matrix_scaled.c", "matrix_sparse.c"])
 def test_matrix_instructions_ask_the_table_of_their_back_end(file: str) -> None:
-    """Code for one kind of CPU alone lies in headers of its own, of which matrix_backend.h chooses once."""
+    """Code for one kind of CPU is in separate headers; matrix_backend.h chooses one, once."""
     assert CPU.findall((ROOT / "emulator/native/ops" / file).read_text()) == []

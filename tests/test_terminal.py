@@ -1,4 +1,4 @@
-"""The package in IPython in a terminal, a process of its own: what is printed, and how often."""
+"""Output of the package in IPython in a terminal, in a separate process."""
 
 from __future__ import annotations
 

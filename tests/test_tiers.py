@@ -1,4 +1,4 @@
-"""Which tests run when."""
+"""The tests that each tier runs."""
 
 from __future__ import annotations
 

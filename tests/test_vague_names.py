@@ -1,4 +1,4 @@
-"""Which names count as vague, where they are not counted, and when a folder fails."""
+"""Names that count as vague, scopes that do not count, and the limit for a folder."""
 
 from __future__ import annotations
 

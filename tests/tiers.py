@@ -1,4 +1,4 @@
-"""Which tests run when: `make test-quick` for an edit, `make test` for a commit, `make test-all` for all.
+"""The tests of each tier: `make test-quick` for an edit, `make test` for a commit, `make test-all` for all.
 
     python tests/tiers.py    # what test-quick runs
 
@@ -28,14 +28,14 @@ COSTS = Path(__file__).parent / "data" / "test_costs.csv"
 `make test-all ARGS=--record-costs=tests/data/test_costs.csv` on a machine that has nothing else to do."""
 
 SECONDS = 0.4
-"""Of processor time that a function's tests may take in `make test`, on average over its seeds."""
+"""Seconds of processor time that a function's tests may take in `make test`, on average over its seeds."""
 
 AT_LEAST: tuple[tuple[str, int], ...] = (
     ("tests/kernels/generated/", 6),
     (OPERATORS, 1000),
     ("tests/kernels/", 16),
 )
-"""Beginnings of tests' names of which at least one in so many runs: few others find a tile's faults."""
+"""Prefixes of tests' names, and n: at least one in n of them runs, since few others find a tile's faults."""
 
 QUICK: tuple[str, ...] = (
     "tests/codeobject",
@@ -73,7 +73,7 @@ def costs(file: Path = COSTS) -> dict[str, float]:
 
 
 def share(test: str) -> int:
-    """One in so many of a test's function runs in `make test`."""
+    """The number n such that one in n of a function's tests runs in `make test`."""
     costly = math.ceil(costs().get(test.partition("[")[0], 0.0) / SECONDS)
     most = next((most for start, most in AT_LEAST if test.startswith(start)), costly)
     return max(1, min(costly, most))

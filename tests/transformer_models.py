@@ -72,7 +72,7 @@ def make(family: str, dtype: torch.dtype = torch.bfloat16, **more: Any) -> Any:
 
 
 def batch(padded: bool = True) -> dict[str, torch.Tensor]:
-    """Two sequences of 19 tokens, of which the second ends before."""
+    """Two sequences of 19 tokens; the second one is shorter."""
     ids = torch.randint(3, 96, (2, 19), generator=torch.Generator().manual_seed(3))
     mask = torch.ones_like(ids)
     if padded:

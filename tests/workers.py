@@ -28,7 +28,7 @@ APART = ("tests/notebooks/", GENERATED)
 """Files, or their folders, whose tests share no fixture and no process: each is a group."""
 
 OPERATORS = "tests/kernels/test_operators.py"
-"""Its tests of one operator are a group: what one has drawn, compiled and translated serves the others."""
+"""Its tests of one operator form a group: they share drawn shapes, compiled and translated code."""
 
 MOST = 8
 """Workers: more of them would wait for the longest group, and each takes seconds to collect the tests."""

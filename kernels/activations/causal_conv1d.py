@@ -1,4 +1,4 @@
-"""Causal convolution of each channel with a few weights of its own."""
+"""Causal convolution of each channel with its own few weights."""
 
 from __future__ import annotations
 

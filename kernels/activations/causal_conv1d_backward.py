@@ -67,7 +67,7 @@ def outputs(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, A
 
 
 def workspace(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
-    """Each row's share, a row for each sequence."""
+    """Workspace for each row's share of the gradients, one row per sequence."""
     wide = {"weight": shape["channels"] * shape["width"], "bias": shape["channels"]}
     return {f"{name}_parts": ((shape["batch"], cols), torch.float32) for name, cols in wide.items()}
 

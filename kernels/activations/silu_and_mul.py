@@ -13,7 +13,7 @@ TIMES = {
     4096: {4096: {"HipKittens (port)": 37.9, "PyTorch": 149.7, "AITER HIP": 27.6}},
     8192: {4096: {"HipKittens (port)": 73.4, "PyTorch": 287.6, "AITER HIP": 50.2}},
 }
-"""By columns of the result and rows, in microseconds."""
+"""Microseconds by columns of the result, rows and library."""
 
 spec = activations.forward(
     "silu",

@@ -43,7 +43,7 @@ spec = dataclasses.replace(
     hard_inputs={},
     reference=attention_packed_backward,
     shape_of=family.shape_of,
-    # How long each sequence is decides the work.
+    # The work depends on the length of each sequence.
     flops=None,
     bytes=None,
     tensors={

@@ -1,4 +1,4 @@
-"""Attention of sequences of different lengths, packed one after the other."""
+"""Attention of sequences of different lengths, packed without gaps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ spec = dataclasses.replace(
     shape_of=family.shape_of,
     strided=("q", "k", "v"),
     arguments=family.arguments,
-    # How long each sequence is decides the work.
+    # The work depends on the length of each sequence.
     flops=None,
     bytes=None,
     hard_inputs={},

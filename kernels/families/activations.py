@@ -20,7 +20,7 @@ FUNCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 """References of the functions of `kittens::families::activation`, by name."""
 
 SLOPES = ("silu", "gelu", "gelu_tanh")
-"""Those with an operator for the gradient."""
+"""Activations with an operator for the gradient."""
 
 OPERATIONS = {"relu": 1, "silu": 6, "tanh": 16, "gelu": 18, "gelu_tanh": 9}
 """Floating-point operations of one element, about."""

@@ -3,7 +3,7 @@
  * @brief Attention, forward: O = softmax(scale Q Kᵀ) V and the logarithm of the softmax's denominator.
  *
  * A work-group of four waves computes 128 queries of one head, a wave 32 of them. Keys and values come in blocks, from
- * global straight to shared memory, two of each: while one is computed with, the next is on its way. Work-groups are
+ * global straight to shared memory, two of each: the next one is loaded during the computation. Work-groups are
  * small enough for two of them on a compute unit, so that on each SIMD one wave's softmax runs beside the other's
  * matrix instructions.
  *
@@ -38,12 +38,12 @@ inline constexpr int TILE = ceil_div(D, 32) * 32;
 /** Waves on a SIMD, so work-groups on a compute unit: one where O and its operands take more than 256 registers. */
 template <int D, int D_V>
 inline constexpr int OCCUPANCY = D + D_V > 320 ? 1 : 2;
-/** Keys in a block, of which shared memory has two for each work-group; 64 where the waves' loads do not fill 32. */
+/** Keys in a block; shared memory has two blocks per work-group; 64 if the waves' loads do not fill 32. */
 template <int D, int D_V>
 inline constexpr int KEYS =
     TILE<D> % 64 != 0 || 4 * (TILE<D> + TILE<D_V>)*64 <= MAX_SHARED_MEMORY / OCCUPANCY<D, D_V> ? 64 : 32;
 
-/** Which keys a query sees: k with -left <= k - (query + offset) <= right. */
+/** Keys that a query sees: k with -left <= k - (query + offset) <= right. */
 struct band {
     int left, right, offset;
 
@@ -56,18 +56,18 @@ struct band {
         const int at = last + offset + right + 1;
         return at < keys ? at : keys;
     }
-    /** First block of `count` keys from whose beginning on `last`, and queries before it, see what is there. */
+    /** First block of `count` keys that `last`, and queries before it, see from its first key on. */
     __device__ inline int first_whole(int last, int count) const { return ceil_div(begin(last), count); }
-    /** One past the last block of `count` keys that `first`, and queries after it, see to its end. */
+    /** One past the last block of `count` keys that `first`, and queries after it, see up to its last key. */
     __device__ inline int last_whole(int first, int keys, int count) const {
         const int at = end(first, keys);
         return at < 0 ? 0 : at / count;
     }
     /**
-     * @brief Whether some of the queries `first` to `last` do not see some of the keys `key` to `key` + `count` - 1.
+     * @brief True if some of the queries `first` to `last` do not see some of the keys `key` to `key` + `count` - 1.
      *
-     * One condition, not several in turn: where ways to an instruction differ in length and come from a matrix
-     * instruction, LLVM counts wait states along the first that it looks at.
+     * A single condition, not several in sequence: where paths to an instruction differ in length and come from a
+     * matrix instruction, LLVM counts wait states along the first that it looks at.
      */
     __device__ inline bool cuts(int first, int last, int key, int count) const {
         return (key < last + offset - left) | (key + count - 1 > first + offset + right);
@@ -81,14 +81,14 @@ struct forward_globals {
     gl_strided<T, -1, -1, -1, D_V> v, out;
     /** (B, H, N) logarithms, to base e, of the sums of exponentials. */
     gl<float, 1, -1, -1, -1> lse;
-    /** Of each head a logit that counts in the denominator only; null for none. */
+    /** For each head, a logit that counts in the denominator only; null for none. */
     const float *sinks;
-    /** Of each sequence where its queries and keys begin, and where the last ends; null for sequences of one length. */
+    /** First query and first key of each sequence, and the end of the last; null for sequences of one length. */
     const int *cu_seqlens_q, *cu_seqlens_k;
     float scale;
     /** Logits s become softcap tanh(s / softcap). */
     float softcap;
-    /** Keys to the left and right of its own that a query sees. */
+    /** Number of keys that a query sees to the left and right of its own position. */
     int left, right;
 };
 
@@ -122,7 +122,7 @@ __device__ inline void store_rows(const GL &rows, const RT &src, const COORD &at
         store_bounded<1>(rows, src, at);
 }
 
-/** Where a sequence is in the tensors, and how long it is; packed sequences are all in batch 0. */
+/** Position and length of a sequence in the tensors; packed sequences are all in batch 0. */
 struct sequence_part {
     int first_q = 0, first_k = 0, n_q, n_k, batch;
 
@@ -135,7 +135,7 @@ struct sequence_part {
         }
         batch = g.cu_seqlens_q ? 0 : sequence;
     }
-    /** Its queries, or keys, of a head. */
+    /** The sequence's queries, or keys, of a head. */
     template <typename GL>
     __device__ inline auto queries_of(const GL &whole, int head) const {
         return head_of(whole, batch, first_q, n_q, head);
@@ -157,7 +157,7 @@ __device__ inline int forward_head() {
 template <int queries>
 struct forward_part {
     int head, head_k;
-    /** Of a head the last queries, which see the most keys, are first. */
+    /** The last queries of a head, which see the most keys, come first. */
     int block;
     sequence_part of;
     band seen;
@@ -188,7 +188,7 @@ struct forward_part {
     }
 };
 
-/** Sets what is above row `begin(col)` of a column, and from row `end(col)` on, to -infinity. */
+/** Sets the elements of a column above row `begin(col)`, and from row `end(col)` on, to -infinity. */
 template <typename Scores, typename Begin, typename End>
 __device__ inline void keep_rows(Scores &s, Begin begin, End end) {
     mask_map(s, s, MINUS_INFINITY, [&](int row, int col) {
@@ -197,12 +197,12 @@ __device__ inline void keep_rows(Scores &s, Begin begin, End end) {
     });
 }
 
-/** tanh by one exponential, within 2^-22. */
+/** tanh with one exponential, within 2^-22. */
 __device__ inline float tanh_by_exp2(float x) {
     return 1.0f - 2.0f * __builtin_amdgcn_rcpf(1.0f + __builtin_amdgcn_exp2f(2.0f * LOG2_E * x));
 }
 
-/** Loads of blocks of a sequence's rows into two shared tiles that lie one after the other, by the work-group. */
+/** Loads of blocks of a sequence's rows into two adjacent shared tiles, by the work-group. */
 template <typename ST, typename GL>
 struct block_stream {
     using workers = group<WARPS>;

@@ -74,7 +74,7 @@ def check_distances(**tensors: torch.Tensor | None) -> None:
 
 
 warned: set[str] = set()
-"""Operators of which `warn_if_turned` has warned: once is enough, whatever filters a notebook sets."""
+"""Operators that `warn_if_turned` has warned about: it warns once, whatever filters a notebook sets."""
 
 
 def warn_if_turned(name: str, layout: str, heads: int, tokens: int, least: int = 128) -> None:
@@ -109,6 +109,6 @@ def used_pages(cache: str) -> Callable[[Mapping[str, Any]], torch.Tensor]:
 
 
 def band(causal: bool, window: int) -> dict[str, int]:
-    """Keys to the left and right of its own place that a query sees."""
+    """Number of keys to the left and to the right of its own position that a query sees."""
     left = window - 1 if window else EVERYTHING
     return {"left": left, "right": 0 if causal else left}

@@ -21,7 +21,7 @@
 
 namespace kittens::families::attention {
 
-/** Rows that the work-group has, and of a block in shared memory, where there is room for `besides` rows too. */
+/** Rows of the work-group and of a block in shared memory, if there is room for `besides` rows as well. */
 inline constexpr int OWN = WARPS * 32;
 template <int D, int besides = 0>
 inline constexpr int BACKWARD_BLOCK = D <= 128 && D * (8 * 64 + 2 * besides) <= MAX_SHARED_MEMORY ? 64 : 32;
@@ -30,7 +30,7 @@ template <int D, bool capped>
 inline constexpr int KEYS_OCCUPANCY = D > 64 || capped ? 1 : 2;
 template <int D>
 inline constexpr int QUERIES_OCCUPANCY = D > 64 ? 1 : 2;
-/** Multiple to which lengths are rounded up where there is one value per query in memory. */
+/** Multiple to which lengths are rounded up in tensors with one value per query. */
 inline constexpr int PADDED = 64;
 
 template <typename T, int D, int D_V = D>
@@ -42,16 +42,16 @@ struct backward_globals {
     gl<T, -1, -1, -1, D_V> dv;
     /** (B, H, N): stored by the forward pass. */
     gl<float, 1, -1, -1, -1> lse;
-    /** Its gradient; null for zero. */
+    /** Gradient of the logarithms; null for zero. */
     const float *dlse;
     /** (B, H, N rounded up), what is added to logits before they are scaled (capped: to exponents), and to dP. */
     gl<float, 1, -1, -1, -1> shift, delta;
     /** Sums of dQ, (B, H, N rounded up, D), in the order of `sums_of`; null where `queries` computes dQ. */
     float *dq_sums;
-    /** Of each head the sink and its gradient; null for none. */
+    /** The sink of each head, and its gradient; null for none. */
     const float *sinks;
     float *dsinks;
-    /** Of each sequence where its queries and keys begin, and where the last ends; null for sequences of one length. */
+    /** First query and first key of each sequence, and the end of the last; null for sequences of one length. */
     const int *cu_seqlens_q, *cu_seqlens_k;
     int sequences;
     float scale, softcap;
@@ -66,7 +66,7 @@ struct backward_part : sequence_part {
     __device__ inline backward_part(const Globals &g, int sequence)
         // A sequence rounded up takes at most one `PADDED` more than its end is beyond its beginning.
         : sequence_part(g, sequence), values(g.cu_seqlens_q ? (first_q / PADDED + sequence) * PADDED : 0) {}
-    /** A head's values, of which runs are read at once, since there are a multiple of `PADDED`. */
+    /** A head's values; whole runs are read at once, since their number is a multiple of `PADDED`. */
     template <typename GL>
     __device__ inline gl<float, 1, 1, 1, -1> values_of(const GL &all, int head) const {
         return {&all[{batch, head, values}], nullptr, nullptr, nullptr,
@@ -75,7 +75,7 @@ struct backward_part : sequence_part {
 };
 
 /**
- * @brief Where the sums of dQ of 32 queries from `query` on are.
+ * @brief Address of the sums of dQ of 32 queries from `query` on.
  *
  * A register's 64 lanes lie next to each other, one register after the other, so that atomics of a wave fill cache
  * lines.
@@ -85,7 +85,7 @@ __device__ inline float *sums_of(const backward_globals<T, D> &g, const backward
     const size_t rows = g.delta.offset({of.batch, head, of.values + query});
     return g.dq_sums + rows * D + laneid();
 }
-/** Calls f(number of a tile's, place in a lane's sums) for all of a lane's numbers. */
+/** Calls f(number of the tile, place in a lane's sums) for all of a lane's numbers. */
 template <typename Tile, typename F>
 __device__ inline void for_each_sum(Tile &tile, F f) {
 #pragma unroll
@@ -108,7 +108,7 @@ __device__ inline void prepare(const backward_globals<T, D, D_V> &g) {
     const auto deltas = of.values_of(g.delta, head), shifts = of.values_of(g.shift, head);
     if (tile * 32 >= static_cast<int>(deltas.cols())) return;
 
-    // As many lanes beside each other as whole shapes of a row have.
+    // As many adjacent lanes as a row has whole shapes.
     using shape = rt_rows_s<T, (TILE<D_V> & (TILE<D_V> - 1)) == 0 ? TILE<D_V> : 32>;
     rt<T, 32, TILE<D_V>, row_l, shape> out, dout;
     rt<float, 32, TILE<D_V>, row_l, shape> products;
@@ -167,7 +167,7 @@ __device__ inline rt<T, Scores::rows, Scores::cols, col_l, rt_16x32_4_s> as_oper
     return operand;
 }
 
-/** Stores 32 rows of which `sums` has the columns. */
+/** Stores 32 rows, the columns of `sums`. */
 template <typename GL, typename Sums>
 __device__ inline void store_turned(const GL &rows, const Sums &sums, const coord<> &at) {
     rt<float, Sums::cols, Sums::rows, row_l, rt_32x32_s> turned;
@@ -175,7 +175,7 @@ __device__ inline void store_turned(const GL &rows, const Sums &sums, const coor
     store_rows(rows, turned, coord<decltype(turned)>(at.b, at.d, at.r, at.c));
 }
 
-/** What a wave turns dS with. */
+/** Operand with which a wave transposes dS. */
 template <typename T, int D>
 struct turning {
     st<T, 32, D, st_32x32_s> &memory;
@@ -307,7 +307,7 @@ __device__ inline void keys(const backward_globals<T, D, D_V> &g) {
                 [&] {
                     // Only dQ sums over keys: of those past the last dK and dV are not stored.
                     if (!((by_atomics & (key + 32 > n_k)) | seen.cuts(query, query + BLOCK - 1, key, 32))) return;
-                    // Of a key the first query, and one past the last, that sees it.
+                    // The first query that sees a key, and one past the last.
                     const int from = key - seen.offset - seen.right - query;
                     keep_rows(
                         s, [&](int col) { return by_atomics && key + col >= n_k ? BLOCK : from + col; },

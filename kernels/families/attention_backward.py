@@ -159,7 +159,7 @@ def workspace(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
 
 
 def workspace_by_atomics(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
-    """That, and sums of dQ, which begin with zero."""
+    """The same workspace, and sums of dQ, which start at zero."""
     return with_sums(workspace(shape, tensors), shape)
 
 

@@ -16,7 +16,7 @@
 
 #include "attention_backward.cuh"
 
-/** A call that is not inlined would have registers of its own. */
+/** A call that is not inlined would use its own registers. */
 #define KITTENS_INLINE __device__ __attribute__((always_inline)) inline
 
 namespace kittens::families::attention {
@@ -58,7 +58,7 @@ struct registers {
     }
 };
 
-/** What follows a matrix instruction. */
+/** An action after a matrix instruction. */
 enum class kind {
     q_row,
     shift,
@@ -81,7 +81,7 @@ enum class kind {
 struct action {
     kind what;
     int n;
-    /** The matrix instruction that it follows, and of a load the one that waits for it. */
+    /** The matrix instruction before it; for a load, also the one that waits for it. */
     int at, use;
     /** Instructions that lgkmcnt counts. */
     int counted;
@@ -95,7 +95,7 @@ struct plan {
     static constexpr int DQ_KEYS = PINNED_KEYS / WAVES_OF_TILE, DQ_DEPTH = DQ_KEYS / 16;
     static constexpr int COLUMNS = 2 * HEIGHT;
     static constexpr int DP = 2 * DEPTH, DV = 2 * DP, DK = DV + 2 * COLUMNS, DQ = DK + 2 * COLUMNS, END = DQ + DQ_DEPTH;
-    /** dS of a is there; the waves meet. */
+    /** dS of a is in shared memory; the waves meet at the barrier. */
     static constexpr int DS_OF_A = DV + 3 * COLUMNS / 2, MEET = DK + 5;
     static constexpr int LONG_AGO = 5;
     /** Atomics of a wave's tile of dQ. */
@@ -106,11 +106,11 @@ struct plan {
     int count = 0;
     /** Actions behind matrix instruction m are first[m] to first[m + 1] - 1. */
     int first[END + 1] = {};
-    /** How many loads from and stores to shared memory may be under way before m, -1 where nothing is waited for. */
+    /** Loads from and stores to shared memory that may be under way before m; -1: no wait. */
     int waits[END] = {};
     int left_at_meet = 0;
 
-    /** When a fragment of the rows of dO and V was read: it is dO, V of b, V of a, along D. */
+    /** Matrix instruction after which a fragment of the rows of dO and V is read: dO, V of b, V of a, along D. */
     static __host__ __device__ constexpr int use_of_row(int n) { return DP + n / 3 * 2 + n % 3 / 2; }
     static __host__ __device__ constexpr int done_with_row(int n) { return DP + n / 3 * 2 + (n % 3 != 1); }
     /** When the last of those in a fragment was. */
@@ -166,7 +166,7 @@ struct plan {
         put(kind::shift, 0, DQ + 1, END, 4);
         for (int n = 0; n < DEPTH; n++) put(kind::q_row, n, DQ + n + 1, END + 2 * n, 1);
     }
-    /** Vector instructions: logits to weights as soon as they are there, then dS. */
+    /** Vector instructions: logits to weights as soon as they are computed, then dS. */
     __host__ __device__ constexpr void vectors() {
         constexpr int EIGHTH = COLUMNS / 4, LOGITS = DP + 4, WEIGHTS = DV - 3 * COLUMNS / 8;
         put(kind::mask, 0, LOGITS);
@@ -198,7 +198,7 @@ struct plan {
 
     /**
      * A load is waited for by the first instruction that reads it, unless an earlier one waited for as much. What was
-     * begun `LONG_AGO` matrix instructions before is there, so that a wait takes it along for those that come next.
+     * begun `LONG_AGO` matrix instructions before has arrived, so a wait covers it for the instructions that come next.
      */
     __host__ __device__ constexpr void find_waits() {
         int behind[MOST] = {}, total = 0, met = 0, before_meet = 0;
@@ -224,7 +224,7 @@ struct plan {
             waits[m] = -1;
             if (needed[m] > waited) {
                 const int all = later(needed[m], there(m, behind, total));
-                // Of 15 or more the counter knows nothing.
+                // The counter stops at 15.
                 waits[m] = issued - all < 14 ? issued - all : 14;
                 waited = issued - waits[m];
             }
@@ -370,9 +370,9 @@ KITTENS_INLINE i32x4 resource_of(const void *from, uint32_t bytes) {
 }
 
 /**
- * @brief Loads of blocks of a head's rows by all waves, in turn to two shared tiles that lie one after the other.
+ * @brief Loads of blocks of a head's rows by all waves, alternately to two adjacent shared tiles.
  *
- * What a wave loads of a block are equal parts of the same rows: they differ by a constant, and need one register. The
+ * A wave loads equal parts of the same rows of a block: their addresses differ by a constant and need one register. The
  * range of a resource is of the offset without the one for all lanes, so that it is what is left of the head.
  */
 template <typename ST, typename T>
@@ -390,7 +390,7 @@ struct block_loads {
     /** Bytes of a block, and from the head's first one to that before the next. */
     uint32_t step, at, lds, offset;
 
-    /** @param rows of one head; @param begin block to begin with. */
+    /** @param rows rows of one head; @param begin first block. */
     template <typename GL>
     KITTENS_INLINE block_loads(const GL &rows, ST &first, int begin) : lds(workers::lds_base(first)) {
         const auto pitch = static_cast<uint32_t>(rows.template stride<1>() * sizeof(T));
@@ -410,7 +410,7 @@ struct block_loads {
         load_next<16, tile, tile + BYTES, (loads - 1) * COLUMNS>(resource, lds, offset, at, step);
         resource[2] -= static_cast<int>(step);
     }
-    /** Goes `blocks` blocks back, in a head that begins `bytes` bytes behind this one. */
+    /** Moves back by `blocks` blocks, in a head that begins `bytes` bytes after this one. */
     KITTENS_INLINE void rewind(int blocks, int64_t bytes) {
         const uint64_t from = (static_cast<uint64_t>(resource[1]) << 32 | static_cast<uint32_t>(resource[0])) +
                               static_cast<uint64_t>(bytes);
@@ -419,16 +419,17 @@ struct block_loads {
         resource[2] += blocks * static_cast<int>(step);
         at -= static_cast<uint32_t>(blocks) * step;
     }
-    /** Loads return zero from here on. */
+    /** From here on, loads return zero. */
     KITTENS_INLINE void stop() { resource[2] = step = at = 0; }
 };
 
-/** Where the next block of queries is: its rows of Q and dO, shift and delta, over all heads that share the keys. */
+/** Addresses of the next block of queries: its rows of Q and dO, shift and delta, over all heads that share the keys.
+ */
 template <typename T, int D>
 struct feed {
     using shared = st<T, PINNED_QUERIES, D, st_32x32_s>;
     using rows_of_head = gl_strided<T, 1, -1, 1, D>;
-    /** 32 values, and as many zeros behind them, so that a whole wave loads. */
+    /** 32 values followed by 32 zeros, so that a whole wave loads. */
     using values = sv_fl<2 * PINNED_QUERIES>;
     static constexpr int VALUES = PINNED_QUERIES * static_cast<int>(sizeof(float));
 
@@ -452,7 +453,7 @@ struct feed {
           next_dout(static_cast<int64_t>(g.dout.template stride<2>()) * static_cast<int64_t>(sizeof(T))),
           blocks(blocks), until(blocks), heads(heads), padded(static_cast<int>(g.delta.cols())) {}
 
-    /** Part n of 4 of a block's loads, vectors to this wave's own memory; with the last it goes on to the next. */
+    /** Part n of 4 of a block's loads, vectors to this wave's own memory; the last part advances to the next block. */
     template <int n, int slot>
     KITTENS_INLINE void start() {
         constexpr int own = slot * static_cast<int>(sizeof(values)), all = 2 * PINNED_WARPS * sizeof(values);
@@ -505,7 +506,7 @@ struct keys_pinned {
         shared q[2], dout[2];
         shared_v v;
         shared_ds ds[2];
-        /** Of each wave its own. */
+        /** Separate for each wave. */
         values shift[PINNED_WARPS][2], delta[PINNED_WARPS][2];
     };
 
@@ -515,12 +516,12 @@ struct keys_pinned {
     lane_addresses<decltype(tiles::dout_columns), shared> columns;
     lane_addresses<decltype(tiles::v), part_of_v> v_rows;
     using addresses_of_ds = lane_addresses<decltype(tiles::ds_rows), part_of_ds>;
-    /** The first of them: the others are made from it when dS is stored, for want of registers. */
+    /** The first of them; for lack of registers, the others are computed from it when dS is stored. */
     uint32_t ds_rows;
     lane_addresses<decltype(tiles::ds_columns), columns_of_ds> ds_columns;
     /** A lane's part of this wave's shift and delta. */
     uint32_t vectors;
-    /** Where the sums of dQ of the step before are, to which the step adds them, of this wave's tile; a lane's word. */
+    /** Address of a lane's word in the sums of dQ of this wave's tile, for the step before, to which this step adds. */
     const float *sums;
     uint32_t lane_word;
     float unit;
@@ -650,7 +651,7 @@ struct keys_pinned {
         schedules::for_each_index<0, order::DEPTH>([&](auto n) { read_q<0, n>(); });
         wait_lgkmcnt<0>();
     }
-    /** The queries of the block in slot `slot`, of which `query` is the first, from `whole_from` on. */
+    /** The queries of the block in slot `slot`, starting at `query`, from `whole_from` on. */
     template <int slot>
     KITTENS_INLINE void step(int query) {
         schedules::for_each_index<0, order::END>([&](auto m) {
@@ -660,7 +661,7 @@ struct keys_pinned {
                 [&](auto i) { act<PLAN.actions[i].what, PLAN.actions[i].n, slot>(query); });
         });
     }
-    /** Goes through blocks `begin` to `end` - 1 of `heads` heads, whose sums of dQ are `pitch` numbers apart. */
+    /** Processes blocks `begin` to `end` - 1 of `heads` heads, whose sums of dQ are `pitch` numbers apart. */
     KITTENS_INLINE void loop(int begin, int end, int heads, int pitch) {
         constexpr int64_t BLOCK = PINNED_QUERIES * D;
         const int first = begin * PINNED_QUERIES - whole_from, last = end * PINNED_QUERIES - whole_from;

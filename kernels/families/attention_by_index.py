@@ -27,7 +27,7 @@ NO_TABLE: dict[str, Any] = {"table": None, "lengths": None, "queries": None, "wi
 
 
 def whole(shape: Mapping[str, Any]) -> dict[str, Any]:
-    """The shape as `attention/decode` has it: each query a sequence of its own, pages of one row."""
+    """The shape in terms of `attention/decode`: each query is a sequence, pages have one row."""
     paging = {"batch": shape["queries"], "longest": 1, "pages": shape["keys"], "page": 1, "capped": 0}
     return {**paging, **decode.MLA, **shape}  # who has values of their own says so in `shape`
 
@@ -98,7 +98,7 @@ def shape_of(
 def tensors(
     shape: Mapping[str, Any], generator: torch.Generator, *dims: int
 ) -> dict[str, torch.Tensor | float | None]:
-    """Normally distributed q, and caches of which `dims` are the dimensions before the last."""
+    """Normally distributed q, and caches with the dimensions `dims` before the last."""
     dtype = scalars.HALVES[shape["dtype"]]
     stored = torch.float8_e4m3fn if shape["cache"] == "fp8" else dtype
 
@@ -165,7 +165,7 @@ def flops(shape: Mapping[str, Any]) -> int:
 
 
 def bytes_moved(shape: Mapping[str, Any]) -> int:
-    """Each row of the cache that lists may name, q and O once."""
+    """Bytes of each cache row that lists may name, of q and of O, once each."""
     rows = min(shape["rows"], shape["queries"] * shape["keys"])
     size = 1 if shape["cache"] == "fp8" else 2
     return int(

@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Where the keys of a sequence are in a cache of keys and values: in pages, or in rows that a list names.
+ * @brief Location of a sequence's keys in a cache of keys and values: in pages, or in rows that a list names.
  *
  * A place says how many keys a sequence has, and its stream starts the loads of blocks of them to shared memory.
  */
@@ -51,9 +51,9 @@ struct paged_stream {
 };
 
 /**
- * @brief Keys in pages, of which a table holds those of each sequence in order.
+ * @brief Keys in pages; a table lists the pages of each sequence in order.
  *
- * @tparam run rows that are loaded together: 32 or 16, of which the rows of a page are a multiple.
+ * @tparam run rows that are loaded together: 32 or 16; the rows of a page are a multiple of it.
  */
 template <int run>
 struct in_pages {
@@ -74,15 +74,15 @@ struct in_pages {
             : k(k, ks, where.table + sequence * where.width, static_cast<int>(k.depth()), head, keys),
               v(v, vs, where.table + sequence * where.width, static_cast<int>(k.depth()), head, keys) {}
         __device__ inline void start_keys(int slot, int at) { k.start(slot, at); }
-        /** Of the block whose keys were started last. */
+        /** For the block whose loads were started last. */
         __device__ inline void start_values(int slot, int at) { v.start(slot, at); }
     };
 };
 
 /**
- * @brief Keys in rows that a list names; one of -1 is no key.
+ * @brief Keys in rows that a list names; -1 names no key.
  *
- * The list has rows of the cache, (pages * rows of a page, H_kv, D), or, where there is a table, places in a sequence.
+ * The list has rows of the cache, (pages * rows of a page, H_kv, D), or, with a table, positions in a sequence.
  */
 struct in_list {
     /** Entries of sequence s, of one query: starts[s] to starts[s + 1] - 1, or s * count to (s + 1) * count - 1.
@@ -96,7 +96,7 @@ struct in_list {
     static constexpr bool has_holes = true;
     __device__ inline int first(int query) const { return starts ? starts[query] : query * count; }
     __device__ inline int keys(int query) const { return starts ? starts[query + 1] - starts[query] : count; }
-    /** The sequence that a query is of. */
+    /** The sequence of a query. */
     __device__ inline int sequence_of_query(int query) const {
         if (!queries) return query;
         int low = 0, high = sequences - 1;

@@ -2,10 +2,10 @@
  * @file
  * @brief Attention of a few queries a sequence over a cache of keys and values (decode, speculative, chunked prefill).
  *
- * The keys of a sequence are split over work-groups, each of which leaves O and the logarithm of its denominator;
- * `merge` puts them together (Flash-Decoding).
+ * The keys of a sequence are split over work-groups, each of which stores O and the logarithm of its denominator;
+ * `merge` combines them (Flash-Decoding).
  *
- * What are rows of queries elsewhere are here a sequence's queries and, of each, the heads that share keys and values,
+ * The rows of the query operand are a sequence's queries, and for each query the heads that share keys and values,
  * 16 rows a wave. Keys come in blocks of 32 to shared memory, and as in the forward pass Sᵀ = K Qᵀ has the operand of
  * Oᵀ += Vᵀ P where it is.
  *
@@ -31,7 +31,7 @@ inline constexpr int BLOCK_BYTES = DECODE_KEYS * (D + (latent ? 0 : D_V)) * stat
 /** Blocks in shared memory: two where they fit. */
 template <typename Cache, int D, int D_V, bool latent>
 inline constexpr int SLOTS = 2 * BLOCK_BYTES<Cache, D, D_V, latent> <= MAX_SHARED_MEMORY ? 2 : 1;
-/** Whether not even one fits: values then take the place of the keys, and wait for them. */
+/** True if not even one fits: values are then loaded over the keys, after these have been used. */
 template <typename Cache, int D, int D_V, bool latent>
 inline constexpr bool IN_TURNS = (BLOCK_BYTES<Cache, D, D_V, latent>) > MAX_SHARED_MEMORY;
 
@@ -49,7 +49,7 @@ struct cache_order<fp8e4m3> {
 #endif
 };
 
-/** How the last piece of q is turned by its token's position: not, NeoX's halves, or GPT-J's neighbours. */
+/** Rotation of the last piece of q by its token's position: none, NeoX's halves, or GPT-J's neighbours. */
 enum class turn { none, halves, neighbours };
 
 template <typename T, typename Cache, int D, int D_V, typename Place>
@@ -71,13 +71,13 @@ struct decode_globals {
     /** (tokens, H, 1, D_V) and (tokens, H). */
     gl<T, -1, -1, 1, D_V> out;
     gl<float, 1, 1, -1, -1> lse;
-    /** Of each head a logit that counts in the denominator only; null for none. */
+    /** For each head, a logit that counts in the denominator only; null for none. */
     const float *sinks;
-    /** Of logits, with the scale of keys, and of values. */
+    /** Scale of logits, including that of keys; scale of values. */
     float scale, scale_v;
     /** Logits s become softcap tanh(s / softcap). */
     float softcap;
-    /** Keys to the left and right of its own that a query sees. */
+    /** Number of keys that a query sees to the left and right of its own position. */
     int left, right;
 };
 
@@ -107,7 +107,7 @@ __device__ inline void load_turned(RT &dst, const GL &rows, int piece, int row, 
 }
 
 /**
- * @tparam waves of the work-group, which share keys and values, each with 16 rows.
+ * @tparam waves waves of the work-group, which share keys and values, each with 16 rows.
  * @tparam latent whether values are the first columns of keys.
  */
 template <typename T, typename Cache, int D, int D_V, typename Place, int waves, bool latent, bool capped, turn how>

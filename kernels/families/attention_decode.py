@@ -28,7 +28,7 @@ KEYS = 32
 """Keys in a block."""
 
 ENOUGH = 1024
-"""Work-groups that keep a GPU busy: splits are as many as that takes."""
+"""Number of work-groups that keeps a GPU busy; it determines the number of splits."""
 
 LATENT = 576
 """Head dimension of latent attention: 512 columns that are values too, and 64 for positions."""

@@ -165,7 +165,7 @@ def outputs(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, A
 
 
 MACROS = {"WAVES": "waves", "BLOCK_OF_KEYS": "keys_of_block"}
-"""Macros of what may be tuned; the kernel has values of its own for both."""
+"""Macros of the tunable values; the kernel has defaults for both."""
 
 
 def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
@@ -180,7 +180,7 @@ def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
 
 
 def shared_bytes(shape: Mapping[str, Any], arch: str) -> int:
-    """Two blocks of keys and values; as many keys as the work-groups of a compute unit have room for."""
+    """Two blocks of keys and values; the LDS of the work-groups on a compute unit limits the keys."""
     width = tile(shape["dim"]) + tile(shape["dim_v"])
     room = ROOM[arch] // (1 if width > 320 else 2)
     whole = tile(shape["dim"]) % 64 or 4 * width * 64 <= room
@@ -200,7 +200,7 @@ def launch(shape: Mapping[str, Any], arch: str) -> Launch:
 
 
 def takes_ping_pong(shape: Mapping[str, Any], arch: str) -> bool:
-    """True where all queries see all keys, and work-groups of eight waves are as many as compute units.
+    """True if all queries see all keys, and work-groups of eight waves are at least as many as compute units.
 
     By the timing model on an MI355X, four waves against eight: where those have 32 work-groups 21% faster,
     128 6 to 13%; with 512 and 2048 without a mask 5 and 12% slower, causal ones 16 and 1% faster.
@@ -212,7 +212,7 @@ def takes_ping_pong(shape: Mapping[str, Any], arch: str) -> bool:
 
 
 def fits_ping_pong(shape: Mapping[str, Any], arch: str) -> bool:
-    """Its loads and shared memory are gfx950's; the soft cap and wider heads do not fit its registers."""
+    """True for gfx950, whose loads and LDS it needs; a soft cap and wider heads do not fit the registers."""
     return arch == "gfx950" and shape["dim"] == shape["dim_v"] in (64, 128) and not shape["capped"]
 
 

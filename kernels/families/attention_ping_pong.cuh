@@ -2,9 +2,9 @@
  * @file
  * @brief Attention, forward, by eight waves that take turns at memory and at the matrix cores (gfx950).
  *
- * A work-group has 256 queries of one head, which share each load of keys and values: half the loads, and half of what
- * belongs to them, of two work-groups of `attention.cuh`. The schedule is `schedules::ping_pong`: of the two waves on a
- * SIMD one computes while the other reads shared memory.
+ * A work-group has 256 queries of one head, which share each load of keys and values: half the loads, and half of
+ * the work per load, of two work-groups of `attention.cuh`. The schedule is `schedules::ping_pong`: of the two waves on
+ * a SIMD one computes while the other reads shared memory.
  *
  * A block of keys takes two turns:
  *
@@ -26,7 +26,7 @@ inline constexpr int PING_PONG_WARPS = 8;
 inline constexpr int PING_PONG_QUERIES = PING_PONG_WARPS * WARP_QUERIES;
 inline constexpr int PING_PONG_KEYS = 64;
 
-/** Loads of a head's blocks one after the other, by all waves of a work-group, each into the next of two tiles. */
+/** Loads of a head's blocks in order, by all waves of a work-group, alternately into two tiles. */
 template <int waves, typename ST, typename GL>
 struct head_stream {
     using stream = tile_stream<waves, ST>;
@@ -37,7 +37,7 @@ struct head_stream {
     uint32_t left;
     uint32_t lds, toggle, step;
 
-    /** @param rows of one head; @param begin block to begin with. */
+    /** @param rows rows of one head; @param begin first block. */
     __device__ inline head_stream(const GL &rows, ST &first, int begin)
         : offsets(pitch_of(rows)), lds(stream::lds_base(first)), toggle(lds ^ stream::lds_base((&first)[1])),
           step(ST::rows * pitch_of(rows)) {
@@ -89,8 +89,8 @@ __device__ inline void forward_ping_pong(const forward_globals<T, D, D> &g) {
     const int tile = part.block * PING_PONG_WARPS + warpid();
     const int query = tile * WARP_QUERIES, last_query = query + WARP_QUERIES - 1;
 
-    // Blocks of which this wave's queries see all keys; those before and after, on the band's edges, are masked.
-    // Queries that do not exist may see none, and all waves take as many turns.
+    // Blocks whose keys all of this wave's queries see; those before and after, on the band's edges, are masked.
+    // Queries that do not exist may see none, and all waves take the same number of turns.
     const int first_whole = kittens::detail::min(ceil_div(seen.begin(last_query), BLOCK) - begin, blocks);
     const int end_whole = seen.end(query, n_k) / BLOCK - begin;
 
@@ -182,7 +182,7 @@ __device__ inline void forward_ping_pong(const forward_globals<T, D, D> &g) {
                 s, [&](int col) { return seen.begin(query + col) - key; },
                 [&](int col) { return seen.end(query + col, n_k) - key; });
     };
-    /** The two turns of block i, whose logits go to `s`, beside what is left of the block before, in `before`. */
+    /** The two turns of block i, with logits in `s`, and the rest of the block before, in `before`. */
     const auto step = [&](int i, scores &s, scores &before, auto masked) {
         turn([&] { read_keys(i); },
              [&] {
@@ -225,7 +225,7 @@ __device__ inline void forward_ping_pong(const forward_globals<T, D, D> &g) {
                     mask(even, 0, schedules::index<1>{});
                     subtract(even);
                 });
-            // Blocks in pairs, so that each has registers of its own: a missing one is replaced by one that no query
+            // Blocks in pairs, so that each has its own registers: a missing one is replaced by one that no query
             // sees.
             const auto pairs = [&](int i, int end, auto masked) {
                 for (; i < end; i += 2) {

@@ -95,7 +95,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
             "seq_lens": lengths,
             "cu_seqlens_q": starts,
         }
-        # Of each sequence's own keys, here and there one past its end, which is none.
+        # Indices of each sequence's keys, some of them past its end, which name no key.
         limit = lengths.repeat_interleave(starts.diff(), output_size=shape["queries"])[:, None]
         indices = torch.where(torch.rand(keys, generator=generator) < 0.1, indices, indices % limit)
     none = torch.rand(keys, generator=generator) < 0.1

@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Causal convolution of each channel with a few weights of its own: of rows, and split into q, k and v on the
+ * @brief Causal convolution of each channel with its own few weights: of rows, and split into q, k and v on the
  * way.
  */
 #pragma once
@@ -81,7 +81,7 @@ struct causal_conv {
     }
 };
 
-/** A channel's weights, and as many of its columns, the newest last. */
+/** A channel's weights, and the same number of its columns, the newest last. */
 template <typename T, int width, bool has_bias, bool silu>
 struct channel_window {
     float weight[width], column[width] = {}, bias = 0;
@@ -110,13 +110,13 @@ struct channel_window {
     static __device__ inline float number(const T &value) { return base_types::convertor<float, T>::convert(value); }
 };
 
-/** Where a layer's channels go: the first `keys` to q, as many to k, then `values` to v. */
+/** Destination of a layer's channels: the first `keys` go to q, the next `keys` to k, then `values` to v. */
 template <typename T>
 struct split_channels {
     T *q, *k, *v;
     int keys, values;
 
-    /** A channel's tensor, how many that has, and which of them it is. */
+    /** A channel's tensor, the number of channels in it, and the channel's index in it. */
     struct place {
         T *tensor;
         int channels, at;
@@ -144,7 +144,7 @@ struct causal_conv_update {
         const T *weight, *bias;
         /** (lines, channels, width - 1): the last columns of each sequence. */
         T *state;
-        /** Of each batch, below 0 for padding, which gives zeros; null where line n is batch n's. */
+        /** The line of each batch; below 0 for padding, which gives zeros; null if line n is batch n's. */
         const int64_t *lines;
         int tokens;
     };
@@ -174,7 +174,7 @@ struct causal_conv_update {
 };
 
 /**
- * @brief Prefill: channels x tokens of sequences behind one another, to tokens x channels of q, k and v.
+ * @brief Prefill: channels x tokens of consecutive sequences, to tokens x channels of q, k and v.
  *
  * A thread takes a channel through `run` tokens, wherever sequences begin among them.
  */

@@ -76,7 +76,7 @@ struct causal_conv_backward : causal_conv<T, width, has_bias, silu> {
     }
 
   private:
-    /** The same of columns that may all be past the end of the row. */
+    /** The same for columns that may all be past the end of the row. */
     static __device__ inline void read(float *to, const T *x, int first, int length) {
         if (first < length) {
             forward::read(to, x, first, length);

@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Numbers of one type to another where scales are known: eight neighbours a thread.
+ * @brief Conversion of numbers between types with given scales: eight neighbours per thread.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace kittens::families::conversions {
 
-/** The thread's first of eight; past the end where there are none. */
+/** Index of the thread's first of eight numbers; past the end if it has none. */
 __device__ inline size_t first_of_eight() { return 8 * (static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x); }
 
 struct to_fp8_arguments {
@@ -36,7 +36,7 @@ __device__ inline void to_fp8(const to_fp8_arguments &g) {
 template <typename T>
 struct from_mx_arguments {
     const typename T::stored *numbers;
-    /** Of blocks of 32, bytes s for 2^(s - 127). */
+    /** A byte s for each block of 32, for 2^(s - 127). */
     const unsigned char *powers;
     bf16 *out;
     /** Numbers, a multiple of 32. */

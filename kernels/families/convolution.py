@@ -84,7 +84,7 @@ def shape_of(name: str, arguments: Mapping[str, Any], channels: int) -> dict[str
 
 
 def split_of(name: str, arguments: Mapping[str, Any], channels: int) -> dict[str, int]:
-    """Channels of q, of k (as many), and of v."""
+    """Channels of q, of k (the same number), and of v."""
     keys = arguments["key_dim"]
     if not 0 < 2 * keys < channels:
         raise ShapeError(

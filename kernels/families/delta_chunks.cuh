@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief The gated delta rule chunk after chunk: what delta_rule.cuh does token after token, by matrix products.
+ * @brief The gated delta rule chunk by chunk, with matrix products; delta_rule.cuh computes it token by token.
  *
  * Within a chunk of C tokens the corrections u of all tokens solve a triangular system (the WY representation of Yang
  * et al., Parallelizing Linear Transformers with the Delta Rule, 2024; with decay Gated Delta Networks, 2024). With G
@@ -26,7 +26,7 @@ namespace kittens::families::delta_chunks {
 inline constexpr int SLICE = 64;
 inline constexpr int SIDE = 16;
 
-/** Where sequences are in a call's tensors. */
+/** Positions of the sequences in a call's tensors. */
 struct sequences {
     /** (count + 1): the token that is a sequence's first; null where each batch is one. */
     const int *starts;
@@ -58,7 +58,7 @@ struct span {
         first = of.starts == nullptr ? static_cast<size_t>(which) * of.tokens : static_cast<size_t>(of.starts[which]);
         length = of.starts == nullptr ? of.tokens : of.starts[which + 1] - of.starts[which];
     }
-    /** Chunk `number` of all chunks of `size` tokens; false where there are fewer. */
+    /** Chunk `number` of all chunks of `size` tokens; false if there are fewer. */
     __device__ inline bool find(const sequences &of, int number, int size) {
         index = number;
         if (of.starts == nullptr) {
@@ -82,7 +82,7 @@ struct span {
         }
         return false;
     }
-    /** This sequence of a (B, T, heads, cols) tensor: tokens along axis 1, those past its end are not there. */
+    /** This sequence of a (B, T, heads, cols) tensor: tokens along axis 1, those past its end out of range. */
     template <typename T>
     __device__ inline auto of(const T *tensor, int heads, int cols) const {
         const size_t before = first * static_cast<size_t>(heads) * static_cast<size_t>(cols);
@@ -101,7 +101,7 @@ using tile = rt<T, rows, cols, layout, rt_16x16_s>;
 template <typename T, int rows, int cols>
 using block = st<T, rows, cols, st_16x16_swizzled_s>;
 
-/** The chunk that a work-group has, of C / 16 waves, and the head of values; which head of keys goes with it. */
+/** The chunk of a work-group of C / 16 waves, its head of values, and the matching head of keys. */
 template <int C>
 struct worker : span {
     static constexpr int waves = C / SIDE, threads = waves * WARP_THREADS;
@@ -113,7 +113,7 @@ struct worker : span {
         shared = head / groups, heads_of_keys = heads / groups, stripe = warpid();
         return find(of, static_cast<int>(blockIdx.x), C);
     }
-    /** Which tile of 16 tokens is this wave's. */
+    /** Index of this wave's tile of 16 tokens. */
     __device__ inline int place() const { return chunk * waves + stripe; }
 
     /** x_ij *= exp(G_i - G_j) for this wave's tokens i and the chunk's tokens j. */
@@ -173,7 +173,7 @@ __global__ __launch_bounds__(WARP_THREADS) void indices(const int *starts, Index
     }
 }
 
-/** The sum of a number over the first n lanes up to each, added one after the other. */
+/** For each lane, the sum over the lanes up to it, of the first n, added in sequence. */
 template <int n>
 __device__ inline float sum_in_order(float x) {
     float all = 0.0f, own = 0.0f;

@@ -50,7 +50,7 @@ class Chunks:
 
     @classmethod
     def from_sequences(cls, x: torch.Tensor, cu_seqlens: torch.Tensor | None, size: int) -> Chunks:
-        """Those of x [batch, tokens, ..], whose batches or sequences lie behind one another."""
+        """Chunks of x [batch, tokens, ..], from consecutive batches or sequences."""
         batch, tokens = x.shape[:2]
         if cu_seqlens is None:
             first = torch.arange(batch + 1, device=x.device) * tokens
@@ -74,7 +74,7 @@ class Chunks:
         return cls(size, starts, at, there, places, back)
 
     def take(self, x: torch.Tensor, groups: int = 1) -> torch.Tensor:
-        """[batch, tokens, heads, ..] as [chunks, heads * groups, size, ..], zeros where there is no token."""
+        """[batch, tokens, heads, ..] as [chunks, heads * groups, size, ..], zeros for missing tokens."""
         rows = x.flatten(0, 1)[self.at]
         rows = rows.masked_fill(~self.there.view(*self.there.shape, *[1] * (x.dim() - 2)), 0)
         return rows.transpose(1, 2).repeat_interleave(groups, 1).contiguous()
@@ -176,7 +176,7 @@ class Decays:
 
     @classmethod
     def from_sums(cls, chunks: Chunks, sums: torch.Tensor) -> Decays:
-        """From the sums, [chunks, heads, size], of which those of no token count as the last token's."""
+        """From the sums, [chunks, heads, size], where missing tokens count as the last token."""
         last = chunks.there.sum(1).sub(1).clamp(min=0)[:, None, None].expand(-1, sums.shape[1], 1)
         ends = sums.gather(2, last)
         sums = torch.where(chunks.there[:, None], sums, ends)

@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Decays and strengths of the gated delta rule from what a layer projects, and the functions that they are made
+ * @brief Decays and strengths of the gated delta rule from a layer's projections, and the functions that they are made
  * of, element by element.
  */
 #pragma once

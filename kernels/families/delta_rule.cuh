@@ -15,7 +15,7 @@
 
 namespace kittens::families {
 
-/** Where decays, strengths and states come from: tensors of them, the states of each sequence. */
+/** Source of decays, strengths and states: tensors with one state for each sequence. */
 template <typename T>
 struct given_gates {
     static constexpr bool projected = false;
@@ -77,7 +77,7 @@ struct delta_rule {
         const int *starts;
         gl<T, -1, -1, -1, -1> o;
         float scale;
-        /** Whether q and k are divided by their lengths. */
+        /** True if q and k are divided by their lengths. */
         int normalize;
     };
 

@@ -31,7 +31,7 @@ template <typename T>
 __device__ inline T rounded(float value) {
     return base_types::convertor<T, float>::convert(value);
 }
-/** Which piece of all this lane takes. */
+/** Index of this lane's piece. */
 __device__ inline size_t index() { return size_t{blockIdx.x} * blockDim.x + threadIdx.x; }
 
 /** Each row of out is one of `left` and then one of `right`; both are whole pieces. */
@@ -204,7 +204,7 @@ __device__ inline void each(U *out, size_t size, F f, const T *...in) {
     }(load(in + first)...);
 }
 
-/** out[n] = op over elements 256 n to 256 n + 255, as many as there are; a wave takes 256. */
+/** out[n] = op over elements 256 n to 256 n + 255, those that exist; a wave takes 256. */
 template <typename op>
 __device__ inline void reduce_blocks(const float *x, float *out, int size, float nothing) {
     const int block = static_cast<int>(index()) / WARP_THREADS, lane = laneid();

@@ -1,4 +1,4 @@
-"""Expert GEMMs of mxfp4: operands of which a byte has two numbers, and their powers of two."""
+"""Expert GEMMs of mxfp4: operands with two numbers in a byte, and their powers of two."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BYTES = (torch.uint8,)
 
 
 def sizes_of(arguments: Mapping[str, Any]) -> dict[str, int]:
-    """Sizes of operands of which a byte has two numbers along K, and of their scales."""
+    """Sizes of operands with two numbers along K in a byte, and of their scales."""
     sizes = experts.fits(
         "expert GEMM",
         a=(arguments["a"], BYTES, ("tokens", "K / 2")),

@@ -19,7 +19,7 @@
 namespace kittens::families::experts {
 
 /**
- * @brief What becomes of the sums: `plain` a function of each; `halves` of column j of the first half, times column j
+ * @brief Use of the sums: `plain` a function of each; `halves` a function of column j of the first half, times column j
  * of the second; `pairs` x sigmoid(alpha x) (y + 1) of neighbouring columns x and y.
  */
 enum class finish { plain, halves, pairs };
@@ -35,7 +35,7 @@ struct no_factors {};
  * @tparam A,B `whole<T>`, `fp4`; B also `nibbles`, `eights`.
  * @tparam List from expert_lists.cuh.
  * @tparam Factors block_factors, whose blocks are whole steps, or no_factors.
- * @tparam how,op what becomes of sums.
+ * @tparam how,op use of the sums.
  * @tparam ROWS 16, 32, 64 or 128; K_STEP 32 or 64, 128 of fp4 as it is.
  */
 template <typename A, typename B, typename List, typename Factors, bool along_k, finish how, typename op, int ROWS,
@@ -45,7 +45,7 @@ struct multiply {
         gl<typename A::stored, 1, 1, -1, -1> a;
         gl<typename B::stored, 1, -1, -1, -1> b;
         gl<bf16, 1, 1, -1, -1> c;
-        /** One number of A, one of each expert, a row of each expert, a factor of each id; null where there is none. */
+        /** A number for A, a number and a row for each expert, and a factor for each id; null for none. */
         const float *scale_a, *scale_b, *bias, *weights;
         /** Columns of B, and its rows. */
         int n, k;
@@ -65,7 +65,7 @@ struct multiply {
     using element = typename as::element;
     static constexpr bool as_stored = as::as_stored;
     static_assert(!(as_stored && along_k), "experts: bytes of N x K are not turned");
-    /** Elements of a tile along K, of which each holds one number or two; whether a row of B's tile is a column of B.
+    /** Elements of a tile along K, each with one number or two; true if a row of B's tile is a column of B.
      */
     static constexpr int DEEP = as_stored ? K_STEP / A::per_element : K_STEP;
     static constexpr bool rows_of_columns = along_k || as_stored;
@@ -82,7 +82,7 @@ struct multiply {
     using exact = rt<detail::select<detail::is_same<element, int8>, int, float>, PART, HALF, row_l, rt_16x16_s>;
     using base = rt_base<float, row_l, rt_16x16_s>;
 
-    /** Where a work-group is. */
+    /** Position of a work-group. */
     struct place {
         entries at;
         /** First column of B's first half of the tile, columns to the second, and where columns of either end. */
@@ -318,7 +318,7 @@ struct multiply {
             return entry < to.at.rows ? g.place(to.at.first + entry) : -1;
         });
     }
-    /** The same of neighbouring columns that become one. */
+    /** The same for neighbouring columns that become one. */
     static __device__ inline void store_pairs(const arguments &g, const place &to, const sums &c, int row, int col) {
 #pragma unroll
         for (int i = 0; i < sums::height; i++) {

@@ -39,7 +39,7 @@ def second(shape: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator, skewed: bool = False) -> dict[str, Any]:
-    """Numbers of which sums are about one."""
+    """Random numbers whose sums are about one."""
     count, n, k = (shape[name] for name in ("experts", "n", "k"))
 
     def draw(*dims: int) -> torch.Tensor:

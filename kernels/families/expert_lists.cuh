@@ -18,7 +18,7 @@ struct entries {
     int first, rows;
 };
 
-/** Every expert's entries padded to whole blocks, of which each has an expert; padding is ids from `valid` on. */
+/** Every expert's entries padded to whole blocks, each with one expert; ids from `valid` on are padding. */
 struct sorted_blocks {
     const int *sorted_token_ids, *expert_ids, *num_tokens_post_padded;
     /** Entries of a block. */
@@ -47,9 +47,9 @@ struct sorted_blocks {
     __device__ inline int place(int entry) const { return id(entry); }
 };
 
-/** Experts' entries one behind the other, of any number. */
+/** Entries of the experts, any number for each, without padding. */
 struct ragged {
-    /** Of each expert the first entry, and the number of entries behind the last. */
+    /** The first entry of each expert, and after the last the number of entries. */
     const int *offsets;
     /** Ids; null where entry i is row i of A. */
     const int *gather;

@@ -106,7 +106,7 @@ struct fp4 {
         }
     };
     struct across {
-        /** Of eight columns both numbers of a byte, and their scale. */
+        /** Both numbers of a byte in each of eight columns, and their scale. */
         uint2 codes, scales;
         __device__ inline void fetch(const stored *first, const extras &by, int expert, int k, int n, int depth,
                                      int cols) {

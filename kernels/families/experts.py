@@ -80,7 +80,7 @@ def used_blocks(tensors: Mapping[str, Any]) -> torch.Tensor:
 def sorted_inputs(
     shape: Mapping[str, Any], generator: torch.Generator, *, skewed: bool = False
 ) -> dict[str, Any]:
-    """The list, and weights where there are any."""
+    """The list, and the weights if there are any."""
     tensors: dict[str, Any] = blocks_of(
         assignments(shape, generator, skewed=skewed), shape["experts"], shape["block"]
     )
@@ -117,7 +117,7 @@ def entries(shape: Mapping[str, Any]) -> int:
 
 
 def rows(shape: Mapping[str, Any]) -> int:
-    """Entries of a work-group: as many as an expert has about, and whole in a block."""
+    """Entries of a work-group: about as many as an expert has, and a divisor of a block."""
     size = next((r for r in (16, 32, 64) if entries(shape) <= r * shape["experts"]), 128)
     block = shape.get("block", 128)
     return next(r for r in (128, 64, 32, 16) if r <= size and block % r == 0)

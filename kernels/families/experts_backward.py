@@ -47,7 +47,7 @@ class Lists:
         return rows[:, :cols].contiguous() if cols % 16 else rows
 
     def products(self, left: torch.Tensor, of_left: int, right: torch.Tensor, of_right: int) -> torch.Tensor:
-        """leftᵀ right of each expert: the sum over its ids, of which each is row id / of_left of left."""
+        """leftᵀ right of each expert: the sum over its ids; an id stands for row id / of_left of left."""
         block = self.ids.shape[0] // self.owners.shape[0]
         places = torch.arange(self.ids.shape[0], device=self.ids.device)
         none = (places >= self.padded) | (self.ids < 0) | (self.ids >= self.valid)

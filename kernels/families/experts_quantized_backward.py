@@ -58,7 +58,7 @@ class Ragged:
         return products
 
     def of_bias(self, dz: torch.Tensor) -> torch.Tensor:
-        """Sums of each expert's rows: the product with ones, of which a row is whole 16 bytes."""
+        """Sums of each expert's rows: the product with ones, whose rows are whole 16 bytes."""
         sums: torch.Tensor = self.call(OF_GROUPS, dz.new_ones(dz.shape[0], 8), dz, self.offsets)
         return sums[:, 0].float()
 
@@ -78,7 +78,7 @@ def of_swiglu(dc: torch.Tensor, y: torch.Tensor, alpha: float) -> torch.Tensor:
 
 
 def block_sums(x: torch.Tensor, size: int, dim: int) -> torch.Tensor:
-    """Sums of so many neighbours along a dimension, of which the last block may have fewer."""
+    """Sums of blocks of neighbours along a dimension; the last block may be shorter."""
     x = x.movedim(dim, -1)
     padded = torch.nn.functional.pad(x, (0, -x.shape[-1] % size))
     blocks: torch.Tensor = padded.unflatten(-1, (-1, size))
@@ -256,7 +256,7 @@ def _of_fp4_list(
         gradients["weights"] = dots(dz, call(name, *operands, *none, scale_a, scale_b))
     dz = scaled(dz, None if weights is None else weights[:, None])
     block, count = sorted_token_ids.shape[0] // expert_ids.shape[0], a.shape[0] * top_k
-    # An id that is padding or behind the list counts for a place of its own.
+    # An id that is padding, or past the list, goes to an extra place.
     places = torch.arange(sorted_token_ids.shape[0], device=a.device)
     real = (places < num_tokens_post_padded) & (sorted_token_ids >= 0) & (sorted_token_ids < count)
     ids = torch.where(real, sorted_token_ids.long(), count)

@@ -144,7 +144,7 @@ def layer(
         tensors={"x": "dtype[m, k]", "w1": f"dtype[{'2*n' if gated else 'n'}, k]", "w2": "dtype[n, k]"}
         | {"out": "dtype[m, k]"},
         notes={"w1": "the gate's rows, then the others'"} if gated else {},
-        # Hidden columns are rounded in between, by which sums differ from those of wide ones.
+        # Hidden columns are rounded in between, so sums differ from those of float32 columns.
         tolerances={"float16": (1e-2, 5e-3), "bfloat16": (1.6e-2, 4e-2)},
         flops=lambda shape: 2 * (1 + feed_forward.halves) * shape["m"] * shape["n"] * shape["k"],
         bytes=lambda shape: 2 * shape["k"] * (2 * shape["m"] + (1 + feed_forward.halves) * shape["n"]),

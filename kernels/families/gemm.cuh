@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Matrix multiplication: schedules of which each takes any operand, problem and epilogue.
+ * @brief Matrix multiplication: schedules, each for any operand, problem and epilogue.
  *
  * A kernel is `gemm::ping_pong<...>`, `interleave<...>`, `double_buffer<...>` or `few_rows<...>`: `arguments` is what
  * it is given, `run` is its body, `threads` and `waves_per_simd` are its launch bounds. Template arguments say what is

@@ -197,7 +197,7 @@ def bytes_moved(shape: Mapping[str, Any], size: int) -> int:
 
 
 def whole_words(shape: Mapping[str, Any], multiples: Mapping[str, int]) -> None:
-    """Refuses sizes of which rows are not whole 16 bytes: each is a multiple of what `multiples` says."""
+    """Refuses sizes whose rows are not whole 16 bytes: each must be a multiple of `multiples`'s value."""
     for name, multiple in multiples.items():
         if shape[name] % multiple:
             layout = f" in layout {shape['layout']!r}" if "layout" in shape else ""
@@ -255,7 +255,7 @@ def is_nt(shape: Mapping[str, Any]) -> bool:
 
 
 def check_nt(shape: Mapping[str, Any]) -> None:
-    """Refuses layouts of which A or B does not run along K."""
+    """Refuses layouts in which A or B does not run along K."""
     if not is_nt(shape):
         raise ShapeError(f"GEMM: layout is {shape['layout']!r}; this implementation takes 'nt'")
 

@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief What becomes of the gradient of a product's result on the way back through its epilogue.
+ * @brief Gradient of a product's result, propagated back through its epilogue.
  */
 #pragma once
 
@@ -22,12 +22,12 @@ struct none {
 } // namespace activation
 
 /**
- * @brief Of C = f(Z) gate, element by element: dZ = dC gate f'(Z), dgate = dC f(Z), C again, and dZ's sums by column.
+ * @brief For C = f(Z) gate, element by element: dZ = dC gate f'(Z), dgate = dC f(Z), C again, and dZ's sums by column.
  *
- * Work-groups take 64 columns and every so many rows; `column_sums` adds up what they leave, so that two runs give the
+ * Work-groups take 64 columns and every so many rows; `column_sums` adds their results up, so that two runs give the
  * same bits. Results whose pointers are null are not made.
  *
- * @tparam has_z,has_gate whether there are Z, which f wants, and a gate.
+ * @tparam has_z,has_gate whether there is a Z, which f needs, and a gate.
  */
 template <typename T, typename f, bool has_z, bool has_gate>
 struct epilogue_backward {
@@ -38,7 +38,7 @@ struct epilogue_backward {
     struct arguments {
         matrix dc;
         T *z, *gate, *dz, *dgate, *c;
-        /** Of each matrix, work-groups x columns. */
+        /** For each matrix, work-groups x columns. */
         float *parts;
     };
 

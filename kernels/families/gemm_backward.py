@@ -222,7 +222,7 @@ def _of_grouped(
         return gradients
     dz = results["z"]
     if bias_by_group and "bias" in needs_grad:
-        # Sums of the rows of each group: the product with ones, of which a row is whole 16 bytes.
+        # Sums of the rows of each group: the product with ones, whose rows are whole 16 bytes.
         cols = dz.shape[-1]
         ones = dz.new_ones(dz.shape[0], 8)
         padded = torch.nn.functional.pad(dz, (0, -cols % 8))

@@ -44,7 +44,7 @@ struct block_scaled<scaled_products<TA, TB, ScaleA, ScaleB>, U, Epilogue, Proble
     using shared_b = typename operand_b::shared;
     static constexpr bool by_words = tile.steps > 2;
     static_assert(!by_words || products::by_words, "gemm: these scales are read two steps at a time");
-    /** A step's scales in shared memory: words for as many rows at a time as a wave has lanes, which loads them. */
+    /** A step's scales in shared memory; a wave loads words for as many rows at a time as it has lanes. */
     static constexpr int CHUNKS_A = ceil_div(tile.high, WARP_THREADS);
     static constexpr int CHUNKS_B = ceil_div(tile.wide, WARP_THREADS);
     static_assert(CHUNKS_A + CHUNKS_B <= NUM_WARPS);
@@ -52,7 +52,7 @@ struct block_scaled<scaled_products<TA, TB, ScaleA, ScaleB>, U, Epilogue, Proble
         sv_fl<CHUNKS_A * WARP_THREADS> of_rows;
         sv_fl<CHUNKS_B * WARP_THREADS> of_cols;
     };
-    /** Where shared memory has room for one work-group alone, its waves have all registers: none is spilled. */
+    /** If shared memory has room for only one work-group, its waves get all registers and spill none. */
     static constexpr bool alone = 2 * tile.steps * (sizeof(shared_a) + sizeof(shared_b)) > MAX_SHARED_MEMORY;
     static constexpr int waves_per_simd = alone ? 1 : products::waves_per_simd;
 
@@ -62,7 +62,7 @@ struct block_scaled<scaled_products<TA, TB, ScaleA, ScaleB>, U, Epilogue, Proble
         shared_a(&As)[tile.steps] = al.template allocate<shared_a, tile.steps>();
         shared_b(&Bs)[tile.steps] = al.template allocate<shared_b, tile.steps>();
 
-        // In numbers, of which an element may hold several: fours of fp6 are three bytes, so multiply first.
+        // In numbers, several per element: four fp6 are three bytes, so multiply first.
         const size_t columns = g.a.cols() * sizeof(typename of_a::stored) * of_a::numbers / sizeof(TA);
         const share at = g.template find<tile.high, 2, tile.wide>(g, static_cast<int>(columns));
         if (at.rows == 0) return;

@@ -43,11 +43,11 @@ struct accumulate {
 
 /**
  * @brief Stages in the order of their use. `row` and `col` count in tiles like `sums`, rows from the share's first; of
- * a `share_in_turn` strips one after the other have rows beside each other.
+ * a `share_in_turn` consecutive strips have adjacent rows.
  */
 template <typename... Stages>
 struct epilogue : Stages... {
-    /** Whether a column of C comes of two of sums: see `gated`. */
+    /** True if a column of C is made from two columns of sums: see `gated`. */
     static constexpr bool paired = false;
 
     template <ducks::rt::all RT, typename Share>
@@ -116,7 +116,7 @@ struct gated : epilogue<Stages...> {
         mul(sums, sums, gates);
         return sums;
     }
-    /** Of a tile whose first half of columns is left sums: `col` counts in tiles of half its width. */
+    /** For a tile whose first half of columns has the left sums: `col` counts in tiles of half its width. */
     template <ducks::rt::all RT, ducks::gl::all GL>
     __device__ inline void store_joined(const GL &c, const RT &sums, const share &at, int row, int col) const {
         rt<typename RT::T, RT::rows, RT::cols / 2, typename RT::layout, typename RT::shape> left, right;

@@ -2,7 +2,7 @@
  * @file
  * @brief Matrix multiplication C = A Bᵀ, summed in float, where A has few rows: what a decoder does with its weights.
  *
- * Such a product is as fast as B is read, each element of which is used by one wave only. So operands go from global
+ * The time of such a product is that of reading B, and only one wave uses each element of B. So operands go from global
  * memory straight into registers, each chunk while the matrix cores work on the one before. A work-group of 4 waves
  * computes all rows of some columns of C; its waves take turns at the chunks of K, and add up in shared memory.
  *
@@ -116,7 +116,7 @@ struct few_rows_of {
 
 template <typename T, typename U, int ROWS, int COLS, typename Epilogue = epilogue<>>
 using few_rows = few_rows_of<plain_products<T, ROWS, COLS>, U, Epilogue>;
-/** Of numbers with scales, as `scaled_products` takes them. */
+/** Numbers with scales, in the form that `scaled_products` takes. */
 template <typename TA, typename TB, typename ScaleA, typename ScaleB, typename U, int ROWS, int COLS,
           typename Epilogue = epilogue<>>
 using few_rows_scaled = few_rows_of<scaled_products<TA, TB, ScaleA, ScaleB, by_registers<ROWS, COLS>>, U, Epilogue>;

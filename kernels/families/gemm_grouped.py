@@ -53,7 +53,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Groups of random sizes, of which some may be empty."""
+    """Groups of random sizes; some may be empty."""
     m, n, k, groups, dtype = (shape[name] for name in ("m", "n", "k", "groups", "dtype"))
     cuts = torch.randint(0, m + 1, (groups - 1,), generator=generator).sort().values
     offsets = torch.cat([torch.zeros(1), cuts, torch.full((1,), m)]).to(torch.int32)

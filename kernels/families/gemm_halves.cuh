@@ -67,7 +67,7 @@ struct halves_along_k {
         first = stream::rows_resource(begin, 0, at.rows, pitch);
         second = stream::rows_resource(begin, at.second, at.end_of_second, pitch);
     }
-    /** Loads of a step of which the first `zeros` columns are zero. */
+    /** Loads of a step with zeros in its first `zeros` columns. */
     __device__ inline stream behind(int zeros) const { return stream(pitch, zeros); }
     /** Bytes from the first row's first element to where step `step` begins. */
     __device__ inline uint32_t at_step(int step) const {
@@ -90,7 +90,7 @@ struct halves_along_k {
  *
  * Columns come to registers by transposing reads on gfx950, on gfx942 `in_turn` (see `columns_in_turn`).
  *
- * Past the last column, a tile has the following columns of the matrix, of which nothing is stored.
+ * Past the last column, a tile has the following columns of the matrix; nothing of them is stored.
  */
 template <typename T, int waves>
 struct halves_across_k {
@@ -118,7 +118,7 @@ struct halves_across_k {
         // Rows that K lacks are counted, so that a step is where its number says.
         const char *begin = reinterpret_cast<const char *>(&whole[{at.index, at.begin, at.row}]) -
                             static_cast<uint64_t>(at.lacking) * pitch;
-        // The range is that of a step, since scalar offsets are none of its business: it ends with the last row.
+        // The range is that of a step, since scalar offsets do not count in it: it ends with the last row.
         const auto from = [&](int column) {
             const bool there = column < at.rows;
             return stream::resource(begin + (there ? stream::bytes_of(column) : 0),
@@ -127,7 +127,7 @@ struct halves_across_k {
         first = from(0);
         second = from(at.second);
     }
-    /** Loads of a step of which the first `zeros` rows are zero. */
+    /** Loads of a step with zeros in its first `zeros` rows. */
     __device__ inline stream behind(int zeros) const { return stream(pitch, 0, zeros); }
     __device__ inline uint32_t at_step(int step) const { return static_cast<uint32_t>(step) * step_bytes(); }
     __device__ inline uint32_t step_bytes() const { return static_cast<uint32_t>(K_STEP) * pitch; }

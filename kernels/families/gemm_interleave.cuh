@@ -3,7 +3,7 @@
  * @brief Matrix multiplication C = A Bᵀ, summed in float, by the 4-wave interleave schedule.
  *
  * A is M x K and B is N x K, both row-major. A work-group of 4 waves, two rows of two, computes 256 x 256 of C; a wave
- * 128 x 128, as four quarters of 64 x 64, for which it wants half of the registers that a lane can have. Along K it
+ * 128 x 128, as four quarters of 64 x 64, for which it needs half of a lane's registers. Along K it
  * goes in steps of 128 bytes (64 on gfx942), and shared memory holds two steps of A and B, each in two halves: eight
  * slots of 128 rows.
  *
@@ -56,7 +56,7 @@ struct interleave {
         }
     };
     /**
-     * @brief The same of B.
+     * @brief The same for B.
      *
      * The result of a matrix instruction has four neighbours in a row of C in a lane. For two instructions to give a
      * lane eight, which it stores at once, their rows of B take turns in fours: of base tiles 0 and 2 of a quarter, and
@@ -77,7 +77,7 @@ struct interleave {
     static __device__ inline void run(const arguments &g) {
         extern __shared__ alignment_dummy __shm[];
         shared_allocator al(reinterpret_cast<int *>(&__shm[0]));
-        // By step, of which there are two, and half.
+        // By step (two of them) and half.
         shared_half(&As)[2][2] = al.allocate<shared_half, 2, 2>();
         shared_half(&Bs)[2][2] = al.allocate<shared_half, 2, 2>();
 

@@ -24,7 +24,7 @@ struct tile_of_c {
 };
 
 /**
- * @brief A ring of steps in shared memory, of which `held` are there or on their way.
+ * @brief A ring of steps in shared memory; `held` of them are loaded or under way.
  *
  * @tparam loads that a wave has started, at least, for each step.
  * @param start begins loading a step into a slot.
@@ -38,7 +38,7 @@ __device__ inline void ring_of_steps(int first, int end, Start &&start, Work &&w
     for (int ahead = 0; ahead < held - 1 && first + ahead < end; ahead++) start(first + ahead, ahead);
     int slot = 0, free = held - 1;
     for (int step = first; step < end; step++) {
-        // This step is there, and the slot that the step before worked on is free. The last steps have fewer behind
+        // This step has arrived, and the slot of the step before is free. The last steps have fewer behind
         // them.
         if (step + held - 1 <= end)
             wait_vmcnt<(held - 2) * loads>();
@@ -55,7 +55,7 @@ __device__ inline void ring_of_steps(int first, int end, Start &&start, Work &&w
 }
 
 /**
- * @brief What a step along K takes of elements of type T: 128 bytes of a row, 64 on gfx942, whose LDS has 64 KB.
+ * @brief Elements of type T in a step along K: 128 bytes of a row, or 64 on gfx942, whose LDS has 64 KB.
  *
  * @tparam T of 2 or 1 bytes.
  */
@@ -104,7 +104,7 @@ struct operand_along_k {
     uint32_t offsets[workers::template loads_per_tile<shared>];
     uint32_t lds;
 
-    /** Rows from `row` on of the matrix that `from` is, into tiles in a row of which `first` is the first. */
+    /** Loads rows from `row` on of the matrix `from` into consecutive tiles, the first of which is `first`. */
     __device__ inline operand_along_k(const matrix &from, int row, shared &first)
         : from(from), tile(row / rows), k(static_cast<int>(from.cols())), base(&from[{row, 0}]) {
         workers::prefill_swizzled_offsets(first, from, offsets);
@@ -130,7 +130,7 @@ struct operand_along_k {
 /**
  * @brief Two operands whose rows run along K, the matrices of a `gated` epilogue: as many rows of one as of the other.
  *
- * @tparam rows of the tile, half of them of each; a wave has as many of each too, those of the left one first.
+ * @tparam rows rows of the tile, half of them of each matrix; so are a wave's, those of the left one first.
  */
 template <typename Shapes, int rows, typename workers>
 struct operand_pair {
@@ -177,7 +177,7 @@ struct operand_pair {
 };
 
 /**
- * @brief Eight numbers of e2m1, of which `stored` has a nibble each, times 2^d, as four pairs of bf16.
+ * @brief Eight numbers of e2m1, each a nibble of `stored`, times 2^d, as four pairs of bf16.
  *
  * The numbers' sizes times 2^d are a table of eight, looked up byte by byte; d is from -125 to 125.
  */
@@ -257,7 +257,7 @@ __device__ inline void widen(To &to, const From &from, const float (&scales)[par
             __builtin_memcpy(&small, from.data, sizeof(small));
             numbers = floats::numbers(small);
         }
-        // What does not fit into the upper halves is zero.
+        // Upper halves without a number are zero.
 #pragma unroll
         for (int pair = 0; pair < pairs; pair++) {
             const float scale = scales[pair * parts / pairs];

@@ -62,7 +62,7 @@ struct ping_pong {
         }
     };
     /**
-     * @brief The same of B and QUARTER_N.
+     * @brief The same for B and QUARTER_N.
      *
      * The result of a matrix instruction has four neighbours in a row of C in a lane. For two instructions beside each
      * other to give a lane eight, which it stores at once, their rows of B take turns in fours.
@@ -87,7 +87,7 @@ struct ping_pong {
     static __device__ inline void run(const arguments &g) {
         extern __shared__ alignment_dummy __shm[];
         shared_allocator al(reinterpret_cast<int *>(&__shm[0]));
-        // By step, of which there are two, and half.
+        // By step (two of them) and half.
         shared_a(&As)[2][2] = al.allocate<shared_a, 2, 2>();
         shared_b(&Bs)[2][2] = al.allocate<shared_b, 2, 2>();
 
@@ -219,7 +219,7 @@ struct ping_pong {
                 sums.finish(c[1][1]);
             },
             [&] {
-                // Where a lane's results of two instructions are neighbours in C, they are stored at once.
+                // If a lane's results of two instructions are neighbours in C, they are stored at once.
                 constexpr bool beside = stored == layout::nt || half_b::in_turn;
                 /** Sums of quarter {i, j}, in the order of C's columns. */
                 const auto sums_of = [&](int i, int j) {

@@ -8,7 +8,7 @@
 
 namespace kittens::families::gemm {
 
-/** How A and B are stored, row-major: A is M x K (n) or K x M (t), B is K x N (n) or N x K (t). */
+/** Storage of A and B, row-major: A is M x K (n) or K x M (t), B is K x N (n) or N x K (t). */
 enum class layout { nt, nn, tn };
 
 /** The tile of C that a work-group computes, in a run of C's rows that belong together. */
@@ -28,7 +28,7 @@ struct share {
     static constexpr int apart = 1;
 };
 
-/** The same where so many strips take the rows in turn. The run has a multiple of that many rows. */
+/** The same with rows dealt to that many strips in turn. The run has a multiple of that many rows. */
 template <int strips>
 struct share_in_turn : share {
     static constexpr int apart = strips;
@@ -78,7 +78,7 @@ struct parts_of_k {
     }
 };
 
-/** Parts of K likewise, whose sums are all added to one matrix C. */
+/** Parts of K as above, with all sums added to one matrix C. */
 struct parts_into_one {
     int span;
 
@@ -90,9 +90,9 @@ struct parts_into_one {
     }
 };
 
-/** Rows of A and C come in groups, each of which is multiplied by its own matrix of B. */
+/** Rows of A and C come in groups, each multiplied by its own matrix of B. */
 struct groups {
-    /** Of each group its first row, and the number of rows behind the last. */
+    /** The first row of each group, and after the last the number of rows. */
     const int *offsets;
 
     template <int TILE, int per_cu, int TILE_N = TILE, typename G>
@@ -114,7 +114,7 @@ struct groups {
 
 /** Rows of A and B, which run across K, come in groups: C holds the product of each, which blockIdx.y counts. */
 struct groups_of_k {
-    /** Of each group its first row, and the number of rows behind the last. */
+    /** The first row of each group, and after the last the number of rows. */
     const int *offsets;
 
     template <int TILE, int per_cu, int TILE_N = TILE, typename G>
@@ -146,13 +146,13 @@ __device__ inline GL rows_of(const GL &whole, int index, int first, int rows) {
     return GL(whole.raw_ptr + whole.offset({0, index, first, 0}), nullptr, size_t{1}, static_cast<size_t>(rows),
               whole.cols());
 }
-/** The same of a run of which strips take the rows in turn: depth counts within a strip, rows count strips. */
+/** The same for a run with rows dealt to strips in turn: depth counts within a strip, rows count strips. */
 template <int strips, ducks::gl::all GL>
 __device__ inline GL rows_in_turn_of(const GL &whole, int index, int first, int rows) {
     return GL(whole.raw_ptr + whole.offset({0, index, first, 0}), nullptr, static_cast<size_t>(rows / strips),
               size_t{strips}, whole.cols());
 }
-/** The same of a tensor in which memory holds bytes, of elements of type T. */
+/** The same for a tensor stored as bytes, with elements of type T. */
 template <typename T, ducks::gl::all GL>
 __device__ inline gl<T, 1, -1, -1, -1> elements_of(const GL &whole, int index, int first, int rows) {
     constexpr size_t size = sizeof(T) / sizeof(typename GL::dtype);

@@ -58,7 +58,7 @@ FORMATS = {
         lambda d, g: torch.randint(0, 256, d, generator=g, dtype=torch.uint8),
     ),
 }
-"""By name: bf16, also where it holds small numbers; int8; fp8 in the target's format; e2m1, two in a byte."""
+"""Element types: bf16, also of small numbers; int8; fp8 in the target's format; e2m1, two per byte."""
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ def launch(shape: Mapping[str, Any], arch: str) -> Launch:
 
 
 def format_of(name: str, tensor: torch.Tensor, formats: Sequence[str]) -> str:
-    """Which of some formats a tensor has."""
+    """The format of a tensor, out of `formats`."""
     for format in formats:
         if tensor.dtype in FORMATS[format].dtypes:
             return format
@@ -230,7 +230,7 @@ def format_of(name: str, tensor: torch.Tensor, formats: Sequence[str]) -> str:
 
 
 def scale_of(name: str, scale: torch.Tensor | None, kinds: Sequence[str], batch: Dims, sizes: Dims) -> str:
-    """Which of some kinds of scales a tensor is, for an operand of `sizes` rows and columns."""
+    """The kind of scales that a tensor is, for an operand of `sizes` rows and columns."""
     for kind in kinds:
         dims = SCALES[kind].dims
         if scale is None or dims is None:

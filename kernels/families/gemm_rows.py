@@ -41,7 +41,7 @@ def fp8_rows(
     """Rows of differing size as fp8, scaled to fill the range as quantization does; their scales."""
     wide = size * torch.randn(*dims, generator=generator)
     wide *= torch.rand(*dims[:-1], 1, generator=generator) + 0.5
-    # Of both formats of fp8 the largest number is 240 or more.
+    # The largest number of either fp8 format is 240 or more.
     scale = wide.abs().amax(-1) / 240
     return (wide / scale[..., None]).to(torch.float8_e4m3fn), scale
 

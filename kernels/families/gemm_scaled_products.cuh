@@ -46,7 +46,7 @@ struct words_ahead {
     __device__ inline void start(uint32_t lds, int index) const {
         detail::load_direct<4, 0>(resource, lds, offset, static_cast<uint32_t>(index) * step);
     }
-    /** Words that lie in rows of `scales`, of which a step has four bytes. */
+    /** Words in rows of `scales`; a step uses four bytes. */
     template <ducks::gl::all GL>
     static __device__ inline words_ahead in_rows(const GL &scales, int matrix, int row) {
         const auto pitch = static_cast<uint32_t>(scales.cols() * sizeof(typename GL::dtype));
@@ -55,7 +55,7 @@ struct words_ahead {
         return {make_srsrc(&scales[{matrix, first, 0}], static_cast<uint32_t>(inside) * pitch),
                 static_cast<uint32_t>(laneid()) * pitch, 4};
     }
-    /** The same of floats in columns. */
+    /** The same for floats in columns. */
     template <ducks::gl::all GL>
     static __device__ inline words_ahead in_columns(const GL &scales, int matrix, int column) {
         const auto pitch = static_cast<uint32_t>(scales.cols() * sizeof(float));
@@ -107,7 +107,7 @@ struct powers {
     struct of_b {
         gl<fp8e8m0, 1, -1, -1, -1> scale_b;
     };
-    /** Where a step has four blocks a lane has one of them in each base tile, where it has two both. */
+    /** In each base tile a lane has one of a step's blocks if it has four, both if it has two. */
     template <int columns>
     struct of_step {
         static constexpr int parts = columns == 64 ? 2 : 1;
@@ -141,7 +141,7 @@ struct powers {
     static __device__ inline words_ahead ahead_of_b(const G &g, int matrix, int row) {
         return words_ahead::in_rows(g.scale_b, matrix, row);
     }
-    /** Of base tiles from row `row` on: a lane takes the byte of its row and block. */
+    /** For base tiles from row `row` on: a lane takes the byte of its row and block. */
     template <int columns, int tiles, typename Words>
     static __device__ inline of_step<columns> take(Words &words, int row) {
         static_assert(of_step<columns>::parts == 1, "gemm: a step has four blocks");
@@ -261,12 +261,12 @@ struct scaled_products {
     template <typename T>
     static constexpr bool is_microscaled = detail::matrix_format<T> >= 0;
 #if defined(KITTENS_CDNA4)
-    /** Whether the matrix instructions take the scales. */
+    /** True if the matrix instructions take the scales. */
     static constexpr bool by_instruction = !floats && is_microscaled<TA> && is_microscaled<TB>;
 #else
     static constexpr bool by_instruction = false;
 #endif
-    /** Whether both are multiplied as they are stored. */
+    /** True if both are multiplied as they are stored. */
     static constexpr bool as_stored = by_instruction || (floats && alike);
     static constexpr bool wide = sizeof(TA) == 2 || sizeof(TB) == 2;
     static constexpr bool one_block = detail::is_same<ScaleB, floats_of_columns<32>>;
@@ -276,7 +276,7 @@ struct scaled_products {
      * from shared memory, else a block of powers of two. */
     static constexpr int RUN = wide && (!Part::direct || one_block) ? 8 : 32;
 
-    /** Whether a lane's loads straight to shared memory have 16 bytes, and pieces of these stay together. */
+    /** True if a lane's loads straight to shared memory have 16 bytes, and pieces of these stay together. */
     static constexpr bool BY_16_BYTES = MAX_DIRECT_LOAD_BYTES == 16;
 
     /** An operand of a step, as `operand_along_k` takes it. */
@@ -286,16 +286,16 @@ struct scaled_products {
         static constexpr int numbers = detail::numbers_in<T>;
         using stored = detail::select<numbers == 1, T, unsigned char>;
         static constexpr int K_STEP = COLUMNS / numbers;
-        /** On gfx942 reads of 8 bytes of 16 rows want an order of pieces as short. */
+        /** On gfx942, reads of 8 bytes of 16 rows need an order with pieces of that size. */
         static constexpr bool short_pieces = !BY_16_BYTES && !as_stored && sizeof(T) == 1 && RUN / numbers == 8;
         using shared_shape = detail::select<K_STEP == 128, st_16x128_s,
                                             detail::select<K_STEP == 64 && !short_pieces, st_16x64_s, st_16x32_s>>;
         using matrix_shape = detail::select<sizeof(T) == 2 || K_STEP == 32, rt_16x32_s,
                                             detail::select<K_STEP == 128, rt_16x128_s, rt_16x64_s>>;
-        /** Where numbers become bf16 a lane holds as many neighbours of either operand. */
+        /** If numbers are converted to bf16, a lane holds the same number of neighbours of both operands. */
         using shape = detail::select<as_stored, matrix_shape, rt_shape<16, K_STEP, RUN / numbers>>;
     };
-    /** At most: small numbers that become bf16 want more than half of the registers. */
+    /** The maximum: small numbers converted to bf16 need more than half of the registers. */
     static constexpr int waves_per_simd = as_stored || wide ? 2 : 1;
 
     using sums = rt_fl<Part::rows, Part::cols, row_l, rt_16x16_s>;
@@ -310,7 +310,7 @@ struct scaled_products {
                 ScaleB::template read_b<COLUMNS, sums>(g, {at.b, col, step * COLUMNS})};
     }
 
-    /** Whether scales can come by way of shared memory, a word for each row of a step. */
+    /** True if scales can come by way of shared memory, a word for each row of a step. */
     static constexpr bool by_words = COLUMNS == 128 && !Part::direct;
     /** Scales of step `step` from words in shared memory, of part `row` of the tile and, at column `col` of C, `part`.
      */

@@ -142,7 +142,7 @@ class Product:
             side = self.side(shape)
             return gemm_tiles.Tile(side, side)
         row = shape["k"] * self.size(shape)
-        # What is read across K has rows of a whole tile of one-byte elements' reads.
+        # An operand read across K has rows that are whole tiles of reads of one-byte elements.
         sides = (64, 128) if family.is_nt(shape) or self.size(shape) == 2 else (128,)
         tile = gemm_tiles.best(
             shape["m"],

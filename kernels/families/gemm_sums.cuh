@@ -47,7 +47,7 @@ struct added_sums {
  * has whole blocks, so that a step is in one.
  *
  * A's scales for the 64 rows of a quarter are one register, a row for each lane, loaded seven turns before their use,
- * as early as the operands, in the order of whose loads they come: a wave waits for them without waiting for more. From
+ * as early as the operands and in the same order, so that a wave waits for them without waiting for other loads. From
  * there each lane fetches those of its own rows. B's are the same for all lanes, and come by scalar loads.
  */
 struct block_sums {
@@ -105,7 +105,7 @@ struct block_sums {
             of_b[0] = scales_of_b[block(pair, 0)];
             of_b[1] = scales_of_b[block(pair, 1)];
         }
-        /** All of the first pair of steps, before its operands. */
+        /** Loads all scales of the first pair of steps, before its operands. */
         __device__ inline void start_first() {
             load<0, 0>(0);
             load<0, 1>(0);

@@ -1,4 +1,4 @@
-"""Which tile of C a work-group of the plain loop computes, how many parts K has, how far it loads ahead.
+"""The plain loop's tile of C per work-group, its number of parts of K, and the distance of its loads ahead.
 
 A rule from what a compute unit can do, not from times of kernels: `docs/gemm.md`, "Tiles and parts of K".
 """
@@ -80,7 +80,7 @@ def cycles(
     load = stage / LOAD
     multiply = tile.high * tile.wide * step / MATRIX
     read = 2 * stage / READ
-    # Where there is one work-group, its waves read and multiply by turns.
+    # If there is one work-group, its waves alternate between reading and multiplying.
     busy = max(load, multiply + read if rounds == 1 else max(multiply, read))
     alone = max(STEP, LATENCY / (held - 1)) / min(rounds, 2)
     unit = LATENCY + rounds * steps * max(busy, alone)

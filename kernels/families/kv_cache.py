@@ -74,5 +74,5 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
 
 
 def elements(shape: Mapping[str, Any]) -> int:
-    """Elements of k, of which v has as many."""
+    """Elements of k; v has the same number."""
     return int(shape["tokens"] * shape["heads"] * shape["dim"])

@@ -17,7 +17,7 @@ from workbench_kernels.references.normalization import layer_norm
 
 PER_LANE = 16
 MOST = rowwise.MOST_WAVES * WAVE * PER_LANE
-"""Columns that a work-group holds at most: half as many as forward, which holds fewer values of each."""
+"""Most columns of a work-group: half as many as in the forward pass, which keeps fewer values per column."""
 GROUPS = 256
 """Work-groups at most; each leaves a row of float for each gradient of a column."""
 
@@ -30,7 +30,7 @@ ROWS = ("dout", "dresidual_out", "x", "residual_out")
 def gradients(
     function: Callable[..., torch.Tensor], dout: torch.Tensor, *inputs: torch.Tensor
 ) -> tuple[torch.Tensor, ...]:
-    """Those of a function's tensors, computed in float32 at least and given in their dtypes."""
+    """Gradients of a function's tensors, computed in float32 at least and returned in their dtypes."""
     wide = torch.promote_types(dout.dtype, torch.float32)
     with torch.enable_grad():
         leaves = [x.detach().to(wide).requires_grad_() for x in inputs]

@@ -32,7 +32,7 @@ qk_concat(const ELEMENT *q1, const ELEMENT *q2, const ELEMENT *k1, const ELEMENT
 def reference(
     q1: torch.Tensor, q2: torch.Tensor, k1: torch.Tensor, k2: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Each (..., D1) and (..., D2)."""
+    """Concatenation of each (..., D1) and (..., D2)."""
     return torch.cat((q1, q2), -1), torch.cat((k1, k2), -1)
 
 

@@ -150,7 +150,7 @@ def outputs(scales: Scales) -> Callable[[Mapping[str, Any], Mapping[str, Any]], 
             "scales": ((*x.shape[:-1], scale_dims(shape)[1]), kind),
         }
         if "residual" in shape:
-            # An operator of PyTorch returns as many tensors whatever it is given.
+            # A PyTorch operator always returns the same number of tensors.
             layouts["residual_out"] = (x.shape if shape["residual"] else (0,), x.dtype)
         return layouts
 

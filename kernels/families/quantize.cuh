@@ -10,7 +10,8 @@
 
 namespace kittens::families {
 
-/** How rows of T are shared to become numbers of format Q: lanes hold whole words of them, of fp6 a whole block. */
+/** Distribution of rows of T over lanes for conversion to format Q: lanes hold whole words of them, for fp6 a whole
+ * block. */
 template <typename T, int cols, typename Q>
 struct quantize_plan {
     static constexpr int n = detail::numbers_in<Q>;

@@ -2,7 +2,7 @@
  * @file
  * @brief Rotary position embeddings: pairs of a vector's elements turned by angles that depend on its position.
  *
- * Bound by memory: every element is read and written once. A wave takes as many tokens as fit its lanes, 16 bytes a
+ * Bound by memory: every element is read and written once. A wave takes as many tokens as fit its lanes, 16 bytes per
  * lane, reads their cosines and sines once and goes through the heads.
  */
 #pragma once
@@ -16,7 +16,7 @@ namespace kittens::families {
  *
  * @tparam Table element type of cosines and sines, positions x turned / 2.
  * @tparam dim elements of a head.
- * @tparam turned the first so many are turned, the others copied.
+ * @tparam turned number of leading elements that are rotated; the others are copied.
  * @tparam interleaved whether elements 2 i and 2 i + 1 make a pair (GPT-J), or i and i + turned / 2 (NeoX).
  */
 template <typename T, typename Table, int dim, int turned, bool interleaved>
@@ -67,7 +67,7 @@ struct rotary {
      * All columns are reached through one buffer resource, in which a column is a constant.
      */
     struct head_rows {
-        /** Address, of which a resource takes 48 bits: kept so, it is one without further instructions. */
+        /** An address of 48 bits, as in a resource, which can then be used without further instructions. */
         uint64_t first, step;
         /** Size of these tokens' part. */
         uint32_t bytes, pitch;

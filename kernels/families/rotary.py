@@ -168,7 +168,7 @@ def heads(shape: Mapping[str, Any], tensor: torch.Tensor) -> dict[str, Any]:
         )
     size = tensor.element_size()
     batch, head, token, _ = (size * stride for stride in tensor.stride())
-    # Of a single token the stride may be anything.
+    # With a single token, the stride may be anything.
     token = token if shape["tokens"] > 1 else size * shape["dim"]
     return {
         **{"first": Strided(tensor), "batch": batch, "head": head, "step": head_stride(shape) * head},

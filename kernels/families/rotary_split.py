@@ -32,7 +32,7 @@ def shape_of(
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
-    """Refuses heads that are not queries with as many keys as values."""
+    """Refuses heads other than queries plus equal numbers of keys and values."""
     rotary.check(shape, arch)
     rest = shape["heads"] - shape["queries"]
     if rest <= 0 or rest % 2:

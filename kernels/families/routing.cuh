@@ -22,7 +22,7 @@ __device__ inline int before(uint64_t mask) {
                                      __builtin_amdgcn_mbcnt_lo(static_cast<unsigned>(mask), 0));
 }
 
-/** Lanes of the wave whose value, from 0 to MOST_EXPERTS - 1, is this lane's; of those that take part. */
+/** Mask of the participating lanes with the same value as this lane, from 0 to MOST_EXPERTS - 1. */
 __device__ inline uint64_t lanes_alike(int value, bool takes_part) {
     uint64_t alike = __ballot(takes_part);
 #pragma unroll
@@ -183,7 +183,7 @@ __device__ inline void scan_tiles(const bits_arguments &g) {
 }
 
 /**
- * What becomes of the values of the best: themselves, softmax over them, the sigmoid of each. Of `sigmoids` the best
+ * Function of the best values: identity, softmax over them, or the sigmoid of each. With `sigmoids` the best
  * are chosen: values whose sigmoids are the same float are equal.
  */
 enum class score { none, softmax, sigmoid, sigmoids };

@@ -1,4 +1,4 @@
-"""One expert of each token by a sigmoid: what is taken and refused."""
+"""One expert for each token by a sigmoid: the arguments that are accepted and refused."""
 
 from __future__ import annotations
 

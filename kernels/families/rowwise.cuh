@@ -23,7 +23,7 @@
 namespace kittens::families {
 
 /**
- * @brief How waves share rows of `cols` elements of type T.
+ * @brief Distribution of rows of `cols` elements of type T over waves.
  *
  * @tparam suits elements of a row that a lane holds at most, where tuning says nothing.
  * @tparam stride of those, how many are next to each other.
@@ -49,7 +49,7 @@ struct row_plan {
     static constexpr int rows_of_group = across > 1 ? rows : rows * waves;
     /** Elements of shared memory that a reduction over the waves of a row takes. */
     static constexpr int slots = waves * rows;
-    /** Whether lanes hold columns past the end of the row. */
+    /** True if lanes hold columns past the end of the row. */
     static constexpr bool ragged = passes * across * width != cols;
 };
 
@@ -120,7 +120,7 @@ struct row_worker : row_plan<T, cols, suits, stride> {
     __device__ inline void all_waves(per_row &values, sv_fl<slots> &slot) const {
         if constexpr (across > 1) group<across>::template all_reduce<op>(values, slot);
     }
-    /** result = op over each row of x, of which this wave holds its part. */
+    /** result = op over each row of x; this wave holds a part of the row. */
     template <typename op, int slots>
     __device__ inline void reduce(per_row &result, const tile &x, sv_fl<slots> &slot) const {
         row_reduce<op>(result, x);
@@ -541,7 +541,7 @@ struct running_exponentials {
         rescale(before);
         add(total, total, sum);
     }
-    /** Of this wave's parts those of the row. */
+    /** The row's parts among those of this wave. */
     template <int slots>
     __device__ inline void all_waves(const worker &w, sv_fl<slots> (&slot)[2]) {
         if constexpr (worker::across > 1) {

@@ -95,7 +95,7 @@ base = family.spec(
     multiplications=lambda shape: (
         3 * shape["keys"] * shape["values"] + shape["chunk"] * (3 * shape["keys"] + 2 * shape["values"])
     ),
-    # Its operands are rounded from chunk to chunk.
+    # Operands are rounded at each chunk.
     tolerances={"last_state": Tolerance(1.6e-2, 2e-2)},
 )
 spec = replace(

@@ -1,4 +1,4 @@
-"""Which chunk of which sequence each of all chunks is."""
+"""The sequence of each chunk, and its number in the sequence."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def shape_of(cu_seqlens: torch.Tensor, chunks: int, chunk: int) -> dict[str, Any
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Sequences with as many chunks, or fewer where there would be none in some."""
+    """Sequences with `chunks` chunks in all; some may be empty."""
     share = torch.randint(0, shape["sequences"], (shape["chunks"],), generator=generator)
     counts = torch.bincount(share, minlength=shape["sequences"])
     missing = torch.randint(0, shape["chunk"], (shape["sequences"],), generator=generator)

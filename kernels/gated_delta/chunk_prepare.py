@@ -1,4 +1,4 @@
-"""Everything of a prefill that does not go from chunk to chunk."""
+"""The part of a prefill that is independent for each chunk."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ spec = family.spec(
         {"batch": 2, "sequences": 2, "tokens": 33, "chunk": 32, "values": 64, "dtype": "fp32"},
         {"tokens": 71, "sequences": 5, "chunk": 16, "keys": 64, "values": 32, "dtype": "fp16"},
     ],
-    # Of 2-byte operands the last states are floats that sums of rounded numbers make.
+    # With 2-byte operands, the last states are floats: sums of rounded numbers.
     tolerances={"last_state": Tolerance(1.6e-2, 1e-2)},
     multiplications=lambda shape: 2 * shape["keys"] * shape["values"],
 )

@@ -74,7 +74,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
-    """Refuses what cannot be made of what is there."""
+    """Refuses results that cannot be computed from the given tensors."""
     wants_z = shape["activation"] != "none" or shape["of_gate"] or shape["of_c"]
     if not any(shape[f"of_{name}"] for name in RESULTS):
         raise ShapeError(f"{NAME}: wanted is empty; expected some of {', '.join(RESULTS)}")

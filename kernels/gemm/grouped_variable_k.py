@@ -53,7 +53,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator, skewed: bool = False) -> dict[str, Any]:
-    """Groups of random sizes, of which some may be empty; with `skewed` all rows are the last group's."""
+    """Groups of random sizes; some may be empty; with `skewed` all rows are the last group's."""
     k, groups, dtype = shape["k"], shape["groups"], scalars.HALVES[shape["dtype"]]
     cuts = torch.randint(0, 1 if skewed else k + 1, (groups - 1,), generator=generator).sort().values
     return {

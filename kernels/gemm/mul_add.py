@@ -26,7 +26,7 @@ TYPES = {"matrix": BF16, "row": BF16, "one": FP32}
 
 
 def spread_of(name: str, tensor: torch.Tensor, m: int, n: int) -> str:
-    """Which of `SPREADS` a tensor is."""
+    """The entry of `SPREADS` for a tensor."""
     for spread, dims in SPREADS.items():
         if tuple(tensor.shape) == dims(m, n) and tensor.dtype == TYPES[spread].dtype:
             return spread

@@ -61,7 +61,7 @@ def plain(shape: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def launch(shape: Mapping[str, Any], arch: str) -> Launch:
-    """The tiles of both, and what either wants of shared memory."""
+    """The tiles of both products, and the larger of their shared memory sizes."""
     both = quantized.launch(shape, arch), family.launch(128, 256)(plain(shape), arch)
     tiles = sum(family.tiles(each, 128) for each in (shape, plain(shape)))
     return Launch(grid=tiles, block=256, dynamic_shared=max(each.dynamic_shared for each in both))

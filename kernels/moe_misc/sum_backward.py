@@ -65,7 +65,7 @@ spec = KernelSpec(
         "dweights": tensors["dweights"] if shape["weighted"] else None,
         **{name: shape[name] for name in ("top_k", "cols")},
     },
-    # Sums of as many products as a row is long.
+    # Sums of one product per column of a row.
     tolerances={"dweights": lambda shape: Tolerance(1e-5, 1e-5 * shape["cols"] ** 0.5)},
     flops=lambda shape: 3 * shape["tokens"] * shape["top_k"] * shape["cols"],
     bytes=lambda shape: 2 * shape["tokens"] * shape["cols"] * (1 + shape["top_k"] * (1 + shape["weighted"])),

@@ -34,7 +34,7 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator, skewed: bool = False) -> dict[str, Any]:
-    """Random experts, of which some may have no id; or one that has all."""
+    """Random experts, some perhaps without ids; or one expert with all ids."""
     assignment = torch.randint(0, shape["experts"], (shape["ids"],), generator=generator)
     assignment = torch.where(torch.tensor(skewed), assignment[:1], assignment).to(torch.int32)
     return {"topk_ids": assignment, **{name: shape[name] for name in ("experts", "block", "length")}}

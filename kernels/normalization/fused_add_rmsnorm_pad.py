@@ -11,7 +11,7 @@ from workbench_kernels.references.normalization import rms_norm
 def reference(
     x: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, out_cols: int, eps: float = 1e-5
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """RMSNorm of x + residual in rows of `out_cols` columns of which the last ones are zero, and the sum."""
+    """RMSNorm of x + residual in rows of `out_cols` columns, the last ones zero, and the sum."""
     h = x + residual
     return torch.nn.functional.pad(rms_norm(h, weight, eps), (0, out_cols - x.shape[-1])), h
 

@@ -1,4 +1,4 @@
-"""Attention in PyTorch, in the precision of the tensors that it is given."""
+"""Attention in PyTorch, in the precision of its tensors."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def attention_packed(
     softcap: float = 0.0,
     sinks: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """`attention` of each of several sequences packed one after the other.
+    """`attention` of each of several sequences packed without gaps.
 
     q is (total_q, H, D), k and v (total_k, H_kv, D); sequence i begins at row cu_seqlens[i] and ends
     before row cu_seqlens[i + 1]. Gives (total_q, H, D_v) and (H, total_q).

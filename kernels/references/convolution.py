@@ -25,7 +25,7 @@ def causal_conv(
 
 
 def split(made: torch.Tensor, keys: int, dim: int) -> tuple[torch.Tensor, ...]:
-    """The first `keys` channels, as many more, and the rest."""
+    """The first `keys` channels, the next `keys`, and the rest."""
     return tuple(made.split((keys, keys, made.shape[dim] - 2 * keys), dim))
 
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 import torch
 
 Span = tuple[int, int, int, int]
-"""Batch, first token and the one behind the last of a chunk; its number among all chunks of the batch."""
+"""Batch, first token and end of a chunk; its number among all chunks of the batch."""
 
 
 def at_most(tokens: int, sequences: int, chunk: int) -> int:
@@ -171,7 +171,7 @@ def prepared(
     cu_seqlens: torch.Tensor | None = None,
     chunk: int = 64,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Everything that does not go chunk by chunk: sums of g, the inverses of `products`, w and u."""
+    """The part that is independent for each chunk: sums of g, the inverses of `products`, w and u."""
     sums, a = summed_products(k, beta, g, cu_seqlens, chunk)
     solved = inverse(a, cu_seqlens)
     return sums, solved, *representation(k, v, beta, solved, sums, cu_seqlens)

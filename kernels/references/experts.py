@@ -1,4 +1,4 @@
-"""Mixtures of experts in PyTorch, in the precision of the tensors that it is given."""
+"""Mixtures of experts in PyTorch, in the precision of its tensors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def silu_and_mul(x: torch.Tensor) -> torch.Tensor:
 
 
 FINISHES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {**ACTIVATIONS, "silu_and_mul": silu_and_mul}
-"""By name, what may be done to a row of sums."""
+"""Functions of a row of sums, by name."""
 
 
 def of_experts(a: torch.Tensor, b: torch.Tensor, tokens: torch.Tensor, experts: torch.Tensor) -> torch.Tensor:

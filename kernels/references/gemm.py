@@ -1,4 +1,4 @@
-"""Matrix multiplication in PyTorch, in the precision of the tensors that it is given."""
+"""Matrix multiplication in PyTorch, in the precision of its tensors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "gelu_tanh": lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
     "silu": torch.nn.functional.silu,
 }
-"""By name, what may be done to each element."""
+"""Element-wise functions, by name."""
 
 
 def finish(

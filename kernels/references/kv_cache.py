@@ -6,7 +6,7 @@ import torch
 
 
 def written(rows: torch.Tensor, cache: torch.Tensor, slots: torch.Tensor, scale: float) -> torch.Tensor:
-    """The cache with rows (tokens, heads, 1, dim) over a number in their slots; slots below 0 are none."""
+    """The cache with rows (tokens, heads, 1, dim) over a number in their slots; slots below 0 are ignored."""
     updated, block = cache.clone(), cache.shape[2]
     for token, slot in enumerate(slots.tolist()):
         if slot >= 0:

@@ -34,7 +34,7 @@ def _product(a: int, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def keep_mask(rows: int, cols: int, p: float, seed: int) -> torch.Tensor:
-    """Which elements of a matrix dropout keeps: those whose random word is at least p * 2^32."""
+    """Mask of the elements of a matrix that dropout keeps: random word at least p * 2^32."""
     fours = -(-cols // 4)
     counter = torch.zeros(rows, fours, 4, dtype=torch.int64)
     counter[..., 0] = torch.arange(fours)

@@ -100,7 +100,7 @@ def top_k(
 
 
 def sum_of_experts(rows: torch.Tensor, top_k: int, weights: torch.Tensor | None = None) -> torch.Tensor:
-    """Sums of the rows of each token's experts, of which it has `top_k` in a row, perhaps weighted."""
+    """Sums of the rows of each token's experts, `top_k` consecutive rows per token, perhaps weighted."""
     if weights is not None:
         rows = rows * weights.flatten()[:, None]
     of_tokens: torch.Tensor = rows.unflatten(0, (-1, top_k))

@@ -1,4 +1,4 @@
-"""Triton's implementations beside ours: each is called with what its library wants, and right."""
+"""Triton's implementations beside ours: each gets its library's arguments and gives the right result."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def replaced_modules(*packages: str) -> Iterator[None]:
 
 
 def test_flydsl_computes_what_ours_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a stand-in for the package of FlyDSL's repository: what it is called with, and verified."""
+    """With a stand-in for the package of FlyDSL's repository, checks its arguments and the results."""
     folder = tmp_path / "kernels" / "norm"
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text("")

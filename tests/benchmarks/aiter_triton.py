@@ -96,7 +96,7 @@ KERNELS: Mapping[str, AiterKernel] = {
         "quant.quant", "_dynamic_per_token_quant_fp8_i8_kernel", _quantized, dtype=torch.float16
     ),
 }
-"""By the problem's name for them; one program a row."""
+"""Keyed by the problem's name; one program per row."""
 
 
 def _module(checkout: Path, name: str) -> ModuleType:

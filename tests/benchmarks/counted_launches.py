@@ -94,7 +94,7 @@ class Launches:
         return self.folder / f"{name[:24]}.pickle.gz"
 
     def counted(self, problem: Problem, prepare: Callable[[], Target]) -> Sequence[Counted]:
-        """Each launch of a problem; runs them if they are not there.
+        """Each launch of a problem, run if it is not stored.
 
         Args:
             problem: for its name.

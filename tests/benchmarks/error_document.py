@@ -59,7 +59,7 @@ class Compared:
 
     @property
     def error(self) -> float:
-        """Part of the published time by which the modelled one is off."""
+        """Error of the modelled time as a fraction of the published one."""
         return abs(self.ratio - 1)
 
 
@@ -261,7 +261,7 @@ QUANTITIES_SAID = "; ".join(
 INTRODUCTION = f"""# How far modelled times are from published ones
 
 `python docs/made.py` makes this page from the results that `python tests/benchmarks/model_error.py` stored.
-Others published every published time; we measured nothing. A ratio is modelled over published, so below 1
+All published times were measured by others; we measured none. A ratio is modelled over published, so below 1
 the model is too fast. Each published time is compared with a modelled time of the same kind.
 
 Kinds of times: {QUANTITIES_SAID}.
@@ -360,7 +360,7 @@ from their GPUs, `UnderLoad` in `workbench/targets/`) and in `workbench/profile/
 
 
 def left_out(compared: Sequence[Compared]) -> list[tuple[str, int, float, float, float]]:
-    """By class: rows, median error, factor that the other classes would have, median error with it."""
+    """For each class: rows, median error, the other classes' factor, median error with that factor."""
     table = []
     for group in sorted({each.row.group for each in compared}):
         of_class = [each for each in compared if each.row.group == group]

@@ -30,7 +30,7 @@ ORDERS: Mapping[int, float] = {8: 987.1, 0: 1081.6, 32: 1256.4}
 
 @dataclass(frozen=True)
 class Version:
-    """One of what is ranked.
+    """One ranked version.
 
     Attributes:
         name: in words.

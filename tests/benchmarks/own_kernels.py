@@ -63,7 +63,7 @@ def _half(*dims: int) -> torch.Tensor:
     return torch.randn(*dims).bfloat16()
 
 
-# What is in an output counts as an operand, and zeros let the clock be higher: outputs are filled, too.
+# The content of an output counts as an operand, and zeros raise the clock, so outputs are filled, too.
 def _rope_tensors(s: Sizes) -> dict[str, Argument]:
     x = _half(s["batch"], s["heads"], s["tokens"], s["dim"])
     table = _half(s["tokens"], s["dim"] // 2)
@@ -251,7 +251,7 @@ compute units that their matrix cores would need longer than was published."""
 
 
 def own_problem(row: Row) -> Problem | None:
-    """The problem that is HipKittens' own kernel for a row; None where its source is not known."""
+    """The problem that runs HipKittens' own kernel for a row; None if its source is unknown."""
     if not row.like or "older version" in row.caveat:
         return None
     spec = row.problem.kernel.partition(":")[0]
@@ -322,5 +322,5 @@ def own_target(problem: Problem, hipkittens: Path, port: Path | None) -> Target:
     torch.manual_seed(0)
     launcher = kernel[own.grid(sizes), own.threads, shared if own.shared else 0]
     target = resolve(launcher, kwargs=own.tensors(sizes), device=f"emulated:{problem.gpu}")
-    # Its tensors are nobody else's, so that of a large launch a part will do.
+    # Nothing else uses its tensors, so a part of a large launch is enough.
     return replace(target, fresh=True)

@@ -59,7 +59,7 @@ def order_target(hipkittens: Path, window: int) -> Target:
         text = re.sub(pattern, now, text)
     kernel = _compiled(path, text, hipkittens, "micro_tk")
     torch.manual_seed(0)
-    # What is in the output counts as an operand, and operands of zeros let the clock be higher.
+    # The output's content counts as an operand, and operands of zeros raise the clock.
     a, b, c = (torch.randn(SIDE, SIDE).bfloat16() for _ in range(3))
     tiles = SIDE // TILE
     grid = (tiles * tiles, 1, 1) if window else (tiles, tiles, 1)
@@ -153,7 +153,7 @@ def step_target(notebooks: Path, step: str, side: int = 4096) -> Target:
     cells = json.loads((notebooks / NOTEBOOK).read_text(encoding="utf-8"))["cells"]
     cell = next(source for one in cells if f"{kernel}(" in (source := "".join(one["source"])))
     text = "\n".join(re.findall(r"r'''(.*?)'''", cell, re.DOTALL))
-    # What is of the host: helpers before the kernels, PyTorch's wrapper behind them.
+    # Host code: helpers before the kernels, PyTorch's wrapper after them.
     text = re.sub(r"(?s)#define CHECK_HIP_ERROR.*?(?=extern \"C\" __device__)", "", text)
     text = re.split(r"#include <torch/types", text)[0]
     launched = text.find("hipLaunchKernelGGL")

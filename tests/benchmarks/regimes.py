@@ -71,7 +71,7 @@ def left_out_inside(rows: Sequence[Judged], factor: float) -> int:
 
 
 def widened(rows: Sequence[Judged]) -> tuple[float, float, float]:
-    """The range that rows give, and the factor by which it is wider than 80 % of them.
+    """The range stated for rows, and its width relative to the range of 80 % of them.
 
     Rows of a class alone give the range of all of them, as nothing tells how far others are off.
     """
@@ -92,7 +92,7 @@ def told_range(rows: Sequence[Judged], regime: str) -> tuple[float, float, float
 
 
 def divided(rows: Sequence[Judged]) -> list[Judged]:
-    """Rows of a regime that has one class alone are told apart by family."""
+    """Rows grouped by class, or by family if the regime has only one class."""
     classes: dict[str, set[str]] = {}
     for row in rows:
         classes.setdefault(row.regime, set()).add(row.group)
@@ -102,7 +102,7 @@ def divided(rows: Sequence[Judged]) -> list[Judged]:
 
 
 def stated(rows: Sequence[Judged]) -> dict[str, Stated]:
-    """By regime; a class left out takes no part in choosing the factor either."""
+    """Stated ranges by regime; a class that is left out does not affect the factor either."""
     parts = divided(rows)
     found = {}
     for regime in sorted({row.regime for row in parts}):

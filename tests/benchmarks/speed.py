@@ -278,7 +278,7 @@ def instructions(settings: Settings) -> Iterator[Row]:
 
 
 def _code_object(size: int, salt: int) -> CodeObject:
-    """One of about `size` instructions with a branch after every 23, other ones for each salt."""
+    """A code object of about `size` instructions, a branch after every 23; salts give different ones."""
     mix = (
         *_VECTOR,
         "ds_read_b32 v{a}, v{b} offset:{o}",

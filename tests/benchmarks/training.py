@@ -141,7 +141,7 @@ def seconds_text(models: Sequence[str]) -> str:
     """The page's part with the seconds of a step, measured now."""
     lines = [
         SECONDS_BEGIN,
-        "| model | ours | PyTorch bf16 | fp32 | ours by PyTorch bf16 |",
+        "| model | ours | PyTorch bf16 | fp32 | ours / PyTorch bf16 |",
         "| --- | ---: | ---: | ---: | ---: |",
     ]
     for model in models:
@@ -234,7 +234,7 @@ def tables(results: dict[str, Any], models: list[str], steps: int) -> list[str]:
         lines += [
             "",
             f"Ours is outside of the five seeds' spread in {outside} of {math.ceil(steps / WINDOW)} windows. "
-            f"Held back: {runs['hipkittens 0']['held']:.4f} "
+            f"Held-out loss: {runs['hipkittens 0']['held']:.4f} "
             f"(PyTorch fp32 {runs['pytorch-fp32 0']['held']:.4f}).",
             "",
             f"First gradients against float64, lowest cosine: ours {worst['hipkittens'][1]:.6f} "
@@ -303,8 +303,8 @@ def forecast_text(name: str, results: dict[str, Any], gpus: Sequence[str]) -> st
     if beside:
         lines += [
             "",
-            "What HipKittens published of its own, at the shape nearest to the call that takes most of "
-            "the step:",
+            "HipKittens' published figures for its own kernels, at the shape nearest to the call that takes "
+            "most of the step:",
             "",
             "| GPU | operator | here, modelled | published | here, shape | published, shape |",
             "| --- | --- | ---: | ---: | --- | --- |",
@@ -314,7 +314,7 @@ def forecast_text(name: str, results: dict[str, Any], gpus: Sequence[str]) -> st
 
 
 def beside_published(name: str, gpu: str, results: dict[str, Any]) -> list[str]:
-    """A step's operators of which HipKittens published times on a GPU, beside those."""
+    """Table rows of a step's operators for which HipKittens published times on a GPU, with those times."""
     longest: dict[str, tuple[float, float, dict[str, Any]]] = {}
     for operator, shape, count in calls_of(name, results):
         us = results[f"times {gpu}"][f"{operator} {shape_text(shape)}"]["us"]
@@ -373,7 +373,7 @@ def main() -> None:
     arguments.keep.parent.mkdir(parents=True, exist_ok=True)
 
     def save() -> None:
-        # Whole or not at all: a run may be stopped at any time, and goes on from here.
+        # Written as a whole: a run may be stopped at any time and continues from here.
         written = arguments.keep.with_suffix(".part")
         written.write_text(json.dumps(results))
         written.replace(arguments.keep)

@@ -155,7 +155,7 @@ def extension(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def server(program: str, extension: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """JupyterLab (and Notebook 7 where it is installed) on a free port, with a home of its own."""
+    """JupyterLab (and Notebook 7 where it is installed) on a free port, with its own home."""
     home = tmp_path_factory.mktemp("home")
     folder = home / "notebooks"
     folder.mkdir()
@@ -415,7 +415,7 @@ class Lab:
         )
 
     def until(self, happened: Callable[[], Any], awaited: str | Callable[[], str]) -> Any:
-        """Waits until `happened` gives something true, and gives that; the page goes on meanwhile."""
+        """Waits until `happened` returns a true value, and returns it; the page keeps running."""
         end = time.monotonic() + PATIENCE / 1000
         while not (value := happened()):
             if time.monotonic() > end:
@@ -473,7 +473,7 @@ class Lab:
         return path
 
     def seen(self, look: tuple[int, int, bool], name: str) -> None:
-        """A picture of the page, for people; and nothing of the sidebar is cut."""
+        """Takes a picture of the page, for people, and checks that nothing in the sidebar is cut off."""
         if self.sidebar.is_visible():
             # The sidebar may still be making room for the result of a run.
             fits = "dom => dom.scrollWidth <= dom.clientWidth"
@@ -506,7 +506,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="module")
 def open_lab(browser: Browser, server: Server) -> Iterator[Callable[..., Lab]]:
-    """Opens pages; each has a browser profile of its own."""
+    """Opens pages, each with its own browser profile."""
     opened: list[Lab] = []
 
     def open_one(**options: Any) -> Lab:

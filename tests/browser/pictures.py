@@ -29,7 +29,7 @@ PICTURES = (
 
 
 def shrink(source: Path, target: Path) -> int:
-    """Writes a picture with as many colours as the limit allows; gives its bytes."""
+    """Writes a picture with the most colours that the limit allows; returns its size in bytes."""
     with Image.open(source) as opened:
         picture = opened.convert("RGB")
     for colours in (256, 128, 64, 32):

@@ -42,7 +42,7 @@ def restart(lab: Lab) -> None:
 
 
 def show(lab: Lab) -> None:
-    """Presses the panel's button where there is one; a person who sees none waits."""
+    """Presses the panel's button if there is one; otherwise waits, as a person would."""
     button = lab.dashboard.get_by_role("button", name="Show the dashboard")
     if button.count() and button.is_visible():
         button.click()

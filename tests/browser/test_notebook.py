@@ -64,5 +64,5 @@ def test_notebook_7(open_lab: Callable[..., Lab], server: Server) -> None:
     lab.card("timeline")
     lab.says(lab.dashboard, "scale")
     lab.shot("notebook-7-dashboard")
-    # Notebook 7 has complaints of its own.
+    # Notebook 7 logs its own complaints.
     assert [text for text in lab.complaints if "hipkittens" in text.lower()] == []

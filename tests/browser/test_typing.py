@@ -77,7 +77,7 @@ class TestTyping:
         page.evaluate(WATCH)
         lab.editor(CPP).click()
         took = []
-        # The first reading has the headers to parse; what is typed later has not.
+        # The first reading parses the headers; later ones do not.
         for wrong in ("p[0] = 1.0f + first;", "p[0] = 1.0f + second;", "p[0] = third;"):
             put_cursor(lab, "p[0] =", "[0]")
             page.keyboard.press("End")

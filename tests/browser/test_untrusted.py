@@ -43,7 +43,7 @@ DASHBOARD, COMPILED = range(2)
 
 @dataclass
 class Listener:
-    """A server that notes what is asked of it."""
+    """A server that records the requests it gets."""
 
     port: int
     asked: list[str] = field(default_factory=list)
@@ -74,7 +74,7 @@ def listener() -> Iterator[Listener]:
 
 
 def scripts(listener: Listener, where: str) -> dict[str, str]:
-    """HTML that would run a script, by name, where a page put it in as it is."""
+    """HTML, by name, that runs a script if a page inserts it without escaping."""
 
     def hit(name: str) -> str:
         return html.escape(listener.hit(f"{where}-{name}"))

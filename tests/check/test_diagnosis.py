@@ -1,4 +1,4 @@
-"""Whose fault a wrong result is: the compiler's, or the kernel's."""
+"""Attribution of a wrong result to the compiler or to the kernel."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def test_flash_rule_counts_rows_whose_elements_share_an_error(rows: int, passes:
 
 
 def test_flash_rule_of_what_is_left_of_larger_numbers():
-    """Rounding errors in float32 of values around one, unless the bounds say that there are none."""
+    """Rounding errors in float32 of values around one, unless the bounds exclude them."""
     expected = 1e-6 * noise(256)
     for dtype in (torch.float32, torch.bfloat16):
         got, worse, pytorch = ((expected + error).to(dtype) for error in (3e-7, 7e-7, 3e-8))

@@ -74,7 +74,7 @@ def test_compressed_bundles(version: int, method: int) -> None:
     data = compressed(whole, version, method)
     assert [e.arch for e in bundle_entries(data)] == [e.arch for e in bundle_entries(whole)]
     assert CodeObject.from_bytes(data, "gfx942").data == compiled("gfx942")
-    # A linker leaves one behind the other, with zeros between.
+    # A linker places them consecutively, with zeros between.
     both = data + bytes(-len(data) % 4096) + bundle([HOST, entry("gfx950")]) + data
     assert len(CodeObject.all_from_bytes(both, "gfx950")) == 3
 

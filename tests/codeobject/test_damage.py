@@ -19,7 +19,7 @@ from workbench.errors import CodeObjectError
 
 
 def read_all(data: bytes) -> None:
-    """Everything that the workbench asks of a code object."""
+    """Reads everything in a code object that the workbench uses."""
     code_object = CodeObject.from_bytes(data)
     code_object.load(0x7F0000000000)
     assert all(kernel.name in code_object.symbols for kernel in code_object.kernels.values())
@@ -45,7 +45,7 @@ def survive(data: bytes, reader: object) -> bool:
 
 
 def test_an_integer_type_without_bytes() -> None:
-    """Its range would be 2 to the power of less than nothing."""
+    """The exponent of its range would be negative."""
     data = bytearray(compiled("gfx950"))
     elf = ELFFile(io.BytesIO(data))
     section = elf.get_section_by_name(".debug_info")["sh_offset"]

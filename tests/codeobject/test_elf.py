@@ -207,7 +207,7 @@ def test_notes_of_other_kinds_are_passed_over() -> None:
 
 
 def test_a_kernel_is_read_when_it_is_asked_for() -> None:
-    """Libraries have thousands; what is wrong with one is said where that one is used."""
+    """Libraries have thousands; an error in one is reported when that one is used."""
     record = metadata_of(compiled("gfx950"))
     (loops,) = (kernel for kernel in record["amdhsa.kernels"] if kernel[".name"] == "loops")
     missing = [{**loops, ".name": f"k{number}", ".symbol": f"k{number}.kd"} for number in range(3000)]

@@ -47,7 +47,7 @@ def test_lds_differs_by_target():
     assert groups("gfx942", 64 << 10) == 1
     assert groups("gfx950", 64 << 10) == 2
     assert groups("gfx950", 160 << 10) == 1
-    # 32 KiB are 25.6 granules of 1280 bytes: 26, of which 128 / 26 = 4 fit.
+    # 32 KiB are 25.6 granules of 1280 bytes: 26, and 128 / 26 = 4 work-groups fit.
     assert groups("gfx950", 32 << 10) == 4
 
 

@@ -34,7 +34,7 @@ def test_table_has_its_own_form() -> None:
 
 @pytest.mark.parametrize("target", NAMES)
 def test_recording_is_what_llvm_says(target: str) -> None:
-    """Compared where LLVM is installed; elsewhere each target must at least have a recording of its own."""
+    """Compared where LLVM is installed; elsewhere each target must at least have its own recording."""
     recorded = llvm_answers.recorded(target)
     assert len(recorded) > 30000
     tool = llvm_answers.live()
@@ -42,7 +42,7 @@ def test_recording_is_what_llvm_says(target: str) -> None:
         assert disassemble(target, list(recorded), tool) == list(recorded.values()), llvm_answers.COMMAND
 
 
-# What `llvm-mc --disassemble` of LLVM 22.1.8 says of the three encodings below.
+# Output of LLVM 22.1.8's `llvm-mc --disassemble` for the three encodings below.
 SAID = """\
 \tv_add_f32_e32 v0, 0xbf80aa01, v0
 \ts_nop 0xaa02

@@ -19,7 +19,7 @@ CATEGORIES = {
 }
 CASES: dict[str, Make] = {name: make for module in CATEGORIES.values() for name, make in module.CASES.items()}
 SAMPLED = sorted(name for module in CATEGORIES.values() for name in getattr(module, "SAMPLED", ()))
-"""Cases of functions that differ in a width alone, of which one is enough at a time."""
+"""Cases of functions that differ only in a width; one at a time is enough."""
 
 
 def bound(name: str) -> BoundFunction:

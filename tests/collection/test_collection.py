@@ -69,7 +69,7 @@ def test_an_ambiguous_order_is_an_error() -> None:
     with pytest.raises(ArgumentError, match="expected fp32"):
         function(a, b, torch.zeros(2, 3))
     assert function.bind(a, c=c, b=b)["b"] is b
-    # Which of them is which makes no difference here.
+    # Their order does not matter here.
     assert function.bind(a, b, b)["c"] is b
 
 

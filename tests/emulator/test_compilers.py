@@ -148,7 +148,7 @@ def programs() -> Iterator[tuple[tuple[str, ...], str | None]]:
 
 
 def clangs() -> list[Clang]:
-    """One of each version; one that is installed is taken before one of a wheel."""
+    """One clang of each version; an installed one takes precedence over a wheel's."""
     by_version: dict[int, Clang] = {}
     for command, linker in programs():
         answer = subprocess.run([*command, "--version"], capture_output=True, text=True).stdout

@@ -35,7 +35,7 @@ SMALL = {
     "gfx942": {"fp8": torch.float8_e4m3fnuz, "bf8": torch.float8_e5m2fnuz},
 }
 E2M1 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
-"""By code (OCP Microscaling Formats, 5.3.3)."""
+"""Values by code (OCP Microscaling Formats, 5.3.3)."""
 
 C_TYPES = {"f32": "float", "f16": "_Float16", "bf16": "__bf16"}
 PREAMBLE = """

@@ -137,7 +137,7 @@ def test_times_are_modelled(folder: Path) -> None:
     lines, last = judge(folder, "benchmark", "--clock", "modelled")
     for line in lines:
         times = [float(word) for word in line.split()]
-        # Its kernels take some microseconds of a GPU; emulated they take longer by far.
+        # Its kernels take some microseconds on a GPU, and far longer when emulated.
         assert all(0 < time < 50_000 for time in times), times
         # Around the events, and so the same but for what lies between a reading and an event.
         assert times[:3] == pytest.approx(times[3:], rel=0.5)

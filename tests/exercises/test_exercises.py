@@ -33,7 +33,7 @@ __global__ void scale(const float *x, float *out, float factor, int n) {
 
 @pytest.fixture(autouse=True)
 def own_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file of its own, and a reader who has done nothing yet."""
+    """A separate history file, for a reader who has done nothing yet."""
     file = tmp_path / "runs.sqlite"
     monkeypatch.setenv("HIPKITTENS_HISTORY", str(file))
     monkeypatch.setattr(progress, "_of_process", {})

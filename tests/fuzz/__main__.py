@@ -69,7 +69,7 @@ class Campaign:
 
 @dataclass
 class Watched:
-    """A child, and the case that it is at."""
+    """A child process, and the case that it is running."""
 
     process: subprocess.Popen[bytes]
     errors: Path
@@ -88,7 +88,7 @@ def resident_bytes(pid: int) -> int:
 
 
 def watch(campaign: Campaign, options: argparse.Namespace, first: int, deadline: float, folder: Path) -> None:
-    """Run every case of one worker, in as many children as it takes."""
+    """Run every case of one worker, in as many child processes as necessary."""
     environment = {**os.environ, "HIPKITTENS_THREADS": str(options.threads), "OMP_NUM_THREADS": "1"}
     number = first
     while number < options.count and time.monotonic() < deadline:

@@ -67,7 +67,7 @@ class World:
     """Devices, buffers and canaries that the cases of a process share."""
 
     def __init__(self) -> None:
-        # Of each target the device that launches go to: products of one target do not share memory.
+        # For each target, the device of its launches: products of one target do not share memory.
         self.devices = {d.product.arch: d for d in node().devices if d.name == f"emulated:{d.product.arch}"}
         memory = node().memory
         self.buffers: dict[str, tuple[Allocation, Allocation]] = {}
@@ -498,7 +498,7 @@ def _computed(generator: random.Random, world: World, target: str) -> None:
             except errors.KernelTimeout:
                 return
             except errors.KernelFault as fault:
-                # Work-groups behind the one at fault have run or not; what is said of it is the same.
+                # Later work-groups than the faulting one may have run or not; the report is the same.
                 seen, content = str(fault), b""
             finally:
                 node().memory.free(memory)

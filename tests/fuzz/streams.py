@@ -139,7 +139,7 @@ def stream(generator: random.Random, target: str, length: int) -> bytes:
     return b"".join(parts)
 
 
-# Of the register file, what a dump of it needs: the address of memory, and registers to count in.
+# Registers that a dump of the register file needs: the address of memory, and counters.
 _KEPT_SCALARS = frozenset(range(84, 102))
 _KEPT_VECTORS = frozenset(range(60, 64))
 DUMPED_ROWS = 60

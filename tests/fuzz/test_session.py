@@ -88,7 +88,7 @@ def press(process: subprocess.Popen[str]) -> None:
 
 @pytest.fixture
 def filled(tmp_path: Path) -> Iterator[Path]:
-    """A cache of its own, with the native library of the shared one, which takes long to build."""
+    """A separate cache with the shared cache's native library, which takes long to build."""
     folder = tmp_path / "cache"
     folder.mkdir(mode=0o700)
     shared = cache.folder() / "native"

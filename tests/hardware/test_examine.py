@@ -291,7 +291,7 @@ def test_a_notebook_whose_package_is_missing_does_not_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device = wb.device("emulated:gfx942")
-    # The measurement sets it, otherwise in a process of its own.
+    # The measurement sets it, normally in a separate process.
     monkeypatch.setenv("HIPKITTENS_DEVICE", device.name)
     for code, message in (("import no_such_package", None), ("1 / 0", "ZeroDivisionError: division by zero")):
         path = tmp_path / "book.ipynb"

@@ -58,7 +58,7 @@ def test_errors_are_by_category_and_of_the_same_clock() -> None:
     cases["rotary/rope r=1"] = timed(8, 8, origin="modelled")
     errors = {row[0]: row[1:] for row in Report(HEAD, {"times": cases}).errors()}
     assert errors["gemm"] == pytest.approx((11, 1.5, 1.1, 1.9))
-    # What was modelled on both sides is compared without what events around a launch add.
+    # Times modelled on both sides are compared without the overhead of events around a launch.
     assert errors["rotary"] == pytest.approx((1, 3.5 / 8, 3.5 / 8, 3.5 / 8))
     assert errors["all"][0] == 12
 

@@ -263,7 +263,7 @@ def test_views_of_one_tensor_are_one_buffer():
 
 
 def test_a_pointer_takes_a_view_as_it_is():
-    """Its address, and for bounds what lies from its first element to its last."""
+    """Its address; its bounds are the memory from its first element to its last."""
     base = torch.zeros(8, 10)
     for view, elements in ((base[:, :6], 76), (base[1:, ::2], 69), (base.T, 80), (base[2], 10)):
         packed = pack(plan(("x", pointer(FLOAT))), view)

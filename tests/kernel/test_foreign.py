@@ -79,7 +79,7 @@ def test_findings(call: Launch) -> None:
 
 
 def test_tensors_of_the_call_live_on(call: Launch) -> None:
-    """What a function makes for its launch is there when the launch is made again."""
+    """Tensors that a function creates for its launch exist when the launch is repeated."""
 
     def launch() -> None:
         x = torch.randn(1000, device="cuda")

@@ -1,4 +1,4 @@
-"""Which nodes of a result's graph are autograd functions in C++."""
+"""Nodes of a result's graph that are autograd functions in C++."""
 
 from __future__ import annotations
 

@@ -277,7 +277,7 @@ __global__ void many(int *p) {
     with pytest.raises(LaunchError, match=f"{2 * block} work-items of .* registers, .* room for {block} of"):
         kernel.launch(wb.Launch(1, 2 * block), (x,), {}, device=device)
     assert int(x.sum()) == block
-    # What changed since a run whose registers do not fit the block of this one is not known.
+    # Changes since a run whose registers do not match this one's block are unknown.
     smaller = wb.compile(source.replace("v250", "v5"), arch=arch, name="many.hip")
     table = str(kernel_table(smaller.kernels.values(), {"many": kernel}))
     assert "1024 work-items" in table

@@ -73,7 +73,7 @@ def test_threads_that_the_program_started_have_their_own_launches_devices_and_er
 
 def test_what_threads_had_is_forgotten_with_them() -> None:
     class Value:
-        """Of one thread."""
+        """A value of one thread."""
 
     per_thread, values = PerThread(Value), weakref.WeakSet[Value]()
     deadline = time.monotonic() + 60
@@ -333,7 +333,7 @@ def test_a_file_that_is_not_there() -> None:
 
 
 def test_a_program_that_is_not_utf_8(tmp_path: Path) -> None:
-    """Its bytes are what they are, as with any compiler, which warns."""
+    """Its bytes are passed through, as by any compiler, which warns."""
     path = tmp_path / "latin.cpp"
     path.write_bytes(b'#include <cstdio>\n// Andr\xe9\nint main() { printf("%zu", sizeof("caf\xe9")); }\n')
     result = wb.run_program(path).check()

@@ -1,4 +1,4 @@
-"""Which names of HipKittens the tile library has, which of its sources it compiles: docs/compatibility.md.
+"""HipKittens' names that the tile library has, and sources that it compiles: docs/compatibility.md.
 
     python tests/kernels/compatibility.py names --main FOLDER --cdna3 FOLDER --fp6 FOLDER
     python tests/kernels/compatibility.py sources --main FOLDER ... --results FILE  # hours, resumable
@@ -59,7 +59,7 @@ RESULTS = ("right", "wrong", "fails", "compiles", "no")
 
 @dataclass(frozen=True)
 class Branch:
-    """A branch of HipKittens: the target that it is for, and the macros that select its names here."""
+    """A branch of HipKittens: its target, and the macros that select its names here."""
 
     name: str
     arch: str
@@ -141,7 +141,7 @@ def line_about(name: Name, at: int, types: set[str]) -> str:
 
 
 def missing(names: Sequence[Name], branch: Branch) -> set[Name]:
-    """Those of the names that the tile library does not have for a branch."""
+    """The names that the tile library lacks for a branch."""
     types = {full(name) for name in names if name.kind == "type"}
     lines = [
         '#include "kittens.cuh"',
@@ -323,14 +323,14 @@ def read(source: Source, compiler: str, own_headers: bool) -> dict[str, str]:
 
 
 def attempt(source: Source, compiler: str, own_headers: bool, whole: bool = False) -> dict[str, str]:
-    """Compile and run a source in a process of its own."""
+    """Compile and run a source in a separate process."""
     return _asked([source], compiler, {"own_headers": own_headers, "whole": whole, "together": False})
 
 
 def attempt_together(
     sources: Sequence[Source], compiler: str, own_headers: bool
 ) -> dict[str, dict[str, str]]:
-    """Results of unit tests of one folder by name, as one program; not of those that want one alone."""
+    """Results by name of one folder's unit tests, run as one program, but for tests that must run alone."""
     compiling = read_together(sources, compiler, own_headers)
     if not compiling:
         return {}
@@ -339,7 +339,7 @@ def attempt_together(
 
 
 def read_together(sources: Sequence[Source], compiler: str, own_headers: bool) -> list[Source]:
-    """Those of the unit tests of one folder to which no error leads when they are one program.
+    """Unit tests of one folder without errors when compiled as one program.
 
     The others may still compile alone: some define what others define.
     """
@@ -357,7 +357,7 @@ def read_together(sources: Sequence[Source], compiler: str, own_headers: bool) -
 
 
 def _asked(sources: Sequence[Source], compiler: str, how: dict[str, bool]) -> dict[str, Any]:
-    """Results of sources, from a process of its own."""
+    """Results of sources, from a separate process."""
     records = [source.record() for source in sources]
     try:
         finished = subprocess.run(
@@ -389,7 +389,7 @@ def version(compiler: str) -> str:
 
 
 def compilers_here() -> list[str]:
-    """Those of the page's compilers that this machine has, as HIPKITTENS_COMPILER names them.
+    """The page's compilers that this machine has, as values of HIPKITTENS_COMPILER.
 
     Raises:
         SystemExit: it has none of them.
@@ -435,7 +435,7 @@ def stated_results() -> dict[tuple[str, str], tuple[str, str]]:
 
 
 def sources_table(checkouts: dict[str, Path], options: argparse.Namespace) -> str:
-    """The table of sources: with each compiler and headers what became of them, and why no more."""
+    """The table of sources: results with each compiler and set of headers, and reasons for failures."""
     results = Results(options.results)
     outcomes: Known = {}
     every = listed(checkouts)

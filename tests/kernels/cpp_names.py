@@ -1,4 +1,4 @@
-"""The public names that C++ headers declare, read without a compiler: HipKittens' headers want ROCm's."""
+"""The public names that C++ headers declare, read without a compiler: HipKittens' headers need ROCm's."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Scope:
 
 
 def public_names(folder: Path, member_files: str = r"$^") -> list[Name]:
-    """All names of the headers (*.cuh) in a folder, each once, namespaces called `detail` left out.
+    """All distinct names in the headers (*.cuh) of a folder, without namespaces called `detail`.
 
     Args:
         member_files: matches files that others include inside of `kittens::group`.
@@ -65,7 +65,7 @@ def public_names(folder: Path, member_files: str = r"$^") -> list[Name]:
 
 
 def _macros(text: str, header: str) -> Iterator[Name]:
-    """Those that are still defined where the header ends."""
+    """Macros that are still defined at the end of the header."""
     ended = set(re.findall(r"^\s*#\s*undef\s+(\w+)", text, re.MULTILINE))
     for match in re.finditer(r"^\s*#\s*define\s+(\w+)", text, re.MULTILINE):
         if match[1] not in ended:
@@ -89,7 +89,7 @@ def _without_directives(text: str) -> str:
 
 
 class _Reader:
-    """Reads declarations one after the other; bodies of functions are passed over."""
+    """Reads declarations in order; skips bodies of functions."""
 
     def __init__(self, text: str, header: str, inside: str) -> None:
         self.tokens = TOKEN.findall(text)

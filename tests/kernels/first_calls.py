@@ -26,14 +26,14 @@ SERVE = "HIPKITTENS_FIRST_CALLS"
 
 
 def calls(names: Sequence[str], device: str) -> Iterator[tuple[str, ...]]:
-    """A row for each operator; the calling process has a cache of its own, which is empty."""
+    """A row for each operator; the calling process has its own, empty cache."""
     import torch
 
     import workbench as wb
     from workbench.operators import shape_text
 
     where = wb.device(device)
-    # What a process needs once, whichever operator is its first, is no operator's.
+    # A process's one-time costs do not belong to its first operator.
     began = time.perf_counter()
     wb.kernels["activations/relu"](torch.ones(4, 64).to(where.torch_device))
     print(f"once in a process, by relu of another shape: {time.perf_counter() - began:.2f} s", flush=True)

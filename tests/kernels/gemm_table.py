@@ -44,7 +44,7 @@ HEAD = (
 
 
 def compiler_name() -> str:
-    """Such as "clang 22"; the clang inside zig or hipcc counts as what it is."""
+    """The compiler's name, such as "clang 22", also for the clang inside zig or hipcc."""
     match = re.search(r"clang (?:version )?(\d+)", toolchain.find_compiler().version)
     return f"clang {match[1]}" if match else "another compiler"
 

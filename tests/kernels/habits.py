@@ -70,11 +70,11 @@ class Call:
                     break
                 try:
                     shape = self.spec.shape({**self.shape, name: value})
-                    # Forms of a bias are told apart by sizes that are equal: another graph, as it should be.
+                    # Equal sizes distinguish forms of a bias: another graph, as it should be.
                     if value in (shape[other] for other in shape if other != name):
                         continue
                     inputs = self.inputs(shape)
-                    # A size of zero, also one that is drawn, is one of its own to PyTorch.
+                    # PyTorch treats a size of zero, even a drawn one, as a case of its own.
                     whole = all(tensor.numel() for tensor in tensors_of(inputs).values())
                     if whole and self.spec.shape(self.spec.shape_of(**inputs))[name] == value:
                         alike = groups.setdefault(_kinds(inputs), [])
@@ -276,7 +276,7 @@ HABITS: dict[str, Callable[[Call], None]] = {
     "jit.trace": traced,
 }
 WITHOUT_LAUNCHES = ("one graph for 8 sizes", "meta", "autocast")
-"""Those that compile no kernel, which take a second or less."""
+"""Habits that compile no kernel and take a second or less."""
 
 
 def _listed(made: Any) -> list[torch.Tensor]:

@@ -129,7 +129,7 @@ PAIRS = (
 
 @dataclass(frozen=True)
 class Row:
-    """One side of a pair: the kernel and what is counted of it."""
+    """One side of a pair: the kernel and its counts."""
 
     kernel: Kernel
     loop: Loop
@@ -137,7 +137,7 @@ class Row:
     """Executions of an instruction by a wave, by address; if None, one each."""
 
     def sum(self, value: Callable[[Instruction], float]) -> float:
-        """The sum of a value over all instructions, each as often as it is executed."""
+        """The sum of a value over all executed instructions."""
         often = self.often
         return sum(
             value(i) * (1.0 if often is None else often.get(i.address, 0.0)) for i in self.loop.instructions

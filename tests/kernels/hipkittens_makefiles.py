@@ -57,7 +57,7 @@ class Build:
 
 
 def builds(root: Path, branch: str, arch: str, define: tuple[str, ...]) -> Iterator[Build]:
-    """Those of a checkout, in the order of its folders."""
+    """Builds of a checkout, in the order of its folders."""
     for makefile in sorted(root.rglob("Makefile")):
         text, folder = makefile.read_text(), makefile.parent
         if OTHER_COMPILER.search(text):
@@ -77,7 +77,7 @@ def builds(root: Path, branch: str, arch: str, define: tuple[str, ...]) -> Itera
 
 
 def variables(folder: Path) -> dict[str, str]:
-    """A Makefile's, as they are where it is told nothing."""
+    """A Makefile's variables, with their default values."""
     output = subprocess.run(["make", "-pn"], cwd=folder, capture_output=True, text=True, check=False).stdout
     return dict(re.findall(r"^(\w+)\s*:?=\s*(\S+)$", output, re.M))
 
@@ -130,7 +130,7 @@ def _run(program: Path, environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _checked(source: Source, module: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """The result of checking a module, from a process of its own."""
+    """The result of checking a module in a separate process."""
     of = {"sources": [source.record()], "module": str(module)}
     command = [sys.executable, hipkittens_sources.__file__, json.dumps(of)]
     status, output = _said(command, source.path.parent, environment, RUN_TIMEOUT, errors=False)

@@ -93,14 +93,14 @@ OWN_BY_ERROR = {
     r"computes nothing": (IN_SOURCE, "computes nothing that could be compared"),
     r"not run": ("", "read by the compiler, not run: minutes of a busy computer each"),
 }
-"""Whose fault it is with HipKittens' own headers, and what, by the first error or by what was checked."""
+"""Cause and culprit with HipKittens' own headers, by the first error or by the check."""
 OWN_BY_NAME = {
     r"fp6fp32/16x16x128_4wave": (IN_SOURCE, "races (below)"),
 }
 
 
 def why_own(name: str, text: str, declared: Collection[str]) -> tuple[str, str]:
-    """Whose fault a result with HipKittens' own headers is, and what it is; "" where nothing is known.
+    """Culprit and cause of a result with HipKittens' own headers; "" if unknown.
 
     Args:
         declared: public names of the headers that it was compiled with.

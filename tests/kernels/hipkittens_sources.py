@@ -68,7 +68,7 @@ class Source:
         return self.path.relative_to(self.root).as_posix()
 
     def record(self) -> dict[str, Any]:
-        """The source as JSON, for a process of its own."""
+        """The source as JSON, for a separate process."""
         folders = {name: str(getattr(self, name) or "") for name in ("root", "path", "library")}
         return {**vars(self), **folders}
 
@@ -131,7 +131,7 @@ def _is_program(path: Path) -> bool:
 
 
 def _is_leaf(path: Path) -> bool:
-    """True for a unit test's file that has tests of its own, and does not only call others'."""
+    """True for a unit test's file that has tests itself, rather than only calling others'."""
     return re.search(r"\bdevice_func\b", path.read_text()) is not None
 
 
@@ -316,9 +316,9 @@ def host_headers() -> list[Path]:
 
 
 def moved(source: Source) -> list[Path]:
-    """Folders by which the files are found that a source includes from where they no longer are.
+    """Include folders for files that a source includes from their former location.
 
-    Of `#include "../utils.cpp"` it is one whose parent has the nearest `utils.cpp` of the checkout.
+    For `#include "../utils.cpp"` it is a folder whose parent has the nearest `utils.cpp` of the checkout.
     """
     folders = []
     for name in re.findall(r'^#include "((?:\.\./)+[\w.]+)"', source.path.read_text(), re.M):
@@ -398,7 +398,7 @@ def _start(
     is_whole: bool = False,
     **tensors: torch.Tensor | int,
 ) -> None:
-    """Start a kernel by name, with as many threads and as much LDS as it may have, or as its module does.
+    """Start a kernel by name, with the most threads and LDS that it may have, or as its module does.
 
     `is_whole` says that the grid is all of it, so that a module may do it.
     """
@@ -463,7 +463,7 @@ def _fp8_gemm(module: Any, source: Source, include: list[Path]) -> str:
 
 
 def _fp6_gemm(module: Any, source: Source, include: list[Path]) -> str:
-    """C = A Bᵀ of fp6 (e2m3), of which four have three bytes."""
+    """C = A Bᵀ of fp6 (e2m3), four numbers in three bytes."""
     text = source.path.read_text()
     m, n, k = (defined(text, name) for name in "MNK")
     torch.manual_seed(0)
@@ -731,7 +731,7 @@ CHECKS: list[tuple[str, Check]] = [
 
 
 def main(arguments: Iterable[str]) -> None:
-    """One source, or several, in a process of their own, which may crash; result and arguments are JSON.
+    """Runs one or several sources in a separate process, which may crash; result and arguments are JSON.
 
     "module": of a source, what its own Makefile built of it with HipKittens' own headers.
     """

@@ -101,7 +101,7 @@ them. How far modelled times are off, by class of kernel: [model_error.md](model
 
 @dataclass(frozen=True)
 class Row:
-    """One launch: its profile, and the loop where it has one."""
+    """One launch: its profile, and its loop if it has one."""
 
     name: str
     arch: str
@@ -244,7 +244,7 @@ def shape_of(spec: KernelSpec, arch: str) -> Shape | None:
 
 
 def timed(name: str) -> Iterator[Timed]:
-    """An operator's times on each target of which something was published."""
+    """An operator's times on each target with published times."""
     spec = wb.kernels[name]
     for arch in spec.targets:
         by_shape: dict[str, list[Published]] = {}

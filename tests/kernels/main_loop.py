@@ -77,7 +77,7 @@ def branch_target(instruction: Instruction) -> int:
 
 
 def loop_of(kernel: Kernel) -> Loop | None:
-    """The loop with the most matrix instructions, or else the longest; None where there is none.
+    """The loop with the most matrix instructions, or else the longest; None without loops.
 
     Of several with as many the shortest: a kernel that treats what is at an edge (masked keys, last columns)
     in a loop of its own has a copy of the main one for it.

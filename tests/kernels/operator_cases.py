@@ -53,7 +53,7 @@ def cost(spec: KernelSpec, shape: Mapping[str, Any]) -> float:
     """Work of a problem, in floating-point operations."""
     work = spec.work(shape)
     if not work:
-        # Its inputs decide: at most every size with every other.
+        # Limited by its inputs: at most every size with every other.
         return 100.0 * math.prod(shape[n] for n, p in spec.parameters.items() if isinstance(p, Range))
     return max(work.get("flops", 0), 10 * work.get("bytes", 0))
 
@@ -184,6 +184,6 @@ def part(spec: KernelSpec, arch: str, seed: str) -> Iterator[Shape]:
         drawn(spec, arch, setting, draw, SMALL if draw.randrange(EVERY) else LARGE) for setting in mixed
     )
     supported = (next(drawing, None) for drawing in drawings)
-    # Of few settings one now and then.
+    # If there are few settings, one now and then.
     count = (len(mixed) + draw.randrange(EVERY)) // EVERY
     yield from itertools.islice(filter(None, supported), min(count, PART))

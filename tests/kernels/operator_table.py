@@ -50,7 +50,7 @@ def supported(spec: KernelSpec, arch: str) -> int:
     ranges = {name: p for name, p in spec.parameters.items() if isinstance(p, Range)}
     sizes = [{n: shape.get(n, p.first) for n, p in ranges.items()} for shape in spec.shapes]
     sizes += [{n: cases.size(p, LARGEST, draw) for n, p in ranges.items()} for _ in range(DRAWN)]
-    # Of narrow elements rows have to be whole 16 bytes.
+    # Rows of narrow elements must be whole 16 bytes.
     sizes += [{n: max(ranges[n].low, size // WHOLE * WHOLE) for n, size in each.items()} for each in sizes]
     tried = list({tuple(each.items()): each for each in sizes}.values())
     return sum(
@@ -66,7 +66,7 @@ def lines(text: str) -> int:
 
 
 def launches(spec: KernelSpec) -> str:
-    """Launches of the default shape, of each variant where there are several."""
+    """Launches of the default shape, for each variant if there are several."""
     counts = {
         len(spec.implementation(shape, arch=a).steps)
         for a in spec.targets

@@ -54,7 +54,7 @@ class Registers:
         self.next = {"v": FIRST, "a": 256}
 
     def tile(self, name: str, file: str, kind: str, rows: int, cols: int, layout: str, shape: str) -> str:
-        """Declares a tile in registers of its own. "turned:..." is a shape with its sides exchanged."""
+        """Declares a tile in separate registers. "turned:..." is a shape with its sides exchanged."""
         turned = shape.startswith("turned:")
         base_rows, base_cols, stride = SHAPES[shape.removeprefix("turned:")]
         if turned:
@@ -234,7 +234,7 @@ def test_addresses(arch: str, pinned: PinnedBatch) -> None:
             shared=4 * rows * cols,
             expected={"out": x},
         )
-    # The second of two tiles, by the addresses of the first: as many as the swizzle has patterns.
+    # The second of two tiles, by the addresses of the first: one address per pattern of the swizzle.
     moves = {"rt_32x16_s": ("row_l", 2), "rt_16x32_4_s": ("col_l", 4)}
     for shape, (layout, patterns) in moves.items():
         if layout == "col_l" and arch == "gfx942":

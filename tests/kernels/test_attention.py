@@ -224,7 +224,7 @@ def test_views_of_a_fused_tensor(arch: str) -> None:
         assert torch.equal(forward(**(copies | {"q": q}), device=where)["out"], inputs["out"]), f"axis {axis}"
         gradients = [backward(**inputs, dout=d, device=where) for d in (dout, dout.contiguous())]
         assert all(torch.equal(gradients[0][n], gradients[1][n]) for n in gradients[0]), f"axis {axis}"
-    # What the kernels cannot read, tokens that are one, is copied.
+    # An expanded token axis, which the kernels cannot read, is copied.
     one_token = copies["q"][:, :1].expand(2, 70, 4, 128)
     results = [
         forward(**(copies | {"q": q}), device=where)["out"] for q in (one_token, one_token.contiguous())

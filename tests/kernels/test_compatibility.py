@@ -255,7 +255,7 @@ def test_operations_on_shared_memory(arch: str, batch: Batch) -> None:
     }
     for waves in (1, 4):
         for text, expected in cases.items():
-            # Group members want a barrier between writing and reading a vector or tile as a whole.
+            # Group members need a barrier between writing and reading a vector or tile as a whole.
             of_group = "".join(
                 f"G::{call.strip()}; wait_and_barrier(); " for call in text.split(";") if call.strip()
             )
@@ -302,7 +302,7 @@ def test_tiles_smaller_than_what_a_wave_moves_at_once(batch: Batch, arch: str) -
 
 @pytest.mark.parametrize("dtype", ["bf16", "float"])
 def test_a_wave_of_a_group_stores_what_it_has_loaded(arch: str, batch: Batch, dtype: str) -> None:
-    """Tiles one after the other through the same shared memory, and no barrier: HipKittens' tests do it."""
+    """Several tiles through the same shared memory, without a barrier, as in HipKittens' tests."""
     for waves, rows, cols in ((2, 32, 32), (2, 32, 16), (4, 64, 32), (3, 48, 64)):
         x = distinct(rows * 2, cols * 3, {"bf16": torch.bfloat16, "float": torch.float32}[dtype], 1)
         batch.add(
@@ -357,7 +357,7 @@ def test_reductions_of_register_vectors_from_a_value(batch: Batch, arch: str) ->
 
 
 def test_register_tiles_of_a_group(arch: str, batch: Batch) -> None:
-    """A group's waves hold a shared tile's rows, or a vector's parts, one after the other."""
+    """A group's waves hold consecutive rows of a shared tile, or parts of a vector."""
     x, v = distinct(64, 32, torch.bfloat16, 1), random(1, 256, seed=2)
     batch.add(
         "tiles",

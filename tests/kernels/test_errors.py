@@ -24,7 +24,7 @@ NO_TYPE = "no such element type; kittens has float, bf16, "
 UNSATISFIED = "constraints not satisfied"
 
 Programs = list[tuple[str, str]]
-"""A function's body and what the error says. A wrong type is in one only: it is told once."""
+"""A function's body and the error's message. A wrong type appears in one message only."""
 
 
 def no_match(name: str) -> str:
@@ -308,7 +308,7 @@ def errors(arch: str) -> dict[str, list[Diagnostic]]:
     body = bodies[0]
     for diagnostic in caught.value.diagnostics:
         if diagnostic.severity == "error":
-            # What has no line of its own comes of the error before it.
+            # A message without a line follows from the error before it.
             if diagnostic.cell_line >= FIRST_LINE:
                 body = bodies[diagnostic.cell_line - FIRST_LINE]
             diagnostics[body].append(diagnostic)

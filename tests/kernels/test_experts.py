@@ -1,4 +1,4 @@
-"""Experts' products: matrix instructions of the numbers as stored, where there are such; gradients."""
+"""Experts' products: matrix instructions on the stored numbers, if the target has them; gradients."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ THIN: list[tuple[str, dict[str, Any]]] = [
 
 
 def test_scales_as_many_as_rows() -> None:
-    """Scales of B, stored by its columns, look like those of A where it has as many rows as blocks."""
+    """Scales of B, stored by its columns, look like those of A if it has as many rows as blocks."""
     scales = torch.rand(5, 5)
     numbers = torch.ones(5, 640)
     assert torch.equal(dequantized(numbers, scales, torch.float32)[:, ::128], scales)

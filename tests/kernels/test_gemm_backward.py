@@ -97,7 +97,7 @@ def test_what_is_not_wanted_is_not_computed() -> None:
 
 
 def test_second_derivatives_are_of_kernels_too() -> None:
-    """A gradient is made of operators, so that it is differentiated as they are."""
+    """A gradient is computed by operators, so it can be differentiated."""
     draw = random.Random(SEED)
     a, b = (normal(draw, *dims).requires_grad_() for dims in ((24, 32), (16, 32)))
     (da,) = torch.autograd.grad(wb.kernels["gemm/bf16"](a, b).float().square().sum(), a, create_graph=True)

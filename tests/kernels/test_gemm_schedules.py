@@ -37,7 +37,7 @@ SHAPES = [
 
 
 def shape_in_elements(spec: KernelSpec, shape: dict[str, int]) -> dict[str, int]:
-    """A shape of bf16 in the kernel's elements: steps along K have as many bytes."""
+    """A shape of bf16 in the kernel's elements: steps along K keep their number of bytes."""
     return {**shape, "k": 2 * shape["k"]} if "fp8" in spec.name else shape
 
 
@@ -73,7 +73,7 @@ def test_larger_cube(name: str, on: str) -> None:
 
 
 def test_many_tiles() -> None:
-    """35 tiles: a run of four for each XCD and three more, in windows of which the last is not full."""
+    """35 tiles: a run of four for each XCD and three more, in windows, the last one partial."""
     shape = {"m": 7 * 256, "n": 5 * 256, "k": 64}
     result = wb.verify(KERNELS[0], shape=shape, device="emulated:gfx950", seed=8)
     assert result.origin is Origin.COUNTED
@@ -102,7 +102,7 @@ def test_main_loop(arch: str, spec: KernelSpec) -> None:
     # M0 for each run of loads, where the next columns are, and the loop's own count.
     runs = {"gfx950": 8, "gfx942": 8 if "ping_pong" in spec.name else 16}[arch]
     assert kinds["salu"] <= runs + 4, kinds
-    # fp8 on gfx950 has half as many matrix instructions, of twice the length.
+    # fp8 on gfx950 has half the matrix instructions, each twice as long.
     longer = 2 if "fp8" in spec.name and arch == "gfx950" else 1
     assert kinds["lds"] / kinds["mfma"] <= longer * (0.375 if "ping_pong" in spec.name else 0.25), kinds
     if "interleave" in spec.name:
@@ -210,7 +210,7 @@ def test_rows_across_k(arch: str, layout: str, name: str) -> None:
     kinds = main_loop(kernel).kinds
     assert kinds["memory"] == 0, kinds
     assert kinds["salu"] <= 16, kinds
-    # fp8 on gfx950 has half as many matrix instructions, of twice the length.
+    # fp8 on gfx950 has half the matrix instructions, each twice as long.
     count = kinds["mfma"] * (2 if arch == "gfx950" and "fp8" in name else 1)
     assert count == 128, kinds
     lds, vector = ACROSS[layout, arch, NUMBERS[name]]
@@ -249,7 +249,7 @@ BROKEN = {
 
 
 IN_TURN = BROKEN if EVERYTHING else random.Random(SEED).sample(sorted(BROKEN), 2)
-"""Each is a GEMM to compile and to sanitize: two in a run, which the seed chooses."""
+"""Each is a GEMM to compile and to sanitize; the seed chooses two per run."""
 
 
 @pytest.mark.parametrize("change", IN_TURN)

@@ -30,7 +30,7 @@ HEADERS = sorted(
 @pytest.mark.parametrize("arch", TILE_TARGETS)
 @pytest.mark.parametrize("header", HEADERS)
 def test_stands_alone_without_warnings(header: str, arch: str) -> None:
-    """Each on one of the targets, which the seed says; "kittens.cuh" has all of them on both."""
+    """Each header on one target, chosen by the seed; "kittens.cuh" includes all of them, on both."""
     if header != "kittens.cuh" and not in_turn(header, arch):
         pytest.skip("the other target's turn")
     source = f'#include "{header}"\n__global__ void nothing() {{}}\n'

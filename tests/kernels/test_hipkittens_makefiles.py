@@ -1,4 +1,4 @@
-"""Which builds a checkout's Makefiles are, and what is told of them, with a `hipcc` that is a script."""
+"""Builds of a checkout's Makefiles, and their reports, with a script as `hipcc`."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_every_source_is_on_the_page() -> None:
     ids=lambda source: f"{source.branch}-{source.name}" if source else "none",
 )
 def test_result(source: Source, headers: str) -> None:
-    """In a process of its own: what goes wrong in one is not told of another."""
+    """Each source in a separate process, so that an error is not reported for another."""
     version = find_compiler(source.arch).version
     if not re.search(r"clang (?:version )?22", version):
         pytest.skip(f"the page's table is of clang 22, and this is {version}")
@@ -84,7 +84,7 @@ PYBIND11_MODULE(tk_kernel, m) {{
 
 
 def source_of(folder: Path, body: str) -> Source:
-    """One of ours that is built as HipKittens' are, and checked as `timing/` is: `out` is `in`."""
+    """A source built like HipKittens' and checked like `timing/`: `out` equals `in`."""
     path = folder / "kernels" / "timing" / "kernel.cpp"
     path.parent.mkdir(parents=True)
     path.write_text(PROGRAM.format(body=body))
@@ -155,7 +155,7 @@ def test_module_is_called_by_the_names_that_it_binds() -> None:
 def test_a_sample_of_the_page_is_drawn_by_a_seed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The same seed draws the same, another one others; what is not as stated is told, and ends with 1."""
+    """The same seed draws the same sample, another seed another one; a deviation ends with code 1."""
     sources = [Source("main", tmp_path, tmp_path / f"{n}.cpp", "gfx950", ()) for n in range(30)]
     stated = {("main", source.name): ("right", "no") for source in sources}
     drawn: list[tuple[str, bool]] = []

@@ -144,7 +144,7 @@ def test_operations(arch: str, tmp_path: Path) -> None:
 
 
 def sources(arch: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, CompileOptions]]:
-    """Those of all operators at their first shapes, those that have several in common once."""
+    """Sources of all operators at their first shapes, each distinct source once."""
     asked: dict[tuple[str, str], CompileOptions] = {}
 
     def keep(source: str, options: CompileOptions) -> None:

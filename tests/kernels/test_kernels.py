@@ -22,10 +22,10 @@ CATEGORIES = ("activations/", "gemm/", "normalization/", "rotary/")
 KERNELS = [name for name in wb.kernels if name.startswith(CATEGORIES)]
 
 FILLS_REGISTERS = ("gemm/mx",)
-"""On gfx942, where there are no scaled matrix instructions, its waves take over half of the registers."""
+"""Without scaled matrix instructions, on gfx942, its waves take over half of the registers."""
 
 SCALARS_IN_LANES = ("gemm/mx",)
-"""On gfx942 the kernel of fp6 wants more scalars than there are SGPRs. The rest is kept in lanes of one VGPR,
+"""On gfx942 the fp6 kernel needs more scalars than there are SGPRs. The rest is kept in lanes of one VGPR,
 which has 64: no memory is touched."""
 
 MORE = {

@@ -114,7 +114,7 @@ def test_gradients_by_kernels(name: str, arch: str, monkeypatch: pytest.MonkeyPa
             results = (results,)
         if not isinstance(results, dict):
             results = dict(zip(spec.operator.outputs, results, strict=True))
-        # A sum beside a norm, say, has nothing of the weights, and its reference says so.
+        # A sum beside a norm, for example, does not depend on the weights, and its reference says so.
         reached = {output: grad for output, grad in upstream.items() if results[output].requires_grad}
         grads = torch.autograd.grad(
             [results[output] for output in reached],
@@ -137,7 +137,7 @@ def test_gradients_by_kernels(name: str, arch: str, monkeypatch: pytest.MonkeyPa
             error = (runs[0][leaf].double() - truth[leaf]).abs().max()
             largest = truth[leaf].abs().max()
             if truth[leaf].numel() == 1:
-                # One sum may cancel, which its rounding errors do not: what counts is how large it may be.
+                # A sum may cancel, but its rounding errors do not: the bound depends on how large it may be.
                 for _ in range(3):
                     other = {
                         n: size * torch.randn(t.shape, generator=generator).to(t) for n, t in upstream.items()
@@ -186,7 +186,7 @@ def test_a_scalar_is_no_tensor_of_one_element(name: str) -> None:
             inputs = spec.make_inputs({**spec.shapes[0], **changed}, device=where)
             spec.shape_of(**inputs)
         except (WorkbenchError, RuntimeError, ValueError):
-            # Sizes that do not fit each other, of which no inputs can be made.
+            # Sizes that contradict each other, so that no inputs exist.
             continue
         for argument, tensor in inputs.items():
             if isinstance(tensor, torch.Tensor) and tensor.numel() == 1 and tensor.dim() > 0:

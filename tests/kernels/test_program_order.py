@@ -51,7 +51,7 @@ COUNTERS = {"lgkmcnt": 0xC07F, "vmcnt": 0x0F70}
 
 @dataclass(frozen=True)
 class Step:
-    """One line of a schedule: its C++ and the kinds of instructions it is to be, in order."""
+    """One line of a schedule: its C++ and the kinds of instructions that it should become, in order."""
 
     text: str
     kinds: tuple[str, ...]
@@ -111,7 +111,7 @@ def priority(level: int) -> Step:
 
 
 def draw(name: str, tiles: str) -> Schedule:
-    """A schedule without a race, by the rules of its own waits and barriers."""
+    """A random schedule without a race, according to the rules for its waits and barriers."""
     initial = torch.randint(-100, 100, (WAVES * SIDE, SIDE)).to(torch.bfloat16)
     held = list(initial.chunk(WAVES))
     shared = [[initial[:SIDE] * 0] * 2 for _ in range(WAVES)]

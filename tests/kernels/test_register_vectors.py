@@ -25,7 +25,7 @@ lanes that share them, lanes apart, elements of a run of those lanes, runs."""
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_maps_in_place(batch: Batch, arch: str, layout: str) -> None:
-    """Each element is mapped once: none of these is the same when it is done twice."""
+    """Each element is mapped once: each of these changes the result if applied twice."""
     x = random(2, 96, seed=7)
     names = ("reductions", "threads_per_reduction", "aligned_threads")
     names += ("elements_per_stride_group", "strides_per_tile")

@@ -64,7 +64,7 @@ def test_scans_over_the_lanes_of_groups(arch: str) -> None:
 
 
 def test_the_largest_of_rows(arch: str) -> None:
-    """With equal elements, of which the first is taken, with infinities and a NaN."""
+    """With equal elements (the first is taken), infinities and a NaN."""
     batch, k = Batch(), 5
     for tile, rows, cols in TILES:
         x = (random(rows, cols) * 3).round()

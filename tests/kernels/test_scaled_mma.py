@@ -74,7 +74,7 @@ def registers(stored: torch.Tensor, side: int) -> torch.Tensor:
 
 
 def product(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, Callable[..., str | None]]:
-    """a b' and a check that allows the rounding of a sum of as many floats, in whatever order."""
+    """a b' and a check that allows the rounding of a sum of that many floats in any order."""
     bound = a.shape[1] * 2.0**-23 * (a.abs() @ b.abs().T)
 
     def check(got: torch.Tensor, expected: torch.Tensor) -> str | None:

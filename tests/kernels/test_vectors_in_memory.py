@@ -9,7 +9,7 @@ WHOLE = "{0, 0, 0, 0}"
 
 
 def test_maps_of_shared_vectors(arch: str, batch: Batch) -> None:
-    """By one wave and by four; vectors and tiles, with their places, of different types."""
+    """With one wave and with four; vectors and tiles of different types, with their positions."""
     x, y, length = random(1, 100, seed=1), random(1, 100, seed=2).bfloat16(), 100
     index = torch.arange(100.0)[None]
     cases = {

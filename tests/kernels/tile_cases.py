@@ -92,7 +92,7 @@ def in_turn(name: str, arch: str) -> bool:
 
 
 def some(name: str, values: Sequence[Any]) -> Sequence[Any]:
-    """One of the values, which this run's seed says; by `make test-product` all of them."""
+    """One of the values, chosen by this run's seed; all of them in `make test-product`."""
     if int(os.environ.get("HIPKITTENS_TEST_ALL", "0")):
         return values
     seed = os.environ.get("HIPKITTENS_TEST_SEED", "1")

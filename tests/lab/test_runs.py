@@ -1,4 +1,4 @@
-"""Runs outside of cells, told in batches."""
+"""Runs outside of cells, reported in batches."""
 
 from __future__ import annotations
 

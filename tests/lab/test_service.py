@@ -220,7 +220,7 @@ __global__ void k(float *p) {
 def test_without_clangd_the_answer_says_so(
     method: str, setting: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And nothing where it is switched off, which nobody is to be told."""
+    """And nothing if it is switched off, which needs no message."""
     monkeypatch.setenv("HIPKITTENS_CLANGD", setting)
     text = "%%hipkittens k\n__global__ void k() {\n    zero(tile);\n}"
     params = {"text": text, "line": 2, "column": 6 if method == "complete" else 9}

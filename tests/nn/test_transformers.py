@@ -53,7 +53,7 @@ def swapped(ours: torch.nn.Module, theirs: torch.nn.Module) -> torch.nn.Module:
 
 
 def near(result: torch.Tensor, expected: torch.Tensor) -> None:
-    """To some roundings to bf16 of the largest element."""
+    """Asserts equality up to a few roundings to bf16 of the largest element."""
     assert result.shape == expected.shape
     assert (result.double() - expected).abs().max() <= 2**-6 * expected.abs().max()
 

@@ -37,7 +37,7 @@ def test_outputs_are_stripped(path: Path) -> None:
 
 
 def printed_by_latex(notebook: nbformat.NotebookNode, drawn: list[nbformat.NotebookNode]) -> None:
-    """nbconvert to LaTeX has every picture as a file; an SVG alone would want Inkscape."""
+    """nbconvert to LaTeX has every picture as a file; an SVG alone would need Inkscape."""
     page = copy.deepcopy(notebook)
     # Converting the text between the cells needs pandoc.
     page.cells = [cell for cell in page.cells if cell.cell_type == "code"]
@@ -78,7 +78,7 @@ def test_runs_from_top_to_bottom(path: Path, tmp_path: Path) -> None:
     assert size["figures"] == len(drawn)
     assert size["MB"] < runner.MOST_MB, f"saved with its outputs: {size}"
     for data in bundles:
-        # What GitHub, a PDF and an editor without plotly's extension show.
+        # The form shown by GitHub, a PDF and an editor without plotly's extension.
         if runner.PLOTLY in data:
             figure = data[runner.PLOTLY]
             assert tuple(figure["layout"]["template"]["layout"]["colorway"]) == theme.SERIES, "the one theme"

@@ -31,7 +31,7 @@ def flags_of(address):
 
 @pytest.mark.skipif(not LARGE_PAGES.exists(), reason="this system has no large pages")
 def test_large_results_ask_for_large_pages_until_they_are_freed() -> None:
-    # In a process of its own: memory of this one may have been a large result's before.
+    # In a separate process: this one may reuse memory of an earlier large result.
     program = """
 import torch
 from test_tensors import flags_of

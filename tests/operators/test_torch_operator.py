@@ -191,7 +191,7 @@ def test_compiles_as_a_whole(backend):
 
 
 def test_compiled_code_tells_specs_apart():
-    """A spec's names are constants in compiled code, so a call with another spec needs code of its own."""
+    """A spec's names are constants in compiled code, so a call with another spec needs other code."""
     twice = scale()
     three = scale(source=twice.source.replace("factor * x", "3.0f * factor * x"))
     compiled = torch.compile(lambda spec, x: spec(x), fullgraph=True, backend="eager")

@@ -62,7 +62,7 @@ def layouts(text: str) -> list[tuple[tuple[str, ...], tuple[torch.dtype, ...]]]:
 
 
 def fitted(axes: tuple[str, ...], dims: tuple[int, ...], sizes: dict[str, int]) -> dict[str, int] | None:
-    """Sizes of axes with those of a tensor; None where it has others than what is known."""
+    """Sizes of axes, extended by a tensor's; None if the tensor contradicts them."""
     if axes[:1] == ("...",):
         axes = axes[1:]
         dims = dims[len(dims) - len(axes) :]

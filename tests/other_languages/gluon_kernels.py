@@ -41,7 +41,7 @@ def product(a, b, out, TILE: gl.constexpr, DEPTH: gl.constexpr, VERSION: gl.cons
     x = gl.convert_layout(gl.load(a + places), left)
     y = gl.convert_layout(gl.load(b + places), right)
     total = gl.zeros((TILE, TILE), gl.float32, matrix)
-    # Of the two branches Gluon compiles the target's.
+    # Gluon compiles only the target's branch.
     total = gl.amd.cdna3.mfma(x, y, total) if VERSION == 3 else gl.amd.cdna4.mfma(x, y, total)
     rows_out = gl.arange(0, TILE, gl.SliceLayout(1, matrix))
     columns_out = gl.arange(0, TILE, gl.SliceLayout(0, matrix))

@@ -39,12 +39,12 @@ DEVICES = ("MI355X", "MI300X")
 
 Record = dict[str, str | int]
 Results = dict[str, dict[str, dict[str, Record]]]
-"""By language with its version, program and device."""
+"""Results by language with version, program and device."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """What runs.
+    """A program that runs.
 
     Attributes:
         name: in the table.
@@ -132,7 +132,7 @@ _FOLDER = re.compile(r"(?:/[\w.+-]+)+/")
 
 
 def outcome(output: str, status: int | None) -> Record:
-    """What a program's output tells: its result, its launches, and a cause where it is not right."""
+    """A program's result, its launches, and the cause if it is wrong, from its output."""
     launches = _LAUNCHES.search(output)
     record: Record = {"result": "right", "launches": int(launches[1]) if launches else 0}
     if status is None:

@@ -62,7 +62,7 @@ N = 1 << 18
 FULL = Launch(1024, 256, (N, N))
 """Four work-groups of four waves for each of 256 compute units: four waves a SIMD."""
 ONE = Launch(256, 256, (1 << 16, 1 << 16))
-"""One wave a SIMD: nothing else hides what it waits for."""
+"""One wave per SIMD: nothing else hides its waits."""
 
 EACH = "int i = blockIdx.x * blockDim.x + threadIdx.x, t = threadIdx.x;"
 

@@ -1,4 +1,4 @@
-"""Which XCD computes what; other orders of dispatch against kernels that take them."""
+"""The XCD of each work-group; other dispatch orders against kernels that assume them."""
 
 from __future__ import annotations
 

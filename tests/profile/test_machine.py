@@ -1,4 +1,4 @@
-"""Which product's constants the timing model takes, and what it needs to know of one."""
+"""The products' constants in the timing model."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_levels_of_memory_by_hand():
     assert metrics["Infinity Fabric bandwidth"].peak is None
     on_mi300x = derive(figures(**{TIME: 10.0}, FETCH_SIZE=1, WRITE_SIZE=0), machine("MI300X"))
     assert on_mi300x["Infinity Fabric bandwidth"].peak == pytest.approx(17.2)
-    # What reached HBM, where that is known, rather than what reached the cache before it.
+    # Bytes that reached HBM, if known, rather than those that reached the cache before it.
     assert value["memory bandwidth"] == pytest.approx(3.0)
 
 

@@ -1,4 +1,4 @@
-"""Launches of which only some work-groups run: estimates of the rest equal what running it gives."""
+"""Launches that run only some work-groups: estimates of the rest equal a full run."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def modelled_figures() -> str:
 
 
 def figures_elsewhere(threads: int) -> str:
-    """The figures from a process of its own, in which strings have other hashes."""
+    """The figures from a separate process, in which strings have other hashes."""
     ran = subprocess.run(
         [sys.executable, __file__],
         env={

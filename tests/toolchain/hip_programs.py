@@ -63,7 +63,7 @@ _WRONG = re.compile(r"(?<!\b0 )failed|incorrect|mismatch(?!es: 0)", re.IGNORECAS
 _START, _END = "<!-- programs -->\n", "<!-- end of programs -->"
 
 Results = dict[str, dict[str, dict[str, Any]]]
-"""By collection, program and target what `attempt` told."""
+"""Results of `attempt` by collection, program and target."""
 
 
 class ListError(ValueError):
@@ -321,7 +321,7 @@ def table(results: Results, *, failures_only: bool = False) -> str:
 
 
 def write(collection: str, name: str, target: str, result: Mapping[str, Any]) -> None:
-    """Keep what came of a program beside what is known of others, and put the table of all into the page."""
+    """Store a program's result with those of the others, and update the table in the page."""
     results = stored()
     results.setdefault(collection, {}).setdefault(name, {})[target] = dict(result)
     DATA.write_text(json_records.dumps(results, 2))

@@ -1,4 +1,4 @@
-"""A cell compiles, or its error is told in the cell's own terms; a result is found again."""
+"""A cell compiles, or its error is reported in the cell's terms; results are cached."""
 
 from __future__ import annotations
 

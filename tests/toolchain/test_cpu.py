@@ -1,4 +1,4 @@
-"""CPUs that native code is made for: what Linux tells of an Arm CPU, and what the compiler is told."""
+"""CPUs that native code is compiled for: Linux's description of an Arm CPU, and the compiler's options."""
 
 from __future__ import annotations
 

@@ -488,7 +488,7 @@ def test_number_types_on_the_device(
         torch.testing.assert_close(torch.from_numpy(back[row]), every, rtol=0, atol=0, equal_nan=True)
         largest = torch.finfo(format_).max
         numbers = torch.from_numpy(x)
-        # What is finite is clamped; infinity stays, or is NaN where the format has none.
+        # Finite values are clamped; infinity stays, or is NaN where the format has none.
         expected = numbers.clamp(-largest, largest).to(format_).float()
         beyond = numbers if format_ == torch.float8_e5m2 else torch.full_like(numbers, torch.nan)
         expected = torch.where(numbers.isinf(), beyond, expected)

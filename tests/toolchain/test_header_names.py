@@ -61,7 +61,7 @@ def test_every_name(any_compiler: toolchain.Compiler) -> None:
 
 
 def test_guards_have_rocms_names(zig: toolchain.Compiler) -> None:
-    """By these macros of ROCm's headers sources find out whether one has been read."""
+    """Sources check with these macros of ROCm's headers whether one has been included."""
     guards = {
         "hip/amd_detail/amd_hip_bf16.h": (
             "_HIP_INCLUDE_HIP_AMD_DETAIL_HIP_BF16_H_",
@@ -149,7 +149,7 @@ def test_older_standards(standard: str, any_compiler: toolchain.Compiler) -> Non
 
 
 def test_every_function_of_the_host_api_is_declared(zig: toolchain.Compiler) -> None:
-    """By the names that the library exports."""
+    """Compared with the names that the library exports."""
     names = json.loads((Path(hip.__file__).parent / "interface.json").read_text())["functions"]
     assert len(names) > 500
     source = "#include <hip/hip_runtime.h>\n#include <hip/hip_ext.h>\n"

@@ -345,7 +345,7 @@ def test_its_answers() -> None:
 
 
 def test_its_compilers_end_with_it(tmp_path: Path) -> None:
-    """As where make is ended: a compiler is in a process group of its own, which that signal misses."""
+    """As when make is ended: a compiler has its own process group, which the signal does not reach."""
     pid_file, source = tmp_path / "pid", tmp_path / "a.hip"
     source.touch()
     pid_file.touch()

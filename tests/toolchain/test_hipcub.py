@@ -123,7 +123,7 @@ def generator() -> np.random.Generator:
 
 
 def run(kernel: Any, threads: int, *arguments: Any) -> None:
-    """One block; arrays as the tensors that share their memory."""
+    """Runs one block; arrays become tensors that share their memory."""
     kernel[1, threads](*(torch.from_numpy(a) if isinstance(a, np.ndarray) else a for a in arguments))
 
 

@@ -1,4 +1,4 @@
-"""CUDA C++ with HIP's names: what is exchanged, what stays, what is left to a person."""
+"""CUDA C++ with HIP's names: replaced names, unchanged names, and cases left to a person."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def test_the_workbench_s_own_folder_in_place_of_rocm_s_has_none(rocm: Path) -> N
 
 
 def test_what_is_installed_takes_our_place(rocm: Path) -> None:
-    """By hipCUB's name and by that of a part; what has to be linked with a library stays away."""
+    """By hipCUB's name and by that of a part; headers that need a library to link with stay excluded."""
     put(
         rocm,
         hipcub__hipcub_hpp=STAND_IN,

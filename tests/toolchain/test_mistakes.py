@@ -1,4 +1,4 @@
-"""Each known mistake, compiled: its sentence, its place, and its fix, which compiles.
+"""Each known mistake, compiled: its message, its position, and its fix, which compiles.
 
 Those that are of one line are compiled together, a function on a line each, so that the compiler starts twice
 for all of them: for what is wrong, and for what the fixes make of it.

@@ -43,7 +43,7 @@ def test_a_library_is_built_once_and_again_for_other_content(
 
 
 def test_a_damaged_library_is_built_again(source: Path) -> None:
-    # In a process of its own: a loader maps a damaged file and dies of it.
+    # In a separate process: a loader that maps a damaged file dies.
     code = (
         "import ctypes, pathlib, workbench.toolchain.native as build\n"
         f"path = build.build('answer', [pathlib.Path({str(source)!r})], flags=['-DVALUE=41'])\n"
@@ -130,7 +130,7 @@ def test_several_processes_build_once(source: Path) -> None:
 
 @pytest.mark.skipif(zig.program() is None, reason="needs the ziglang wheel")
 def test_zig_needs_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It opens a cache of its own before it answers; neither a home nor this folder can be written."""
+    """It opens its own cache before it answers; neither a home nor this folder can be written."""
     monkeypatch.setenv("HIPKITTENS_CACHE", str(tmp_path))
     for variable in ("HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(variable, "/proc/nobody")

@@ -21,7 +21,7 @@ def empty(folder: str) -> None:
 @pytest.mark.parametrize("take", [shutil.rmtree, empty])
 @pytest.mark.parametrize("fails", [True, False])
 def test_a_build_without_its_folder_is_repeated_once(take: Callable[[str], None], fails: bool) -> None:
-    """Whether or not it noticed: files that it left in the folder may be missing in its result."""
+    """Even without an error: files that it left in the folder may be missing from its result."""
     folders: list[str] = []
 
     def build(folder: str) -> int:

@@ -15,7 +15,7 @@ from workbench.errors import AddressFault, TensorOverrun, ToolchainError
 from workbench.targets import TILE_TARGETS
 from workbench.torch_gpu import extensions
 
-# The whole of torch/extension.h, which load_inline includes unless it is told otherwise, takes a minute.
+# The whole of torch/extension.h, which load_inline includes by default, takes a minute.
 SUBMISSION = """
 import os
 

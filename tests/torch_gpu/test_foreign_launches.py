@@ -278,7 +278,7 @@ def test_a_failure_that_no_exception_tells_of(
 def test_failures_in_the_door_are_said(
     call: Call, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # As in a process of its own.
+    # As in a separate process.
     monkeypatch.setattr(calls, "_printed", set())
     for page in range(20):
         call("read_past", ctypes.c_void_p(0x123450000 + 4096 * page), None, 0)

@@ -20,7 +20,7 @@ def test_more_than_the_computer_has() -> None:
         x = torch.randn((2, count // 8), device="cuda", generator=generator)
         assert x.shape == (2, count // 8)
         assert x.is_cuda
-        # Its parts hold normal numbers, and what is written in one is not in another.
+        # Its parts hold normal numbers, and data written to one part is not in another.
         part = x[1, -1000:]
         assert 0.9 < part.std().item() < 1.1
         first = x[0, :1000].clone()

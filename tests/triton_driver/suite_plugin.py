@@ -37,7 +37,7 @@ from workbench.kernel.kernel import recording
 
 TASK = json.loads(os.environ["TRITON_SUITE"])
 REFUSED = (CompilationError, OutOfResources, PTXASError, LaunchError, UnsupportedInstruction)
-"""Errors by which a test says that it cannot run."""
+"""Errors that mean that a test cannot run."""
 LONGEST = 300
 """Characters of a message."""
 
@@ -48,7 +48,7 @@ def note(case: str, **fields: Any) -> None:
 
 
 class Numbers(type):
-    """A class that has every constant that it is asked for, each with a number of its own."""
+    """A class that has every requested constant, each with a different number."""
 
     _next = itertools.count()
 

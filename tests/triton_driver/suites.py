@@ -76,7 +76,7 @@ NEEDS = {
     ),
     "package": ("No module named", r"cannot import name .* from '(transformers|triton)"),
 }
-"""Error messages by which a test needs something that is missing here."""
+"""Error messages of tests that need something that is missing here."""
 
 
 def read(results: Path, suite: str, target: str) -> dict[str, Line]:
@@ -172,8 +172,7 @@ def order(checkouts: Mapping[str, Path], only: str, seed: int) -> list[tuple[str
 
 
 def run(options: argparse.Namespace) -> None:
-    """Run what is not known yet until the time is over: some files of a suite at a time, targets beside each
-    other."""
+    """Run the files without results until the time is over: a few files at a time, targets in parallel."""
     checkouts = {suite: Path(folder).resolve() for suite, folder in options.checkouts}
     options.results.mkdir(parents=True, exist_ok=True)
     options.until = time.time() + 60 * options.minutes

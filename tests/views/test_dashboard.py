@@ -752,7 +752,7 @@ COMPILED = {"arch": "gfx950", "seconds": 0.1, "cached": False, "warnings": 0, "e
 
 @pytest.fixture
 def restart(tmp_path, monkeypatch):
-    """Uses a file of runs of its own; gives a function that begins a new session."""
+    """Uses a separate file of runs; returns a function that begins a new session."""
     monkeypatch.setenv("HIPKITTENS_HISTORY", str(tmp_path / "runs.sqlite"))
 
     def session() -> None:

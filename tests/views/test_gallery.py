@@ -88,7 +88,7 @@ def test_a_page_of_the_gallery_has_three_widths_and_two_themes() -> None:
     page = gallery("time-modelled")._repr_html_()
     for width in (500, 900, 1400):
         assert page.count(f'<svg width="{width}"') == 2
-        # One picture, on both.
+        # The same picture for both.
         assert page.count(f'id="wb-gallery-time-modelled-{width}"') == 1
         assert page.count(f'href="#wb-gallery-time-modelled-{width}"') == 1
     assert page.count("background:#ffffff") == page.count("background:#111111") == 3

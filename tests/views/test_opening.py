@@ -69,7 +69,7 @@ def test_a_wrong_number_opens_where_it_comes_from(presented: list[Any]) -> None:
     result = wb.verify(kernel[1, 64], lambda a, b: a @ b.mT, inputs=inputs, outputs=("c",))
     verify.present(result)
     ((table, key, opens),) = presented
-    # One more button asks whose fault it is.
+    # A further button diagnoses the fault.
     assert table.count(f'data-wb-open="{key}:') == len(result.worst.first[: verify.BUTTONS]) + 1
     provenance = opens(1)
     assert isinstance(provenance, Provenance)

@@ -346,7 +346,7 @@ def elements(picture: str) -> set[tuple[str, str]]:
 
 
 def attacks(name: str, page: str, clean: str) -> list[str]:
-    """Elements of a page that the page with harmless texts has not, or has otherwise."""
+    """Elements of a page that differ from the page with harmless texts."""
     kind = name.partition(" ")[0]
     if kind == "svg":
         return sorted(map(str, elements(page) - elements(clean)))

@@ -29,7 +29,7 @@ def test_a_panel_an_order():
     xcd_map = xcd_map_of(writers, order("as launched", [0, 1, 2, 3]), order("other", [3, 2, 1, 0], 1, 1))
     figure = xcd_map.figure
     first, second = panels(figure)
-    # Drawn as the tiles that it is made of, not element by element.
+    # Drawn tile by tile, not element by element.
     assert (list(first.x), list(first.y)) == ([0, 16, 32], [0, 8, 16])
     assert np.array_equal(first.z, [[0, np.nan], [2, 3]], equal_nan=True)
     assert np.array_equal(second.z, [[3, np.nan], [1, 0]], equal_nan=True)

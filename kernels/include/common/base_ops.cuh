@@ -30,7 +30,7 @@ __device__ inline W each(F function, const W &value) {
     }
 }
 
-/** The same of two values. */
+/** The same for two values. */
 template <typename F, typename W>
 __device__ inline W each(F function, const W &a, const W &b) {
     if constexpr (is_same<W, float>) {

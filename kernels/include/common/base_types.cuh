@@ -118,14 +118,14 @@ struct alignas(4) uint4_8 {
 
 namespace detail {
 
-/** Whether elements have 6 bits each in memory, and so no addresses. */
+/** True if elements have 6 bits each in memory, and so no addresses. */
 template <typename T>
 inline constexpr bool is_six_bits = false;
 #if defined(KITTENS_FP6)
 template <>
 inline constexpr bool is_six_bits<fp6_e2m3> = true;
 #endif
-/** What `count` elements take in memory. */
+/** Bytes of `count` elements in memory. */
 template <typename T, typename Count>
 __host__ __device__ constexpr Count bytes_in(Count count) {
     return is_six_bits<T> ? count * 6 / 8 : count * static_cast<Count>(sizeof(T));
@@ -147,7 +147,7 @@ using u32x4 = unsigned __attribute__((ext_vector_type(4)));
     "fp6e3m2_4, fp4e2m1_2, int4_2, uint4_2, each also packed"
 
 /**
- * @brief How the compiler itself sees a type.
+ * @brief The compiler's own type for a type.
  *
  * `native` has the same bits; `wide` is what arithmetic on it is done in: floats for the 8-bit and bf16
  * types, whose own arithmetic the hardware does not have.
@@ -420,7 +420,7 @@ __device__ inline float within_fp8(float value) {
     return value != value ? value : __builtin_amdgcn_fmed3f(value, largest, -largest);
 }
 
-/** The same for fp8e5m2, of which the hardware's conversion makes infinity, or NaN on gfx942. */
+/** The same for fp8e5m2, where the hardware's conversion gives infinity, or NaN on gfx942. */
 __device__ inline float within_bf8(float value) {
     return value != value ? value : __builtin_amdgcn_fmed3f(value, 57344.0f, -57344.0f);
 }
@@ -429,7 +429,7 @@ __device__ inline float within_bf8(float value) {
 __device__ inline int to_integer(float value, float lowest, float highest) {
     return static_cast<int>(__builtin_amdgcn_fmed3f(__builtin_rintf(value), lowest, highest));
 }
-/** The same of 32 bits; 2^31 - 128 is the highest float below 2^31. */
+/** The same for 32 bits; 2^31 - 128 is the highest float below 2^31. */
 __device__ inline int to_integers(float value) { return to_integer(value, -0x1p31f, 0x1.fffffep30f); }
 __device__ inline i32x2 to_integers(f32x2 value) { return {to_integers(value[0]), to_integers(value[1])}; }
 
@@ -621,7 +621,7 @@ struct packing<fp6_e2m3_32> : packing<fp6_e2m3> {
 template <>
 struct packing<float4> : detail::packing_of<float, float4, 4> {};
 
-/** Elements of a packed type, one after the other; or one unpacked element. */
+/** Consecutive elements of a packed type; or one unpacked element. */
 template <typename T>
 struct lanes_of {
     typename packing<T>::unpacked_type e[packing<T>::num()];

@@ -10,7 +10,7 @@
 namespace kittens {
 
 namespace detail {
-/** Last word of a resource: a 32-bit data format, which untyped accesses want to be a valid one, and no swizzling. */
+/** Last word of a resource: a 32-bit data format, which must be valid even for untyped accesses, and no swizzling. */
 inline constexpr int RESOURCE_FORMAT = 0x00027000;
 } // namespace detail
 
@@ -18,7 +18,7 @@ inline constexpr int RESOURCE_FORMAT = 0x00027000;
  * @brief A buffer resource for the `range_bytes` bytes from `ptr`, both the same in all lanes.
  *
  * A load at an offset of `range_bytes` or more gives zero, a store there does nothing; the hardware checks it at no
- * cost. `row_stride_bytes` is there for source compatibility: the resource is a raw one, of stride zero, because
+ * cost. `row_stride_bytes` exists for source compatibility: the resource is a raw one, of stride zero, because
  * only for those the range counts bytes.
  */
 __device__ inline i32x4 make_srsrc(const void *ptr, uint32_t range_bytes,

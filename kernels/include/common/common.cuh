@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief What everything else in the tile library stands on.
+ * @brief Basics that the rest of the tile library uses.
  */
 #pragma once
 

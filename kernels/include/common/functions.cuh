@@ -98,7 +98,7 @@ __device__ inline float gelu_tanh(float x) {
 /** log(1 + exp(x)), within 4 ulp. */
 __device__ inline float softplus(float x) {
     const float e = fast_exp(-__builtin_fabsf(x));
-    // What rounding 1 + e cut off is added to the logarithm, whose derivative is 1 / (1 + e).
+    // The rounding error of 1 + e is added to the logarithm, whose derivative is 1 / (1 + e).
     const float sum = 1.0f + e, lost = e - (sum - 1.0f);
     const float logarithm = __builtin_fmaf(__builtin_amdgcn_logf(sum), LN_2, lost * __builtin_amdgcn_rcpf(sum));
     return __builtin_fmaxf(x, 0.0f) + (x == x ? logarithm : x);

@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief The one place where HIP's headers come in: ROCm's own where the compiler has them, else portable ones.
+ * @brief The only includes of HIP's headers: ROCm's if the compiler has them, else portable ones.
  */
 #pragma once
 

@@ -62,11 +62,11 @@ __device__ inline T lane_xor(const T &value) {
 }
 
 #if defined(KITTENS_CDNA4)
-/** A lane's bits and those of the lane xor 16 or 32, of which the one in the even group of lanes comes first. */
+/** A lane's bits and those of the lane xor 16 or 32; the lane in the even group comes first. */
 template <int mask>
 __device__ inline u32x2 both_groups(unsigned bits) {
     // These exchange the odd groups of 16 (32) lanes of one register with the even ones of another, so of two copies
-    // of a value one ends up with what the even groups had, the other with what the odd groups had.
+    // of a value one gets the even groups' values, the other the odd groups'.
     if constexpr (mask == 16) {
         const auto both = __builtin_amdgcn_permlane16_swap(bits, bits, false, false);
         return {both[0], both[1]};
@@ -124,12 +124,12 @@ __device__ inline T from_lane(const T &value, int source) {
 
 } // namespace detail
 
-/** The value, packed or not, of lane `source` (modulo 64). `mask` is there for source compatibility. */
+/** The value, packed or not, of lane `source` (modulo 64). `mask` exists for source compatibility. */
 template <typename T>
 __device__ inline T packed_shfl([[maybe_unused]] uint64_t mask, const T &value, int source) {
     return detail::from_lane(value, source & (WARP_THREADS - 1));
 }
-/** The value of the lane `delta` further up; a lane's own where there is none. */
+/** The value of the lane `delta` further up; the lane's own value if there is none. */
 template <typename T>
 __device__ inline T packed_shfl_down([[maybe_unused]] uint64_t mask, const T &value, int delta) {
     const int source = laneid() + delta;

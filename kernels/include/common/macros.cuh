@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Single instructions on registers given by number: what explicit-register tiles (`art`) are made of.
+ * @brief Single instructions on registers given by number: the basis of explicit-register tiles (`art`).
  *
  * Registers 0 to 255 are VGPRs v0 to v255, registers 256 to 511 AGPRs a0 to a255. The compiler knows nothing of what is
  * in them and keeps out of their way only as far as it is told: a kernel that uses them has the attribute
@@ -19,7 +19,7 @@
  * @brief Attribute of a kernel that pins VGPRs from v(n) on and AGPRs up to a(agprs - 1): the compiler keeps to v0 to
  * v(n - 1).
  *
- * It takes AGPRs, whichever, when those do not suffice: a kernel that pins AGPRs leaves it enough VGPRs.
+ * When those do not suffice it takes any AGPRs, so a kernel that pins AGPRs must leave it enough VGPRs.
  *
  * The attribute amdgpu_num_vgpr is of half the registers that a kernel has, VGPRs and AGPRs together, and how they are
  * shared out between the two depends on the compiler: since LLVM 22 as many are AGPRs as inline assembly names; before,
@@ -120,7 +120,7 @@ __device__ inline void wait_states() {
 
 namespace macros {
 
-/** Tells the compiler that a register is in use, so that the kernel gets as many. */
+/** Tells the compiler that a register is in use, so that it allocates enough for the kernel. */
 template <int GPR>
 __device__ inline void clobber_gpr() {
     detail::pinned<GPR>::clobber();

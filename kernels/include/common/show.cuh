@@ -19,7 +19,7 @@ namespace shown {
 /** Most uses of `show` in a program: the length of each wave's row of trip counters. */
 inline constexpr int SITES = 256;
 
-/** How the device and the workbench meet (`workbench/kernel/show.py` has the same fields). */
+/** Data shared by the device and the workbench (`workbench/kernel/show.py` has the same fields). */
 struct state {
     /** Destination of the records, its size in bytes, and the bytes that were wanted. Without data nothing is shown. */
     unsigned long long data, capacity, used;
@@ -147,7 +147,7 @@ __device__ inline void unpacked(const Packed &value, const Each &each) {
     for (int i = 0; i < count; i++) each(i, held.e[i]);
 }
 
-/** Where in the registers an element is: its lane, and its number among the lane's. */
+/** Position of an element in the registers: its lane, and its index among the lane's elements. */
 __device__ inline unsigned in_registers(int lane, int element) { return lane | element << 8; }
 
 template <typename V>
@@ -223,7 +223,7 @@ struct at_site {
     int line;
 };
 
-/** What the macro calls: found by its first argument, and as `kittens::show` where a program says so. */
+/** The function that the macro calls: found by its first argument, or written as `kittens::show`. */
 template <int site, typename V, typename... Name>
 __device__ inline void show_at(at_site<site> at, const V &value, const char *text, Name... name) {
     take(site, at.line, value, text, name...);

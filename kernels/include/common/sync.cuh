@@ -40,7 +40,7 @@ __device__ inline void wait_vmcnt() {
 /**
  * @brief Waits until at most `n` of this wave's shared memory and scalar memory operations are still under way.
  *
- * The compiler knows: for values that have arrived by then it inserts no waits of its own.
+ * The compiler takes the wait into account: it inserts no waits for values that have arrived by then.
  */
 template <int n = 0>
 __device__ inline void wait_lgkmcnt() {

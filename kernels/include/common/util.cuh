@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Where a thread is, how work-groups are dealt over the chip, and how shared memory is handed out.
+ * @brief Thread indices, distribution of work-groups over the chip, and allocation of shared memory.
  */
 #pragma once
 
@@ -51,7 +51,7 @@ inline constexpr int WARPGROUP_THREADS = WARPGROUP_WARPS * WARP_THREADS;
 inline constexpr uint64_t MASK_ALL = ~uint64_t{0};
 
 namespace ducks {
-/** Where a coordinate counts elements and not tiles. */
+/** The unit of a coordinate that counts elements, not tiles. */
 struct default_type {};
 } // namespace ducks
 
@@ -61,11 +61,11 @@ __host__ __device__ constexpr auto ceil_div(A a, B b) {
     return (a + b - 1) / b;
 }
 
-/** This wave's index in its work-group, of which only x is counted. The same in all lanes, and known to be. */
+/** This wave's index in its work-group, along x only. The compiler knows that it is the same in all lanes. */
 __device__ inline int warpid() { return __builtin_amdgcn_readfirstlane(static_cast<int>(threadIdx.x) / WARP_THREADS); }
 /** This wave's `warpgroup` in its work-group. The same in all lanes. */
 __device__ inline int warpgroupid() { return warpid() / WARPGROUP_WARPS; }
-/** Waves in this work-group, of which only x is counted. */
+/** Waves in this work-group, along x only. */
 __device__ inline int num_warps() { return (static_cast<int>(blockDim.x) + WARP_THREADS - 1) / WARP_THREADS; }
 /** This thread's index in its wave, 0 to 63. */
 __device__ inline int laneid() { return static_cast<int>(threadIdx.x) % WARP_THREADS; }

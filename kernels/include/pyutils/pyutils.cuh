@@ -40,7 +40,7 @@ inline void check(hipError_t status, const std::string &what) {
         throw std::runtime_error(what + ": " + hipGetErrorString(status) + " (" + hipGetErrorName(status) + ")");
 }
 
-/** Whether the current device is emulated, so that the computer's own memory is its memory. */
+/** True if the current device is emulated, so that its memory is the computer's own. */
 inline bool emulated() {
     int device = 0;
     hipUUID id;
@@ -70,7 +70,7 @@ class registered_memory {
     }
 };
 
-/** What PyTorch calls an element type. */
+/** PyTorch's name of an element type. */
 template <typename T>
 constexpr const char *dtype_name() {
     if constexpr (std::is_same_v<T, bf16>)
@@ -217,7 +217,7 @@ void define(pybind11::module_ &m, const char *name, Action action, Members Globa
                                        std::to_string(values.size()) + " came");
         call now{text};
         alignas(Globals) unsigned char memory[sizeof(Globals)] = {};
-        // In braces they are made in order.
+        // In braces they are evaluated in order.
         const std::tuple<Members...> given{member_from<Members>(pybind11::object(values[now.position]), now)...};
         Globals &globals = std::apply(
             [&](const Members &...each) -> Globals & {

@@ -1,8 +1,8 @@
 /**
  * @file
- * @brief 4-wave interleave: one wave a SIMD, whose memory and matrix instructions are mixed finely.
+ * @brief 4-wave interleave: one wave per SIMD, with finely mixed memory and matrix instructions.
  *
- * The schedule of HipKittens (arXiv 2511.08083) for kernels in which one wave wants all 512 registers of its lanes:
+ * The schedule of HipKittens (arXiv 2511.08083) for kernels in which one wave needs all 512 registers of its lanes:
  * with nobody else on the SIMD, a wave hides its memory instructions behind its own matrix instructions. Each takes
  * many cycles on the matrix core, during which the wave issues what comes next, if that is not another one.
  *
@@ -35,7 +35,7 @@ struct interleave {
         static_assert(span > 0 && span <= computes, "interleave: memory steps come between compute steps");
         for_each_index<0, computes>([&](auto i) {
             constexpr int step = decltype(i)::v;
-            // Of the memory steps those that begin in this compute step's share of the time.
+            // The memory steps that begin in this compute step's share of the time.
             constexpr int first = kittens::detail::min((step * memories + span - 1) / span, memories);
             constexpr int end = kittens::detail::min(((step + 1) * memories + span - 1) / span, memories);
             if constexpr (first < end) {
@@ -51,7 +51,7 @@ struct interleave {
      * @brief The end of a stage: this wave's reads from shared memory have arrived, all but its last `in_flight` loads
      * to shared memory too, and every wave is as far.
      *
-     * After it what the stage read may be overwritten, and what has arrived is there for all.
+     * After it, data that the stage read may be overwritten, and data that has arrived is visible to all waves.
      */
     template <int in_flight>
     static __device__ inline void end_stage() {

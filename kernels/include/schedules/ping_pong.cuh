@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief 8-wave ping-pong: of two waves on a SIMD, one computes while the other is at memory.
+ * @brief 8-wave ping-pong: of two waves on a SIMD, one computes while the other accesses memory.
  *
  * The schedule of HipKittens (arXiv 2511.08083). A work-group of eight waves has two on each of the four SIMDs, waves w
  * and w + 4. All of them run the same program, a row of turns; a turn is a memory cluster and a compute cluster with a
@@ -52,7 +52,7 @@ struct ping_pong {
         pin();
         if (half() == 1) barrier();
         work();
-        // Every wave passes as many barriers as any other.
+        // All waves pass the same number of barriers.
         if (half() == 0) barrier();
         store();
     }

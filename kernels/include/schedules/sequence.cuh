@@ -34,8 +34,8 @@ __device__ __attribute__((always_inline)) inline void for_each_index(Call &&call
 /**
  * @brief The same object in shared memory, at an address that the compiler knows nothing about.
  *
- * What it knows of an address it computes anew where an instruction's 16-bit offset does not reach, even in a loop.
- * From an anchor on, accesses within 64 KB take their whole distance as the offset.
+ * The compiler recomputes an address from its parts where an instruction's 16-bit offset does not reach, even in a
+ * loop. From an anchor on, accesses within 64 KB take their whole distance as the offset.
  */
 template <typename T>
 __device__ inline T &anchor(T &shared) {

@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Which tile of a matrix a work-group computes, so that work-groups that share operands meet in an L2.
+ * @brief Assignment of a matrix's tiles to work-groups, such that work-groups that share operands share an L2.
  */
 #pragma once
 

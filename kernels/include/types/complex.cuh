@@ -13,7 +13,7 @@
 namespace kittens {
 
 namespace detail {
-/** What all of them have; `kind` tells them apart. */
+/** Common base of complex types; `kind` distinguishes them. */
 template <typename Kind, typename Part>
 struct KITTENS_DEFAULT_ALIGN complex_of {
     using identifier = Kind;

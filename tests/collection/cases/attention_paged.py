@@ -58,7 +58,7 @@ def mla_decode(*, use_rope: bool, own_values: bool) -> Make:
 
 
 def sparse_mla(draw: Draw) -> Case:
-    """Five tokens of two sequences, each over keys of its own choice, some of which are none."""
+    """Five tokens of two sequences, each with its own list of keys, some of them missing."""
     heads, pages, page, count = 4, 6, 8, 11
     starts, lengths = torch.tensor([0, 2, 5]).to(torch.int32), torch.tensor([19, 24]).to(torch.int32)
     table = torch.randperm(pages, generator=draw.generator).view(2, 3).to(torch.int32)

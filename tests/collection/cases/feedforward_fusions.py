@@ -25,7 +25,7 @@ E2M1 = [0, 0.5, 1, 1.5, 2, 3, 4, 6]
 
 
 def latent(weights: str, *, neox: bool) -> Make:
-    """Three tokens with queries, two with keys alone, of which one has no slot."""
+    """Three tokens with queries, two with keys only, one of which has no slot."""
 
     def make(draw: Draw) -> Case:
         q_nope, q_pe, k_nope = draw.normal(2, 3, 128), draw.normal(3, 2, 32), draw.normal(5, 1, 64)

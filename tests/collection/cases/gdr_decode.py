@@ -70,7 +70,7 @@ def fused_recurrent(*, packed: bool) -> Make:
 
 
 def sigmoid_gated(*, packed: bool) -> Make:
-    """Three sequences, of which the last has no state; packed, their tokens are those of all batches."""
+    """Three sequences, the last one without a state; packed, their tokens are those of all batches."""
 
     def make(draw: Draw) -> Case:
         inputs = tokens_of(draw, 3, 4)

@@ -50,7 +50,7 @@ def fp4(draw: Draw, *dims: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def powers(draw: Draw, *dims: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """e8m0 scales for rows of 32 times as many columns, and a factor for each of those."""
+    """e8m0 scales, each for 32 columns, and the factor of each column."""
     scale = draw.integers(124, 131, *dims, dtype=torch.uint8)
     return scale, torch.exp2(scale.double() - 127).repeat_interleave(32, -1)
 

@@ -78,7 +78,7 @@ def fused_add_rmsnorm_pad(draw: Draw) -> Case:
 NAMES = {"rmsnorm_fwd": rmsnorm, "fused_add_rmsnorm_fwd": fused_add_rmsnorm}
 
 SAMPLED = frozenset(f"rmsnorm_tk.{name}_{cols}" for name in NAMES for cols in WIDTHS)
-"""Functions that differ in a width alone, of which the thin tests take one."""
+"""Functions that differ only in a width; the thin tests take one of them."""
 
 CASES: dict[str, Make] = {
     **{f"rmsnorm_tk.{name}": make(96) for name, make in NAMES.items()},

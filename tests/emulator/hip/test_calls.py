@@ -57,7 +57,7 @@ def test_properties_in_the_forms_of_older_and_newer_hip_python(hip) -> None:
 
 
 def test_properties_of_an_older_hip_python() -> None:
-    """Whose function fills a record and takes no other form."""
+    """Its function fills a record and accepts no other form."""
 
     class Record:
         value = 0

@@ -229,7 +229,7 @@ def test_the_own_code_is_taken_before_a_generic_one(hip, generic: bytes) -> None
 
 
 def test_a_compressed_fat_binary_in_memory(hip, generic: bytes) -> None:
-    """Its length is known from its header; of the first version's it is not."""
+    """The header contains its length, except in the first version."""
     ordinal = [device.name for device in runtime.devices()].index("emulated:gfx942")
     content = fat_binary({"gfx9-4-generic": generic})
     for version in (2, 3):

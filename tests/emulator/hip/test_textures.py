@@ -1,4 +1,4 @@
-"""Programs with textures compile, and are told at run time that there are none."""
+"""Programs with textures compile, and get an error at run time, since there are none."""
 
 from __future__ import annotations
 

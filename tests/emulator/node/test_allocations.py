@@ -235,7 +235,7 @@ def test_read_only_memory_is_registered_read_only(memory: Memory) -> None:
         array = np.frombuffer(view, dtype=np.uint8)
         base = array.ctypes.data
         assert host_access(base, 4096) == abi.ALLOCATION_READ
-        # What systems that do not tell of single mappings go by says the same.
+        # The fallback for systems without queries of single mappings gives the same answer.
         assert native_library().hk_listed_access(base, 4096) == abi.ALLOCATION_READ
         allocation = memory.register(base, 4096)
         assert allocation is not None

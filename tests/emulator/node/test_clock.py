@@ -1,4 +1,4 @@
-"""Which launches the clock has modelled, and what the others take; with a model of one nanosecond an
+"""Launches that the clock models, and times of the others; with a model of one nanosecond an
 instruction, so that every time is known."""
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ GAP = 1.0
 
 
 class Nanoseconds:
-    """A model by which an instruction takes 1 ns, warm or cold; each launch has a gap of 1 s before it."""
+    """A model in which an instruction takes 1 ns, warm or cold, with a gap of 1 s before each launch."""
 
     gap, graph_gap = GAP, 2 * GAP
 
@@ -126,7 +126,7 @@ def test_repeated_launches_run_as_always_and_find_the_cache_warm(
     events[1].record()
     for _ in range(4):
         launch(out, 100)
-    # The same kind in other memory is not modelled again, and nothing of it is in a cache.
+    # The same kind of launch in other memory is not modelled again; none of its data is in a cache.
     launch(other, 100)
     events[2].record()
     cold = 1e-9 * executed(launch, out, 100)

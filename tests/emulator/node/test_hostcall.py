@@ -175,7 +175,7 @@ def test_an_assertion_names_itself_and_the_thread(
     # The exception says it; nothing is printed as well.
     printed = capsys.readouterr()
     assert (printed.out, printed.err) == ("", "")
-    # What a stopped launch leaves behind does not disturb the next one.
+    # The state of a stopped launch does not disturb the next one.
     module["many"][1, 64](zeros())
     assert capsys.readouterr().out.splitlines() == [str(i) for i in range(64)]
 
@@ -185,7 +185,7 @@ def test_the_other_stream(module: wb.Module, capsys: pytest.CaptureFixture[str])
     printed = capsys.readouterr()
     assert printed.err == "own.hip:7: complain: Device-side assertion `x < 100' failed.\n"
     assert printed.out == ""
-    # Of a launch that ends with something else it is shown too.
+    # It is also shown for a launch that ends with another error.
     with pytest.raises(errors.AddressFault):
         module["complain_and_fault"][1, 64](zeros())
     assert "complain_and_fault: Device-side assertion" in capsys.readouterr().err
@@ -355,7 +355,7 @@ def test_on_rocms_device_libraries(
             module["allocate"][1, 64](values)
 
 
-# What HIP's headers have around the device libraries.
+# HIP's header code around the device libraries.
 ROCM = r"""#include <hip/hip_runtime.h>
 #define __global__ __attribute__((global, amdgpu_flat_work_group_size(1, 1024)))
 #define __device__ __attribute__((device))

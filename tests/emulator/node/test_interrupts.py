@@ -25,7 +25,7 @@ __global__ void quick(int *out) { out[threadIdx.x] = threadIdx.x; }
 
 
 def interrupt() -> None:
-    """To the main thread itself: of a signal to the process another thread may be told, a little later."""
+    """Signals the main thread itself: a signal to the process may go to another thread first."""
     signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 

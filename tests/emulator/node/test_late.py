@@ -38,7 +38,7 @@ WAITS = (
     "lds_overwritten_by_a_load_of_the_same_wave",
     "lds_write_overwritten_by_a_load_of_the_same_wave",
 )
-"""Seeded faults of which a result tells when data comes late."""
+"""Seeded faults that change a result if data comes late."""
 
 POLLS = (
     "lds_atomic_then_plain_read",
@@ -57,7 +57,7 @@ def seeded(arch: str, fault: bool) -> wb.Module:
 
 
 def result_of(name: str, arch: str, fault: bool, late: Lateness | None) -> torch.Tensor:
-    """What a case leaves in its output, as bits."""
+    """The output of a case, as bits."""
     case = CASES[name]
     values, out = torch.arange(case.elements, dtype=torch.float32), torch.zeros(case.elements)
     kernel = seeded(arch, fault)[f"{name}::k"]
@@ -72,7 +72,7 @@ def result_of(name: str, arch: str, fault: bool, late: Lateness | None) -> torch
 def test_a_missing_wait_changes_the_result(name: str, arch: str) -> None:
     at_once = result_of(name, arch, True, None)
     assert not torch.equal(result_of(name, arch, True, Lateness()), at_once)
-    # Of these few draws half and more let one load come too late.
+    # At least half of these few draws let one load come too late.
     seeds = [result_of(name, arch, True, Lateness(seed)) for seed in range(8)]
     assert any(not torch.equal(result, at_once) for result in seeds)
     again = [result_of(name, arch, True, Lateness(seed)) for seed in range(8)]

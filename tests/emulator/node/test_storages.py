@@ -81,7 +81,7 @@ def test_a_table_has_each_once() -> None:
         [lent] = rows[rows[:, 0] == x.data_ptr()].tolist()
         [listed] = rows[rows[:, 0] == y.data_ptr()].tolist()
         assert memory.whereabouts(y.data_ptr() + 308, 4, 0).startswith("1 byte past the end of ")
-    # What someone lends is as that one says.
+    # Memory lent by another owner has the bounds that the owner gives.
     assert lent[3] == x.data_ptr() + 4000
     assert listed[1:4] == [y.data_ptr() + 308, abi.ALLOCATION_ROUNDED | 3, y.data_ptr() + 512]
     rows = np.frombuffer(ffi.buffer(memory.table(0)), np.uint64).reshape(-1, 5)

@@ -46,7 +46,7 @@ def test_the_null_stream_waits_for_blocking_streams_and_they_for_it() -> None:
     assert timeline.add(NULL, "units", 1.0, share=0.1) == 2.0
     assert timeline.add(TWO, "units", 1.0, share=0.1) == 3.0
     assert timeline.moment(Stream.from_handle(0, 0x40, blocking=False)) == 0.0
-    # Another device has a NULL stream of its own.
+    # Another device has its own NULL stream.
     assert timeline.moment(Stream.from_handle(1, 0)) == 0.0
 
 

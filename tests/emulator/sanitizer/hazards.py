@@ -216,7 +216,7 @@ INTERLOCKED: tuple[tuple[str, str], ...] = (
 
 
 def nops(count: int) -> str:
-    """So many wait states."""
+    """Code with `count` wait states."""
     return "\n".join(f"s_nop {min(16, count - done) - 1}" for done in range(0, count, 16))
 
 

@@ -144,7 +144,7 @@ def _words(instruction: Instruction) -> list[int]:
 _DATA: dict[int, bytes] = {}
 
 
-# What is under way, from the code alone
+# Accesses under way, from the code alone
 
 _VECTOR = ("FLAT", "GLOBAL", "SCRATCH", "MUBUF", "MTBUF")
 # By access: the numbers of younger accesses of its counter that there may be, one bit each.
@@ -161,7 +161,7 @@ class _Access:
 
 @dataclass
 class Waits:
-    """Which registers are used while their access is under way, on any way through a kernel's code.
+    """Registers that are used while their access is under way, on any path through a kernel's code.
 
     Attributes:
         facts: by access and instruction: the instruction uses a register of the access's result. The value

@@ -1,4 +1,4 @@
-"""Which accesses of one run are in order, from their addresses and the code between them.
+"""Order of the accesses of one run, from their addresses and the code between them.
 
 A second opinion on the sanitizer, for tests: it takes the accesses that a plain run recorded
 (emulator/trace.py), puts the waits and barriers between them that the code has on the way from each to the
@@ -25,7 +25,7 @@ _LDS = (AccessKind.LDS_READ, AccessKind.LDS_WRITE, AccessKind.TO_LDS)
 
 
 class Unclear(Exception):
-    """The code between two accesses cannot be told from the accesses."""
+    """The accesses do not determine the code between them."""
 
 
 def wait_counts(field: int) -> tuple[int, int]:

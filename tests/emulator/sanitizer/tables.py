@@ -20,7 +20,7 @@ DOCUMENT = Path(__file__).parents[3] / "docs" / "sanitizer.md"
 
 
 def seeded_table() -> str:
-    """One row for each seeded fault: what it is, its class, and words of its message."""
+    """One row for each seeded fault: a description, its class, and words of its message."""
     rows = ["| fault | class | found by | targets |", "| --- | --- | --- | --- |"]
     for name, case in CASES.items():
         rows.append(

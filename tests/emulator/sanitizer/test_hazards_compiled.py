@@ -151,7 +151,7 @@ def test_every_wait_state_of_the_compiler_is_wanted(target: str) -> None:
                 less = _shorter(blocks, index, place)
                 hazards = find(less, ways.__getitem__, target).pairs
                 if not hazards and target == "gfx950":
-                    # A count of 20, of which LLVM does not look for the last.
+                    # A count of 20; LLVM does not look for the last one.
                     hazards = find(_shorter(less, index, place), ways.__getitem__, target).pairs
                     assert all(20 in values(RULES[hazard.rule], target) for hazard in hazards)
                 around = "; ".join(printer.text(each) for each in block[max(0, place - 3) : place + 2])

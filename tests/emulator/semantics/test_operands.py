@@ -376,7 +376,7 @@ def test_sdwa_comparison(machine) -> None:
 
 
 def source_lane(control: str, lane: int) -> int | None:
-    """The lane that `lane` reads, None where there is none (ISA guide, "DPP")."""
+    """The lane that `lane` reads from; None if there is none (ISA guide, "DPP")."""
     row, place = lane & ~15, lane & 15
     name, _, text = control.partition(":")
     if name == "quad_perm":

@@ -143,7 +143,7 @@ def _fits(instruction: Instruction) -> bool:
     scalars = [o for o in (*instruction.dst, *instruction.src) if o.kind == "s"]
     if any(operand.index + operand.width > 128 for operand in scalars):
         return False
-    # Whether VCC or EXEC is zero hardly ever changes.
+    # VCCZ and EXECZ hardly ever change.
     if any(operand.kind == "special" for operand in instruction.src):
         return False
     # A branch to the next instruction goes there either way.
@@ -180,7 +180,7 @@ def _neutral(
     if generator.random() < 0.7:
         changed |= {"src0_sel": 6, "src1_sel": 6}
     if format_ == "MUBUF" and not value >> fields["idxen"][0] & 1:
-        # An address of its own for each lane: where they share one, an atomic may leave one lane's data.
+        # A separate address for each lane: lanes that share one may get another lane's data from an atomic.
         changed["offen"] = 1
     if format_ in ("GLOBAL", "SCRATCH", "FLAT", "MUBUF", "MTBUF", "DS", "SMEM"):
         changed |= {"offset": 16, "offset0": 1, "offset1": 2, "imm": 1, "soffset_en": 0, "gds": 0}
@@ -263,7 +263,7 @@ def candidates(
 
 
 def _emit(target: str, instructions: Sequence[Instruction], mode: int) -> tuple[emission.Emitted, set[int]]:
-    """Code of each instruction as a block of its own, and the places of those that are refused."""
+    """Code of each instruction as a separate block, and the indices of refused instructions."""
     blocks = [[instruction] for instruction in instructions]
     index_of = {instruction.address: place for place, instruction in enumerate(instructions)}
     for place, instruction in enumerate(instructions):
@@ -465,8 +465,7 @@ class Checker:
         self.unwritten = unwritten
 
     def places(self) -> Iterator[tuple[str, bool]]:
-        """Each dword that it reads by the operand that names it, "source 1, dword 0", and whether it had an
-        effect."""
+        """Dwords that the instruction reads, by operand ("source 1, dword 0"), and if they had an effect."""
         is_kept = registers.kept(self.instruction) is not Keeps.NOTHING
         named = (("source", self.instruction.src), ("destination", self.instruction.dst if is_kept else ()))
         for kind, operands in named:
@@ -661,7 +660,7 @@ def in_turn(target: str) -> Rows:
 
 
 def check(target: str, rows: Rows, seed: int) -> Report:
-    """Forms of a target; opcodes of which a read had no effect get a longer look."""
+    """Checks a target's forms; opcodes with a read that had no effect are tried for longer."""
     run = Run(target, seed)
     run.look(rows, FIRST)
     if again := {opcode for opcode, _ in run.missing()} | run.report.refused & EXECUTED:

@@ -109,7 +109,7 @@ def test_rounding_to_8_bits(machine, values, target: str, name: str) -> None:
         state = machine.State()
         state.v[2], state.v[4], state.v[10] = a.view(np.uint32), b.view(np.uint32), 0x12345678
         expected = to_torch(a, dtype).astype(np.uint32) | to_torch(b, dtype).astype(np.uint32) << 8
-        # Which NaN it is differs, and PyTorch saturates where the hardware overflows to NaN or infinity.
+        # NaNs differ in their bits, and PyTorch saturates where the hardware overflows to NaN or infinity.
         compare = ~(np.isnan(a) | np.isnan(b))
         if TYPES[target, name] == "float8_e4m3fn":
             compare &= (np.abs(a) <= 464) & (np.abs(b) <= 464)

@@ -1,4 +1,4 @@
-"""Kernels of which the compiler left nothing, and functions that run past their last instruction."""
+"""Kernels that the compiler emptied, and functions that run past their last instruction."""
 
 from __future__ import annotations
 

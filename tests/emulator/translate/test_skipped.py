@@ -117,7 +117,7 @@ def test_every_kind_of_vector_instruction_is_skipped(module: wb.Module, mask: in
     assert out[128:].all() == skips
     assert not other.any() if skips else (other == 99).all()
     assert scalar.tolist() == [int(skips), 40 if skips else 100, int(skips)]
-    # What is not issued is not counted.
+    # Instructions that are not issued are not counted.
     assert executions["v_readfirstlane_b32"] == (0 if skips else 1)
     assert executions["v_mfma_f32_4x4x1_16b_f32"] == (0 if skips else 1)
     assert executions["s_setvskip"] == 2

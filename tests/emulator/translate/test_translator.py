@@ -152,7 +152,7 @@ def test_cache(code_object: CodeObject, monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert second.blocks == first.blocks
     assert second.entry == first.entry
     assert second.functions[0] != first.functions[0]
-    # What is cached of one kernel is none of another.
+    # A kernel does not use the cache entry of another.
     with pytest.raises(AssertionError, match="compiled again"):
         translate(code_object, "straight")
 

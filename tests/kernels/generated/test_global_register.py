@@ -19,7 +19,7 @@ def like(values: torch.Tensor) -> torch.Tensor:
 
 
 def whole(arch: str, tile: Tile, number: int) -> Kernel:
-    """One tile of a tensor of four dimensions, by a coordinate in tiles or in elements."""
+    """One tile of a four-dimensional tensor, at a coordinate in tiles or in elements."""
     name = f"{tile.name}-at-{'tile' if number % 2 else 'element'}"
     kernel = Kernel(f"whole-{name}", arch)
     shape = (2, 2, 2 * tile.rows, 2 * tile.cols)

@@ -124,11 +124,11 @@ def layouts(arch: str, dims: tuple[int, int, int, int], fixed: tuple[bool, ...],
 
 
 def allocations(arch: str, dtype: str, alignment: int) -> Kernel:
-    """Objects one after the other, each at a multiple of the alignment."""
+    """Consecutive objects, each at a multiple of the alignment."""
     name = f"shared_allocator-{dtype}-by-{alignment}"
     kernel = Kernel(name, arch, shared=32768)
     size = BYTES[dtype]
-    # Bytes of what is asked for in turn, and which element of an array is looked at.
+    # Bytes of each allocation in order, and the array element that is checked.
     offsets, at = [], 0
     asked = [
         (f"sv<{dtype}, 20>", [], 20 * size, 16),

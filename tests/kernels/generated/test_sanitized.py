@@ -14,7 +14,7 @@ from tile_batches import FAMILIES, Batch, batch_id, share
 
 for path in sorted(Path(__file__).parent.glob("test_*.py")):
     if path.name not in (Path(__file__).name, "test_coverage.py", "test_table.py"):
-        # Under a name of its own, as pytest has another for the same file.
+        # Under a separate name, since pytest uses another one for the same file.
         importlib.import_module(path.stem)
 
 EVERY = 1 if os.environ.get("HIPKITTENS_TEST_SANITIZE") == "all" else 5

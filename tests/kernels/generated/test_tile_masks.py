@@ -19,7 +19,7 @@ MASKS = {
     "upper_fill": lambda row, col, at: row >= at,
     "lower_fill": lambda row, col, at: row < at,
 }
-"""Which elements stay, by row, column and the parameter."""
+"""Mask of the elements that stay, by row, column and parameter."""
 
 DIAGONAL = ("tril", "triu")
 WITHOUT_PARAMETER = ("make_causal", "make_causal_t")

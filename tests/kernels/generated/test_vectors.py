@@ -164,7 +164,7 @@ REDUCE = {"max of": torch.amax, "min of": torch.amin, "sum of": torch.sum, "prod
 
 
 def reductions(arch: str, vector: Vector, names: list[str]) -> Kernel:
-    """To one value, which all lanes get."""
+    """Reductions to one value, which all lanes get."""
     dtype, n = vector.dtype, vector.length
     kernel = Kernel(f"reduce-{vector.name}", arch)
     # Numbers so near to one that a product of all of them is far from the ends of any type.

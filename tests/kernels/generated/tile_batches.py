@@ -78,13 +78,13 @@ class Case:
     name: str
     kernel: Kernel
     output: str
-    """Which of the kernel's outputs it looks at, and which entry along its first axis where not None."""
+    """Index of the kernel's output that the case checks, and the entry on its first axis, or None for all."""
     part: int | None
     expected: Callable[[Inputs], torch.Tensor]
     compare: Check
 
     def differs(self, inputs: Inputs, outputs: Inputs) -> str | None:
-        """Difference of the outputs from the expected ones; None if there is none."""
+        """First difference of the outputs from the expected ones; None if there is none."""
         got = outputs[self.output] if self.part is None else outputs[self.output][self.part]
         expected = (
             self.expected(inputs).to(got.dtype) if got.dtype == torch.float32 else self.expected(inputs)
@@ -289,7 +289,7 @@ class Family:
 
     @cached_property
     def batches(self) -> Sequence[Batch]:
-        """Those that this run tests."""
+        """Batches that this run tests."""
         return share(self.all_batches(), EVERY) if EVERY else self.covering_batches(seed())
 
     def all_batches(self) -> list[Batch]:
@@ -297,7 +297,7 @@ class Family:
         return self._made_of(self._rows)
 
     def covering_batches(self, seed: str) -> list[Batch]:
-        """Those of a covering array where factors do not interact; else all, each kernel on one target."""
+        """Batches of a covering array if factors do not interact; else all, each kernel on one target."""
         if self._rows is None:
             return self._made_of(None, turns=seed)
         return self._made_of(covering(self._rows, f"{seed} {self.name}"))

@@ -29,7 +29,7 @@ def covering(rows: Sequence[Row], seed: str) -> list[Row]:
     ]
     missing = (1 << len(bits)) - 1
     order = random.Random(seed).sample(range(len(rows)), len(rows))
-    # What a row brings only falls, so the first one that still brings what it was queued with is the best.
+    # A row's gain only falls, so the first one whose gain equals its queued value is the best.
     queue = [(-pairs[row].bit_count(), turn, row) for turn, row in enumerate(order)]
     heapq.heapify(queue)
     cover = []

@@ -23,7 +23,7 @@ SCALED_SHAPES = {
 ALL_SHAPES = SHAPES | SCALED_SHAPES
 
 ALL_ST_SHAPES = ST_SHAPES | {"st_16x64_s": (16, 64)}
-"""With that for operands with block scales."""
+"""The base shapes, including the one for operands with block scales."""
 
 LAYOUTS = ("row_l", "col_l")
 
@@ -206,7 +206,7 @@ def sized(number: int, dtype: str, layout: str, shape: str, most: int = 16) -> T
 
 
 def distinct(dtype: str, arch: str, count: int) -> Make:
-    """Different numbers, as far as the type has as many, in a random order: to see what moved where."""
+    """Distinct numbers, if the type has enough, in random order, so that misplaced elements show."""
 
     def make(generator: torch.Generator) -> torch.Tensor:
         order = torch.randperm(count, generator=generator)

@@ -31,7 +31,7 @@ def trace_of(module, head="CodeObj"):
 
 
 def samples_of(module, method="stochastic"):
-    """A PC sampling file: three samples at each instruction, two of which wait, and one in other code."""
+    """A PC sampling file: three samples at each instruction, two of them waiting, and one in other code."""
     code = module["twice"].instructions
     records = []
     for i, instruction in enumerate(code):

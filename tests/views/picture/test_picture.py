@@ -245,7 +245,7 @@ def test_cell_texts_have_a_readable_colour() -> None:
     is_white = {"".join(re.findall(r">(\w)<", texts)): "fill: #ffffff" in style for style, texts in groups}
     assert is_white == {"ac": True, "bd": False}, "those of one look are told once"
     assert "paint-order" not in picture
-    # What lies over cells counts: white veils them.
+    # Shapes over cells count: white veils them.
     white = "rgba(255,255,255,0.8)"
     veil = go.Heatmap(z=[[0] * 4] * 2, colorscale=[[0, white], [1, white]], showscale=False)
     veil.update(text=[["e", "f"]], texttemplate="%{text}")

@@ -1,7 +1,9 @@
-/* The C part of the emulator's HIP libraries: what their slots lead to before, while and after Python answers.
-
-Python fills the slots of a library that it loads itself. A library that something else loaded - a program linked with
-AMD's, another library, another language's runtime - begins empty, and its first call starts Python. */
+/* The C part of the emulator's HIP libraries: the targets of their function slots before, while and after Python
+ * answers.
+ *
+ * Python fills the slots of a library that it loads itself. A library loaded by something else (a program linked with
+ * AMD's library, another library, another language's runtime) starts with empty slots, and the first call starts
+ * Python. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdatomic.h>
@@ -25,7 +27,7 @@ extern const char *const hkhip_names[];
 static atomic_char said[MOST_FUNCTIONS];
 static atomic_int closed, deviceless;
 
-/* Answers a function that nobody filled in; its trampoline passes the slot's number. */
+/* Answers a function without an implementation; its trampoline passes the slot's number. */
 HIDDEN int64_t hkhip_unsupported(int index) {
     if (atomic_load(&closed)) return HIP_DEINITIALIZED;
     if (atomic_load(&deviceless)) return HIP_NO_DEVICE;
@@ -37,7 +39,7 @@ HIDDEN int64_t hkhip_unsupported(int index) {
 
 static int32_t deinitialized(void) { return HIP_DEINITIALIZED; }
 
-/* What static destructors give back went with the device. */
+/* Result of the calls that static destructors make after the device is gone: there is nothing left to free. */
 static int32_t released(void) { return HIP_SUCCESS; }
 
 static const char *no_text(void) { return "deinitialized"; }
@@ -51,14 +53,14 @@ static int releases(const char *name) {
     return 0;
 }
 
-/* What a function's slot leads to; `text` says that it returns a string rather than a hipError_t. */
+/* Sets the function of a slot; `text` says that it returns a string rather than a hipError_t. */
 EXPORT void hkhip_set(int index, void *function, int text) {
     hkhip_slots[index] = function;
     if (index >= MOST_FUNCTIONS) return;
     after[index] = text ? (void *)no_text : releases(hkhip_names[index]) ? (void *)released : (void *)deinitialized;
 }
 
-/* The one function that returns a structure, through memory of the caller, so that no default fits it. */
+/* Result of the only function that returns a structure, through the caller's memory; no default function fits it. */
 typedef struct ChannelFormatDesc {
     int x, y, z, w, kind;
 } ChannelFormatDesc;
@@ -72,21 +74,21 @@ EXPORT void hkhip_set_permanently(int index, void *function) { hkhip_slots[index
 static char last_words[1 << 14];
 static int last_process;
 
-/* A forked process has its parent's. */
+/* A forked process inherits its parent's text. */
 static int has_last_words(void) { return last_words[0] != '\0' && last_process == (int)getpid(); }
 
 __attribute__((destructor)) static void say_last_words(void) {
     if (has_last_words()) fputs(last_words, stderr);
 }
 
-/* `abort`, and with it an exception that nobody catches. */
+/* Handler of `abort`, and so of uncaught exceptions. */
 static void aborted(int number) {
     if (has_last_words() && write(STDERR_FILENO, last_words, strlen(last_words)) < 0) last_words[0] = '\0';
     signal(number, SIG_DFL);
     raise(number);
 }
 
-/* What is said on standard error when this process ends, by `exit` or `abort`; "" for nothing. */
+/* Sets the text printed on standard error when this process ends by `exit` or `abort`; "" for none. */
 EXPORT void hkhip_last_words(const char *text) {
     last_process = (int)getpid();
     snprintf(last_words, sizeof last_words, "%s", text);
@@ -94,7 +96,7 @@ EXPORT void hkhip_last_words(const char *text) {
     if (sigaction(SIGABRT, NULL, &handler) == 0 && handler.sa_handler == SIG_DFL) signal(SIGABRT, aborted);
 }
 
-/* Python is about to go: from now on every function that it answered fails quietly. */
+/* Called before Python ends: from now on every function that it answered fails quietly. */
 EXPORT void hkhip_close(void) {
     atomic_store(&closed, 1);
     for (int i = 0; i < MOST_FUNCTIONS; i++)
@@ -107,7 +109,8 @@ EXPORT void hkhip_close(void) {
 #include <pthread.h>
 #include <wchar.h>
 
-/* Python's C functions, looked up by name: no version of its headers is needed, and any Python of the process serves.
+/* Python's C functions, looked up by name, so that no version of its headers is needed and any Python in the process
+ * will do.
  */
 static struct {
     int (*is_initialized)(void);
@@ -158,7 +161,7 @@ static int look_up(void) {
     return 1;
 }
 
-/* Python forks by itself, to start a compiler say, and does the same around it. */
+/* Python itself forks, to start a compiler for example, and does the same around the fork. */
 static void before_fork(void) {
     forked_by_python = python.has_lock();
     if (forked_by_python) return;
@@ -181,7 +184,7 @@ static void after_fork_in_child(void) {
 #define MOST_LINES 3
 #define FILE_NAME "hipkittens-python"
 
-/* The lines of the file beside this library: Python's shared library, its program and the workbench's folder. */
+/* Reads the lines of the file beside this library: Python's shared library, its program and the workbench's folder. */
 static int read_lines(const char *folder, char *text, size_t size, char *lines[MOST_LINES]) {
     char path[PATH_MAX];
     if (snprintf(path, sizeof path, "%s/" FILE_NAME, folder) >= (int)sizeof path) return 0;
@@ -213,7 +216,7 @@ static int start_python(const char *library, const char *program) {
         return 0;
     }
     if (python.is_initialized()) return 1;
-    /* The environment's program: its packages are found from there. */
+    /* The environment's Python program; packages are located relative to it. */
     if (python.set_program_name != NULL && python.decode != NULL) python.set_program_name(python.decode(program, NULL));
     python.initialize(0);
     python.save_thread();
@@ -231,7 +234,7 @@ static void start(void) {
     char *slash = strrchr(folder, '/');
     if (slash == NULL) return;
     *slash = '\0';
-    /* Without the file it is Python's own to load, and to fill. */
+    /* Without the file, Python loads this library itself and fills its slots. */
     if (!read_lines(folder, text, sizeof text, lines)) return;
     if (!(look_up() && python.is_initialized()) && !start_python(lines[0], lines[1])) return;
     snprintf(code, sizeof code,
@@ -256,11 +259,11 @@ static int is_filled(void) {
     return 0;
 }
 
-/* Where a call goes whose slot was never filled: Python's function after it has started, NULL if there is none. */
+/* Function for a call to an empty slot: Python's function, after Python has started; NULL if there is none. */
 HIDDEN void *hkhip_first_call(int index) {
     if (!atomic_load(&tried) && !inside) {
-        /* Who waits here with Python's lock would keep it from the one who starts. Before Python has begun, every
-         * thread seems to hold it. */
+        /* A thread that waited here with Python's lock would block the one that starts Python. Before Python is
+         * initialised, every thread seems to hold the lock. */
         int holds = look_up() && python.is_initialized() && python.has_lock();
         void *saved = holds ? python.save_thread() : NULL;
         pthread_mutex_lock(&starting);
@@ -276,7 +279,7 @@ HIDDEN void *hkhip_first_call(int index) {
     return function == hkhip_defaults[index] ? NULL : function;
 }
 
-/* A process that Python did not begin does not end with Python: what it does at its end is done here. */
+/* Python's exit handlers do not run in a process that Python did not start, so they are run here. */
 __attribute__((destructor)) static void finish(void) {
     if (!started_python) return;
     int state = python.take_lock();

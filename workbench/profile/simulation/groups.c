@@ -1,4 +1,4 @@
-/* Work-groups come and go: their waves' places on the SIMDs, barriers and ends. */
+/* Start and end of work-groups: places of their waves on the SIMDs, and barriers. */
 #include "machine.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* A compute unit while it runs. From the bottom up: code.c has its instruction cache and memory.c what serves accesses;
- * wave.c a wave's steps, groups.c the work-groups, unit.c the turns of the SIMDs. A file calls those before it alone.
+/* State of a running compute unit. From the bottom up: code.c has the instruction cache and memory.c the servers of
+ * accesses; wave.c the steps of a wave, groups.c the work-groups, unit.c the turns of the SIMDs. A file calls only
+ * those before it.
  */
 #ifndef SIM_MACHINE_H
 #define SIM_MACHINE_H
@@ -7,9 +8,9 @@
 #include "unit.h"
 
 #define FOREVER 1e30
-#define PENDING 128    /* operations under way of a wave that a counter may tell apart, a power of two */
-#define MAX_WAVES 64   /* of a SIMD that are looked at in one turn */
-#define WAITING 64     /* a queue's accesses that have not begun, a power of two */
+#define PENDING 128    /* operations of a wave under way that a counter may distinguish, a power of two */
+#define MAX_WAVES 64   /* waves of a SIMD that are considered in one turn */
+#define WAITING 64     /* accesses in a queue that have not begun, a power of two */
 #define IN_FLIGHT 4096 /* loads under way, a power of two */
 
 typedef struct Pending {
@@ -30,24 +31,24 @@ typedef struct SimWave {
     const SimWay *way;
     uint64_t step;
     Place *place;
-    uint32_t index; /* of its SimWaveResult */
+    uint32_t index; /* index of its SimWaveResult */
     uint32_t simd;
     uint32_t op, block_end;
     uint32_t priority;
     int32_t live, waiting, over;
-    int32_t hold;   /* why it is not free before `free` */
-    int32_t reason; /* what it has waited for from `since` on */
+    int32_t hold;   /* reason why it is not free before `free` */
+    int32_t reason; /* reason of its wait from `since` on */
     int32_t cause;
-    int32_t blame;      /* op that it waits because of; -1: its own next one */
-    int32_t held_by;    /* the same of `hold` */
-    int32_t fetched_by; /* and of a fetch */
+    int32_t blame;      /* op that it waits because of; -1: its own next op */
+    int32_t held_by;    /* the same, for `hold` */
+    int32_t fetched_by; /* the same, for a fetch */
     double start, free, fetched, since;
-    double wake;        /* nothing can issue before */
-    double memory_done; /* of its last vector memory operation: they return in order */
+    double wake;        /* no instruction can issue before this cycle */
+    double memory_done; /* end of its last vector memory operation; they return in order */
     Queue memory, local;
-    double ready[SIM_REGISTERS];   /* from when on a register can be read */
-    double chained[SIM_REGISTERS]; /* the same for the addend of an MFMA */
-    int32_t writer[SIM_REGISTERS]; /* op that wrote it last */
+    double ready[SIM_REGISTERS];   /* cycle from which each register can be read */
+    double chained[SIM_REGISTERS]; /* the same for a read as the addend of an MFMA */
+    int32_t writer[SIM_REGISTERS]; /* op that wrote each register last */
 } SimWave;
 
 struct Place {
@@ -59,12 +60,12 @@ struct Place {
 typedef struct Simd {
     double look; /* the next turn in which something may happen */
     double vector_free, matrix_free;
-    int32_t vector_op, matrix_op; /* that keep them busy */
+    int32_t vector_op, matrix_op; /* ops that keep the units busy */
     SimWave *oldest;
     uint32_t waves;
 } Simd;
 
-/* Accesses that wait to be served in order: the cycle at which each will begin. */
+/* Accesses that wait to be served in order: the cycle at which each one begins. */
 typedef struct Line {
     double begins[WAITING];
     uint32_t first, next;
@@ -81,7 +82,7 @@ typedef struct Unit {
     Simd simds[SIM_SIMDS];
     Place *places;
     uint32_t next_group;
-    double dispatched; /* when the last wave was started */
+    double dispatched; /* start of the last wave */
     double lds_free;
     double pair_free[2];
     Line pair_line[2], memory_line;
@@ -90,11 +91,11 @@ typedef struct Unit {
     double in_flight;
     Flight flights[IN_FLIGHT];
     uint32_t flight_first, flight_next;
-    double *accumulated; /* [ops][levels] what each level is due of an instruction's accesses */
-    uint8_t *seen;       /* [ops] scalar loads that were executed before */
+    double *accumulated; /* [ops][levels] lines of an instruction's accesses that are due at each level */
+    uint8_t *seen;       /* [ops] nonzero: the scalar load was executed before */
     uint32_t *fetched;   /* [sets][ways] lines in the instruction cache, plus 1 */
     uint32_t last_line;
-    int32_t code_fits; /* the code stays in the instruction cache from one launch to the next */
+    int32_t code_fits; /* nonzero: the code stays in the instruction cache between launches */
 } Unit;
 
 /* code.c */

@@ -1,9 +1,9 @@
-/* What serves a compute unit's accesses: LDS, the vector memory pipeline with its L1, and beyond that the unit's share
+/* Servers of a compute unit's accesses: LDS, the vector memory pipeline with its L1, and beyond that the unit's share
  * of L2, Infinity Cache and HBM.
  *
- * Each serves in order, so an access knows when it is done as soon as it is issued. A share is a server as fast as this
- * unit's part of the bandwidth while all units ask for the same; what it did not use for a while it may use later, as
- * other units leave theirs.
+ * Each serves in order, so the end of an access is known as soon as it is issued. A share is a server as fast as this
+ * unit's part of the bandwidth while all units request the same amount; bandwidth left unused for a while may be used
+ * later, as other units leave some unused too.
  */
 #include "machine.h"
 
@@ -44,7 +44,7 @@ static void land(Unit *u, double now) {
         u->in_flight -= u->flights[u->flight_first++ % IN_FLIGHT].bytes;
 }
 
-/* When `bytes` more may be under way. */
+/* Cycle from which `bytes` more may be under way. */
 static double admitted(Unit *u, double bytes, double at) {
     land(u, at);
     while (u->flight_first != u->flight_next &&
@@ -63,7 +63,7 @@ static double delay(Unit *u, uint32_t level, double cycles, double at) {
     return most(0, free - at);
 }
 
-/* The level that serves an access: each as often as its share says, evenly spread. */
+/* The level that serves an access: each level gets its share of accesses, evenly spread. */
 static uint32_t level_of(Unit *u, uint32_t index) {
     const SimOp *op = &u->run->ops[index];
     double *due = &u->accumulated[(uint64_t)index * SIM_LEVELS];
@@ -91,7 +91,7 @@ double sim_memory(Unit *u, uint32_t index, SimStep cost, double now) {
     const SimMachine *m = u->m;
     const SimOp *op = &u->run->ops[index];
     double lines = cost.lines, least = op->cycles;
-    /* A wide access has at least one turn for each quad, which is `least`; turns of no bytes are of no lanes. */
+    /* A wide access takes at least one turn for each quad (`least`); turns without bytes have no active lanes. */
     double spent = most(most(least, cost.turns), lines * m->level_cycles[0]);
     double begins = most(now, u->l1_free);
     int loads = op->kind == SIM_LOAD && !(op->flags & SIM_ATOMIC);
@@ -112,7 +112,7 @@ double sim_memory(Unit *u, uint32_t index, SimStep cost, double now) {
     return done;
 }
 
-/* Cycles of a scalar load: from L2 the first time. */
+/* Cycles of a scalar load; the first one comes from L2. */
 double sim_scalar(Unit *u, uint32_t index) {
     double cycles = u->seen[index] ? u->m->scalar_hit : u->m->scalar_miss;
     u->seen[index] = 1;

@@ -9,26 +9,26 @@
 
 #include <stdlib.h>
 
-/* Of everything that holds a wave up, the last. */
+/* The last of the conditions that hold a wave up. */
 typedef struct Hold {
     double at;
     int reason;
-    int32_t cause; /* that a timeline shows */
-    int32_t blame; /* op whose time it is; -1: the one that waits */
+    int32_t cause; /* cause shown in a timeline */
+    int32_t blame; /* op that the time is charged to; -1: the waiting op */
 } Hold;
 
 static void until(Hold *h, double at, int reason, int32_t cause, int32_t blame) {
     if (at > h->at) *h = (Hold){at, reason, cause, blame};
 }
 
-/* The results that it reads or overwrites. */
+/* Waits for the results that an instruction reads or overwrites. */
 static void registers(Hold *h, const SimWave *w, const double *ready, const SimRange *ranges, uint32_t count) {
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t k = ranges[i].first; k < ranges[i].first + ranges[i].count; k++)
             until(h, ready[k], SIM_DEPENDENCE, -1, w->writer[k]);
 }
 
-/* The operations that an s_waitcnt waits for. */
+/* Waits for the operations that an s_waitcnt names. */
 static void counted(Hold *h, const Queue *q, int32_t left, int vector) {
     for (uint32_t i = q->first; (int32_t)(q->next - i) > left; i++) {
         const Pending *p = &q->entries[i % PENDING];
@@ -36,7 +36,7 @@ static void counted(Hold *h, const Queue *q, int32_t left, int vector) {
     }
 }
 
-/* Cycle at which the wave's next instruction could issue if the wave were alone, and what it waits for until then. */
+/* Cycle at which the wave's next instruction could issue if the wave were alone, and the reason for the wait. */
 static Hold earliest(Unit *u, SimWave *w, double now) {
     const SimOp *op = &u->run->ops[w->op];
     const Simd *s = &u->simds[w->simd];
@@ -68,7 +68,7 @@ static Hold earliest(Unit *u, SimWave *w, double now) {
         break;
     case SIM_END:
         counted(&h, &w->memory, 0, 1);
-        break; /* its registers are held until its stores are done */
+        break; /* its registers are not released until its stores are done */
     default:
         break;
     }
@@ -84,7 +84,7 @@ static void put(Queue *q, double done, uint32_t op, int scalar) {
     q->entries[q->next++ % PENDING] = (Pending){done, (int32_t)op, scalar};
 }
 
-/* Recorded cost of the instruction; none if no lane was active. */
+/* Recorded cost of the instruction; zero if no lane was active. */
 static SimStep cost_of(const SimRun *r, SimWave *w) {
     const SimStep *steps = w->way->steps;
     for (uint64_t i = w->step; i < w->way->count && steps[i].block < 0; i++)
@@ -100,7 +100,7 @@ static void set(double *ready, const SimRange *ranges, uint32_t count, double at
         for (uint32_t k = 0; k < ranges[i].count; k++) ready[ranges[i].first + k] = at;
 }
 
-/* Executes the instruction; returns the cycles for which a timeline shows it. */
+/* Executes the instruction; returns the number of cycles that a timeline shows for it. */
 static double execute(Unit *u, SimWave *w, const SimOp *op, double now) {
     SimRun *r = u->run;
     Simd *s = &u->simds[w->simd];
@@ -175,7 +175,7 @@ static void issue(Unit *u, SimWave *w, double now) {
     if (op->kind == SIM_END || w->over) sim_end_wave(u, w, now + turn);
 }
 
-/* Classes of which a SIMD issues one instruction a turn; 0: the sequencer's own, any number. */
+/* Issue class of an instruction: a SIMD issues one of each class per turn; 0: handled by the sequencer, any number. */
 static uint32_t class_of(const Unit *u, const SimOp *op) {
     switch (op->kind) {
     case SIM_VALU:
@@ -208,7 +208,7 @@ static uint32_t in_order(const Simd *s, double now, SimWave **order) {
     return count;
 }
 
-/* One turn of a SIMD. */
+/* Executes one turn of a SIMD. */
 static void turn(Unit *u, uint32_t index) {
     Simd *s = &u->simds[index];
     double now = s->look, soon = now + u->m->turn;

@@ -9,12 +9,12 @@
 
 /* SimOp.kind: the unit that executes an instruction. */
 enum {
-    SIM_VALU, /* transcendental and packed ones too: `cycles` differs */
+    SIM_VALU, /* including transcendental and packed instructions, with other `cycles` */
     SIM_MFMA,
     SIM_SALU,
     SIM_SMEM,
     SIM_LDS,
-    SIM_LOAD, /* vector memory that returns something, to registers or to LDS */
+    SIM_LOAD, /* vector memory operation that returns data, to registers or to LDS */
     SIM_STORE,
     SIM_BRANCH,
     SIM_WAIT, /* s_waitcnt */
@@ -26,20 +26,20 @@ enum {
     SIM_KINDS,
 };
 
-/* Why a wave does not issue. */
+/* Reasons why a wave does not issue. */
 enum {
     SIM_NONE,
     SIM_WAIT_MEMORY,  /* s_waitcnt for vector memory */
     SIM_WAIT_LDS,     /* s_waitcnt for LDS */
     SIM_WAIT_SCALAR,  /* s_waitcnt for a scalar load */
-    SIM_AT_BARRIER,   /* cause: the wave that comes last */
-    SIM_LDS_PORT,     /* LDS' queue is full */
-    SIM_MEMORY_QUEUE, /* that of vector memory */
+    SIM_AT_BARRIER,   /* cause: the wave that arrives last */
+    SIM_LDS_PORT,     /* the queue of LDS is full */
+    SIM_MEMORY_QUEUE, /* the queue of vector memory is full */
     SIM_MATRIX_BUSY,
-    SIM_VECTOR_BUSY, /* the vector ALU, or operands being read for an MFMA */
-    SIM_DEPENDENCE,  /* a register that an instruction under way writes */
+    SIM_VECTOR_BUSY, /* the vector ALU is busy, or reads operands for an MFMA */
+    SIM_DEPENDENCE,  /* an instruction under way writes a register that this one uses */
     SIM_ISSUE,       /* another wave of the SIMD issued to the same unit in this turn */
-    SIM_FETCH,       /* the instruction is not there yet: a branch, or a miss of the instruction cache */
+    SIM_FETCH,       /* the instruction has not arrived: a branch, or a miss of the instruction cache */
     SIM_IDLING,      /* s_nop, s_sleep */
     SIM_REASONS,
 };
@@ -54,8 +54,8 @@ enum {
 #define SIM_ALONE 1  /* a vector instruction that no MFMA may overlap */
 #define SIM_TO_LDS 2 /* a load to LDS */
 #define SIM_ATOMIC 4
-#define SIM_JUMPS 16  /* the wave may go on elsewhere */
-#define SIM_RETURNS 8 /* LDS: gives something back, which lgkmcnt waits for */
+#define SIM_JUMPS 16  /* the wave may continue elsewhere */
+#define SIM_RETURNS 8 /* LDS: returns data, which lgkmcnt waits for */
 
 typedef struct SimRange {
     uint16_t first, count;
@@ -64,21 +64,22 @@ typedef struct SimRange {
 typedef struct SimOp {
     uint8_t kind, flags;
     uint8_t sources, results;
-    uint16_t cycles;        /* that its unit is busy with it; of an LDS or memory instruction: without its costs */
-    uint16_t operands;      /* MFMA: cycles in which it reads its operands and no vector instruction may issue */
+    /* Cycles that its unit is busy with it; for LDS and memory instructions, without their recorded cost. */
+    uint16_t cycles;
+    uint16_t operands;      /* MFMA: cycles in which it reads its operands, so that no vector instruction may issue */
     uint16_t latency;       /* cycles from issue until another instruction may use its result */
-    uint16_t forwarded;     /* MFMA: the same for one that adds to its result */
+    uint16_t forwarded;     /* MFMA: the same if that instruction adds to its result */
     int16_t vmcnt, lgkmcnt; /* SIM_WAIT: operations that may still be under way; -1: any number */
     uint32_t place;         /* dword in the code */
     uint16_t size;          /* bytes */
     uint16_t priority;
-    SimRange source[SIM_SOURCES]; /* the addend of an MFMA is the last one */
+    SimRange source[SIM_SOURCES]; /* the addend of an MFMA comes last */
     SimRange result[SIM_RESULTS];
-    float level[SIM_LEVELS]; /* share of its lines that each level serves; they add up to 1 */
+    float level[SIM_LEVELS]; /* share of its lines that each level serves; the shares add up to 1 */
 } SimOp;
 
 typedef struct SimStep {
-    int32_t block; /* or -1: a cost */
+    int32_t block; /* index of a block, or -1 for a cost */
     uint32_t place;
     uint16_t lds_cycles, lines, turns, bytes;
 } SimStep;
@@ -92,36 +93,38 @@ typedef struct SimWay {
 typedef struct SimMachine {
     double turn;          /* cycles between two turns of a SIMD */
     double taken;         /* cycles until the first instruction behind a taken branch can issue */
-    double lds_latency;   /* of a read of a dword */
-    double lds_bus;       /* bytes a cycle between LDS and a pair of SIMDs */
-    double lds_issue;     /* least cycles between two accesses of a pair of SIMDs */
+    double lds_latency;   /* latency of a read of one dword */
+    double lds_bus;       /* bytes per cycle between LDS and a pair of SIMDs */
+    double lds_issue;     /* least number of cycles between two accesses of a pair of SIMDs */
     double lds_address;   /* cycles added to a transfer of data */
-    double lds_fill;      /* bytes a cycle that loads write to LDS */
-    uint32_t lds_queue;   /* accesses that a pair of SIMDs has waiting at most */
-    uint32_t shared_port; /* nonzero: LDS and vector memory instructions issue to one port */
+    double lds_fill;      /* bytes per cycle that loads write to LDS */
+    uint32_t lds_queue;   /* most accesses of a pair of SIMDs in the queue */
+    uint32_t shared_port; /* nonzero: LDS and vector memory instructions share an issue port */
     double scalar_hit, scalar_miss;
     double level_latency[SIM_LEVELS];
-    double level_cycles[SIM_LEVELS]; /* of this unit's share of a level's bandwidth, for a line of 128 bytes */
-    double write_cycles;             /* the same of memory for what a line that is written puts out of its place */
+    double level_cycles[SIM_LEVELS]; /* cycles per line of 128 bytes, of this unit's share of a level's bandwidth */
+    double write_cycles;             /* the same for memory writes of lines that written lines evict */
     double atomic_latency;
-    double slack;              /* cycles of a share that a unit may save up: others leave theirs unused meanwhile */
-    double l1_narrow, l1_wide; /* least cycles that L1 takes for a dword a lane, and for more */
-    uint32_t memory_queue;     /* vector memory instructions that wait for L1 at most */
+    /* Cycles of its share that a unit may save up, since other units leave some unused meanwhile. */
+    double slack;
+    double l1_narrow, l1_wide; /* least number of cycles in L1 for a dword per lane, and for wider accesses */
+    uint32_t memory_queue;     /* most vector memory instructions that wait for L1 */
     uint32_t reserved;
-    double in_flight;     /* bytes of loads under way at most */
+    double in_flight;     /* most bytes of loads under way */
     double fetch_miss;    /* cycles of an instruction cache miss */
     uint32_t fetch_lines; /* lines of 128 bytes in the instruction cache */
     uint32_t fetch_ways;
 } SimMachine;
 
-/* Entry of a lane of the timeline: an instruction from `start` on, or the reason why nothing was issued. */
+/* Entry in a lane of the timeline: an instruction from `start` on, or the reason why none was issued. */
 typedef struct SimSpan {
     double start;
     float cycles;
-    int32_t op;     /* that issues, or that cannot yet */
-    int32_t cause;  /* index of a SimOp: the load waited for; of a wave: who came last to a barrier; -1: none */
+    int32_t op; /* op that issues, or that waits */
+    /* Index of a SimOp: the load waited for; at a barrier the index of the wave that arrived last; -1: none. */
+    int32_t cause;
     uint32_t wave;  /* index of its SimWaveResult */
-    uint8_t reason; /* SIM_NONE: it issues */
+    uint8_t reason; /* SIM_NONE: the op issues */
     uint8_t kind;
 } SimSpan;
 
@@ -130,8 +133,8 @@ typedef struct SimWaveResult {
     uint32_t wave;
     uint32_t simd;
     double start, end;
-    double busy;    /* cycles in which it issued */
-    double stalled; /* the others */
+    double busy;    /* cycles in which the wave issued */
+    double stalled; /* the other cycles */
 } SimWaveResult;
 
 typedef struct SimRun {
@@ -141,25 +144,25 @@ typedef struct SimRun {
     uint32_t block_count;
     const uint32_t *block_first; /* [block_count + 1] */
     const SimWay *ways;          /* [groups][waves] */
-    uint32_t group_count;        /* run one after another as places are free */
-    uint32_t waves;              /* of a group, at most */
-    uint32_t resident;           /* groups at once */
+    uint32_t group_count;        /* groups, started in order as places become free */
+    uint32_t waves;              /* most waves of a group */
+    uint32_t resident;           /* most groups at once */
     uint32_t reserved;
     double dispatch; /* cycles between the starts of two waves */
     /* results */
     double cycles;
     double *group_end;              /* [group_count] */
     SimWaveResult *results;         /* [group_count * waves] */
-    double *stalls;                 /* [op_count][SIM_REASONS] cycles that waves stood before it */
-    float *wave_stalls;             /* [results][op_count][SIM_REASONS] the same of each wave; NULL: not wanted */
-    double *charged;                /* [op_count] the same cycles, at the instruction that they were spent on */
-    double *issued;                 /* [op_count] times that it was issued */
-    double busy[SIM_KINDS];         /* cycles that units of a kind were busy, all SIMDs together */
-    double memory_busy[SIM_LEVELS]; /* cycles of the shares */
+    double *stalls;                 /* [op_count][SIM_REASONS] cycles that waves waited before each op */
+    float *wave_stalls;             /* [results][op_count][SIM_REASONS] the same for each wave; NULL: do not record */
+    double *charged;                /* [op_count] the same cycles, charged to the op that caused them */
+    double *issued;                 /* [op_count] number of times that it was issued */
+    double busy[SIM_KINDS];         /* cycles that units of each kind were busy, summed over SIMDs */
+    double memory_busy[SIM_LEVELS]; /* busy cycles of the shares */
     SimSpan *spans;
     uint64_t span_room, span_count;
     uint64_t steps; /* instructions issued */
-    int32_t failed; /* 1: no memory; 2: waves wait for one another for ever */
+    int32_t failed; /* 1: memory ran out; 2: deadlock of waves */
 } SimRun;
 
 void sim_run(SimRun *run);

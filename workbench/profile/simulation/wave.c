@@ -1,4 +1,4 @@
-/* A single wave: when its SIMD visits it again, what it has waited for, and its next instruction. */
+/* A single wave: its SIMD's next visit, the reasons for its waits, and its next instruction. */
 #include "machine.h"
 
 #include <stddef.h>
@@ -11,7 +11,7 @@ double sim_on_turn(const Unit *u, uint32_t simd, double at) {
     return (double)whole * length + simd;
 }
 
-/* Something may happen on a SIMD from `at` on. */
+/* Makes a SIMD's next turn no later than `at`. */
 void sim_look(Unit *u, uint32_t simd, double at) {
     double turn = sim_on_turn(u, simd, at);
     if (turn < u->simds[simd].look) u->simds[simd].look = turn;
@@ -29,7 +29,7 @@ void sim_span(Unit *u, const SimWave *w, double start, double cycles, int reason
                                             .kind = r->ops[w->op].kind};
 }
 
-/* Records what the wave has waited for until now. */
+/* Records the reason of the wave's wait until now. */
 void sim_settle(Unit *u, SimWave *w, double now) {
     if (now <= w->since) return;
     double cycles = now - w->since;
@@ -43,7 +43,7 @@ void sim_settle(Unit *u, SimWave *w, double now) {
     w->since = now;
 }
 
-/* The wave's next instruction: of this block, of the next one, or none. */
+/* Moves to the wave's next instruction: in this block, in the next one, or none. */
 void sim_advance(Unit *u, SimWave *w) {
     const SimRun *r = u->run;
     uint32_t left = w->op++;

@@ -1,4 +1,4 @@
-/* Start of a program of the emulated device, from a shell: the same file again, as a library in Python.
+/* Start of a program for the emulated device from a shell: Python loads the same file again, as a library.
  *
  * The file is a shared object without an interpreter, so the kernel jumps here with nothing loaded or relocated:
  * no libc, and no data that holds an address. `program_process` loads the file and calls `hipkittens_main`.
@@ -34,7 +34,7 @@ static void say(const char *text) {
     call(WRITE, 2, (long)text, (long)length, 0);
 }
 
-/* `stack` has what the kernel leaves there: a count, so many arguments, null, the environment, null. */
+/* `stack` points to the kernel's initial stack: the number of arguments, the arguments, null, the environment, null. */
 __attribute__((used, noreturn, visibility("hidden"))) void hipkittens_begin(long *stack) {
     long count = stack[0];
     char **given = (char **)(stack + 1), **environment = given + count + 1;
@@ -55,8 +55,8 @@ __attribute__((used, noreturn, visibility("hidden"))) void hipkittens_begin(long
     for (;;) call(EXIT, NOT_STARTED, 0, 0, 0);
 }
 
-/* Programs find the files beside them by this link, which leads to Python here: for the program's own calls it leads
-   to the program. */
+/* Programs find files beside themselves through this link, which points to Python here; for the program's own calls it
+ * is answered with the program's path. */
 struct place {
     const char *file, *base, *name, *address;
 };
@@ -81,7 +81,7 @@ __attribute__((visibility("hidden"))) long readlink(const char *path, char *buff
 
 extern int main(int, char **, char **);
 
-/* By a name of its own, as `main` may be hidden. */
+/* Under a separate name, since `main` may be hidden. */
 __attribute__((visibility("default"))) int hipkittens_main(int count, char **arguments, char **environment) {
     return main(count, arguments, environment);
 }

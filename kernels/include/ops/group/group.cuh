@@ -29,7 +29,7 @@ namespace kittens {
  *
  * Operations on shared tiles and vectors are in shared/.
  *
- * `axis` is the axis of the rows: 2, 1 or 0. `aligned` is there for source compatibility; nothing depends on it.
+ * `axis` is the axis of the rows: 2, 1 or 0. `aligned` exists for source compatibility; nothing depends on it.
  */
 template <int N>
 struct group : detail::shared_maps<N>,
@@ -60,7 +60,7 @@ struct group : detail::shared_maps<N>,
     static constexpr int least_loads_per_tile =
         detail::pieces<ST, N, ST::underlying_subtile_bytes_per_thread>::total / N;
 
-    /** Where in shared memory this wave's first load of a tile goes; the same in all lanes. */
+    /** Address in shared memory of this wave's first load of a tile; the same in all lanes. */
     template <ducks::st::whole ST>
     static __device__ inline uint32_t lds_base(const ST &tile) {
         using P = detail::pieces<ST, N, ST::underlying_subtile_bytes_per_thread>;
@@ -191,7 +191,7 @@ struct group : detail::shared_maps<N>,
     }
 
     /**
-     * @brief `load_async`, with its arguments; on gfx942 it returns when what this wave loads is there.
+     * @brief `load_async`, with its arguments; on gfx942 it returns when this wave's data has arrived.
      *
      * HipKittens' loads of this name behave so on each target: on gfx942 the other waves' part has arrived after a
      * barrier, on gfx950 after a wait and a barrier.

@@ -76,7 +76,7 @@ struct group_reductions {
 
   private:
     /**
-     * @brief Where the scratch has element `at` of a wave.
+     * @brief Position in the scratch of element `at` of a wave.
      *
      * Of a short vector an element's N values lie side by side, for a lane to read at once. A vector as long as a wave
      * lies by itself, with elements that lanes have at one place of their runs side by side: no two meet in a bank.

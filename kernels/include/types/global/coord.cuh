@@ -13,7 +13,7 @@ struct identifier {};
 } // namespace ducks::coord
 
 /**
- * @brief A position {batch, depth, row, column} of which the last two count in units of `BASE`.
+ * @brief A position {batch, depth, row, column}; the last two count in units of `BASE`.
  *
  * `coord<Tile>` counts rows and columns in tiles, `coord<Vector>` columns in vectors, `coord<>` in elements. Leading
  * indices that are not given are zero.

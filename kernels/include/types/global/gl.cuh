@@ -45,7 +45,7 @@ struct runtime_dim {
 
 template <int d>
 using make_dim_t = detail::select<d == -1, runtime_dim, compiled_dim<d == -1 ? 1 : d>>;
-/** What the constructor takes for a dimension: its size, or nullptr where it is fixed. */
+/** Type of a constructor argument for a dimension: its size, or nullptr if it is fixed. */
 template <int d>
 using make_arg_t = detail::select<d == -1, size_t, decltype(nullptr)>;
 
@@ -67,7 +67,7 @@ struct gl {
 
     static constexpr int __b__ = b, __d__ = d, __r__ = r, __c__ = c;
 
-    /** Of NVIDIA's TMA: nothing, as in HipKittens. */
+    /** NVIDIA's TMA does not exist here: does nothing, as in HipKittens. */
     static constexpr detail::no_descriptors tma_descs{};
 
     T *raw_ptr;
@@ -128,7 +128,7 @@ struct gl {
 
     __host__ __device__ constexpr T &operator[](const coord<> &at) const {
         if constexpr (detail::is_six_bits<T>)
-            return raw_ptr[detail::bytes_in<T>(offset(at))]; // that of the byte that its first bit is in
+            return raw_ptr[detail::bytes_in<T>(offset(at))]; // address of the byte that contains its first bit
         else
             return raw_ptr[offset(at)];
     }
@@ -175,7 +175,7 @@ struct window {
 
 } // namespace detail
 
-/** A dimension as the constructor of a global layout wants it, without a check. */
+/** A dimension in the form that the constructor of a global layout takes, without a check. */
 template <int dim>
 __host__ __device__ constexpr ducks::gl::make_arg_t<dim> make_unsafe_gl_arg([[maybe_unused]] int given) {
     if constexpr (dim == -1)

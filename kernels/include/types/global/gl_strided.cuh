@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Global layouts of views: tensors whose batches, depths and rows are any distance apart.
+ * @brief Global layouts of views: tensors with any strides between batches, depths and rows.
  */
 #pragma once
 
@@ -9,10 +9,10 @@
 namespace kittens {
 
 /**
- * @brief A `gl` with strides of its own, such as q in a fused QKV; elements of a row are next to each other.
+ * @brief A `gl` with explicit strides, such as q in a fused QKV; elements of a row are next to each other.
  *
  * Every function that takes a `gl` takes it. A launch from Python fills in the strides of the tensor that it is given.
- * A stride may be zero, but not that of the axis that a tile's rows lie along: where they end is told by it.
+ * A stride may be zero, except that of the axis along a tile's rows, which determines where they end.
  *
  * @tparam _T element type.
  * @tparam b,d,r,c the dimensions; -1 where one is given at run time.

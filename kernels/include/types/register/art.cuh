@@ -101,15 +101,15 @@ concept col_layout = all<T> && detail::is_same<typename T::layout, rt_layout::co
 template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x16_s,
           ducks::art::register_list_t ranges = ducks::art::type_list<ducks::art::range<0, 3>>>
 using art_fl = art<float, rows, cols, layout, shape, ranges>;
-/** Of bf16. */
+/** Tile of bf16. */
 template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x16_s,
           ducks::art::register_list_t ranges = ducks::art::type_list<ducks::art::range<0, 1>>>
 using art_bf = art<bf16, rows, cols, layout, shape, ranges>;
-/** Of half. */
+/** Tile of half. */
 template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x16_s,
           ducks::art::register_list_t ranges = ducks::art::type_list<ducks::art::range<0, 1>>>
 using art_hf = art<half, rows, cols, layout, shape, ranges>;
-/** Of fp8e4m3, by default in the base shape of the longest K. */
+/** Tile of fp8e4m3, by default in the base shape with the longest K. */
 template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x128_s,
           ducks::art::register_list_t ranges = ducks::art::type_list<ducks::art::range<0, 7>>>
 using art_fp8e4m3 = art<fp8e4m3, rows, cols, layout, shape, ranges>;

@@ -41,7 +41,7 @@ inline constexpr int type_list_size_v = List::size;
 
 template <typename A, typename B>
 struct concat;
-/** Two lists, one after the other. */
+/** The concatenation of two lists. */
 template <typename... As, typename... Bs>
 struct concat<type_list<As...>, type_list<Bs...>> {
     using type = type_list<As..., Bs...>;
@@ -49,7 +49,7 @@ struct concat<type_list<As...>, type_list<Bs...>> {
 
 template <typename List>
 inline constexpr bool apart = false;
-/** Whether no register is in two ranges of a list, or in two of several lists put one after the other. */
+/** True if no register is in two ranges of a list, or of several lists concatenated. */
 template <typename... Ts>
 inline constexpr bool apart<type_list<Ts...>> = [] {
     bool taken[512] = {}, free = true;
@@ -93,13 +93,13 @@ template <int lo, int hi, int n>
 struct split_one {
     static constexpr bool divides = n > 0 && (hi - lo + 1) % n == 0;
     static_assert(divides, "art::split_many: a range is a whole number of ranges of that size");
-    /** How many ranges there are. */
+    /** The number of ranges. */
     static constexpr int count = divides ? (hi - lo + 1) / n : 0;
     /** The first one's last register. */
     static constexpr int end = lo + n - 1;
     using type = decltype(in_ranges<lo, n>(__make_integer_seq<detail::places, int, count>{}));
     using head = range<lo, divides ? end : hi>;
-    /** All but the first. */
+    /** All ranges but the first. */
     using tail = decltype(in_ranges<end + 1, n>(__make_integer_seq<detail::places, int, count ? count - 1 : 0>{}));
 };
 template <typename List, int n>
@@ -119,7 +119,7 @@ struct split_many<type_list<R, Rs...>, n>
 template <typename List, int n>
 using split_many_t = typename split_many<List, n>::type;
 
-/** Those ranges of a tile of h x w base tiles that its transpose has at some places. */
+/** The ranges of a tile of h x w base tiles, in the order of its transpose, at some places. */
 template <typename List, int h, int w, int... at>
 struct transposed {
     using type = type_list<get_nth_range_t<List, at % h * w + at / h>...>;
@@ -165,7 +165,7 @@ __device__ inline void clobber_range() {
     }
 }
 /**
- * @brief Tells the compiler that the registers of a list are in use, so that the kernel gets as many.
+ * @brief Tells the compiler that the registers of a list are in use, so that it allocates enough for the kernel.
  *
  * Declaring a tile does it for the tile's own.
  */

@@ -117,13 +117,13 @@ template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_sh
 using rt_uint8 = rt<uint8, rows, cols, layout, shape>;
 template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x16_s>
 using rt_int = rt<int, rows, cols, layout, shape>;
-/** Of fours of fp6, which `cols` counts. */
+/** Tile of fp6 in groups of four, which `cols` counts. */
 template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x32_s>
 using rt_fp6e2m3_4 = rt<fp6e2m3_4, rows, cols, layout, shape>;
 template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x32_s>
 using rt_fp6e3m2_4 = rt<fp6e3m2_4, rows, cols, layout, shape>;
 #if defined(KITTENS_FP6)
-/** Of fp6 counted one by one. */
+/** Tile of fp6; `cols` counts single numbers. */
 template <int rows, int cols, ducks::rt_layout::all layout = row_l>
 using rt_f6 = rt<fp6_e2m3, rows, cols, layout>;
 template <ducks::rt_layout::all layout = row_l>

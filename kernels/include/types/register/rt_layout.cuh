@@ -13,7 +13,7 @@ namespace ducks::rt_layout {
 struct row {};
 /** A lane holds elements that are neighbours in a column; different lanes hold different columns. */
 struct col {};
-/** That of the results of matrix instructions: the column layout. */
+/** The layout of the results of matrix instructions: the column layout. */
 using accumulator = col;
 
 template <typename T>

@@ -69,7 +69,7 @@ struct transpose {
     using type = typename S::transposed;
 };
 
-/** What a lane holds of a base tile in a layout: `minor` is the axis over lanes, `major` that along a lane's elements.
+/** A lane's part of a base tile in a layout: `minor` is the axis over lanes, `major` that along a lane's elements.
  */
 template <all S, bool row_layout>
 struct distribution {

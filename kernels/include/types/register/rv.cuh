@@ -37,7 +37,7 @@ struct register_vector {
     static constexpr bool is_ortho = detail::is_same<layout, ortho_l>;
     static constexpr bool is_naive = detail::is_same<layout, naive_l>;
 
-    /** What a lane holds is an array of these: packed elements in the align layout, single ones in the others. */
+    /** Element type of a lane's array: packed elements in the align layout, single ones in the others. */
     using dtype = detail::select<is_align, T2, T>;
 
     using distribution = ducks::rt_shape::distribution<shape, true>;
@@ -63,7 +63,8 @@ struct register_vector {
                                      : is_naive && side_by_side ? of_lane
                                                                 : 1;
 
-    /** Of the tile that an align vector goes with: what a lane has, and lanes that share a row of the base tile. */
+    /** For the tile that an align vector belongs to: a lane's elements, and the lanes that share a row of the base
+     * tile. */
     static constexpr int stride = shape::stride;
     static constexpr int elements_per_thread = shape::elements_per_thread;
     static constexpr int packed_per_stride = stride / packing;
@@ -87,7 +88,7 @@ struct register_vector {
 
     __device__ inline const dtype *operator[](int i) const { return data[i]; }
     __device__ inline dtype *operator[](int i) { return data[i]; }
-    /** Of base tile x the lane's y-th. */
+    /** The lane's element y of base tile x. */
     __device__ inline const dtype &operator[](const int2 &at) const { return data[at.x][at.y]; }
     __device__ inline dtype &operator[](const int2 &at) { return data[at.x][at.y]; }
 };
@@ -114,7 +115,7 @@ template <typename T>
 concept ortho_layout = all<T> && detail::is_same<typename T::layout, rv_layout::ortho>;
 template <typename T>
 concept naive_layout = all<T> && detail::is_same<typename T::layout, rv_layout::naive>;
-/** Of the layouts that go with a tile. */
+/** Vectors of the layouts that belong to a tile. */
 template <typename T>
 concept tile_layout = align_layout<T> || ortho_layout<T>;
 } // namespace ducks::rv

@@ -15,7 +15,7 @@ struct identifier {};
 
 namespace detail {
 
-/** Where elements are in a grid of base tiles; `pitch` base tiles from one row of base tiles to the next. */
+/** Offsets of elements in a grid of base tiles; `pitch` base tiles from one row of base tiles to the next. */
 template <typename T, ducks::st_shape::all shape, int pitch>
 struct st_order {
     static constexpr int subtile_bytes = shape::num_elements * static_cast<int>(sizeof(T));
@@ -27,7 +27,7 @@ struct st_order {
         static_assert(!is_six_bits<T>, "st: a program lays out and moves shared tiles of fp6_e2m3 itself; the library "
                                        "does so for tiles of fp6e2m3_4, which count fours");
         if constexpr (is_fp6<T> && shape::cols == 32) {
-            // Rows of 96 bytes, of which a lane reads 24: eight rows differ in their banks, and the next eight differ
+            // Rows of 96 bytes; a lane reads 24 of them: eight rows differ in their banks, and the next eight differ
             // from those where their halves change places.
             const uint32_t inside = offset % 96;
             if (offset / 96 & 8) return inside < 48 ? offset + 48 : offset - 48;
@@ -36,7 +36,7 @@ struct st_order {
             // Scales are read as words of a lane each, in memory order.
             return offset;
         } else {
-            // A copy of its own, because the compiler does not look into constants in the GPU's memory.
+            // A separate copy, because the compiler does not evaluate constants in the GPU's memory.
             constexpr ducks::st_shape::swizzling swizzling = shape::template swizzle<static_cast<int>(sizeof(T))>;
             return swizzling(offset);
         }
@@ -196,7 +196,7 @@ struct st_subtile {
 
     /** The first base tile. */
     dtype *data;
-    /** Where the part begins in the shared tile, in elements. */
+    /** First element of the part in the shared tile. */
     int row_offset, col_offset;
 
     __device__ inline st_subtile(ST &tile, const int2 &at)
@@ -205,7 +205,7 @@ struct st_subtile {
                       underlying_subtile_elements)),
           row_offset(at.x * rows), col_offset(at.y * cols) {}
 
-    /** How far apart in `data` elements of whole base tiles are. */
+    /** Distance in `data` between elements of whole base tiles. */
     static __host__ __device__ constexpr int places(int elements) {
         // HipKittens' fp6 branch holds two copies of its library. Programs for the one in fp6_dwordx3, which fill 12 of
         // each 16 bytes, are compiled with KITTENS_FP6=3.
@@ -252,19 +252,19 @@ template <int rows, int cols, ducks::st_shape::all shape = st_16x16_s>
 using st_fl = st<float, rows, cols, shape>;
 template <int rows, int cols, ducks::st_shape::all shape = st_16x16_s>
 using st_fp8e4m3 = st<fp8e4m3, rows, cols, shape>;
-/** Of fp8e5m2. */
+/** Tile of fp8e5m2. */
 template <int rows, int cols, ducks::st_shape::all shape = st_16x16_s>
 using st_fp8e5m2 = st<fp8e5m2, rows, cols, shape>;
-/** Of pairs of fp4, which `cols` counts. */
+/** Tile of pairs of fp4, which `cols` counts. */
 template <int rows, int cols, ducks::st_shape::all shape = st_16x64_s>
 using st_fp4e2m1_2 = st<fp4e2m1_2, rows, cols, shape>;
-/** Of fours of fp6, which `cols` counts. */
+/** Tile of fp6 in groups of four, which `cols` counts. */
 template <int rows, int cols, ducks::st_shape::all shape = st_16x32_s>
 using st_fp6e2m3_4 = st<fp6e2m3_4, rows, cols, shape>;
 template <int rows, int cols, ducks::st_shape::all shape = st_16x32_s>
 using st_fp6e3m2_4 = st<fp6e3m2_4, rows, cols, shape>;
 #if defined(KITTENS_FP6)
-/** Of fp6 counted one by one: memory for a byte each, which a program lays out itself. */
+/** Tile of fp6; `cols` counts single numbers: memory of a byte each, which a program lays out itself. */
 template <int rows, int cols>
 using st_f6 = st<fp6_e2m3, rows, cols>;
 #endif

@@ -2,7 +2,7 @@
  * @file
  * @brief Base shapes of shared tiles, and the order of elements in them.
  *
- * A shared tile is a grid of base tiles, one after the other in memory. Inside a base tile elements are row-major,
+ * A shared tile is a grid of base tiles, consecutive in memory. Inside a base tile elements are row-major,
  * with some bits of an element's byte offset flipped by higher bits of the same offset, which are bits of its row.
  * Lanes that read the same columns of neighbouring rows then reach different banks. Flipping leaves pieces of `atom`
  * bytes whole, so that a lane may still read that many at once.

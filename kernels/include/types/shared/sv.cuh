@@ -12,7 +12,7 @@ namespace ducks::sv {
 struct identifier {};
 } // namespace ducks::sv
 
-/** `_length` elements in shared memory, one after the other. */
+/** `_length` consecutive elements in shared memory. */
 template <typename _T, int _length>
 struct KITTENS_DEFAULT_ALIGN sv {
     using identifier = ducks::sv::identifier;

@@ -273,7 +273,7 @@ def test_sampling_is_near(module):
     whole, sampled = read(module, size, 2, groups), read(module, size, 2, groups, limit=1 << 15)
     assert (whole.sampling, sampled.sampling > 2) == (0, True)
     assert sampled.total.l2_hit_rate == pytest.approx(whole.total.l2_hit_rate, abs=0.01)
-    # Of 16,384 lines one in 32 is there: 512, give or take 23.
+    # One in 32 of 16,384 lines is sampled: 512, give or take 23.
     assert sampled.total.l2_requests == pytest.approx(whole.total.l2_requests, rel=0.2)
 
 
@@ -288,7 +288,7 @@ def test_a_sample_includes_its_share_of_lines_a_power_of_two_apart(module):
     assert (results[0].sampling, results[1].sampling > 4) == (0, True)
     for result in results:
         assert result.total.l1_read_hits == pytest.approx(0.5 * result.total.l1_reads, rel=0.02)
-        # Of 8,192 lines one in 64 or in 32 is there, by where `x` lies: 128, give or take 11.
+        # One in 64 or in 32 of 8,192 lines is sampled, depending on the address of `x`: 128, give or take 11.
         assert result.total.l1_reads == pytest.approx(groups * 2 * 16 * lines, rel=0.5)
 
 

@@ -107,7 +107,7 @@ def numbers(bits: npt.NDArray[np.unsignedinteger], kind: str, rules: Rules = PUB
     form = FORMATS[kind]
     pattern = bits.astype(np.int64)
     if kind == "xf32":
-        # What is cut off of a NaN leaves one.
+        # Truncation leaves a NaN a NaN.
         nan = (pattern & 0x7FFFFFFF) > 0x7F800000
         pattern = (pattern >> 23 - rules.xf32_bits << 23 - rules.xf32_bits) | np.where(nan, 0x400000, 0)
     mantissa = pattern & (1 << form.mantissa_bits) - 1

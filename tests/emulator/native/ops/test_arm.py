@@ -17,7 +17,7 @@ OPS = Path(__file__).resolve().parents[4] / "workbench" / "emulator" / "native" 
 EVERYTHING = os.environ.get("HIPKITTENS_TEST_ALL", "0") != "0"
 QEMU = shutil.which("qemu-aarch64-static") or shutil.which("qemu-aarch64")
 CPUS = {"armv8": "cortex-a72", "armv8.2": "neoverse-n1", "armv8.6": "max"}
-"""A CPU of each level, as QEMU names it: it has nothing of the next."""
+"""A CPU of each level, by QEMU's name, without features of the next level."""
 
 
 def lines_of(level: cpu.Level, target: str, folder: Path, *runner: str) -> list[str]:

@@ -165,7 +165,7 @@ BY_HAND = {
     # A tie, and 2^-32 above it: rounded down to 2^-31 it stays a tie, and goes to even.
     "below 31 bits of the sum": (bf16(2**-12, 2**-16), bf16(2**-12, 2**-16), 1.0, 1.0),
     "31 bits of the sum": (bf16(2**-12, 2**-15), bf16(2**-12, 2**-16), 1.0, 1 + 2**-23),
-    # 0 times 2^60 has exponent -66, of which 2^-91 is beyond 24 bits.
+    # 0 times 2^60 has exponent -66, so 2^-91 is beyond 24 bits.
     "a zero's exponent": (bf16(0, 2**-45), bf16(2.0**60, 2**-46), 0.0, 0.0),
     "above a zero's exponent": (bf16(0, 2**-45), bf16(2.0**60, 2**-45), 0.0, 2**-90),
 }
@@ -263,7 +263,7 @@ def test_other_cases(native, random, name: str, place: str) -> None:
 
 @pytest.mark.parametrize("distance", range(3, 10))
 def test_edge_of_the_short_way(native, random, distance: int) -> None:
-    """Sums of which the last bits decide a tie: an addend `distance` above the products."""
+    """Sums whose last bits decide a tie: an addend `distance` above the products."""
     name = "v_mfma_f32_16x16x16_bf16"
     unit = np.uint16(0x3F80)
     a = np.where(random.random((1, 16, 16)) < 0.5, unit, random.integers(0x3F80, 0x4000, (1, 16, 16)))

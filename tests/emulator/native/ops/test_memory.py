@@ -535,7 +535,7 @@ def test_typed_buffer(native, random, data: int, number: int) -> None:
     wave = native.Wave(memory=[memory])
     wave.exec = exec_mask = some_exec(random)
     resource(wave, memory.ctypes.data, records=60, stride=size)
-    # The resource asks for component w, z, y, x; 1, 0 where the test wants to see those.
+    # The resource asks for component w, z, y, x; and for 1 and 0 where the test checks those.
     wave.wave.s[11] = 7 | 6 << 3 | 5 << 6 | 4 << 9 | number << 12 | data << 15
     wave.v[:] = random.integers(0, 1 << 32, wave.v.shape)
     wave.v[2] = np.arange(64)
@@ -558,7 +558,7 @@ def test_typed_buffer(native, random, data: int, number: int) -> None:
             value = [0, 0, 0, 0]
         assert [int(x) for x in wave.v[10:14, lane]] == value
         assert [int(x) for x in wave.v[20:24, lane]] == value[::-1]
-    # What was loaded stores to the same bytes, where each value has one representation.
+    # Loaded values are stored as the same bytes, if each value has one representation.
     nans = number == FLOAT
     if not nans and number != SNORM and not (max(bits) == 32 and number in (UNORM, USCALED, SSCALED)):
         copy = memory.copy()

@@ -14,7 +14,7 @@ from workbench.targets import NAMES
 
 FORMATS = ("DS", "FLAT", "GLOBAL", "SCRATCH", "MUBUF", "MTBUF", "VOP3P_MAI")
 
-# What is no native operation: register moves and cache control are the translator's, the global wave sync of
+# No native operations: register moves and cache control are the translator's, the global wave sync of
 # graphics is refused.
 ELSEWHERE = ("v_accvgpr_", "buffer_wb", "buffer_inv", "ds_gws_", "ds_nop")
 

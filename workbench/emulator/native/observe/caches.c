@@ -1,25 +1,25 @@
 /* A model of the caches between compute units and memory: replays the lines that a launch touched.
  *
- * Work-groups go to the XCDs in turn, as the hardware dispatches them; each XCD keeps as many at once as fit its
- * compute units and starts the next one of its own where one ends. All waves that are resident advance in step, one
- * turn at a time: the memory instructions up to the next that the wave has waited before, since a SIMD goes on with
- * the wave that it began with as long as that one can issue. A barrier holds a wave until the others of its work-group
- * are as far (traffic.c). The order is therefore the same for any number of host threads. All caches start empty, or
- * with `rounds` the Infinity Cache with what the launches before left in it: between launches L1 and L2 lose everything
- * (an acquire of a kernel's start makes lines invalid that another die's L2 may have changed, LLVM's "User Guide for
- * AMDGPU", memory model of gfx942), the cache beside memory nothing.
+ * Work-groups go to the XCDs in turn, as the hardware dispatches them. Each XCD runs as many at once as fit its compute
+ * units, and starts its next one when one ends. All resident waves advance in step, one turn at a time; a turn is the
+ * memory instructions up to the next one before which the wave has waited, since a SIMD continues with the same wave as
+ * long as it can issue. A barrier holds a wave until the others of its work-group reach it (traffic.c). So the order is
+ * the same for any number of host threads. All caches start empty, except that with `rounds` the Infinity Cache starts
+ * with the content that the launch before left: between launches L1 and L2 lose everything (the acquire at a kernel's
+ * start invalidates lines that another die's L2 may have changed; LLVM's "User Guide for AMDGPU", memory model of
+ * gfx942), while the cache beside memory loses nothing.
  *
- * L1 (one a compute unit): reads allocate, writes go through and allocate nothing. L2 (one an XCD): write-back, a
- * write allocates without a fetch and keeps which 32-byte sectors it has; what is dirty at the end is written back.
- * The Infinity Cache is one for all XCDs. All are set-associative with least-recently-used replacement. With sampling
- * only one line in so many is replayed, chosen by a hash of its address, in caches that are smaller by the same factor
- * (Waldspurger et al., "Efficient MRC Construction with SHARDS", FAST 2015).
+ * L1 (one per compute unit): reads allocate; writes go through and allocate nothing. L2 (one per XCD): write-back; a
+ * write allocates without a fetch and records which 32-byte sectors are valid; dirty sectors are written back at the
+ * end. The Infinity Cache is shared by all XCDs. All are set-associative with least-recently-used replacement. With
+ * sampling only a fraction of the lines is replayed, chosen by a hash of the address, in caches that are smaller by the
+ * same factor (Waldspurger et al., "Efficient MRC Construction with SHARDS", FAST 2015).
  */
 #include "observe/traffic.h"
 
 #include <stdlib.h>
 
-/* An entry: line in bits 40:0, sectors that it has in 44:41, dirty ones in 48:45, and 63 set where it is in use. */
+/* An entry: line in bits 40:0, valid sectors in 44:41, dirty sectors in 48:45, bit 63 set if it is in use. */
 #define PRESENT (1ull << 63)
 #define LINE_MASK ((1ull << 41) - 1)
 #define HAS(e) ((uint32_t)((e) >> 41) & 15)
@@ -42,8 +42,8 @@ static int make_cache(Cache *c, uint64_t bytes, uint32_t ways, uint32_t sampling
     return c->entries != NULL;
 }
 
-/* The line's entry, moved to the front of its set; on a miss a new empty one, and `evicted` gets the one that fell
-   out. */
+/* Finds the line's entry and moves it to the front of its set. On a miss with `allocate` it is a new empty entry, and
+ * `evicted` gets the one that it replaces. */
 static uint64_t *find(Cache *c, uint64_t line, int allocate, int *hit, uint64_t *evicted) {
     uint64_t place = c->sampling ? hk_mixed(line) >> c->sampling : hk_fold(line);
     uint64_t *set = c->entries + place % c->sets * c->ways;
@@ -63,13 +63,13 @@ static uint64_t *find(Cache *c, uint64_t line, int allocate, int *hit, uint64_t 
 
 typedef struct RunWave {
     const uint64_t *next, *end;
-    const uint32_t *sites; /* their instructions, at the same distance from here as the events from `end` */
-    uint64_t due;          /* turn of the next event */
+    const uint32_t *sites; /* instruction of each event, ending where `end` does */
+    uint64_t due;          /* turn of the wave's next event */
 } RunWave;
 
 typedef struct Slot {
     RunWave waves[HK_MAX_WAVES];
-    uint64_t due; /* the least of the waves */
+    uint64_t due; /* smallest `due` of its waves */
     uint32_t unit;
     uint32_t live;
 } Slot;
@@ -82,20 +82,20 @@ typedef struct Model {
     Cache mall;
     Slot *slots; /* [xcd][slots_per_xcd] */
     uint64_t slots_per_xcd;
-    uint64_t *dispatched; /* [xcd] work-groups that it was given */
+    uint64_t *dispatched; /* [xcd] number of work-groups dispatched to it */
 } Model;
 
 static uint32_t halves(uint32_t sectors) { return ((sectors & 3) != 0) + ((sectors & 12) != 0); }
 
-/* Levels of HkReplay.levels. */
+/* Indices of levels in HkReplay.levels. */
 enum { LEVEL_L1, LEVEL_L2, LEVEL_MALL, LEVEL_HBM };
 
-/* The level that has the line. */
+/* Reads a line through the Infinity Cache; returns the level that has it. */
 static int fabric_read(Model *m, HkCacheCounts *c, uint64_t line) {
     int hit;
     uint64_t evicted;
     uint64_t *entry = find(&m->mall, line, 1, &hit, &evicted);
-    /* Sectors of a line that L2 has only in part are not a valid line. */
+    /* A line of which L2 has only some sectors is not valid. */
     hit = hit && HAS(*entry) == 15;
     *entry |= 15ull << 41;
     c->fabric_reads++;
@@ -109,7 +109,7 @@ static void fabric_write(Model *m, HkCacheCounts *c, uint64_t from) {
     int hit;
     uint64_t evicted;
     uint64_t *entry = find(&m->mall, from & LINE_MASK, 1, &hit, &evicted);
-    /* Each sector goes to HBM once, when its line is evicted or after the end. */
+    /* Each sector is written to HBM once, when its line is evicted or at the end. */
     c->memory_bytes_written += 32u * (uint32_t)__builtin_popcount(dirty & ~DIRTY(*entry));
     *entry |= (uint64_t)dirty << 41 | (uint64_t)dirty << 45;
     for (uint32_t half = 0; half < 2; half++) {
@@ -160,13 +160,13 @@ static int touch(Model *m, uint32_t xcd, uint32_t unit, uint64_t event) {
         c->l1_reads++;
         c->l1_read_hits += (uint64_t)hit;
         if (hit) return LEVEL_L1;
-        /* L1 requests the whole line. */
+        /* L1 requests the whole line from L2. */
         return touch_l2(m, xcd, line, 15, kind);
     }
     return touch_l2(m, xcd, line, kind == HK_LINE_READ_PAST_L1 ? 15 : HK_EVENT_SECTORS(event), kind);
 }
 
-/* Skips events that are not sampled; the delays add up. */
+/* Skips events that are not sampled, adding up their delays. */
 static int settle(const Model *m, RunWave *w) {
     while (w->next < w->end) {
         w->due += HK_EVENT_DELAY(*w->next);
@@ -176,7 +176,7 @@ static int settle(const Model *m, RunWave *w) {
     return 0;
 }
 
-/* Puts the XCD's next work-group that touches anything into the slot; 0 if none is left. */
+/* Puts the XCD's next work-group that touches memory into the slot; returns 0 if there is none. */
 static int fill_slot(Model *m, uint32_t xcd, Slot *slot, uint64_t tick) {
     const HkReplay *r = m->r;
     for (;;) {
@@ -246,7 +246,7 @@ static void run(Model *m) {
 
 static void empty(Cache *c) { memset(c->entries, 0, c->sets * c->ways * sizeof *c->entries); }
 
-/* A repetition of the launch: only the Infinity Cache keeps its contents. */
+/* Prepares another round of the launch: only the Infinity Cache keeps its contents. */
 static void start_again(Model *m) {
     const HkReplay *r = m->r;
     for (uint64_t i = 0; i < (uint64_t)r->xcds * r->units; i++) empty(&m->l1[i]);
@@ -277,7 +277,7 @@ static int prepare(Model *m) {
     return 1;
 }
 
-/* Fills `counts`, which is zero before; 0 if memory ran out. */
+/* Fills `counts`, which must be zeroed; returns 0 if memory ran out. */
 HK_EXPORT int32_t hk_replay(const HkReplay *r) {
     Model m = {.r = r};
     int done = prepare(&m);

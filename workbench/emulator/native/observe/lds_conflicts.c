@@ -1,9 +1,9 @@
 /* Bank conflicts of an LDS access, counted only while a launch is profiled.
  *
- * The LDS serves the lanes of an instruction in phases; which lanes and over how many banks, targets/lds.py says. In a
- * phase each bank gives one dword a cycle; lanes that read the same dword share it. A phase takes as many cycles as its
- * busiest bank has distinct dwords, and SQ_LDS_BANK_CONFLICT counts the cycles beyond the first of each phase: a
- * ds_write_b64 whose 64 lanes all fall on one bank counts 60, 4 phases of 16 lanes less 1.
+ * The LDS serves the lanes of an instruction in phases; targets/lds.py has the lanes and the number of banks of each.
+ * In a phase each bank delivers one dword per cycle; lanes that read the same dword share it. A phase takes as many
+ * cycles as its busiest bank has distinct dwords, and SQ_LDS_BANK_CONFLICT counts the cycles beyond the first of each
+ * phase: a ds_write_b64 whose 64 lanes all fall on one bank counts 60, 4 phases of 16 lanes less 1.
  *
  * A wide access counts at the bank of its first dword alone. Accesses that are aligned to their width share all of
  * their banks or none, so nothing else matters; where a sweep on hardware moved one lane by single banks, the counter
@@ -38,13 +38,13 @@ void hk_count_lds(Wave *w, const Op *op, const uint32_t *row, uint32_t offset, u
     for (uint32_t p = 0; p < rule->phases; p++) {
         uint64_t active = exec & rule->lanes[p];
         if (active == 0) continue;
-        uint32_t seen[64][HK_LANES]; /* distinct first dwords of each bank */
+        uint32_t seen[64][HK_LANES]; /* distinct first dwords in each bank */
         uint32_t depth[64] = {0};
         uint32_t cycles = 1;
         HK_FOR_LANES(lane, active) {
             uint32_t dword = (uint32_t)(((uint64_t)row[lane] + offset) / 4);
             uint32_t bank = dword % rule->banks, i = depth[bank];
-            /* Two lanes that write one dword take a cycle each; lanes that read one share it. */
+            /* Two lanes that write the same dword take a cycle each; lanes that read it share a cycle. */
             if (!is_write)
                 while (i > 0 && seen[bank][i - 1] != dword) i--;
             else

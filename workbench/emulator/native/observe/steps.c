@@ -44,7 +44,7 @@ void hk_steps_put(HkWay *way, uint64_t step) {
         uint64_t *larger = way->count < HK_MOST_STEPS ? realloc(way->steps, room * sizeof *larger) : NULL;
         if (larger == NULL) {
             way->cut = 1;
-            way->keep = 2; /* no more, but its steps stay */
+            way->keep = 2; /* stopped: no more steps are added, but those recorded remain */
             return;
         }
         way->steps = larger;
@@ -82,7 +82,7 @@ HK_EXPORT void hk_steps_free(HkSteps *s) {
     }
 }
 
-/* The steps of one wave, and their number; NULL if none were recorded. */
+/* Steps of one wave, and their number; NULL if none were recorded. */
 HK_EXPORT const uint64_t *hk_steps_of(const HkSteps *s, uint64_t group, uint32_t wave, uint64_t *count, uint32_t *cut) {
     for (const HkWay *way = s->ways; way != NULL; way = way->next)
         if (way->group == group && way->wave == wave) {

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-enum { CHUNK = 16 }; /* words that are compared and kept together */
+enum { CHUNK = 16 }; /* words that are compared and stored as a unit */
 
 static uint32_t *scalars_of(const HkState *s, uint32_t wave) { return s->scalars + (size_t)wave * HK_TAPE_SCALARS; }
 
@@ -21,7 +21,7 @@ static void read_scalars(const Wave *w, uint32_t *to) {
     to[129] = w->mode;
 }
 
-/* Copies the whole state of a work-group; its memory is read in whole chunks, which include its guard bytes. */
+/* Copies a work-group's whole state; its memory is read in whole chunks, including guard bytes. */
 static void copy_state(const HkTape *t, const HkState *s, const Wave *waves) {
     for (uint32_t i = 0; i < t->waves; i++) {
         const Wave *w = &waves[i];
@@ -32,7 +32,7 @@ static void copy_state(const HkTape *t, const HkState *s, const Wave *waves) {
     memcpy(s->lds, waves[0].lds, (size_t)t->lds_words * 4);
 }
 
-/* Room for `count` more words; 0 if the tape is full. */
+/* Makes room for `count` more words; 0 if the tape is full. */
 static int room_for(HkTape *t, uint64_t count) {
     if (t->word_count + count <= t->word_room) return 1;
     uint64_t room = t->word_room ? t->word_room * 2 : 1 << 16;
@@ -50,7 +50,7 @@ static void put_scalar(HkTape *t, uint32_t *known, uint32_t value, uint32_t plac
     *known = value;
 }
 
-/* Writes the chunks of words `first` to `end` that have changed. */
+/* Writes those chunks of words `first` to `end` that have changed. */
 static int put_chunks(HkTape *t, uint32_t *known, const uint32_t *now, size_t first, size_t end, uint32_t kind) {
     for (size_t at = first; at < end; at += CHUNK) {
         if (memcmp(known + at, now + at, CHUNK * 4) == 0) continue;
@@ -95,7 +95,7 @@ static int put_changes(HkTape *t, Wave *w, const HkChanges *c) {
     }
     if (c->flags & HK_TAPE_LDS && !put_chunks(t, t->now.lds, (const uint32_t *)w->lds, 0, t->lds_words, HK_CHANGED_LDS))
         return 0;
-    /* A dword of all lanes is in four chunks. */
+    /* A dword of all lanes spans four chunks. */
     uint32_t first = w->scratch_low / 4 * HK_LANES, end = (w->scratch_high + 3) / 4 * HK_LANES;
     w->scratch_low = ~0u;
     w->scratch_high = 0;
@@ -138,7 +138,7 @@ void hk_tape_after(HkTape *t, Wave *w, int32_t block) {
     if (put_changes(t, w, &t->changes[block]))
         t->event_count++;
     else {
-        /* An event without room is not recorded. The state that the tape has reached is of no further use. */
+        /* An event without room is dropped. The state that the tape has reached is not used any more. */
         t->word_count = e->at;
         t->running = 2;
         t->cut = 1;

@@ -1,7 +1,7 @@
-/* Record of one work-group's waves, for a person who steps through it.
+/* Record of one work-group's waves, for a person who steps through them.
  *
- * Such a launch runs code whose blocks are single instructions. After each, the tape records changes in the wave's
- * registers and in its memory on the chip, as the exclusive or of before and after: applied again it leads forward, and
+ * Such a launch runs code with one instruction per block. After each instruction, the tape records the changes in the
+ * wave's registers and on-chip memory as the exclusive or of before and after: applying it moves the state forward or
  * backward.
  */
 #ifndef HK_TAPE_H
@@ -9,10 +9,10 @@
 
 #include "run/wave.h"
 
-/* Before a block of a wave runs, and after. */
+/* Called before and after a block of a wave runs. */
 void hk_tape_before(HkTape *t, Wave *w);
 void hk_tape_after(HkTape *t, Wave *w, int32_t block);
-/* When the work-group is over. */
+/* Called when the work-group ends. */
 void hk_tape_end(HkTape *t, const Group *g, const Wave *waves);
 
 #endif

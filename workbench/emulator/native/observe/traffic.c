@@ -32,7 +32,7 @@ static void drop(HkTraffic *t, HkStream *s) {
     free(s);
 }
 
-/* Makes room for that many events; 0 if memory ran out. */
+/* Makes room for `room` events; 0 if memory ran out. */
 static int resize(HkStream *s, uint32_t room) {
     uint64_t *events = realloc(s->events, (size_t)room * sizeof *events);
     if (events != NULL) s->events = events;
@@ -48,7 +48,7 @@ static void fit(HkStream *s) {
     resize(s, (uint32_t)s->count);
 }
 
-/* A work-group has ended: launches have many, so none keeps more memory than it needs. */
+/* Releases unused memory when a work-group ends, since launches have many. */
 void hk_traffic_end(HkTraffic *t, const Group *g, Wave *waves) {
     for (uint32_t i = 0; i < g->wave_count; i++) {
         HkStream *s = waves[i].stream;
@@ -62,7 +62,7 @@ void hk_traffic_end(HkTraffic *t, const Group *g, Wave *waves) {
     }
 }
 
-/* Waves that met continue together: the one with fewer turns before has waited for the others, but not for those
+/* Waves that met at a barrier continue together: a wave with fewer turns has waited for the others, except for those
  * that have ended. */
 void hk_traffic_barrier(const Group *g, Wave *waves) {
     uint64_t most = 0;
@@ -78,7 +78,7 @@ static HkSite *site_of(HkTraffic *t, const Op *op) {
     return index < t->site_count ? &t->sites[index] : NULL;
 }
 
-/* Drops events that are not sampled; the delays of the remaining ones keep their sum. */
+/* Drops events that are not sampled, adding their delays to the next. */
 static void thin(HkTraffic *t, uint32_t sampling) {
     t->sampling = sampling;
     t->events = 0;
@@ -128,7 +128,7 @@ static void own(const HkTraffic *t, uint64_t group, const uint64_t *at, uint64_t
             for (uint64_t e = from; e < to;) {
                 uint64_t index = (e - range->base) / range->element;
                 uint32_t *owner = &range->owner[index];
-                /* The highest one stays, whichever thread is faster. */
+                /* The highest one wins, whichever thread is faster. */
                 uint32_t seen = __atomic_load_n(owner, __ATOMIC_RELAXED), mine = (uint32_t)group + 1;
                 while (seen < mine &&
                        !__atomic_compare_exchange_n(owner, &seen, mine, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
@@ -152,7 +152,7 @@ void hk_traffic_lanes(Wave *w, const Op *op, const uint64_t *at, const uint64_t 
             unsigned first_sector = start > base ? (unsigned)(start - base) / 32 : 0;
             unsigned last_sector = last < base + 127 ? (unsigned)(last - base) / 32 : 3;
             uint32_t i = count;
-            /* Neighbours mostly share lines: look from the newest back. */
+            /* Neighbouring lanes mostly share lines, so search from the newest back. */
             while (i > 0 && lines[i - 1] != line) i--;
             if (i == 0) {
                 lines[count] = line;
@@ -189,7 +189,7 @@ void hk_traffic_lds(Wave *w, const Op *op, uint64_t cycles, uint64_t conflicts, 
     site->lds_bytes += bytes;
 }
 
-/* Events that would be left with a sampling; it may not be finer than what the recorder has. */
+/* Number of events left with a sampling, which may not be finer than the recorder's. */
 HK_EXPORT uint64_t hk_traffic_events(const HkTraffic *t, uint32_t sampling) {
     uint64_t count = 0;
     for (const HkStream *s = t->streams; s != NULL; s = s->next) {

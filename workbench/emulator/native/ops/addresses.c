@@ -1,4 +1,4 @@
-/* Common parts of all global memory instructions: the lane-by-lane check, counting, and moves into LDS. */
+/* Code common to all global memory instructions: the check of each lane's address, counting, and moves into LDS. */
 #include "ops/addresses.h"
 #include "ops/matrix_tiles.h"
 #include "observe/steps.h"
@@ -21,7 +21,7 @@ static uint32_t hk_distinct_lines(const uint64_t *at, uint64_t exec, uint32_t by
         uint64_t last = (at[lane] + bytes - 1) >> shift;
         for (uint64_t line = at[lane] >> shift; line <= last; line++) {
             uint32_t i = count;
-            /* Neighbours mostly share lines: look from the newest back. */
+            /* Neighbouring lanes mostly share lines, so search from the newest back. */
             while (i > 0 && seen[i - 1] != line) i--;
             if (i == 0) seen[count++] = line;
         }
@@ -29,11 +29,11 @@ static uint32_t hk_distinct_lines(const uint64_t *at, uint64_t exec, uint32_t by
     return count;
 }
 
-/* Turns that L1 takes for an access. Sixteen lanes of at most a dword each go at once where they lie in one piece of 64
- * bytes, which is what L1 serves in a cycle; else four lanes go at a time, once for each piece that they touch. So a
- * wave needs 4 cycles or 16 ("Understanding Memory Coalescing on GCN", GPUOpen; Gluon's tutorials have the same two
- * figures on gfx950), and more where its quads straddle pieces. Of wider lanes four go at a time, whatever they touch:
- * what their lines cost is counted by lines. */
+/* Turns that L1 needs for an access. Sixteen lanes of at most a dword each take one turn if they lie in one 64-byte
+ * block, which L1 serves in a cycle; otherwise four lanes share a turn, one for each block that they touch. So a wave
+ * needs 4 cycles or 16 ("Understanding Memory Coalescing on GCN", GPUOpen; Gluon's tutorials give the same figures for
+ * gfx950), and more if groups of four lanes straddle blocks. Of wider lanes, four share a turn whatever they touch; the
+ * cost of their lines is counted in lines. */
 static uint32_t hk_l1_turns(const uint64_t *at, uint64_t exec, uint32_t bytes) {
     uint32_t turns = 0;
     for (unsigned first = 0; first < HK_LANES; first += 16) {
@@ -51,8 +51,8 @@ static uint32_t hk_l1_turns(const uint64_t *at, uint64_t exec, uint32_t bytes) {
     return turns;
 }
 
-/* Where the lanes' data would lie on a GPU: the emulated device uses host memory in place, which begins at any
- * multiple of 64, and elsewhere in each process. */
+/* Addresses that the lanes' data would have on a GPU. The emulated device uses host memory in place, which begins at
+ * any multiple of 64, at addresses that differ between processes. */
 static void hk_place(const Wave *w, const uint64_t *at, uint64_t exec, uint64_t *placed) {
     const Allocation *a = NULL;
     HK_FOR_LANES(lane, exec) {
@@ -109,7 +109,7 @@ void hk_count_flat(Wave *w, const Op *op, const HkAddresses *a, uint64_t exec, u
     if (global != 0) hk_count_lanes(w, op, a->at, global, bytes, is_write);
 }
 
-/* Whether each group of four lanes reads 16 bytes in a row. */
+/* True if each group of four lanes reads 16 contiguous bytes. */
 HK_INLINE int hk_lie_in_fours(const uint64_t *at) {
     const u64x8 step = {0, 4, 8, 12, 0, 4, 8, 12};
     u64x8 apart = {};
@@ -125,7 +125,7 @@ int32_t hk_to_lds(Wave *w, const Op *op, HkData data, const uint64_t *at, uint64
     uint32_t start = hk_to_lds_start(w, op);
     uint32_t rows = data == HK_B96 ? 3 : data == HK_B128 ? 4 : 1;
     uint32_t width = 4 * rows, step = hk_to_lds_step(width);
-    exec &= hk_lanes_below(w->group->lds_end, start, step, width); /* hardware drops what the others load */
+    exec &= hk_lanes_below(w->group->lds_end, start, step, width); /* hardware drops the loads of the other lanes */
     if (exec == 0) return 0;
     out_of_range &= exec;
     if (w->group->profile) {
@@ -137,9 +137,10 @@ int32_t hk_to_lds(Wave *w, const Op *op, HkData data, const uint64_t *at, uint64
         if (access != NULL)
             for (unsigned l = 0; l < HK_LANES; l++) access->at[l] = (uint64_t)start + l * step;
     }
-    int lanes = data == HK_B128 ? 1 : 4; /* that share 16 bytes */
+    int lanes = data == HK_B128 ? 1 : 4; /* lanes that share 16 bytes */
     if (exec == HK_ALL_LANES && out_of_range == 0 && (data == HK_B128 || (data == HK_B32 && hk_lie_in_fours(at)))) {
-        /* A tile's next columns: expected its rows are apart in memory, and the CPU does not foresee that they. */
+        /* Prefetches a tile's next columns: its rows are usually far apart, which the CPU's prefetcher does not follow.
+         */
         for (int l = 0; l < HK_LANES; l += 4 * lanes) __builtin_prefetch((const void *)(uintptr_t)(at[l] + 256));
         for (int l = 0; l < HK_LANES; l += 4 * lanes)
             *(u32x16 *)(w->lds + start + step * (uint32_t)l) =

@@ -1,4 +1,4 @@
-/* Addresses of the active lanes, their check against the allocations, and counters of them. */
+/* Addresses of the active lanes: computation, bounds check, counters. */
 #ifndef HK_MEMORY_H
 #define HK_MEMORY_H
 
@@ -72,7 +72,7 @@ void hk_count_global(Wave *w, const Op *op, const HkAddresses *a, uint32_t bytes
 void hk_count_flat(Wave *w, const Op *op, const HkAddresses *a, uint64_t exec, uint32_t bytes, int is_write);
 int32_t hk_check_each(Wave *w, const Op *op, const HkAddresses *a, uint32_t bytes, int is_write);
 
-/* Nonzero after recording a fault of the first lane that may not access its `bytes`. */
+/* Checks that every lane may access its `bytes`; nonzero after recording a fault of the first lane that may not. */
 HK_INLINE int32_t hk_check_addresses(Wave *w, const Op *op, const HkAddresses *a, uint32_t bytes, int is_write) {
     if (__builtin_expect(!hk_allowed(w, a->lo, a->hi + bytes, is_write), 0)) {
         if (hk_check_each(w, op, a, bytes, is_write)) return 1;
@@ -81,26 +81,26 @@ HK_INLINE int32_t hk_check_addresses(Wave *w, const Op *op, const HkAddresses *a
     return 0;
 }
 
-/* Loads and stores of the lanes' own scratch at `uniform` plus, where `row` is not NULL, the lane's offset in it. */
+/* Loads and stores of the lanes' scratch at `uniform` plus, if `row` is not NULL, each lane's own offset. */
 int32_t hk_scratch_move(Wave *w, const Op *op, HkData data, uint32_t uniform, const uint32_t *row, int is_write);
 
-/* The lanes of a load to LDS, `step` bytes apart from `start` on, that have their place before `end`. */
+/* The lanes of a load to LDS, `step` bytes apart from `start`, with a destination below `end`. */
 HK_INLINE uint64_t hk_lanes_below(uint32_t end, uint32_t start, uint32_t step, uint32_t width) {
     if ((uint64_t)start + width > end) return 0;
     uint64_t last = (end - width - start) / step;
     return last >= HK_LANES - 1 ? HK_ALL_LANES : (2ull << last) - 1;
 }
 
-/* Where lane 0's place is, and how far apart the lanes' places of `width` bytes are. */
+/* Destination of lane 0 in LDS; and the distance between the lanes' destinations of `width` bytes. */
 HK_INLINE uint32_t hk_to_lds_start(const Wave *w, const Op *op) {
     return (w->s[HK_M0] & w->group->machine->lds_address_mask) + (uint32_t)op->offset;
 }
 HK_INLINE uint32_t hk_to_lds_step(uint32_t width) { return width == 4 ? 4 : 16; }
 
-/* Memory to LDS: lane l of `exec` moves its data from at[l], and 0 where `out_of_range` names it. */
+/* Memory to LDS: each lane l of `exec` moves its data from at[l]; lanes in `out_of_range` move 0. */
 int32_t hk_to_lds(Wave *w, const Op *op, HkData data, const uint64_t *at, uint64_t exec, uint64_t out_of_range);
 
-/* The ISA's names of the data that loads and stores move. */
+/* The ISA's names for the data that loads and stores move. */
 /* clang-format off */
 #define HK_LOADS(X)                                                                                                    \
     X(ubyte, HK_U8) X(sbyte, HK_I8) X(ushort, HK_U16) X(sshort, HK_I16)                                                \

@@ -3,9 +3,8 @@
  * Lanes act one after the other, the lowest first. Global memory is shared with other work-groups on other
  * threads, so each lane's update is one C11 compare-and-exchange loop; the LDS belongs to one thread.
  *
- * Op fields: src0 the address rows, src1 the data rows, src2 the second data row of a DS compare, dst the row
- * of the value before (none: nothing is returned), imm[1] the operation; the rest as in flat.c,
- * buffer.c and lds.c.
+ * Op fields: src0 the address rows, src1 the data rows, src2 the second data row of a DS compare, dst the row for the
+ * old value (none: nothing is returned), imm[1] the operation; the rest as in flat.c, buffer.c and lds.c.
  *
  * Floating point: to nearest even. Memory keeps denormals (the guides' tables say that ADD_F32 flushes them
  * on input, LLVM's target description that it does not); LDS follows MODE. NaNs come out quiet.
@@ -41,7 +40,7 @@ static uint64_t hk_add64(uint64_t a, uint64_t b) {
     return (sum & ~sign) > infinity ? 0x7ff8000000000000 : sum;
 }
 
-/* -0 is below +0; a quiet NaN loses against a number; a signalling one comes out quiet. */
+/* -0 orders below +0; a number wins over a quiet NaN; a signalling NaN is returned quiet. */
 static uint32_t hk_extreme32(uint32_t a, uint32_t b, int max, uint32_t flush) {
     int nan_a = (a & 0x7fffffff) > 0x7f800000, nan_b = (b & 0x7fffffff) > 0x7f800000;
     if (nan_a && !(a & 0x00400000)) return a | 0x00400000;
@@ -84,7 +83,7 @@ static uint32_t hk_add_bfloat(uint32_t a, uint32_t b, uint32_t flush) {
     return hk_flush32((sum + 0x7fff + (sum >> 16 & 1)) & 0xffff0000u, flush & HK_FLUSH_OUTPUT) >> 16;
 }
 
-/* Result of an integer operation of either width; `second` is the compare value or the mask's data. */
+/* Result of an integer operation of either width; `second` is the compare value, or the data of a masked operation. */
 #define HK_INTEGER_UPDATES(Signed)                                                                                     \
     case HK_SWAP:                                                                                                      \
         return data;                                                                                                   \
@@ -171,12 +170,13 @@ HK_INLINE uint64_t hk_pair(const uint32_t *rows, unsigned lane) {
     return rows[lane] | (uint64_t)rows[HK_LANES + lane] << 32;
 }
 
-/* Data of one lane: operand, and compare value (after the operand in memory forms, before it in DS forms). */
+/* Data of one lane: operand, and compare value (after the operand in memory instructions, before it in DS
+ * instructions). */
 typedef struct HkAtomicData {
     const uint32_t *data, *second;
 } HkAtomicData;
 
-/* Whether an atomic changes only bits outside `past`, as compilers make those of a half or a byte. */
+/* True if an atomic leaves the bits of `past` unchanged, like those that compilers emit for a half or a byte. */
 static int hk_leaves(HkAtomic kind, uint32_t data, uint32_t second, uint32_t past) {
     switch (kind) {
     case HK_CMPSWAP:
@@ -194,8 +194,8 @@ static int hk_leaves(HkAtomic kind, uint32_t data, uint32_t second, uint32_t pas
     }
 }
 
-/* Bits of a lane's dword past the end of its memory, which the atomic leaves unchanged; 0 if there are none, or if it
- * does not.
+/* Bits of a lane's dword past the end of its memory if the atomic leaves them unchanged; 0 if there are none, or if it
+ * changes them.
  */
 static uint32_t hk_bits_left(const Wave *w, HkAtomic kind, int wide, HkAtomicData from, uint64_t address,
                              unsigned lane) {
@@ -203,7 +203,7 @@ static uint32_t hk_bits_left(const Wave *w, HkAtomic kind, int wide, HkAtomicDat
     return past && hk_leaves(kind, from.data[lane], from.second ? from.second[lane] : 0, past) ? past : 0;
 }
 
-/* One lane's update of memory that other threads may update too; the bits of `left` stay. */
+/* One lane's update of memory that other threads may update too; the bits in `left` do not change. */
 static void hk_update_memory(HkAtomic kind, int wide, uint8_t *p, HkAtomicData from, uint32_t *returned, unsigned lane,
                              uint32_t left) {
     if (wide) {
@@ -226,7 +226,7 @@ static void hk_update_memory(HkAtomic kind, int wide, uint8_t *p, HkAtomicData f
     }
 }
 
-/* One lane's update of memory that only this thread sees. */
+/* One lane's update of memory that only this thread accesses. */
 static void hk_update_own(HkAtomic kind, int wide, uint8_t *p, HkAtomicData from, uint32_t *returned, unsigned lane,
                           uint32_t flush) {
     if (wide) {
@@ -248,7 +248,7 @@ HK_INLINE HkAtomicData hk_memory_data(const Wave *w, const Op *op, HkAtomic kind
     return (HkAtomicData){rows, kind == HK_CMPSWAP ? rows + (wide ? 2 : 1) * HK_LANES : NULL};
 }
 
-/* The data rows may be the result rows: old values are written only when all lanes are done. */
+/* The data rows may also be the result rows, so old values are written only after all lanes are done. */
 HK_INLINE void hk_put_returned(Wave *w, const Op *op, const uint32_t *returned, int wide, uint64_t exec) {
     if (op->dst == HK_NO_REGISTER) return;
     for (int r = 0; r < 1 + wide; r++) hk_row_blend(hk_row(w, op->dst) + r * HK_LANES, returned + r * HK_LANES, exec);
@@ -262,8 +262,8 @@ static int32_t hk_check_aligned(Wave *w, const Op *op, const HkAddresses *a, uin
     return 0;
 }
 
-/* Records the packet that a wave has pushed on the stack of hostcalls: the driver answers it when the wave's turn
- * ends. A wave submits one packet at a time. */
+/* Records the packet that a wave has pushed on the hostcall stack; the driver answers it at the end of the wave's turn.
+ * A wave submits one packet at a time. */
 static void hk_note_packet(Wave *w, const HkAddresses *a, HkAtomicData from, const uint32_t *returned) {
     HK_FOR_LANES(lane, a->exec) {
         if (hk_address(a, lane) != w->group->machine->hostcalls + offsetof(HostcallBuffer, ready_stack)) continue;
@@ -271,7 +271,7 @@ static void hk_note_packet(Wave *w, const HkAddresses *a, HkAtomicData from, con
     }
 }
 
-/* Lanes of `a`, all of them global memory. */
+/* Updates the lanes of `a`, all in global memory. */
 static int32_t hk_atomic_lanes(Wave *w, const Op *op, const HkAddresses *a, uint32_t *returned) {
     HkAtomic kind = (HkAtomic)(op->imm[1] & 0xff);
     int wide = (op->imm[1] & HK_ATOMIC_64) != 0;
@@ -400,7 +400,7 @@ HK_EXPORT int32_t hk_ds_atomic(Wave *w, const Op *op) {
     return 0;
 }
 
-/* DS_WRXCHG2: two exchanges a lane, at the two offsets. */
+/* DS_WRXCHG2: two exchanges per lane, at the two offsets. */
 HK_EXPORT int32_t hk_ds_wrxchg2(Wave *w, const Op *op) {
     uint64_t exec = hk_exec(w);
     if (exec == 0) return 0;
@@ -429,8 +429,8 @@ HK_EXPORT int32_t hk_ds_wrxchg2(Wave *w, const Op *op) {
     return 0;
 }
 
-/* DS_APPEND and DS_CONSUME: add or take the number of active lanes at M0[31:16] + offset; every active lane
- * gets the count from before. */
+/* DS_APPEND and DS_CONSUME: add or subtract the number of active lanes at M0[31:16] + offset; every active lane gets
+ * the old count. */
 HK_EXPORT int32_t hk_ds_append(Wave *w, const Op *op) {
     uint64_t exec = hk_exec(w);
     if (exec == 0) return 0;

@@ -1,4 +1,4 @@
-/* Floats as their bit patterns, and patterns as floats. */
+/* Conversions between floats and their bit patterns. */
 #ifndef HK_BITS_H
 #define HK_BITS_H
 
@@ -28,7 +28,7 @@ HK_INLINE uint64_t hk_double_bits(double value) {
     return bits;
 }
 
-/* Half precision in the low 16 bits. */
+/* A half-precision float in the low 16 bits, as float. */
 HK_INLINE float hk_from_half(uint32_t bits) {
     uint16_t low = (uint16_t)bits;
     _Float16 value;

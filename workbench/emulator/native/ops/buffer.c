@@ -4,9 +4,9 @@
  * (imm[0] where it is a constant), offset the immediate, flags HK_BUFFER_*; imm[1] the data kind of
  * a load to LDS.
  *
- * Range checks by the ISA guides: a raw buffer compares the offset without the scalar one to num_records, a
- * structured one the index; each dword of a wide access on its own. Out of range reads give 0, writes are
- * dropped. What is in range is then checked against the allocations like any other access.
+ * Range checks as in the ISA guides: a raw buffer compares the offset, without the scalar offset, to num_records, a
+ * structured buffer the index; each dword of a wide access is checked separately. Reads out of range give 0, and writes
+ * are dropped. Accesses in range are then checked against the allocations like any other.
  */
 #include "ops/buffer.h"
 #include "ops/matrix_tiles.h"
@@ -87,16 +87,16 @@ HK_INLINE uint32_t hk_component_bytes(HkData data) {
     return bytes < 4 ? bytes : 4;
 }
 
-/* Elements of a swizzled record are apart in memory: no access of more than one element is whole. */
+/* A swizzled record's elements are not contiguous in memory, so an access to several elements is split. */
 HK_INLINE int hk_is_split(const HkResource *r, HkData data) { return r->swizzle && hk_data_rows(data) > 1; }
 
-/* Dword `c` of a lane's data; in a swizzled buffer each dword goes through the address computation. */
+/* Address of dword `c` of a lane's data; in a swizzled buffer each dword has its own address computation. */
 static uint64_t hk_component_address(const HkResource *r, const HkBuffer *b, unsigned lane, uint32_t c) {
     uint64_t step = r->swizzle ? (uint64_t)HK_ELEMENT_SIZE * r->index_stride : 4;
     return b->address.at[lane] + c * step;
 }
 
-/* Lanes that are partly or wholly out of range, or whose dwords are apart. */
+/* Lanes that are partly or wholly out of range, or have dwords that are not contiguous. */
 static int32_t hk_buffer_slow(Wave *w, const Op *op, const HkResource *r, HkBuffer *b, HkData data, uint32_t *rows,
                               uint64_t exec, int is_write) {
     uint32_t count = (uint32_t)hk_data_rows(data), size = hk_component_bytes(data);
@@ -135,7 +135,8 @@ HK_INLINE int32_t hk_buffer_access(Wave *w, const Op *op, HkData data, int is_wr
     if (exec == 0) return 0;
     HkResource r = hk_resource(w, op);
     if (__builtin_expect(hk_is_private(&r), 0)) {
-        /* Base and scalar offset count bytes of the wave, in which the lanes' dwords take turns. */
+        /* Base and scalar offset count bytes of the wave's scratch, in which the dwords of the lanes are interleaved.
+         */
         uint32_t start = (uint32_t)r.base + hk_buffer_scalar_offset(w, op);
         uint32_t uniform = start / HK_LANES + (uint32_t)op->offset;
         return hk_scratch_move(w, op, data, uniform, op->flags & HK_BUFFER_OFFEN ? hk_row(w, op->src0) : NULL,

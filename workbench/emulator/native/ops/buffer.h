@@ -27,23 +27,23 @@ HK_INLINE HkResource hk_resource(const Wave *w, const Op *op) {
     r.num_format = s[3] >> 12 & 7;
     r.data_format = s[3] >> 15 & 15;
     r.index_stride = 8u << (s[3] >> 21 & 3);
-    /* The upper bits of the stride are in the field of the data format where the format is not needed. */
+    /* If the instruction does not use the data format, that field holds the upper bits of the stride. */
     if (r.add_tid && !(op->flags & HK_BUFFER_FORMAT)) r.stride |= r.data_format << 14;
     return r;
 }
 
-/* The resource in the first SGPRs of a kernel that was compiled for scratch in buffers (code for gfx90a). Its base
- * has a bit that no address of a process has; the rest of the base is the offset in the wave's scratch. */
+/* True for the resource in the first SGPRs of a kernel compiled for scratch in buffers (code for gfx90a). Its base has
+ * a bit that is set in no address of a process; the rest of the base is the offset in the wave's scratch. */
 HK_INLINE int hk_is_private(const HkResource *r) { return (int)(r->base >> 47) & r->add_tid & r->swizzle; }
 
-/* Addresses of the lanes' data, and the lanes that are out of range. */
+/* Addresses of the lanes' data, and the mask of lanes out of range. */
 typedef struct HkBuffer {
-    HkAddresses address;          /* of lanes that are in range with their whole data */
+    HkAddresses address;          /* valid for lanes whose data is fully in range */
     uint64_t out;                 /* active lanes with at least one component out of range */
-    uint8_t components[HK_LANES]; /* of those lanes: how many leading components are in range */
+    uint8_t components[HK_LANES]; /* number of leading components in range, for the lanes of `out` */
 } HkBuffer;
 
-/* `count` components of `size` bytes are checked one by one; format and atomic accesses pass 1. */
+/* Checks `count` components of `size` bytes separately; format and atomic accesses pass 1. */
 void hk_buffer_addresses(const Wave *w, const Op *op, const HkResource *r, uint64_t exec, uint32_t count, uint32_t size,
                          HkBuffer *b);
 

@@ -1,9 +1,9 @@
 /* Conversions between the host's floats and the small formats that it does not have: 8, 6 and 4 bits, and the
  * stochastic roundings to 16 bits.
  *
- * A format is its exponent and mantissa widths, its bias, and what its top codes mean: IEEE infinities (bf8 of
- * OCP), one NaN at the top (fp8 of OCP), one NaN in the place of -0 (the NANOO formats of gfx940), or only
- * numbers (6 and 4 bits).
+ * A format consists of its exponent and mantissa widths, its bias, and the meaning of its top codes: IEEE infinities
+ * (bf8 of OCP), one NaN at the top (fp8 of OCP), one NaN in place of -0 (the NANOO formats of gfx940), or only numbers
+ * (6 and 4 bits).
  */
 #include "ops/bits.h"
 
@@ -33,7 +33,7 @@ static inline double power_of_two(int n) { return hk_double((uint64_t)(n + 1023)
 
 static inline uint32_t sign_bit(Format f) { return 1u << (f.exponent_bits + f.mantissa_bits); }
 
-/* Code of the largest finite number, without sign. */
+/* Code of the largest finite number, without the sign. */
 static inline uint32_t largest(Format f) {
     uint32_t all = sign_bit(f) - 1;
     if (f.specials == IEEE) return (all & ~((1u << f.mantissa_bits) - 1)) - 1;
@@ -43,7 +43,7 @@ static inline uint32_t largest(Format f) {
 static inline uint32_t nan_code(Format f, uint32_t sign) {
     if (f.specials == FNUZ) return sign_bit(f);
     if (f.specials == NUMBERS) return sign | largest(f);
-    /* Quiet: all ones for the 8-bit formats, the first mantissa bit for those of 16 bits. */
+    /* The quiet NaN: all ones for the 8-bit formats, the first mantissa bit for those of 16 bits. */
     return f.mantissa_bits > 3 ? sign | (largest(f) + 1) | 1u << (f.mantissa_bits - 1) : sign | (sign_bit(f) - 1);
 }
 
@@ -52,8 +52,8 @@ static inline uint32_t overflow_code(Format f, uint32_t sign) {
     return nan_code(f, sign);
 }
 
-/* The code of x rounded to nearest even; or stochastically: `random` times 2**-bits units in the last place are
- * added to the magnitude, which is then cut off. bits = 0 means to nearest. */
+/* The code of x, rounded to nearest even if bits = 0; else stochastically: `random` times 2**-bits units in the last
+ * place are added to the magnitude, which is then truncated. */
 static inline uint32_t encode(double x, Format f, int saturate, uint32_t random, int bits) {
     uint64_t pattern = hk_double_bits(x);
     uint32_t sign = pattern >> 63 ? sign_bit(f) : 0;
@@ -61,13 +61,14 @@ static inline uint32_t encode(double x, Format f, int saturate, uint32_t random,
     int exponent = (int)(pattern >> 52 & 0x7ff) - 1023;
     int lowest = 1 - f.bias;
     exponent = exponent < lowest ? lowest : exponent;
-    /* In units of the last place of the result: exact, then made whole. */
+    /* x in units of the result's last place: exact here, rounded to an integer below. */
     double units = exponent > 900 ? 0x1p60 : magnitude * power_of_two(f.mantissa_bits - exponent);
     double step = power_of_two(bits);
     double dithered = __builtin_trunc((__builtin_trunc(units * step) + (double)random) * power_of_two(-bits));
     units = bits ? dithered : __builtin_rint(units);
     uint32_t whole = units < 65536.0 ? (uint32_t)units : 65535u;
-    /* A normal number's code is its exponent field and the units without the leading one; a carry fits. */
+    /* A normal number's code is the exponent field plus the units without the implicit one; a carry propagates
+     * correctly. */
     uint32_t code = whole + ((uint32_t)(exponent - lowest) << f.mantissa_bits);
     uint32_t top = largest(f);
     uint32_t over = saturate || f.specials == NUMBERS ? sign | top : overflow_code(f, sign);
@@ -93,7 +94,7 @@ static inline double decode(uint32_t code, Format f) {
     return value;
 }
 
-/* The upper bits of a random number, as many as the mantissa of `from` has beyond that of `to`. */
+/* The upper bits of a random number: as many as the mantissa of `from` has more than that of `to`. */
 static inline uint32_t upper_bits(uint32_t random, int count) { return random >> (32 - count); }
 
 #define SMALL_FORMAT(name, format)                                                                                     \
@@ -142,7 +143,7 @@ static const int SMALL_BITS[] = {
 
 static uint32_t next_random(uint32_t x) { return x << 1 ^ (x >> 31 ? 197u : 0); }
 
-/* Number n of the large format in consecutive registers of a lane. */
+/* Value number n, of the large format, in a lane's consecutive registers. */
 static double large_number(const uint32_t *rows, int lane, int n, int large) {
     if (large == HK_LARGE_F32) return (double)hk_float(rows[(size_t)n * HK_LANES + (size_t)lane]);
     uint32_t half = rows[(size_t)(n / 2) * HK_LANES + (size_t)lane] >> 16 * (n & 1) & 0xffff;
@@ -163,8 +164,9 @@ static void set_bits(uint32_t *rows, int lane, int bit, int width, uint32_t valu
     }
 }
 
-/* One chunk of 16 lanes: out, in and in2 point to registers of the chunk's first lane, scale and random to 16
- * numbers. The scale is the power of two in the exponent field of an f32: small numbers times it are large ones. */
+/* Converts one chunk of 16 lanes: out, in and in2 point to the registers of the chunk's first lane, scale and random to
+ * 16 values. The scale is the power of two in the exponent field of an f32; a large number is the small one times the
+ * scale. */
 HK_EXPORT void hk_convert_scaled(uint32_t *out, const uint32_t *in, const uint32_t *in2, const uint32_t *scale,
                                  const uint32_t *random, uint32_t how, uint32_t mask);
 void hk_convert_scaled(uint32_t *out, const uint32_t *in, const uint32_t *in2, const uint32_t *scale,
@@ -192,7 +194,7 @@ void hk_convert_scaled(uint32_t *out, const uint32_t *in, const uint32_t *in2, c
                                                   : encode(x, large == HK_LARGE_F16 ? F16 : BF16, 0, 0, 0);
             }
         }
-        /* Stored after all were read: the result may lie over the source. */
+        /* Stored after all reads: the result may overlap the source. */
         for (int n = 0; n < count; n++) {
             if (how >> HK_SCALED_NARROW & 1) {
                 set_bits(out, lane, place + n * width, width, result[n]);

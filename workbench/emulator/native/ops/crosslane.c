@@ -5,7 +5,7 @@
  */
 #include "ops/crosslane.h"
 
-/* Each lane reads the data of lane (address / 4) % 64; a lane that is not active gives 0. */
+/* Each lane reads the data of lane (address / 4) % 64; inactive source lanes give 0. */
 HK_EXPORT int32_t hk_ds_bpermute_b32(Wave *w, const Op *op) {
     uint64_t exec = hk_exec(w);
     const uint32_t *address = hk_row(w, op->src0), *data = hk_row(w, op->src1);
@@ -16,7 +16,8 @@ HK_EXPORT int32_t hk_ds_bpermute_b32(Wave *w, const Op *op) {
     return 0;
 }
 
-/* Each active lane sends its data to lane (address / 4) % 64; the highest sender wins, lanes without one get 0. */
+/* Each active lane sends its data to lane (address / 4) % 64; the highest sender wins, and lanes without a sender get
+ * 0. */
 HK_EXPORT int32_t hk_ds_permute_b32(Wave *w, const Op *op) {
     uint64_t exec = hk_exec(w);
     const uint32_t *address = hk_row(w, op->src0), *data = hk_row(w, op->src1);
@@ -26,7 +27,7 @@ HK_EXPORT int32_t hk_ds_permute_b32(Wave *w, const Op *op) {
     return 0;
 }
 
-/* A lane that is not active gives 0. */
+/* Inactive source lanes give 0. */
 HK_EXPORT int32_t hk_ds_swizzle_b32(Wave *w, const Op *op) {
     uint64_t exec = hk_exec(w);
     const uint32_t *data = hk_row(w, op->src0);
@@ -39,8 +40,8 @@ HK_EXPORT int32_t hk_ds_swizzle_b32(Wave *w, const Op *op) {
     return 0;
 }
 
-/* Swap the odd groups of 16 (or 32) lanes of the first register with the even groups of the second.
- * A lane that is not active keeps its values. */
+/* Swaps the odd groups of 16 (or 32) lanes of the first register with the even groups of the second. Inactive lanes
+ * keep their values. */
 HK_INLINE int32_t hk_permlane_swap(Wave *w, const Op *op, unsigned group) {
     uint64_t exec = hk_exec(w);
     uint32_t *first = hk_row(w, op->dst), *second = hk_row(w, op->src0);

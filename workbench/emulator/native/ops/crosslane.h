@@ -1,14 +1,14 @@
-/* The lane from which a lane takes its data. */
+/* Source lane of each lane. */
 #pragma once
 #include "run/lanes.h"
 
 /* DS_BPERMUTE: lane (address / 4) % 64. */
 HK_INLINE unsigned hk_bpermute_source(uint32_t address) { return address / 4 % HK_LANES; }
 
-/* DS_SWIZZLE: by the pattern in the offset field. */
+/* DS_SWIZZLE: source lane from the pattern in the offset field. */
 HK_INLINE unsigned hk_swizzle_source(uint32_t pattern, unsigned l) {
     if (pattern >= 0xe000) {
-        /* The order of a fast Fourier transform: bits reversed, the masked ones kept. */
+        /* The order of a fast Fourier transform: bits reversed, except the masked ones. */
         unsigned mask = pattern & 31, reversed = 0;
         for (unsigned b = 0; b < 5; b++) reversed |= (l >> b & 1) << (4 - b);
         return (l & 32) | reversed >> __builtin_popcount(mask) | (l & mask);

@@ -37,7 +37,7 @@ HK_INLINE int32_t hk_global_store(Wave *w, const Op *op, HkData data) {
     return 0;
 }
 
-/* Scratch of one lane is spread over rows of dwords; these copy `bytes` of it. */
+/* A lane's scratch is spread over rows of dwords; these functions copy `bytes` of it. */
 static void hk_scratch_read(const Wave *w, uint32_t offset, unsigned lane, uint32_t bytes, uint8_t *to) {
     for (uint32_t b = 0; b < bytes; b++) to[b] = *hk_scratch_byte(w, offset + b, lane);
 }
@@ -60,7 +60,7 @@ HK_INLINE void hk_get_lane(HkData data, const uint32_t *rows, unsigned lane, uin
         for (int r = 0; r < hk_data_rows(data); r++) hk_put32(to + 4 * r, rows[HK_LANES * r + lane]);
 }
 
-/* Flat addresses above 2^48 are in the LDS or scratch window; lanes may differ. */
+/* Flat addresses above 2^48 are in the LDS or scratch window; lanes of one access may differ. */
 HK_INLINE int32_t hk_flat_access(Wave *w, const Op *op, HkData data, int is_write) {
     uint64_t exec = hk_exec(w);
     if (exec == 0) return 0;
@@ -76,7 +76,7 @@ HK_INLINE int32_t hk_flat_access(Wave *w, const Op *op, HkData data, int is_writ
             hk_gather_masked(data, rows, 1, NULL, a.at, exec);
         return 0;
     }
-    /* All lanes are checked before the first one moves. */
+    /* All lanes are checked before any data moves. */
     HK_FOR_LANES(lane, exec) {
         uint64_t window = a.at[lane] & HK_APERTURE_MASK, offset = a.at[lane] & ~HK_APERTURE_MASK;
         if (window == HK_SHARED_APERTURE) {
@@ -121,7 +121,7 @@ int32_t hk_scratch_move(Wave *w, const Op *op, HkData data, uint32_t uniform, co
     uint32_t *rows = hk_row(w, is_write ? op->src1 : op->dst);
     if (w->group->profile) {
         uint64_t moved = (uint64_t)__builtin_popcountll(exec) * bytes;
-        /* A dword of all lanes lies in two lines, the next dword in the two after them. */
+        /* A dword of all 64 lanes spans two lines, the next dword the following two. */
         uint32_t dwords = (bytes + 3) / 4;
         if (w->way != NULL) hk_steps_cost(w, op, 0, 2 * dwords, 4 * dwords, (uint32_t)moved);
         if (is_write)
@@ -160,7 +160,7 @@ int32_t hk_scratch_move(Wave *w, const Op *op, HkData data, uint32_t uniform, co
     return 0;
 }
 
-/* SCRATCH_: offset = VGPR (if src0) + SGPR (if ssrc0) + immediate, in the lane's own space. */
+/* SCRATCH_: offset = VGPR (if src0) + SGPR (if ssrc0) + immediate, in the lane's scratch. */
 HK_INLINE int32_t hk_scratch_access(Wave *w, const Op *op, HkData data, int is_write) {
     uint32_t uniform = (uint32_t)op->offset + (op->ssrc0 == HK_NO_REGISTER ? 0 : w->s[op->ssrc0]);
     return hk_scratch_move(w, op, data, uniform, op->src0 == HK_NO_REGISTER ? NULL : hk_row(w, op->src0), is_write);
@@ -178,8 +178,8 @@ HK_INLINE int32_t hk_scratch_access(Wave *w, const Op *op, HkData data, int is_w
 HK_LOADS(HK_DEFINE_LOAD)
 HK_STORES(HK_DEFINE_STORE)
 
-/* GLOBAL_LOAD_LDS_: memory to LDS. Lane l's data goes to M0 + immediate + l * (4, or 16 for 3 and 4 dwords),
- * whether or not the lanes below it are active; sub-dword data is extended to a dword. */
+/* GLOBAL_LOAD_LDS_: memory to LDS. Lane l's data goes to M0 + immediate + l * (4, or 16 for 3 and 4 dwords), whether or
+ * not lower lanes are active; sub-dword data is extended to a dword. */
 HK_EXPORT int32_t hk_global_load_lds(Wave *w, const Op *op) {
     uint64_t exec = hk_exec(w);
     if (exec == 0) return 0;

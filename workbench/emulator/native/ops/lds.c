@@ -75,8 +75,8 @@ HK_INLINE int32_t hk_lds_write(Wave *w, const Op *op, HkData data) {
     return 0;
 }
 
-/* The two addresses of a two-address form, each with the offset that is added to it and the lanes that find LDS there;
- * 1 after a fault. */
+/* The two addresses of a two-address instruction, each with its offset and the mask of lanes with LDS there; 1 after a
+ * fault. */
 typedef struct {
     const uint32_t *row[2];
     uint32_t offset[2];
@@ -161,7 +161,7 @@ HK_EXPORT int32_t hk_ds_read2_b64(Wave *w, const Op *op) { return hk_lds_read2(w
 HK_EXPORT int32_t hk_ds_write2_b32(Wave *w, const Op *op) { return hk_lds_write2(w, op, HK_B32); }
 HK_EXPORT int32_t hk_ds_write2_b64(Wave *w, const Op *op) { return hk_lds_write2(w, op, HK_B64); }
 
-/* DS_READ_ADDTID and DS_WRITE_ADDTID: no address register, lane l at M0[15:0] + immediate + 4 * l. */
+/* DS_READ_ADDTID and DS_WRITE_ADDTID: without an address register; lane l accesses M0[15:0] + immediate + 4 * l. */
 HK_INLINE int32_t hk_lds_addtid(Wave *w, const Op *op, int is_write) {
     uint64_t exec = hk_exec(w);
     if (exec == 0) return 0;

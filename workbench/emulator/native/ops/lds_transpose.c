@@ -10,7 +10,7 @@
 #include "ops/lds.h"
 #include "ops/matrix_tiles.h"
 
-/* Places from which the lanes read. */
+/* Source addresses of the lanes. */
 typedef struct {
     const uint32_t *row;
     uint32_t offset;
@@ -25,7 +25,7 @@ HK_INLINE void hk_find_pieces(Wave *w, const Op *op, uint32_t bytes, HkPieces *a
     at->lanes = hk_check_lds_row(w, op, at->row, at->offset, exec, bytes, HK_LDS_TRANSPOSE);
 }
 
-/* What the 64 lanes read, 16 bytes apart for 96-bit pieces and 8 bytes for 64-bit ones. */
+/* Data read by the 64 lanes, at a stride of 16 bytes for 96-bit pieces and 8 bytes for 64-bit ones. */
 HK_INLINE void hk_read_pieces(const Wave *w, const HkPieces *at, uint8_t *pieces, uint32_t bytes, uint32_t step) {
     hk_tiles_stay_awake();
     const uint8_t *base = w->lds + at->offset;
@@ -47,7 +47,8 @@ typedef uint16_t hk_u16x16 __attribute__((vector_size(32), aligned(1)));
 typedef uint8_t hk_u8x16 __attribute__((vector_size(16), aligned(1)));
 
 #ifdef __AVX512BW__
-/* 16 bits, all lanes: two rows of the matrix at a time. Assembling the pieces in memory would stall on their stores. */
+/* 16 bits, all lanes active: two rows of the matrix at a time. Assembling the pieces in memory would stall on their
+ * stores. */
 HK_INLINE void hk_transpose_halves(Wave *w, const Op *op) {
     hk_tiles_stay_awake();
     const uint32_t *row = hk_row(w, op->src0);
@@ -65,7 +66,7 @@ HK_INLINE void hk_transpose_halves(Wave *w, const Op *op) {
 }
 #endif
 
-/* Any lanes, wherever they read. */
+/* The general case: any active lanes, any addresses. */
 static __attribute__((noinline)) int32_t hk_transpose_some_halves(Wave *w, const Op *op) {
     HkPieces at;
     hk_find_pieces(w, op, 8, &at);

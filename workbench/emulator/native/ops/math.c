@@ -2,7 +2,7 @@
  * of turns, scaling, on 16 lanes at a time.
  *
  * Results are within one unit in the last place of the true value over the whole range, denormals included;
- * polynomials are Chebyshev fits. Loops are written so that the compiler makes vector code of them.
+ * polynomials are Chebyshev fits. Loops are written so that the compiler vectorises them.
  */
 #include "ops/bits.h"
 
@@ -16,12 +16,12 @@ static inline double log2_wide(float x) {
     uint32_t bits = hk_float_bits(x);
     int denormal = (bits & 0x7f800000u) == 0;
     uint32_t scaled = denormal ? hk_float_bits(x * 0x1p24f) : bits;
-    /* The mantissa goes to [sqrt(1/2), sqrt(2)). */
+    /* Scales the mantissa to [sqrt(1/2), sqrt(2)). */
     uint32_t shifted = scaled - 0x3f3504f3u;
     int32_t e = (int32_t)shifted >> 23;
     double f = (double)hk_float((shifted & 0x007fffffu) + 0x3f3504f3u) - 1.0;
     e -= denormal ? 24 : 0;
-    /* log2(1 + f) / f; the result is relative to f, which is exact, so it is right next to 1 as well. */
+    /* log2(1 + f) / f; the error is relative to f, which is exact, so the result is accurate next to 1 as well. */
     double q = -0x1.16c9192143833p-4;
     q = __builtin_fma(q, f, 0x1.0c91c8ec04459p-3);
     q = __builtin_fma(q, f, -0x1.140c67e94fcdep-3);
@@ -105,7 +105,7 @@ static inline double turns(float x, int quarter) {
 HK_EXPORT void hk_sin2pi_f32x16(float *restrict out, const float *restrict in);
 void hk_sin2pi_f32x16(float *restrict out, const float *restrict in) {
     LOOP {
-        /* The sign of a zero argument is kept. */
+        /* A zero argument keeps its sign. */
         float value = (float)turns(in[i], 0);
         out[i] = in[i] == 0.0f ? in[i] : value;
     }
@@ -114,7 +114,7 @@ void hk_sin2pi_f32x16(float *restrict out, const float *restrict in) {
 HK_EXPORT void hk_cos2pi_f32x16(float *restrict out, const float *restrict in);
 void hk_cos2pi_f32x16(float *restrict out, const float *restrict in) { LOOP out[i] = (float)turns(in[i], 1); }
 
-/* Results with the error that hardware may make (codeobject/instructions/accuracy.py). */
+/* Results with the error that hardware may have (codeobject/instructions/accuracy.py). */
 
 static double true_value(uint32_t function, double x) {
     switch (function) {
@@ -140,23 +140,23 @@ static uint64_t mixed(uint64_t x) {
     return x ^ x >> 31;
 }
 
-/* A number of a format that is less than `ulps` units in the last place from the true value; the exact result if
- * there is one and the bound is one unit or less. */
+/* A number of the format that is less than `ulps` units in the last place from the true value, drawn by `draw`; the
+ * exact result if it is representable and the bound is one unit or less. */
 static double drawn(double value, double truth, uint32_t kind, double ulps, uint64_t draw) {
     static const int mantissa[] = {10, 23, 52}, lowest[] = {-14, -126, -1022};
     static const double most[] = {65504.0, 0x1.fffffep127, 0x1.fffffffffffffp1023};
     int exponent = ilogb(truth);
     int unit = (exponent < lowest[kind] ? lowest[kind] : exponent) - mantissa[kind];
     double units = scalbn(truth, -unit);
-    /* A mode that flushes denormals or rounds another way has decided already. */
+    /* A MODE that flushes denormals or rounds in another direction has determined the result already. */
     if (fabs(scalbn(value, -unit) - units) > 1.0) return value;
     double first = floor(units - ulps) + 1.0, last = ceil(units + ulps) - 1.0;
     double result = scalbn(first + (double)(draw % (uint64_t)(last - first + 1.0)), unit);
     return fabs(result) <= most[kind] ? copysign(result, truth) : value;
 }
 
-/* `results` hold what `arguments` give, rounded as usual; as doubles for double precision, else as floats. The same
- * function of the same argument errs the same way wherever it stands, as hardware does. */
+/* `results` contain the function's correctly rounded values for `arguments`: doubles for double precision, else floats.
+ * As in hardware, the same function of the same argument has the same error everywhere. */
 HK_EXPORT void hk_approximate(void *results, const void *arguments, const Wave *wave, uint64_t pc, uint32_t what,
                               double ulps);
 void hk_approximate(void *results, const void *arguments, const Wave *wave, uint64_t pc, uint32_t what, double ulps) {
@@ -189,9 +189,9 @@ static inline int denormal_64(double x) { return field_64(x) == 0 && x != 0.0; }
 static inline float quiet_32(float x) { return hk_float(hk_float_bits(x) | 0x00400000u); }
 static inline double quiet_64(double x) { return hk_double(hk_double_bits(x) | 0x0008000000000000ull); }
 
-/* The first source, which is the denominator d or the numerator n, moved by a power of two so that the steps of a
- * division neither overflow nor become denormal; `late` where v_div_fmas is to move the quotient back. The rules
- * are the ISA guide's, but for a denominator whose reciprocal is denormal, which has to become smaller. */
+/* The first source, either the denominator d or the numerator n, scaled by a power of two so that the steps of a
+ * division neither overflow nor become denormal; `late` is set if v_div_fmas has to scale the quotient back. The rules
+ * are the ISA guide's, except for a denominator with a denormal reciprocal, which has to become smaller. */
 #define DIV_SCALE(width, type, largest_normal, up, down, far, tiny)                                                    \
     HK_EXPORT void hk_div_scale_f##width##x16(type *restrict out, const type *restrict in, const type *restrict ds,    \
                                               const type *restrict ns);                                                \
@@ -219,8 +219,8 @@ static inline double quiet_64(double x) { return hk_double(hk_double_bits(x) | 0
 DIV_SCALE(32, float, 0x1p126f, 0x1p64f, 0x1p-64f, 96, 23)
 DIV_SCALE(64, double, 0x1p1022, 0x1p128, 0x1p-128, 768, 53)
 
-/* a * b + c; where v_div_scale said so, moved back: a large quotient is to grow, a small one to shrink. A quotient
- * that becomes denormal is rounded once, at its last bit. Single precision does it in double, rounded to odd. */
+/* a * b + c, scaled back if v_div_scale requested it: a large quotient grows, a small one shrinks. A quotient that
+ * becomes denormal is rounded once, at its last bit. Single precision computes it in double, rounded to odd. */
 HK_EXPORT void hk_div_fmas_f32x16(float *restrict out, const float *restrict a, const float *restrict b,
                                   const float *restrict c, const uint32_t *restrict late);
 void hk_div_fmas_f32x16(float *restrict out, const float *restrict a, const float *restrict b, const float *restrict c,
@@ -237,10 +237,10 @@ void hk_div_fmas_f32x16(float *restrict out, const float *restrict a, const floa
     }
 }
 
-/* The sign of what fma(a, b, c) = r left out, for |r| below 2**-800: Boldo and Muller, "Exact and approximated error
- * of the FMA" (IEEE Trans. Computers 60, 2011), on operands moved up so that no part of the error underflows. */
+/* The sign of the rounding error of fma(a, b, c) = r, for |r| below 2**-800: Boldo and Muller, "Exact and approximated
+ * error of the FMA" (IEEE Trans. Computers 60, 2011), on operands scaled up so that no part of the error underflows. */
 static double fma_error(double a, double b, double c, double r) {
-    /* A larger addend cancels against the product so far that nothing is left to round. */
+    /* With a larger addend the product cancels so far that nothing is left to round. */
     if (fabs(c) >= 0x1p-700) return 0;
     double large = fabs(a) < fabs(b) ? b : a, small = fabs(a) < fabs(b) ? a : b;
     small *= 0x1p600, c *= 0x1p600, r *= 0x1p600;
@@ -251,13 +251,13 @@ static double fma_error(double a, double b, double c, double r) {
     return first != 0 ? first : rest;
 }
 
-/* r = fma(a, b, c) divided by 2**128. Half a unit of a denormal quotient may be all of r's last bits: then what r
- * itself left out decides. */
+/* r = fma(a, b, c) divided by 2**128. If r is exactly halfway between two denormal quotients, the error of r itself
+ * decides the rounding. */
 static double shrunk(double r, double a, double b, double c) {
     double moved = r * 0x1p-128, dropped = r - moved * 0x1p128;
     if (fabs(dropped) != 0x1p-947) return moved;
     double error = fma_error(a, b, c, r);
-    /* The even neighbour was taken; the other one lies in the direction of what was dropped. */
+    /* The division rounded to the even neighbour; the other one lies in the direction of the dropped part. */
     return (error > 0 && dropped > 0) || (error < 0 && dropped < 0) ? moved + copysign(0x1p-1074, dropped) : moved;
 }
 
@@ -272,8 +272,8 @@ void hk_div_fmas_f64x16(double *restrict out, const double *restrict a, const do
     }
 }
 
-/* The quotient q of n / d with its special cases. Beyond the two distances of the exponents it under- or overflows
- * whatever the mantissas are, and the approximation may have become NaN on the way. */
+/* The quotient q of n / d, with its special cases. Outside the two distances of exponents it underflows or overflows
+ * for any mantissas, and the approximation may have become NaN. */
 #define DIV_FIXUP(name, width, type, integer, bits, infinity, lowest, highest)                                         \
     HK_EXPORT void hk_div_fixup_##name##x16(type *restrict out, const type *restrict q, const type *restrict ds,       \
                                             const type *restrict ns);                                                  \

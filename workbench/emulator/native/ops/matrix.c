@@ -14,15 +14,15 @@
  */
 #include "ops/matrix_backend.h"
 
-/* Where the operands of one instruction are unpacked. B follows A directly: were they 4096 bytes apart, loads of
- * one would seem to wait for stores of the other. */
+/* Room for the unpacked operands of one instruction. B follows A directly: at a distance of 4096 bytes, loads of one
+ * would appear to depend on stores of the other. */
 typedef struct __attribute__((aligned(64))) HkScratchpad {
     float a[HK_MATRIX_MAX_K * 32];
     float c[32 * HK_LANES];
     uint32_t arranged[16 * HK_LANES];
 } HkScratchpad;
 
-/* The back end's function of f16 or bf16, with code of its own for each. */
+/* Calls the back end's function with the type as a constant, f16 or bf16, so that each has its own code. */
 HK_INLINE void hk_halves(HkElement type, int m, float *d, const float *c, float *a, const HkFactors *factors, int links,
                          int count) {
     if (type == HK_F16)
@@ -78,7 +78,7 @@ HK_INLINE int32_t hk_mfma(Wave *w, const Op *op, int m, int integer) {
         if (type_a <= HK_XF32) hk_flush_inputs(w, pad.a, 2 * depth * m);
         int at = block * (m * m / HK_LANES) * HK_LANES;
         if (integer) {
-            /* Sums of at most 64 products of int8 stay below 2^24: exact in fp32. */
+            /* Sums of at most 64 products of int8 stay below 2^24, so they are exact in fp32. */
             float zero[16 * HK_LANES] __attribute__((aligned(64))) = {0};
             hk_multiply(m, to + at, zero, pad.a, b, depth, 0);
         } else if (type_a <= HK_XF32)
@@ -100,9 +100,8 @@ HK_EXPORT int32_t hk_mfma_f32_32x32(Wave *w, const Op *op) { return hk_mfma(w, o
 HK_EXPORT int32_t hk_mfma_i32_16x16(Wave *w, const Op *op) { return hk_mfma(w, op, 16, 1); }
 HK_EXPORT int32_t hk_mfma_i32_32x32(Wave *w, const Op *op) { return hk_mfma(w, op, 32, 1); }
 
-/* A chain: the same instruction of f16 or bf16 several times in a row, with flags that say what is known of the
- * operands (translate/matrix_chain.py). No result overlaps an addend that is not itself or, with 32 rows, its own
- * factors. */
+/* A chain: the same instruction of f16 or bf16 several times in a row, with flags for known properties of the operands
+ * (translate/matrix_chain.py). A result overlaps no other addend and, with 32 rows, none of its own factors. */
 
 HK_INLINE void hk_mfma_halves(const Wave *w, const Op *op, int links, int m) {
     float a[HK_LINKS * 16 * 32] __attribute__((aligned(64))), constant[16 * HK_LANES] __attribute__((aligned(64)));
@@ -137,20 +136,20 @@ HK_INLINE int32_t hk_mfma_chain(Wave *w, const Op *op, int32_t count, int m) {
     return 0;
 }
 
-/* Between the matrix instructions of a kernel. */
+/* Called between the matrix instructions of a kernel. */
 HK_EXPORT int32_t hk_stay_awake(Wave *w) {
     (void)w;
     hk_tiles_stay_awake();
     return 0;
 }
 
-/* For each of `count` records: imm[0] rows from dst on no longer hold sums of chains. */
+/* For each of `count` records: the imm[0] rows from dst no longer contain sums of chains. */
 HK_EXPORT int32_t hk_forget_sums(Wave *w, const Op *op, int32_t count) {
     for (int i = 0; i < count; i++) memset(w->sums + op[i].dst, 0, op[i].imm[0]);
     return 0;
 }
 
-/* imm[0] rows from src0 on to dst: factors of a chain whose registers get other data before it runs. */
+/* Copies imm[0] rows from src0 to dst: factors of a chain whose registers change before the chain runs. */
 HK_EXPORT int32_t hk_copy_rows(Wave *w, const Op *op) {
     memcpy(hk_row(w, op->dst), hk_row(w, op->src0), (size_t)op->imm[0] * HK_LANES * 4);
     return 0;
@@ -163,8 +162,8 @@ HK_EXPORT int32_t hk_mfma_f32_32x32_chain(Wave *w, const Op *op, int32_t count) 
     return hk_mfma_chain(w, op, count, 32);
 }
 
-/* 16 blocks of 4x4: lane 4 * block + j, register i. Row i of all blocks is one register: B's lanes times A's
- * element i of the lane's own block. */
+/* 16 blocks of 4x4: lane 4 * block + j, register i. Row i of all blocks is one register: B's lanes times element i of A
+ * in the lane's block. */
 HK_INLINE int32_t hk_mfma_4x4(Wave *w, const Op *op, int integer) {
     float a[4 * HK_LANES] __attribute__((aligned(64))), b[4 * HK_LANES] __attribute__((aligned(64)));
     uint32_t arranged[2 * HK_LANES];
@@ -213,8 +212,7 @@ HK_INLINE int32_t hk_mfma_4x4(Wave *w, const Op *op, int integer) {
 HK_EXPORT int32_t hk_mfma_f32_4x4(Wave *w, const Op *op) { return hk_mfma_4x4(w, op, 0); }
 HK_EXPORT int32_t hk_mfma_i32_4x4(Wave *w, const Op *op) { return hk_mfma_4x4(w, op, 1); }
 
-/* fp64: a value is in two registers, low half first. BLGP negates A, B and C (bits 0 to 2) as it does for no
- * other type. */
+/* fp64: a value occupies two registers, low half first. BLGP negates A, B and C (bits 0 to 2), for this type only. */
 HK_INLINE double hk_double_at(const uint32_t *rows, int lane, int negate) {
     uint64_t bits = rows[lane] | (uint64_t)rows[HK_LANES + lane] << 32;
     return hk_double(negate ? bits ^ 1ull << 63 : bits);

@@ -1,8 +1,8 @@
-/* Shapes and element types of matrix instructions, and how elements become floats.
+/* Shapes and element types of matrix instructions, and conversion of elements to floats.
  *
- * Every MFMA reads A and B the same way. With M rows (columns of B) the 64 lanes are 64/M groups; group g
- * holds block g % blocks and the K elements [kl * (g / blocks), ...) of it, kl = elements a lane, in the order
- * of the bits of its registers. So for each k the M elements of A, and the M of B, are neighbouring lanes.
+ * Every MFMA reads A and B the same way. With M rows (columns of B) the 64 lanes form 64/M groups; group g holds block
+ * g % blocks and its K elements [kl * (g / blocks), ...), where kl is the number of elements per lane, in the order of
+ * the bits of the registers. So for each k the M elements of A, and the M of B, are in neighbouring lanes.
  */
 #ifndef HK_MATRIX_H
 #define HK_MATRIX_H
@@ -20,14 +20,14 @@
 #define HK_MATRIX_ROWS_A(op) ((int)((op)->imm[2] & 255))
 #define HK_MATRIX_ROWS_B(op) ((int)((op)->imm[2] >> 8 & 255))
 
-/* The types in a function for integers alone, or for floats: the former has no code for the latter. */
+/* Element types in a function for integers only, or for floats only: the first has no code for floats. */
 #define HK_TYPE_A(op, integer) ((integer) ? HK_INT8 : HK_MATRIX_TYPE_A(op))
 #define HK_TYPE_B(op, integer) ((integer) ? HK_INT8 : HK_MATRIX_TYPE_B(op))
 
 #define HK_MATRIX_MAX_K 128
 
-/* e4m3 and e5m2 go through half precision, whose conversion is exact and knows denormals: shifted into its
- * fields, with the difference of the exponent biases multiplied out afterwards. */
+/* e4m3 and e5m2 are converted through half precision, whose conversion is exact and handles denormals: shifted into its
+ * fields, and afterwards multiplied by the difference of the exponent biases. */
 typedef _Float16 f16x16 __attribute__((vector_size(32)));
 typedef uint16_t u16x16 __attribute__((vector_size(32)));
 
@@ -50,13 +50,13 @@ HK_INLINE f32x16 hk_from_fp8(u32x16 x, int fnuz, int with_nan) {
 
 HK_INLINE f32x16 hk_from_bf8(u32x16 x, int fnuz, int with_nan) {
     if (!fnuz) return hk_half_bits(x << 8);
-    /* Exponent 31 is an ordinary one here: it is brought down one step before half precision sees it. */
+    /* Exponent 31 is an ordinary one in this format: it is lowered by one before the conversion from half precision. */
     u32x16 top = (u32x16)((x & 0x7c) == 0x7c);
     f32x16 value = hk_half_bits((x - (top & 4)) << 8) * hk_select(top, hk_splat(1.0f), hk_splat(0.5f));
     return with_nan ? hk_select((u32x16)(x == 0x80), hk_splat(__builtin_nanf("")), value) : value;
 }
 
-/* Not zero where a byte of the dwords may be a NaN that half precision does not know. */
+/* Nonzero where a byte of the dwords may be a NaN that half precision does not recognise. */
 HK_INLINE u32x16 hk_nan_bytes(HkElement type, u32x16 dword) {
     if (type == HK_FP8) return ((dword & 0x7f7f7f7f) + 0x01010101) & 0x80808080;
     if (type == HK_FP8_FNUZ || type == HK_BF8_FNUZ) {
@@ -66,13 +66,13 @@ HK_INLINE u32x16 hk_nan_bytes(HkElement type, u32x16 dword) {
     return (u32x16){};
 }
 
-/* Element `e` of the dwords of 16 lanes. */
+/* Element `e` of the dwords of 16 lanes, as floats. */
 HK_INLINE f32x16 hk_element(HkElement type, u32x16 dword, int e, int with_nan) {
     switch (type) {
     case HK_F32:
         return (f32x16)dword;
     case HK_XF32: {
-        /* 10 mantissa bits are used; a NaN of lower bits only stays one. */
+        /* Only 10 mantissa bits are used; a NaN with only lower bits set remains a NaN. */
         u32x16 nan = (u32x16)((dword & 0x7fffffff) > 0x7f800000);
         return (f32x16)((dword & 0xffffe000) | (nan & 0x00400000));
     }
@@ -99,7 +99,7 @@ HK_INLINE int hk_per_dword(HkElement type) {
     return type == HK_F32 || type == HK_XF32 ? 1 : type == HK_F16 || type == HK_BF16 ? 2 : 4;
 }
 
-/* The four e4m3 bytes of 16 dwords, no NaN among them: two at a time become halves. */
+/* The four e4m3 bytes of 16 dwords, none a NaN, converted to halves two at a time. */
 HK_INLINE void hk_unpack_fp8(float *out, int stride, u32x16 dword, float bias) {
     u32x16 even = (dword & 0x00800080) << 8 | (dword & 0x007f007f) << 7;
     u32x16 odd = (dword & 0x80008000) | (dword & 0x7f007f00) >> 1;
@@ -109,8 +109,8 @@ HK_INLINE void hk_unpack_fp8(float *out, int stride, u32x16 dword, float bias) {
     *(f32x16 *)(out + 3 * stride) = hk_half_bits(odd >> 16) * bias;
 }
 
-/* 16 lanes from `rows` on, of `count` rows: out[k * stride + 0..15], k in register order. Without `with_nan`
- * NaNs come out as numbers, and what is returned is not zero where there were some. */
+/* Unpacks 16 lanes of `count` rows: out[k * stride + 0..15], k in register order. Without `with_nan`, NaNs are
+ * converted to numbers, and the result is nonzero if there were any. */
 HK_INLINE u32x16 hk_unpack_as(HkElement type, float *out, int stride, const uint32_t *rows, int count, int with_nan) {
     int per = hk_per_dword(type);
     u32x16 found = {};
@@ -126,7 +126,7 @@ HK_INLINE u32x16 hk_unpack_as(HkElement type, float *out, int stride, const uint
     return found;
 }
 
-/* The same for lane groups that are `group_stride` lanes apart, one after the other in `out`. */
+/* The same for lane groups that are `group_stride` lanes apart, consecutive in `out`. */
 HK_INLINE void hk_unpack_groups(HkElement type, float *out, int stride, const uint32_t *rows, int count, int groups,
                                 int group_stride) {
     int step = count * hk_per_dword(type) * stride;
@@ -137,7 +137,7 @@ HK_INLINE void hk_unpack_groups(HkElement type, float *out, int stride, const ui
         for (int g = 0; g < groups; g++) hk_unpack_as(type, out + g * step, stride, rows + g * group_stride, count, 1);
 }
 
-/* Calls an inlined function that begins with a type of 8-bit floats: for each type code of its own. */
+/* Calls an inlined function with a type of 8-bit floats as its first argument, with separate code for each type. */
 #define HK_WITH_EIGHTS(type, function, ...)                                                                            \
     switch (type) {                                                                                                    \
     case HK_FP8:                                                                                                       \
@@ -189,7 +189,7 @@ HK_INLINE void hk_unpack(HkElement type, float *out, int stride, const uint32_t 
     }
 }
 
-/* [k][m] floats of one block: the lane groups that hold it, one after the other. */
+/* Unpacks one block to [k][m] floats: the lane groups that hold it, consecutively. */
 HK_INLINE int hk_unpack_block(HkElement type, float *out, int m, const uint32_t *rows, int count, int blocks,
                               int block) {
     int per_lane = count * hk_per_dword(type), groups = HK_LANES / m / blocks;
@@ -198,22 +198,22 @@ HK_INLINE int hk_unpack_block(HkElement type, float *out, int m, const uint32_t 
     return groups * per_lane;
 }
 
-/* Accumulator rows of 16 columns that are kept in vector registers at once. */
+/* Accumulator rows of 16 columns kept in vector registers at once. */
 #if defined(__AVX512F__)
 #define HK_TILE_ROWS 16
 #else
 #define HK_TILE_ROWS 4
 #endif
 
-/* Row i of a 16- or 32-wide block: D[i][0..] are neighbouring lanes of one register. */
+/* Offset of row i of a block of 16 or 32: D[i][0..] are neighbouring lanes of one register. */
 HK_INLINE int hk_result_offset(int m, int i) {
     return m == 16 ? (i % 4) * HK_LANES + 16 * (i / 4) : (4 * (i / 8) + i % 4) * HK_LANES + 32 * (i / 4 % 2);
 }
 
-/* Every NaN is the same one, which makes results independent of the order in which the CPU looks at operands. */
+/* Replaces every NaN by the same one, so that results do not depend on the order in which the CPU examines operands. */
 HK_INLINE f32x16 hk_one_nan(f32x16 x) { return hk_select((u32x16)(x == x), x, hk_splat(__builtin_nanf(""))); }
 
-/* D = C + A B for `m` x `m` floats; a and b are [k][m]. With `paired` the second of each two adjacent K is added
+/* D = C + A B for `m` x `m` floats; a and b are [k][m]. With `paired`, the second of each two adjacent K is added
  * first, as in instructions that multiply pairs (matrix_dot.h). */
 HK_INLINE void hk_multiply(int m, float *d, const float *c, const float *a, const float *b, int depth, int paired) {
     for (int column = 0; column < m; column += 16)
@@ -238,15 +238,15 @@ HK_INLINE void hk_multiply(int m, float *d, const float *c, const float *a, cons
         }
 }
 
-/* Most instructions that add to one result and run together. */
+/* Most instructions that add to one result and run as a unit. */
 #define HK_LINKS 8
 
-/* Registers of A and B of one of them. */
+/* Registers of A and B of one instruction. */
 typedef struct HkFactors {
     const uint32_t *a, *b;
 } HkFactors;
 
-/* Places of pairs of K: pair r of lane group g begins at base[g * group_stride + r * row_stride]. */
+/* Addresses of pairs of K: pair r of lane group g begins at base[g * group_stride + r * row_stride]. */
 typedef struct HkPairs {
     const uint32_t *base;
     int group_stride, row_stride;
@@ -262,7 +262,7 @@ HK_INLINE void hk_fill_constant(float *rows, int count, uint32_t bits) {
     for (int i = 0; i < count * HK_LANES; i++) ((uint32_t *)rows)[i] = bits;
 }
 
-/* Lanes of B as BLGP arranges them, `count` rows copied to `to`. */
+/* Copies `count` rows of B to `to`, with the lanes permuted as BLGP says. */
 HK_INLINE void hk_arrange_b(uint32_t *to, const uint32_t *from, int count, uint32_t blgp) {
     for (int r = 0; r < count; r++)
         for (unsigned lane = 0; lane < HK_LANES; lane++) {
@@ -290,22 +290,22 @@ HK_INLINE void hk_arrange_b(uint32_t *to, const uint32_t *from, int count, uint3
         }
 }
 
-/* Block of A that block `block` of the result multiplies: each 2^CBSZ blocks share the one that ABID names.
- * (AMD's matrix instruction calculator. The CDNA4 guide's formula counts ABID over the whole wave instead; the
- * two agree where 2^CBSZ is the number of blocks.) */
+/* Block of A that is multiplied into block `block` of the result: each 2^CBSZ blocks share the one that ABID names.
+ * (AMD's matrix instruction calculator. The CDNA4 guide's formula counts ABID over the whole wave instead; the two
+ * agree if 2^CBSZ is the number of blocks.) */
 HK_INLINE int hk_source_block(const Op *op, int block) {
     int cbsz = (int)HK_MATRIX_CBSZ(op);
     return cbsz == 0 ? block : (block & ~((1 << cbsz) - 1)) + (int)HK_MATRIX_ABID(op) % (1 << cbsz);
 }
 
-/* 32-bit inputs, and no others, follow MODE: without its bit 4 denormals are zeros. */
+/* Only 32-bit inputs follow MODE: if its bit 4 is clear, denormals are zeros. */
 HK_INLINE void hk_flush_inputs(const Wave *w, float *values, int count) {
     if (__builtin_expect(w->mode >> 4 & 1, 1)) return;
     for (int i = 0; i < count; i++)
         if (((uint32_t *)values)[i] << 1 < 0x01000000u) ((uint32_t *)values)[i] &= 0x80000000u;
 }
 
-/* Dense instructions of floats (matrix.c), one by one where they cannot run as a chain. */
+/* Dense instructions of floats (matrix.c), executed singly if they cannot run as a chain. */
 HK_EXPORT int32_t hk_mfma_f32_16x16(Wave *w, const Op *op);
 HK_EXPORT int32_t hk_mfma_f32_32x32(Wave *w, const Op *op);
 

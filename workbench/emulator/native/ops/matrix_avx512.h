@@ -1,5 +1,5 @@
-/* Matrix instructions of f16 and bf16 by AVX-512: 16 columns of 16 rows are summed in its 32 vector registers. The bits
- * are those of matrix.h's hk_multiply. */
+/* Matrix instructions of f16 and bf16 with AVX-512: sums of 16 columns by 16 rows, in 32 vector registers. Results
+ * equal those of matrix.h's hk_multiply to the bit. */
 #ifndef HK_MATRIX_AVX512_H
 #define HK_MATRIX_AVX512_H
 
@@ -7,12 +7,13 @@
 
 #if defined(__AVX512F__)
 #define HK_AVX512 1
-/* D = C + A B for instructions of one block, from their registers: elements of A are converted into `a`, those of B as
- * they are needed, which is twice at most. */
+/* D = C + A B for instructions of one block, from their registers: elements of A are converted into `a`, those of B
+ * when needed, at most twice. */
 HK_INLINE void hk_avx512_halves(HkElement type, int m, float *d, const float *c, float *a, const HkFactors *factors,
                                 int links, int count) {
     int groups = HK_LANES / m;
-    /* Floats between neighbours in M, and between the two of a pair: as the conversions leave them. */
+    /* Distance in floats between neighbours in M, and between the two elements of a pair, in the order that the
+     * conversions produce. */
     int step = type == HK_F16 ? 2 : 1, other = type == HK_F16 ? 1 : m;
     float *to = a;
     for (int n = 0; n < links * groups; n++)

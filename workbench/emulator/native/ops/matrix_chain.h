@@ -1,12 +1,12 @@
-/* Dense instructions of bf16 and smaller floats, alone and in chains, by VDPBF16PS or by tiles. */
+/* Dense instructions of bf16 and smaller floats, single and in chains, with VDPBF16PS or tiles. */
 #ifndef HK_MATRIX_CHAIN_H
 #define HK_MATRIX_CHAIN_H
 
 #include "ops/matrix_dot.h"
 
 #ifdef HK_DOT
-/* The whole instruction by VDPBF16PS; 0, and nothing written to `d`, where that is not possible or not exact. `room` is
- * for both factors. */
+/* Executes the whole instruction with VDPBF16PS; returns 0, with nothing written to `d`, if that is impossible or
+ * inexact. `room` is for both factors. */
 HK_INLINE int hk_dot_instruction(const Op *op, int m, uint32_t *room, float *d, const float *c, const uint32_t *rows_a,
                                  const uint32_t *rows_b) {
     HkElement type_a = HK_MATRIX_TYPE_A(op), type_b = HK_MATRIX_TYPE_B(op);
@@ -36,7 +36,7 @@ HK_INLINE int hk_dot_instruction(const Op *op, int m, uint32_t *room, float *d, 
     return 1;
 }
 
-/* Whether an earlier chain made all rows of an addend, exact and calm, and nothing has changed them. */
+/* True if an earlier chain produced all rows of an addend, exact and calm, and they have not changed since. */
 HK_INLINE int hk_sum_kept(const Wave *w, uint32_t first, int rows) {
     uint32_t all = 0x01010101u, four;
     for (int r = 0; r < rows; r += 4) {
@@ -50,8 +50,8 @@ HK_INLINE void hk_keep_sum(Wave *w, uint32_t first, int rows, int kept) {
     memset(w->sums + first, kept ? 1 : 0, (size_t)rows);
 }
 
-/* Instructions that add to one result; no HK_DOT_EXACT, and nothing written, where VDPBF16PS is not exact. `known` is
- * what all earlier ones of the chain gave: those that are exact need not be looked at again. */
+/* Executes instructions that add to one result. Returns no HK_DOT_EXACT, with nothing written, if VDPBF16PS is not
+ * exact. `known` is the result for all earlier instructions of the chain: exact operands are not checked again. */
 HK_INLINE int hk_dot_links(Wave *w, const Op *op, int links, int m, int known) {
     int rows = HK_MATRIX_ROWS_A(op), result_rows = m * m / HK_LANES;
     const float *c = op->flags & HK_MATRIX_C_CONSTANT ? NULL : (const float *)hk_row(w, op->src2);
@@ -74,7 +74,7 @@ HK_INLINE int hk_dot_links(Wave *w, const Op *op, int links, int m, int known) {
     else if (!kept)
         now &= hk_dot_addends(c, result_rows);
     if (!(now & HK_DOT_EXACT)) return 0;
-    /* What is not calm may be seen again. */
+    /* Operands that are not calm may be used again. */
     now &= known | HK_DOT_EXACT;
     hk_keep_sum(w, op->dst, result_rows, now & HK_DOT_CALM);
     hk_dot_multiply(m, (float *)hk_row(w, op->dst), c, op->imm[0], a, b, links, HK_LANES / m, rows, now & HK_DOT_CALM);
@@ -82,15 +82,15 @@ HK_INLINE int hk_dot_links(Wave *w, const Op *op, int links, int m, int known) {
 }
 
 #ifdef HK_TILES
-/* Factors of a chain, turned for tiles once. */
+/* Factors of a chain, each transposed once for tiles. */
 #define HK_TURNED 64
 typedef struct __attribute__((aligned(64))) HkTurned {
     uint32_t rows[HK_TURNED][4 * HK_LANES];
-    uint8_t of[HK_MAX_ROWS]; /* 1 + the index in `rows` by the first row, where it was turned */
+    uint8_t of[HK_MAX_ROWS]; /* 1 + the index in `rows`, by the first row of a transposed factor; else 0 */
     int used;
 } HkTurned;
 
-/* A's registers transposed for tiles; `seen` if an earlier instruction of the chain read the same. */
+/* A's registers transposed for tiles; `seen` if an earlier instruction of the chain read the same registers. */
 HK_INLINE const uint32_t *hk_turned(HkTurned *kept, int m, const Wave *w, uint32_t first, int rows, int seen) {
     int n = kept->of[first];
     if (n != 0 && seen) return kept->rows[n - 1];
@@ -99,12 +99,13 @@ HK_INLINE const uint32_t *hk_turned(HkTurned *kept, int m, const Wave *w, uint32
     return kept->rows[n - 1];
 }
 
-/* Instructions that add to one result as a sum of tiles: HK_DOT_EXACT where that may be done, and HK_DOT_CALM. `known`
- * is what all earlier ones of the chain gave: where those are exact what they saw need not be looked at again. */
+/* Sets up instructions that add to one result as a sum of tiles: returns HK_DOT_EXACT if that is exact, and
+ * HK_DOT_CALM. `known` is the result for all earlier instructions of the chain: exact operands are not checked again.
+ */
 HK_INLINE int hk_tiles_sum(Wave *w, const Op *op, int links, int m, int rows, int known, HkTurned *kept,
                            HkTilesSum *sum) {
     int now = HK_DOT_EXACT | HK_DOT_CALM, result_rows = m * m / HK_LANES;
-    /* Sums that are not done yet have places among the transposed factors: there is room for those of all. */
+    /* Unfinished sums use places among the transposed factors: there must be room for all of them. */
     for (int n = 0; n < links; n++) {
         uint32_t seen = known & HK_DOT_EXACT ? op[n].flags : 0;
         sum->b[n] = hk_row(w, op[n].src1);
@@ -118,17 +119,17 @@ HK_INLINE int hk_tiles_sum(Wave *w, const Op *op, int links, int m, int rows, in
     if (sum->c == NULL)
         now &= hk_dot_addend(op->imm[0]);
     else if (hk_sum_kept(w, op->src2, result_rows))
-        /* It is needed when the sums before it are done. */
+        /* Needed once the sums before it are done. */
         for (int i = 0; i < HK_LANES * result_rows; i += 16) __builtin_prefetch(sum->c + i);
     else
         now &= hk_dot_addends((const float *)sum->c, result_rows);
-    /* What is not calm may be seen again. */
+    /* Operands that are not calm may be used again. */
     now = now & HK_DOT_EXACT ? now & (known | HK_DOT_EXACT) : 0;
     hk_keep_sum(w, op->dst, result_rows, now & HK_DOT_CALM);
     return now;
 }
 
-/* Sums that run together. */
+/* Sums that are computed together. */
 typedef struct HkBatch {
     HkTilesSum sums[HK_TILES_TOGETHER];
     int n, links, calm;
@@ -142,12 +143,12 @@ HK_INLINE void hk_batch_done(HkBatch *batch, int m, int pairs) {
     batch->n = 0;
 }
 
-/* Whether a sum needs the result of one before it; a long one continues with its own. */
+/* True if a sum needs the result of an earlier one in the batch; a long sum continues with its own. */
 HK_INLINE int hk_tiles_waits(const Op *op, const Op *first) {
     return op->flags & HK_MATRIX_WAITS || (op > first && op[-1].flags & HK_MATRIX_LINKED);
 }
 
-/* A chain of bf16; 0, and nothing done, where its factors do not fit tiles. */
+/* Executes a chain of bf16; returns 0, with nothing done, if its factors do not fit tiles. */
 HK_INLINE int hk_tiles_chain(Wave *w, const Op *op, int32_t count, int m) {
     HkTurned kept;
     const int rows = HK_MATRIX_ROWS_A(op);
@@ -171,8 +172,7 @@ HK_INLINE int hk_tiles_chain(Wave *w, const Op *op, int32_t count, int m) {
             batch->links = links;
         }
         batch->calm = known & HK_DOT_CALM;
-        /* A tile is loaded from what was stored a batch before: it would have to wait for stores that have just been
-         * made. */
+        /* Tiles are loaded from results stored a batch before; loading from stores just made would stall. */
         hk_batch_done(before, m, pairs);
         if (batch->n > 0) {
             HkBatch *other = before;
@@ -180,7 +180,7 @@ HK_INLINE int hk_tiles_chain(Wave *w, const Op *op, int32_t count, int m) {
             batch = other;
             continue;
         }
-        /* Tiles add in an order of their own: whether an instruction uses it must not depend on its neighbours. */
+        /* Tiles add in a different order: whether an instruction uses them must not depend on its neighbours. */
         for (int i = 0; i < links; i++, op++) (m == 16 ? hk_mfma_f32_16x16 : hk_mfma_f32_32x32)(w, op);
         known = 0;
     }

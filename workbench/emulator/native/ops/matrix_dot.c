@@ -10,7 +10,7 @@ int hk_dot_pays;
 
 #define HK_DOT_SUMS 8 /* enough to hide either instruction's latency */
 
-/* Cycles of as many products by the one as by the other. */
+/* Cycles of the same number of products with VDPBF16PS (`dot`) or with fused multiply-adds. */
 static uint64_t hk_dot_cycles(int dot) {
     __m512 sum[HK_DOT_SUMS], one = _mm512_set1_ps(1.0f);
     __m512i pairs = _mm512_set1_epi32(0x3f803f80);
@@ -27,7 +27,7 @@ static uint64_t hk_dot_cycles(int dot) {
 }
 
 __attribute__((constructor)) static void hk_dot_measure(void) {
-    /* The least of several: other programs only add. */
+    /* The least of several measurements: other programs only add time. */
     uint64_t least[2] = {~0ull, ~0ull};
     for (int n = 0; n < 16; n++) {
         uint64_t cycles = hk_dot_cycles(n % 2);
@@ -38,7 +38,7 @@ __attribute__((constructor)) static void hk_dot_measure(void) {
 
 HkDotTable hk_dot_tables[HK_DOT_FORMATS];
 
-/* The element of `mantissa` bits whose sign is bit `sign` of `code`, as bf16. */
+/* The bf16 of an element with `mantissa` bits and its sign in bit `sign` of `code`. */
 static uint16_t hk_dot_value(uint32_t code, int sign, int mantissa, int bias) {
     uint32_t magnitude = code & ((1u << sign) - 1), fraction = magnitude & ((1u << mantissa) - 1);
     int exponent = (int)(magnitude >> mantissa);

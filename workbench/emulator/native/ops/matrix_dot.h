@@ -1,4 +1,4 @@
-/* Matrix instructions of bf16 and smaller floats by VDPBF16PS, where the CPU has it (AVX512_BF16).
+/* Matrix instructions of bf16 and smaller floats with VDPBF16PS, on CPUs that have it (AVX512_BF16).
  *
  * One VDPBF16PS adds two products to each of 16 floats: c + a[1] b[1], then + a[0] b[0], each a fused multiply-add
  * rounded to nearest even (Intel's manual: "each accumulation of the FMA"). That is the order in which matrix.h's
@@ -8,8 +8,8 @@
  * - every factor is 0, at least 2^-56, infinite or NaN, so that products are multiples of 2^(2 (-56 - 7)) = 2^-126;
  * - every addend is a multiple of 2^-126, infinite or NaN: 0 and all from 2^-103 on are, since 2^(-103 - 23) = 2^-126.
  *
- * All sums are then multiples of 2^-126, before and after rounding, and none but 0 is below 2^-126. So a result may
- * be the next one's addend without being looked at.
+ * All sums are then multiples of 2^-126, before and after rounding, and none but 0 is below 2^-126. So a result may be
+ * the next instruction's addend without a check.
  *
  * Floats of 8, 6 and 4 bits are exact in bf16 and at least 2^-16: they become bf16 by table, and only the addend is
  * looked at.
@@ -20,10 +20,10 @@
 #include "ops/matrix.h"
 #include "ops/matrix_tiles.h"
 
-/* What operands are known to be: HK_DOT_EXACT as above; HK_DOT_CALM too small to make an infinity or a NaN: factors
- * below 2^40 and an addend below 2^125. Any number of instructions may then add to it, as results are calm again: what
- * is added at once is less than 2^86 (32 products), and from 2^112 on, where neighbours are 2^88 apart at least, a sum
- * rounds to the addend. So none goes beyond 2^112 and its first addend. */
+/* Properties of operands. HK_DOT_EXACT: as above. HK_DOT_CALM: too small to produce an infinity or a NaN, that is,
+ * factors below 2^40 and an addend below 2^125. Any number of instructions may then add to the result, since results
+ * are calm again: an instruction adds less than 2^86 (32 products), and from 2^112 on, where neighbouring floats are at
+ * least 2^88 apart, a sum rounds to the addend. So no sum exceeds the greater of 2^112 and its first addend. */
 #define HK_DOT_EXACT 1
 #define HK_DOT_CALM 2
 
@@ -34,32 +34,32 @@
 /* Formats of hk_dot_tables, by HkElement from HK_FP8 to HK_FP4; the entry of HK_INT8 is not used. */
 #define HK_DOT_FORMATS (HK_FP4 - HK_FP8 + 1)
 
-/* High and low bytes of the bf16 of an element: by the 7 bits without the sign of an 8-bit format, by the low 7 bits
- * of a byte whose lowest 6 or 4 are the element otherwise. Filled when the library is loaded. */
+/* High and low bytes of an element's bf16, indexed by the 7 bits without the sign of an 8-bit format, otherwise by the
+ * low 7 bits of a byte, with the element in the lowest 6 or 4. Filled when the library is loaded. */
 typedef struct __attribute__((aligned(64))) HkDotTable {
     uint8_t high[128], low[128];
 } HkDotTable;
 extern HkDotTable hk_dot_tables[HK_DOT_FORMATS];
 
-/* Whether VDPBF16PS is faster here than the two fused multiply-adds that give the same bits: twice as fast on Zen 4,
- * half as fast on Sapphire Rapids. Measured when the library is loaded. */
+/* Nonzero if VDPBF16PS is faster here than the two fused multiply-adds that give the same bits: it is twice as fast on
+ * Zen 4, half as fast on Sapphire Rapids. Measured when the library is loaded. */
 extern int hk_dot_pays;
 
 #define HK_DOT_FACTOR 0x2380u     /* bits of 2^-56 as bf16 */
 #define HK_DOT_ADDEND 0x0c000000u /* bits of 2^-103 */
 
-/* Whether an instruction of `pairs` pairs of K is to be taken here. */
+/* True if an instruction of `pairs` pairs of K should be executed here. */
 HK_INLINE int hk_dot_wanted(int pairs) { return hk_tiles_fit(pairs) || hk_dot_pays; }
 
 #define HK_DOT_CALM_FACTOR 0x5380u     /* bits of 2^40 as bf16 */
 #define HK_DOT_CALM_ADDEND 0x7e000000u /* bits of 2^125 */
 
-/* EXACT: no element is a nonzero number below 2^-56. */
+/* True for HK_DOT_EXACT: no element is a nonzero number below 2^-56. */
 __attribute__((noinline, unused)) static int hk_dot_factors_at_the_edge(const uint32_t *rows, int count) {
     __m512i least = _mm512_set1_epi16(-1), most = _mm512_setzero_si512(), one = _mm512_set1_epi16(1);
     for (int i = 0; i < 4 * count; i++) {
         __m512i bits = _mm512_load_si512(rows + 16 * i);
-        /* Twice the magnitude; less 1, zeros come out greatest. */
+        /* Twice the magnitude, which drops the sign; minus 1, so that zeros become the greatest. */
         __m512i twice = _mm512_add_epi16(bits, bits);
         least = _mm512_min_epu16(least, _mm512_sub_epi16(twice, one));
         most = _mm512_max_epu16(most, twice);
@@ -69,7 +69,8 @@ __attribute__((noinline, unused)) static int hk_dot_factors_at_the_edge(const ui
     return (exact ? HK_DOT_EXACT : 0) | (calm ? HK_DOT_CALM : 0);
 }
 
-/* The same; most are 0 or in the 64 binades from 2^-40 on: then bits 14:13 of their distance to 2^-40 are 0. */
+/* The same, faster: most elements are 0 or in the 64 binades from 2^-40 on, where bits 14:13 of their distance to 2^-40
+ * are 0. */
 HK_INLINE int hk_dot_factors(const uint32_t *rows, int count) {
     __m512i first = _mm512_set1_epi16(0x2b80), magnitude = _mm512_set1_epi16(0x7fff), far = _mm512_setzero_si512();
 #pragma clang loop unroll_count(4)
@@ -82,7 +83,7 @@ HK_INLINE int hk_dot_factors(const uint32_t *rows, int count) {
     return hk_dot_factors_at_the_edge(rows, count);
 }
 
-/* Whether each float is a multiple of 2^-126, infinite or NaN. */
+/* True if each float is a multiple of 2^-126, infinite or NaN. */
 HK_INLINE int hk_dot_multiples(const float *c, int count) {
     __m512 unit = _mm512_set1_ps(0x1p126f), small = _mm512_set1_ps(0x1p-103f);
     for (int i = 0; i < 4 * count; i++) {
@@ -104,7 +105,8 @@ __attribute__((noinline, unused)) static int hk_dot_addends_at_the_edge(const fl
     return (hk_dot_multiples(c, count) ? HK_DOT_EXACT : 0) | (calm ? HK_DOT_CALM : 0);
 }
 
-/* EXACT, CALM; most are 0 or in the 128 binades from 2^-90 on: then bit 30 of their distance to 2^-90 is 0. */
+/* HK_DOT_EXACT and HK_DOT_CALM of addends; most are 0 or in the 128 binades from 2^-90 on, where bit 30 of their
+ * distance to 2^-90 is 0. */
 HK_INLINE int hk_dot_addends(const float *c, int count) {
     __m512i first = _mm512_set1_epi32(0x12800000), magnitude = _mm512_set1_epi32(0x7fffffff);
     __m512i far = _mm512_setzero_si512();
@@ -123,7 +125,7 @@ HK_INLINE int hk_dot_addend(uint32_t bits) {
     return (exact ? HK_DOT_EXACT : 0) | (calm ? HK_DOT_CALM : 0);
 }
 
-/* sum + b times the pair at `a`. The compiler would make the broadcast an instruction of its own. */
+/* sum + b times the pair at `a`. The compiler would use a separate instruction for the broadcast. */
 HK_INLINE void hk_dot_add(__m512 *sum, __m512i b, const uint32_t *a) {
     __asm__("vdpbf16ps %2%{1to16%}, %1, %0" : "+v"(*sum) : "v"(b), "m"(*a));
 }
@@ -133,7 +135,7 @@ HK_INLINE void hk_dot_add(__m512 *sum, __m512i b, const uint32_t *a) {
 HK_INLINE void hk_dot_multiply(int m, float *d, const float *c, uint32_t constant, const HkPairs *a, const HkPairs *b,
                                int links, int groups, int count, int calm) {
     if (hk_tiles_fit(groups * count)) {
-        /* Chains are not done here: groups and rows are a run of pairs. */
+        /* Without links, groups and rows form one run of pairs. */
         hk_tiles_one(0, m, (uint32_t *)d, (const uint32_t *)c, constant, a->base, b->base, groups * count, calm);
         return;
     }
@@ -165,7 +167,7 @@ HK_INLINE void hk_dot_multiply(int m, float *d, const float *c, uint32_t constan
         }
 }
 
-/* Four bytes a lane, high and low halves of bf16 apart: two rows of pairs. */
+/* Four bytes per lane, with the high and low bytes of bf16 in separate vectors, become two rows of pairs. */
 HK_INLINE void hk_dot_pairs(uint32_t *out, int stride, __m512i high, __m512i low) {
     __m512 even = _mm512_castsi512_ps(_mm512_unpacklo_epi8(low, high));
     __m512 odd = _mm512_castsi512_ps(_mm512_unpackhi_epi8(low, high));
@@ -177,7 +179,7 @@ HK_INLINE __m512i hk_dot_look_up(const uint8_t *table, __m512i index) {
     return _mm512_permutex2var_epi8(_mm512_load_si512(table), index, _mm512_load_si512(table + 64));
 }
 
-/* The pairs of 16 lanes' dwords of four 8-bit floats: out[0..15] and out[stride..]. */
+/* The pairs of four 8-bit floats in each of 16 lanes: out[0..15] and out[stride..]. */
 HK_INLINE void hk_dot_from_bytes(HkElement type, uint32_t *out, int stride, const uint32_t *dwords) {
     const HkDotTable *table = &hk_dot_tables[type - HK_FP8];
     __m512i bytes = _mm512_load_si512(dwords), sign = _mm512_set1_epi8((char)0x80);
@@ -191,7 +193,7 @@ HK_INLINE void hk_dot_from_bytes(HkElement type, uint32_t *out, int stride, cons
     hk_dot_pairs(out, stride, high, low);
 }
 
-/* [pair][m] of a whole operand of 8-bit floats, in the order of K. */
+/* A whole operand of 8-bit floats as [pair][m], in the order of K. */
 HK_INLINE void hk_dot_convert_as(HkElement type, int m, uint32_t *out, const uint32_t *rows, int count) {
     for (int g = 0; g < HK_LANES / m; g++)
         for (int r = 0; r < count; r++)
@@ -209,8 +211,8 @@ HK_INLINE void hk_dot_convert(HkElement type, int m, uint32_t *out, const uint32
 #define HK_DOT_BYTES 1
 #include <immintrin.h>
 
-/* D = C + A B of int8, modulo 2^32. VPDPBUSD multiplies four unsigned bytes by four signed ones: B is taken with 128
- * added to each element, and 128 times the sum of A's row subtracted in advance. `c` is NULL where every element is
+/* D = C + A B of int8, modulo 2^32. VPDPBUSD multiplies four unsigned bytes by four signed ones: 128 is added to each
+ * element of B, and 128 times the sum of A's row is subtracted in advance. If `c` is NULL, every element of C is
  * `constant`. */
 HK_INLINE void hk_dot_bytes(int m, uint32_t *d, const uint32_t *c, uint32_t constant, const uint32_t *rows_a,
                             const uint32_t *rows_b, int count) {

@@ -1,11 +1,11 @@
-/* Scaled instructions of 8, 6 and 4 bits (matrix_scaled.c) by VDPBF16PS. */
+/* Scaled instructions of 8, 6 and 4 bits (matrix_scaled.c) with VDPBF16PS. */
 #ifndef HK_MATRIX_DOT_SCALED_H
 #define HK_MATRIX_DOT_SCALED_H
 
 #include "ops/matrix_dot.h"
 
 #ifdef HK_DOT
-/* Pairs of bf16, [pair][m], of A or B. */
+/* A or B as pairs of bf16, [pair][m]. */
 HK_INLINE void hk_dot_small_as(int m, uint32_t *out, const uint32_t *rows, uint32_t format) {
     int groups = HK_LANES / m, pairs = 16 * groups;
     HkElement type = format == 0 ? HK_FP8 : format == 1 ? HK_BF8 : format == 2 ? HK_FP6 : format == 3 ? HK_BF6 : HK_FP4;
@@ -59,7 +59,7 @@ static void hk_dot_small(int m, uint32_t *out, const uint32_t *rows, uint32_t fo
     }
 }
 
-/* Elements times their scales: exponents are added, but to zeros, infinities and NaNs. */
+/* Multiplies elements by their scales: adds exponents, except to zeros, infinities and NaNs. */
 static void hk_dot_scale(int m, uint32_t *pairs, const int *exponents) {
     __m512i magnitude = _mm512_set1_epi16(0x7fff), special = _mm512_set1_epi16(0x7f80);
     for (int g = 0; g < HK_LANES / m; g++)
@@ -76,8 +76,8 @@ static void hk_dot_scale(int m, uint32_t *pairs, const int *exponents) {
         }
 }
 
-/* The whole instruction; 0, and nothing written to D, where VDPBF16PS is slower or not exact. `a`, `b` and `c` are room
- * for operands; scales are NULL where there are none. */
+/* Executes the whole instruction; returns 0, with nothing written to D, if VDPBF16PS is slower or inexact. `a`, `b` and
+ * `c` are room for operands; scales are NULL if there are none. */
 HK_INLINE int hk_dot_scaled(Wave *w, const Op *op, int m, uint32_t *a, uint32_t *b, float *c, const int *scale_a,
                             const int *scale_b) {
     int count = m * m / HK_LANES, depth = 32 * HK_LANES / m, constant = (op->flags & HK_MATRIX_C_CONSTANT) != 0;

@@ -1,5 +1,5 @@
-/* The arithmetic of matrix_exact.h, twice: for any operands one element after the other, in 64-bit integers, and for
- * ordinary ones many at once, in 32 bits.
+/* Two implementations of matrix_exact.h's arithmetic: for any operands one element at a time in 64-bit integers, and
+ * for ordinary operands many at once in 32 bits.
  *
  * A fused sum of products p_i = a_i b_i and an addend c, exponents e_i = e(a_i) + e(b_i), e their maximum, and
  * m = max(e, e(c)):
@@ -57,7 +57,7 @@ HK_INLINE HkParts hk_parts(float x, int least) {
     int exponent = field != 0 ? (int)field - 127 : -126;
     if (significand == 0) return (HkParts){0, HK_ZERO_EXPONENT};
     if (exponent < least) {
-        /* A denormal of its format, which has fewer bits than these. */
+        /* A denormal of the source format, which has fewer significant bits. */
         significand >>= least - exponent;
         exponent = least;
     }
@@ -70,16 +70,16 @@ HK_INLINE int64_t hk_towards_zero(int64_t value, int places) {
     return value < 0 ? -hk_down(-value, places) : hk_down(value, places);
 }
 
-/* value 2^exponent to nearest even; the value has less than 53 bits. */
+/* value 2^exponent rounded to nearest even; the value has less than 53 bits. */
 HK_INLINE float hk_nearest(int64_t value, int exponent) {
     if (exponent > 900) exponent = 900;
     return (float)((double)value * hk_double((uint64_t)(exponent + 1023) << 52));
 }
 
-/* The scale of element k, which is a NaN where its byte is 255. */
+/* The exponent of element k's scale; the scale is a NaN if its byte is 255. */
 HK_INLINE int hk_scale_of(const int *scales, int k, int stride) { return scales == NULL ? 0 : scales[k / 32 * stride]; }
 
-/* What infinities, NaNs and products of 2^128 and more make of a sum: the result, or 0 where they make nothing. */
+/* The special result of infinities, NaNs and products of 2^128 and more; 0 if there is none. */
 static float hk_exact_special(const float *a, const int *scales_a, const float *b, const int *scales_b, int stride,
                               float c, int first, int last) {
     double sum = (double)c, over = 0;
@@ -132,7 +132,7 @@ float hk_exact_element(const float *a, int least_a, const int *scales_a, const f
             sum = hk_exact_sum(a, least_a, scales_a, b, least_b, scales_b, stride, first, last, 1, &e);
         HkParts addend = hk_parts(c, -126);
         int m = addend.exponent > e ? addend.exponent : e;
-        /* |sum| < 2^30: seven more bits. */
+        /* |sum| < 2^30: room for seven more bits. */
         sum = hk_down(sum * (1 << (HK_SUM_BITS - HK_PRODUCT_BITS)), m - e);
         int64_t added = hk_down(addend.significand * (1 << (HK_ADDEND_BITS - 23)), m - addend.exponent);
         if (split && addend.exponent < m - HK_ADDEND_REACH) added = 0;
@@ -196,14 +196,14 @@ HK_INLINE int hk_any_above(i32x16 x, int most) {
 #endif
 }
 
-/* Numbers of -128 to 127 as bytes. */
+/* Converts numbers of -128 to 127 to bytes. */
 HK_INLINE i8x16 hk_bytes(i32x16 x) {
 #if defined(__AVX2__) && !defined(__AVX512F__)
     union {
         i32x16 all;
         __m256i half[2];
     } of = {x};
-    /* Packing takes turns between the halves. */
+    /* The packing instruction interleaves the two halves. */
     __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(of.half[0], of.half[1]), 0xd8);
     return (i8x16)_mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
 #else
@@ -211,7 +211,7 @@ HK_INLINE i8x16 hk_bytes(i32x16 x) {
 #endif
 }
 
-/* Exponents of a factor, [k][m], for zeros -128; 0 where it is not ordinary. */
+/* Exponents of a factor, [k][m], with -128 for zeros; returns 0 if a number is not ordinary. */
 HK_INLINE int hk_exact_exponents(int8_t *to, HkExactFactor x, int m, int depth) {
     i32x16 odd = {};
     for (int k = 0; k < depth; k++)
@@ -239,7 +239,8 @@ HK_INLINE int hk_exact_addends(const float *c, int count) {
     return __builtin_reduce_or(odd) == 0;
 }
 
-/* The sum of `count` products, k `step` apart, in units of 2^(e - 24); `shift` has the field of 32 - e. */
+/* The sum of `count` products, with k in steps of `step`, in units of 2^(e - 24); `shift` is 32 - e in the exponent
+ * field. */
 HK_INLINE i32x16 hk_exact_products(const float *a, const float *b, int m, int count, int step, i32x16 shift) {
     i32x16 sum = {};
 #pragma clang loop unroll(full)
@@ -254,7 +255,7 @@ HK_INLINE i32x16 hk_exact_products(const float *a, const float *b, int m, int co
 HK_INLINE f32x16 hk_exact_finish(i32x16 s, i32x16 shift, f32x16 c, int split) {
     i32x16 e = HK_FIELD(HK_PRODUCT_BITS - HK_B_SCALE + 127) - shift;
     i32x16 exponent = (i32x16)c & HK_FIELDS, most = __builtin_elementwise_max(exponent, e), apart = most - e;
-    /* 2^(24 - m): of twice its bias the sign overflows, and comes back. */
+    /* 2^(24 - m), as a float; with twice the bias the sign overflows and returns. */
     f32x16 to_units = (f32x16)(hk_ints((int)((HK_ADDEND_BITS + 254u) << 23)) - most);
     i32x16 addend = __builtin_convertvector(__builtin_elementwise_floor(c * to_units), i32x16);
     if (split) addend &= most - exponent <= HK_FIELD(HK_ADDEND_REACH);
@@ -262,7 +263,7 @@ HK_INLINE f32x16 hk_exact_finish(i32x16 s, i32x16 shift, f32x16 c, int split) {
     if (__builtin_expect(!hk_any_above(apart, HK_FIELD(HK_FINER_BITS)), 1))
         return __builtin_convertvector(s + (addend << distance), f32x16) * (f32x16)(e - HK_FIELD(HK_PRODUCT_BITS));
     i32x16 finer = __builtin_elementwise_min(distance, hk_ints(HK_FINER_BITS));
-    /* s down to units of 2^(m - 31) where they are coarser than its own; then what remains above those of T. */
+    /* s rounded down to units of 2^(m - 31) if these are coarser than its own; then the bits above the units of T. */
     i32x16 kept = __builtin_elementwise_min(distance, hk_ints(HK_SUM_BITS - HK_PRODUCT_BITS));
     i32x16 down = s >> __builtin_elementwise_min(distance - kept, hk_ints(31));
     i32x16 units = down >> (kept - finer), total = units + (addend << finer);
@@ -270,7 +271,7 @@ HK_INLINE f32x16 hk_exact_finish(i32x16 s, i32x16 shift, f32x16 c, int split) {
     return __builtin_convertvector(total, f32x16) * (f32x16)(most - ((finer + HK_PRODUCT_BITS) << 23));
 }
 
-/* All sums of one group of products, added to d. `exponents_a` has each byte four times. */
+/* Adds all sums of one group of products to d. `exponents_a` has each byte four times. */
 HK_INLINE void hk_exact_group_of(int m, float *d, const float *a, const float *b, const int32_t *exponents_a,
                                  const int8_t *exponents_b, int count, int parts) {
     for (int column = 0; column < m; column += 16) {
@@ -305,7 +306,7 @@ HK_INLINE void hk_exact_group_of(int m, float *d, const float *a, const float *b
     }
 }
 
-/* All of a multiplication, `d` having the addends. */
+/* Computes a whole multiplication; `d` has the addends. */
 HK_INLINE void hk_exact_groups(int m, float *d, const float *a, const float *b, const int32_t *exponents_a,
                                const int8_t *exponents_b, int depth, int group, int split) {
     for (int k = 0; k < depth * m; k += group * m) {
@@ -318,7 +319,7 @@ HK_INLINE void hk_exact_groups(int m, float *d, const float *a, const float *b, 
     }
 }
 
-/* Of 16 and of 32 rows, so that the compiler knows the strides. */
+/* Separate functions for 16 and 32 rows, so that the strides are constants. */
 __attribute__((noinline)) static void hk_exact_groups_16(float *d, const float *a, const float *b,
                                                          const int32_t *exponents_a, const int8_t *exponents_b,
                                                          int depth, int group, int split) {
@@ -330,7 +331,7 @@ __attribute__((noinline)) static void hk_exact_groups_32(float *d, const float *
     hk_exact_groups(32, d, a, b, exponents_a, exponents_b, depth, group, split);
 }
 
-/* A factor made ready, m rows of an instruction's K.
+/* A prepared factor: m rows of an instruction's K.
  *
  * row: its first register, for those that are kept.
  * ordinary: whether all its numbers are; else nothing else holds.
@@ -359,7 +360,7 @@ HK_INLINE void hk_exact_ready(HkExactOperand *x, HkExactFactor factor, int m, in
         }
 }
 
-/* 0, and nothing done, where not all numbers are ordinary. */
+/* Returns 0, with nothing done, if a number is not ordinary. */
 HK_INLINE int hk_exact_run(int m, float *d, const HkExactOperand *a, const HkExactOperand *b, int depth, int group,
                            int split) {
     if (!a->ordinary || !b->ordinary || !hk_exact_addends(d, m * m)) return 0;
@@ -422,10 +423,10 @@ HK_INLINE int32_t hk_mfma_exact(Wave *w, const Op *op, int m) {
 HK_EXPORT int32_t hk_mfma_exact_f32_16x16(Wave *w, const Op *op) { return hk_mfma_exact(w, op, 16); }
 HK_EXPORT int32_t hk_mfma_exact_f32_32x32(Wave *w, const Op *op) { return hk_mfma_exact(w, op, 32); }
 
-/* A chain of f16 or bf16 (matrix.c): each factor is prepared once for those of its next instructions that say they
- * have seen it. */
+/* A chain of f16 or bf16 (matrix.c): a factor is prepared once and reused by later instructions with the flag that it
+ * was seen before. */
 #define HK_EXACT_KEPT 8
-/* Elements of a factor at most: 16 x 32, 32 x 16. */
+/* Most elements of a factor: 16 x 32 or 32 x 16. */
 #define HK_EXACT_ELEMENTS 512
 
 HK_INLINE const HkExactOperand *hk_exact_kept(HkExactOperand *kept, HkExactOperand *others, int *next, const Wave *w,
@@ -434,7 +435,7 @@ HK_INLINE const HkExactOperand *hk_exact_kept(HkExactOperand *kept, HkExactOpera
     int at = -1;
     for (int i = 0; i < HK_EXACT_KEPT; i++) {
         if (kept[i].row == row) at = i;
-        /* The other buffer's copy of changed registers is stale. */
+        /* The copy of these registers in the other buffer is stale. */
         if (!seen && others[i].row == row) others[i].row = HK_NO_REGISTER;
     }
     if (seen && at >= 0) return &kept[at];
@@ -487,7 +488,7 @@ HK_EXPORT int32_t hk_mfma_exact_f32_32x32_chain(Wave *w, const Op *op, int32_t c
     return hk_mfma_exact_chain(w, op, count, 32);
 }
 
-/* 16 blocks of 4x4, as hk_mfma_4x4 has them. */
+/* 16 blocks of 4x4, with the layout of hk_mfma_4x4. */
 HK_EXPORT int32_t hk_mfma_exact_f32_4x4(Wave *w, const Op *op) {
     float a[4 * HK_LANES] __attribute__((aligned(64))), b[4 * HK_LANES] __attribute__((aligned(64)));
     float c[4 * HK_LANES] __attribute__((aligned(64)));

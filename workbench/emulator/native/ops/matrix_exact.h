@@ -1,4 +1,5 @@
-/* Matrix instructions bit by bit as an MI300X computes them: groups of products summed in fixed point, rounded once.
+/* Matrix instructions to the bit as an MI300X computes them, according to a published model: groups of products summed
+ * in fixed point, rounded once.
  *
  * The rules are those of Xie, Wang, Yang, Yang, "MMA-Sim: Bit-Accurate Reference Model of Tensor Cores and Matrix
  * Cores" (arXiv:2511.10909), whose authors compared them with the hardware bit by bit. docs/numerics.md gives them in
@@ -24,17 +25,17 @@ typedef struct HkExactFactor {
 /* The smallest exponent of a format. */
 int hk_exact_least(HkElement type);
 
-/* Products of a format that are summed at once. */
+/* Number of products of a format that are summed at once. */
 int hk_exact_group(HkElement type, int depth);
 
-/* Whether products of even and of odd k are summed separately. */
+/* True if products of even and of odd k are summed separately. */
 HK_INLINE int hk_exact_split(HkElement type) { return type >= HK_FP8 && type != HK_INT8; }
 
 /* D = C + A B for m x m floats as hk_result_offset places them, m 16 or 32. `d` may be `c`. Values may be changed. */
 void hk_exact_multiply(int m, float *d, const float *c, HkExactFactor a, HkExactFactor b, int depth, int group,
                        int split);
 
-/* One element, from [k] of A and of B, each `stride` floats after the one before. */
+/* One element of the result, from columns [k] of A and of B, each with a stride of `stride` floats. */
 float hk_exact_element(const float *a, int least_a, const int *scales_a, const float *b, int least_b,
                        const int *scales_b, int stride, float c, int depth, int group, int split);
 

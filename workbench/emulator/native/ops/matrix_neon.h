@@ -25,8 +25,8 @@
 
 #define HK_NEON_ROWS 8
 
-/* For each of 8 rows: its number, and the vector of A and the lane there that have it. Lanes are named by immediates:
- * hence a macro. */
+/* For each of 8 rows: its number, and the vector and lane of A that contain it. This is a macro since lanes must be
+ * immediates. */
 #define HK_NEON_EACH(DO) DO(0, 0, 0) DO(1, 0, 1) DO(2, 0, 2) DO(3, 0, 3) DO(4, 1, 0) DO(5, 1, 1) DO(6, 1, 2) DO(7, 1, 3)
 
 HK_INLINE float32x4_t hk_neon_one_nan(float32x4_t x) {
@@ -42,7 +42,7 @@ HK_INLINE void hk_neon_product(float32x4_t sum[8][2], const float32x4_t a[2], co
 #undef HK_NEON_DO
 }
 
-/* The even or the odd bf16 of four dwords; the even or the odd f16 of eight. */
+/* The even or odd bf16 of four dwords, as floats; the even or odd f16 of eight. */
 HK_INLINE float32x4_t hk_neon_wide_bf16(uint32x4_t pairs, int odd) {
     return vreinterpretq_f32_u32(odd ? vandq_u32(pairs, vdupq_n_u32(0xffff0000)) : vshlq_n_u32(pairs, 16));
 }
@@ -58,7 +58,7 @@ HK_INLINE void hk_neon_wide_f16(float32x4_t out[2], const uint32x4_t pairs[2], i
     out[1] = vcvt_high_f32_f16(halves);
 }
 
-/* sum += a b for a pair of k, the second first. */
+/* sum += a b for a pair of k, the second k first. */
 HK_INLINE void hk_neon_bf16(float32x4_t sum[8][2], const uint32x4_t a[2], const uint32x4_t b[2]) {
 #ifdef __ARM_FEATURE_BF16_VECTOR_ARITHMETIC
     bfloat16x8_t pairs_a[2] = {vreinterpretq_bf16_u32(a[0]), vreinterpretq_bf16_u32(a[1])};
@@ -108,8 +108,8 @@ HK_INLINE void hk_neon_halves(float32x4_t sum[8][2], const uint32x4_t a[2], cons
 #endif
 }
 
-/* D = C + A[0] B[0] + ... for `m` x `m` floats and `links` pairs of A and B, of f16 or bf16. `d` may be `c`; it lies
- * over no factor. */
+/* D = C + A[0] B[0] + ... for `m` x `m` floats and `links` pairs of A and B, of f16 or bf16. `d` may be `c` and
+ * overlaps no factor. */
 HK_INLINE void hk_neon_multiply(HkElement type, int m, float *d, const float *c, const HkPairs *a, const HkPairs *b,
                                 int links, int groups, int count) {
     for (int column = 0; column < m; column += 8)
@@ -145,7 +145,7 @@ HK_INLINE void hk_neon_multiply(HkElement type, int m, float *d, const float *c,
         }
 }
 
-/* Instructions of one block of f16 or bf16; `d` may lie over factors, and nothing is put into `a`. */
+/* Instructions of one block of f16 or bf16; `d` may overlap factors, and `a` is not used. */
 HK_INLINE void hk_neon_multiply_halves(HkElement type, int m, float *d, const float *c, float *a,
                                        const HkFactors *factors, int links, int count) {
     HkPairs pairs_a[HK_LINKS], pairs_b[HK_LINKS];
@@ -166,7 +166,7 @@ HK_INLINE void hk_neon_multiply_halves(HkElement type, int m, float *d, const fl
 #if defined(__ARM_FEATURE_FP16_FML) && defined(__ARM_FEATURE_FP16_VECTOR_ARITHMETIC)
 #define HK_NEON_EIGHTS 1
 
-/* Eight 8-bit floats, each in the upper half of 16 bits, as f16. The exponent biases differ: as in matrix.h. */
+/* Eight 8-bit floats, each in the upper half of 16 bits, as f16. The exponent biases are adjusted as in matrix.h. */
 HK_INLINE uint16x8_t hk_neon_eights(HkElement type, uint16x8_t x) {
     uint16x8_t sign = vandq_u16(x, vdupq_n_u16(0x8000)), nan = vdupq_n_u16(0x7e00);
     if (type == HK_BF8) return x;
@@ -178,7 +178,7 @@ HK_INLINE uint16x8_t hk_neon_eights(HkElement type, uint16x8_t x) {
         return vbslq_u16(vceqq_u16(x, vdupq_n_u16(0x8000)), nan, value);
     }
     uint16x8_t magnitude = vandq_u16(x, vdupq_n_u16(0x7f00));
-    /* 256 or 128. */
+    /* 256 or 128, as f16. */
     float16x8_t bias = vreinterpretq_f16_u16(vdupq_n_u16(type == HK_FP8 ? 0x5c00 : 0x5800));
     float16x8_t fields = vreinterpretq_f16_u16(vorrq_u16(sign, vshrq_n_u16(magnitude, 1)));
     uint16x8_t value = vreinterpretq_u16_f16(vmulq_f16(fields, bias));
@@ -186,7 +186,7 @@ HK_INLINE uint16x8_t hk_neon_eights(HkElement type, uint16x8_t x) {
     return vbslq_u16(is_nan, nan, value);
 }
 
-/* [pair][m] of a whole operand of 8-bit floats as f16, in the order of K. */
+/* A whole operand of 8-bit floats as f16, [pair][m], in the order of K. */
 HK_INLINE void hk_neon_convert_as(HkElement type, int m, uint32_t *out, const uint32_t *rows, int count) {
     for (int g = 0; g < HK_LANES / m; g++)
         for (int r = 0; r < count; r++, out += 2 * m)
@@ -215,16 +215,16 @@ HK_INLINE void hk_neon_multiply_eights(HkElement type_a, HkElement type_b, int m
 #endif
 
 #ifdef __ARM_FEATURE_DOTPROD
-/* What a block of int8 is read from and written to: row i of it, 8 columns. */
+/* Addends and results of an int8 block: 8 columns of row i. */
 HK_INLINE uint32x4_t hk_neon_addend(const uint32_t *c, uint32_t constant, int at) {
     return c == NULL ? vdupq_n_u32(constant) : vld1q_u32(c + at);
 }
 
 HK_INLINE int8x16_t hk_neon_bytes(uint32x4_t x) { return vreinterpretq_s8_u32(x); }
 
-/* 8 x 8 of D = C + A B. K is `depth` dwords, [dword][m]. */
+/* 8 x 8 elements of D = C + A B. K is `depth` dwords, [dword][m]. */
 #ifdef __ARM_FEATURE_MATMUL_INT8
-/* SMMLA adds 2 x 8 bytes times 8 x 2 to 2 x 2 sums. */
+/* SMMLA adds the product of 2 x 8 and 8 x 2 bytes to 2 x 2 sums. */
 HK_INLINE void hk_neon_bytes_block(int m, uint32_t *d, const uint32_t *c, uint32_t constant, const uint32_t *a,
                                    const uint32_t *b, int depth) {
     int32x4_t sum[4][4];
@@ -284,8 +284,8 @@ HK_INLINE void hk_neon_bytes_block(int m, uint32_t *d, const uint32_t *c, uint32
 }
 #endif
 
-/* D = C + A B of int8, modulo 2^32. Groups and rows are a run of dwords of K
- * in A and B alike; an integer's sum has no order. `d` may lie over factors. */
+/* D = C + A B of int8, modulo 2^32. Groups and rows are one run of dwords of K in A and B alike, since integer sums do
+ * not depend on order. `d` may overlap factors. */
 #define HK_NEON_BYTES 1
 HK_INLINE void hk_neon_multiply_bytes(int m, uint32_t *d, const uint32_t *c, uint32_t constant, const uint32_t *rows_a,
                                       const uint32_t *rows_b, int count) {

@@ -14,7 +14,7 @@
 #include "ops/matrix_backend.h"
 #include "ops/matrix_exact.h"
 
-/* Element e of 16 lanes, of a format with `bits` bits a lane, 32 of them from `rows` on. */
+/* Element e of 16 lanes, of a format with `bits` bits; each lane has 32 elements from `rows` on. */
 HK_INLINE f32x16 hk_packed_element(const uint32_t *rows, int bits, int mantissa, float bias, int e) {
     int at = e * bits, word = at / 32, shift = at % 32;
     u32x16 value = *(const u32x16 *)(rows + HK_LANES * word) >> shift;
@@ -24,7 +24,7 @@ HK_INLINE f32x16 hk_packed_element(const uint32_t *rows, int bits, int mantissa,
     return hk_half_bits(sign | magnitude) * bias;
 }
 
-/* Floats [k][m] of A or B. */
+/* Unpacks A or B to floats, [k][m]. */
 static void hk_unpack_small(float *out, int m, const uint32_t *rows, uint32_t format) {
     int groups = HK_LANES / m, depth = 32 * groups;
     for (int g = 0; g < groups; g++)
@@ -51,7 +51,7 @@ static void hk_unpack_small(float *out, int m, const uint32_t *rows, uint32_t fo
         }
 }
 
-/* Exponents [lane group][row], whose least and greatest are added to `range`. */
+/* Exponents of the scales, [lane group][row]; updates the least and greatest in `range`. */
 static void hk_scales(const Wave *w, int *exponents, uint32_t row, uint16_t scalar, uint32_t constant, uint32_t byte,
                       int *range) {
     int least = range[0], greatest = range[1];
@@ -75,7 +75,7 @@ static void hk_apply_scales(float *elements, int m, const int *exponents) {
         }
 }
 
-/* Scales near the ends of their range: products in double precision, where they are exact. */
+/* For scales near the ends of their range: products in double precision, where they are exact. */
 static void hk_multiply_wide(int m, float *d, const float *c, const float *a, const float *b, int depth,
                              const int *scale_a, const int *scale_b) {
     for (int i = 0; i < m; i++)
@@ -91,8 +91,8 @@ static void hk_multiply_wide(int m, float *d, const float *c, const float *a, co
         }
 }
 
-/* An element is 0 or 2^-16 to 2^16: with these scales it stays a normal number, and with the smaller range a factor
- * that matrix_dot.h takes. */
+/* An element is 0 or 2^-16 to 2^16: with these scales it remains a normal number, and with the smaller range a factor
+ * that matrix_dot.h accepts. */
 HK_INLINE int hk_scales_within(const int *range, int least) { return range[0] >= least && range[1] <= 110; }
 
 HK_INLINE int32_t hk_mfma_small(Wave *w, const Op *op, int m) {
@@ -130,7 +130,7 @@ HK_INLINE int32_t hk_mfma_small(Wave *w, const Op *op, int m) {
 HK_EXPORT int32_t hk_mfma_f8f6f4_16x16(Wave *w, const Op *op) { return hk_mfma_small(w, op, 16); }
 HK_EXPORT int32_t hk_mfma_f8f6f4_32x32(Wave *w, const Op *op) { return hk_mfma_small(w, op, 32); }
 
-/* Products of the sum and its exponents as matrix_exact.h has them, the scales' exponents added: assumed. */
+/* Products of the sum and exponents as in matrix_exact.h, with the scales' exponents added: an assumption. */
 HK_INLINE int32_t hk_mfma_small_exact(Wave *w, const Op *op, int m) {
     static const HkElement types[] = {HK_FP8, HK_BF8, HK_FP6, HK_BF6, HK_FP4};
     float a[HK_MATRIX_MAX_K * 16] __attribute__((aligned(64))), b[HK_MATRIX_MAX_K * 16] __attribute__((aligned(64)));

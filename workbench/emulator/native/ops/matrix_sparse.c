@@ -25,7 +25,7 @@ HK_INLINE void hk_multiply_sparse(int m, float *d, const float *a, const float *
         }
 }
 
-/* The same to the bit (matrix_exact.h), which is assumed: what is stored counts as K. */
+/* The same to the bit (matrix_exact.h): it is assumed that only stored elements count as K. */
 static void hk_multiply_sparse_exact(int m, float *d, const float *a, const float *b, const uint16_t *place, int stored,
                                      HkElement type_a, HkElement type_b) {
     float row[HK_MATRIX_MAX_K], column[HK_MATRIX_MAX_K];

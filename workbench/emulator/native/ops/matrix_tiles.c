@@ -1,4 +1,4 @@
-/* The thread's tiles: permission and configuration. */
+/* The thread's AMX tiles: permission and configuration. */
 #define _GNU_SOURCE
 #include "ops/matrix_tiles.h"
 
@@ -14,17 +14,17 @@ HK_EXPORT int32_t hk_matrix_unit(void) { return 0; }
 int hk_tiles_allowed;
 __thread HkTilesOfThread hk_tiles_here;
 
-/* Linux gives the 8 KiB of tiles to processes that ask. It refuses if a thread's signal stack has no room for them;
- * then the other instructions are used. */
+/* Linux gives the 8 KiB of tiles to processes that request them. It refuses if a thread's signal stack has no room for
+ * them; then other instructions are used. */
 __attribute__((constructor)) static void hk_tiles_ask(void) {
     hk_tiles_allowed = syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
 }
 
-/* Whether AMX, with its order of sums, does the matrix instructions of bf16 and smaller floats. */
+/* Nonzero if AMX, with its order of sums, executes the matrix instructions of bf16 and smaller floats. */
 HK_EXPORT int32_t hk_matrix_unit(void) { return hk_tiles_allowed; }
 
 void hk_tiles_configure(int depth) {
-    /* Palette 1 (Intel's manual, LDTILECFG): bytes a row from byte 16, rows from byte 48. */
+    /* Palette 1 (Intel's manual, LDTILECFG): bytes per row from byte 16, rows from byte 48. */
     struct __attribute__((aligned(64))) {
         uint8_t palette, start_row, reserved[14];
         uint16_t bytes[16];

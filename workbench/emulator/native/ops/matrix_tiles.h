@@ -1,19 +1,19 @@
-/* Matrix instructions by the CPU's own matrix unit, AMX, where there is one: bf16 by TDPBF16PS, int8 by TDPBSSD.
+/* Matrix instructions with the CPU's matrix unit, AMX, if it has one: bf16 with TDPBF16PS, int8 with TDPBSSD.
  *
- * A pair of bf16 (four int8) of K is a dword, and the registers of A and of B are [pair][m] dwords one after the
- * other: what AMX takes as its second factor as it is. Its first has rows of M, so A is turned. The rows of a result
- * are in memory in another order than those of D; a tile takes them in the order of memory, and A is turned into the
- * same. Results are read and written in place.
+ * A pair of bf16 (four int8) of K is a dword, and the registers of A and of B are [pair][m] dwords, consecutive. AMX
+ * takes its second factor in that form; its first has rows of M, so A is transposed. In memory the rows of a result are
+ * in a different order from those of D; a tile takes them in memory order, and A's rows are permuted to match. Results
+ * are read and written in place.
  *
- * Arithmetic (Intel's manual, TDPBF16PS): products of even K are added one after the other, those of odd K beside
- * them, each with one rounding to nearest even; then both sums, and that to C. So the bits are others than those of
- * matrix.c, and the error is no greater: a sum is of half as many terms, and C takes one rounding an instruction.
+ * Arithmetic (Intel's manual, TDPBF16PS): products of even K are added in sequence, and separately those of odd K, each
+ * with one rounding to nearest even; then both sums are added, and the result to C. So the last bits differ from those
+ * of matrix.c, and the error is no greater: a sum has half as many terms, and C is rounded once per instruction.
  * Denormals are read and written as zeros: the condition of matrix_dot.h holds here for the same reason. Each
- * instruction is one TDPBF16PS for every 32 of K whatever stands around it, so that results do not depend on how
+ * instruction is one TDPBF16PS for every 32 of K regardless of its neighbours, so results do not depend on how
  * instructions are grouped. Integers wrap, and are exact.
  *
  * Tiles belong to a thread. They are configured at the first use in a turn of its work-groups and released at the end
- * (run/dispatch.c); outside of a turn around each instruction. The operating system must allow them: it is asked once.
+ * (run/dispatch.c); outside a turn, around each instruction. The operating system must allow them: it is asked once.
  */
 #ifndef HK_MATRIX_TILES_H
 #define HK_MATRIX_TILES_H
@@ -25,23 +25,23 @@
 #define HK_TILES 1
 #include <immintrin.h>
 
-/* Whether this process may use tiles. */
+/* Nonzero if this process may use tiles. */
 extern int hk_tiles_allowed;
 
 typedef struct HkTilesOfThread {
-    int turn;  /* a work-group's turn is under way */
-    int depth; /* dwords of K that the tiles are configured for; 0: they are not configured */
+    int turn;  /* nonzero: a work-group's turn is under way */
+    int depth; /* dwords of K that the tiles are configured for; 0: not configured */
 } HkTilesOfThread;
-/* In the thread's static block: looking it up costs no call. */
+/* In the thread's static block, so that access needs no call. */
 extern __thread HkTilesOfThread hk_tiles_here __attribute__((tls_model("initial-exec")));
 
 void hk_tiles_configure(int depth);
 
-/* Tiles: four of results, and two of each factor. */
+/* Tiles: four for results, and two for each factor. */
 enum { HK_TILE_C0, HK_TILE_C1, HK_TILE_C2, HK_TILE_C3, HK_TILE_A0, HK_TILE_A1, HK_TILE_B0, HK_TILE_B1 };
 #define HK_TILES_TOGETHER 4
 
-/* Dwords of K that an operand turned for tiles may have, and how many it takes. */
+/* Dwords of K that an operand transposed for tiles may have, and the dwords that it takes. */
 #define HK_TILES_TURNED (64 * 16)
 
 HK_INLINE int hk_tiles_fit(int pairs) { return hk_tiles_allowed && (pairs == 4 || pairs == 8 || pairs % 16 == 0); }
@@ -60,14 +60,14 @@ HK_INLINE void hk_tiles_end(void) {
     if (__builtin_expect(!hk_tiles_here.turn, 0)) hk_tiles_release();
 }
 
-/* The unit sleeps half a microsecond after its last multiplication, and its first one after that takes 0.3 us, or 3 us
- * where it slept for some microseconds (Granite Rapids; loads of tiles do not keep it awake). So a kernel that uses it
- * multiplies something, which nobody waits for, where it moves data. */
+/* The matrix unit sleeps half a microsecond after its last multiplication. The first multiplication after that takes
+ * 0.3 us, or 3 us after a sleep of several microseconds (Granite Rapids; loads of tiles do not keep it awake). So a
+ * kernel that uses the unit performs an unused multiplication whenever it moves data. */
 HK_INLINE void hk_tiles_stay_awake(void) {
     if (hk_tiles_here.depth) _tile_dpbf16ps(HK_TILE_C3, HK_TILE_A0, HK_TILE_B0);
 }
 
-/* Around a work-group's turn on this thread. */
+/* Called at the start and the end of a work-group's turn on this thread. */
 HK_INLINE void hk_tiles_turn_begins(void) { hk_tiles_here.turn = 1; }
 
 HK_INLINE void hk_tiles_turn_ends(void) {
@@ -75,7 +75,7 @@ HK_INLINE void hk_tiles_turn_ends(void) {
     hk_tiles_release();
 }
 
-/* 4x4 dwords of each lane of 128 bits: out[c] has in lane L column 4 L + c of the four rows. */
+/* Transposes 4x4 dwords of each 128-bit lane: lane L of out[c] has column 4 L + c of the four rows. */
 HK_INLINE void hk_tiles_turn_lanes(__m512i *out, const uint32_t *rows, int stride) {
     __m512i row[4];
 #pragma clang loop unroll(full)
@@ -88,12 +88,12 @@ HK_INLINE void hk_tiles_turn_lanes(__m512i *out, const uint32_t *rows, int strid
     out[3] = _mm512_unpackhi_epi64(high, high2);
 }
 
-/* Row of a tile of results that holds row 4 L + c of 16: the inverse of hk_result_offset's order. */
+/* Row of a tile of results that contains row 4 L + c of 16: the inverse of hk_result_offset's order. */
 HK_INLINE int hk_tiles_row(int m, int lane, int c) {
     return m == 16 ? 4 * c + lane : 8 * (lane / 2) + 2 * c + lane % 2;
 }
 
-/* 16 columns of `depth` rows (4, 8 or 16) of [pair][m] as a tile's rows of `depth` dwords. */
+/* 16 columns of `depth` rows (4, 8 or 16) of [pair][m] as rows of a tile, `depth` dwords each. */
 HK_INLINE void hk_tiles_turn_part(int m, int depth, uint32_t *to, const uint32_t *from) {
     __m512i part[4][4];
 #pragma clang loop unroll(full)
@@ -107,7 +107,7 @@ HK_INLINE void hk_tiles_turn_part(int m, int depth, uint32_t *to, const uint32_t
                                              : _mm512_extracti64x4_epi64(part[0][c], 1));
             continue;
         }
-        /* Lanes 0 and 2, 1 and 3 of each two; then of each four. */
+        /* Swaps 128-bit lanes: 0 and 2, 1 and 3 of each two rows; then those of each four. */
         if (depth == 8) {
             const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
             const __m512i second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
@@ -128,7 +128,7 @@ HK_INLINE void hk_tiles_turn_part(int m, int depth, uint32_t *to, const uint32_t
     }
 }
 
-/* An operand of A, [pair][m], turned: for each run of up to 16 pairs, for each 16 rows of M, [row][pair]. */
+/* Transposes an operand A, [pair][m]: for each run of up to 16 pairs, and each 16 rows of M, [row][pair]. */
 HK_INLINE void hk_tiles_turn(int m, uint32_t *to, const uint32_t *from, int pairs) {
     int depth = pairs < 16 ? pairs : 16;
     for (int k = 0; k < pairs; k += depth)
@@ -142,7 +142,7 @@ HK_INLINE void hk_tiles_turn(int m, uint32_t *to, const uint32_t *from, int pair
         }
 }
 
-/* Every NaN is the same one (matrix.h). 0 x is NaN for infinities, too; then each number is looked at. */
+/* Replaces every NaN by the same one (matrix.h). 0 x is NaN for infinities, too; only then is each number checked. */
 HK_INLINE void hk_tiles_one_nan(int m, uint32_t *d) {
     __m512 sum[4] = {_mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps()};
     for (int i = 0; i < m * m; i += 64)
@@ -158,7 +158,7 @@ HK_INLINE void hk_tiles_one_nan(int m, uint32_t *d) {
     }
 }
 
-/* D = C + A[0] B[0] + ...: A turned, B [pair][m]. `c` is NULL where every element is `constant`. */
+/* D = C + A[0] B[0] + ...: A transposed, B [pair][m]. If `c` is NULL, every element of C is `constant`. */
 typedef struct HkTilesSum {
     uint32_t *d;
     const uint32_t *c;
@@ -166,7 +166,7 @@ typedef struct HkTilesSum {
     const uint32_t *a[HK_LINKS], *b[HK_LINKS];
 } HkTilesSum;
 
-/* Tiles are named by immediates: hence macros. */
+/* Macros, because tile numbers are immediates. */
 #define HK_TILES_MULTIPLY(number, tile_a, tile_b)                                                                      \
     do {                                                                                                               \
         if (integer)                                                                                                   \
@@ -184,7 +184,7 @@ typedef struct HkTilesSum {
             _tile_loadd(HK_TILE_C0 + (number), &row, 0);                                                               \
     } while (0)
 
-/* For each of `n` sums, whose number is an immediate. */
+/* For each of `n` sums; the number is an immediate. */
 #define HK_TILES_EACH(DO)                                                                                              \
     do {                                                                                                               \
         DO(0);                                                                                                         \
@@ -193,8 +193,8 @@ typedef struct HkTilesSum {
         if (n > 3) DO(3);                                                                                              \
     } while (0)
 
-/* `n` sums, four at most, of 16 x 16 results and the same number of links of `pairs` dwords of K. They are done
- * together, so that the CPU need not wait for each; neighbours mostly share A. */
+/* Computes `n` sums, at most four, of 16 x 16 results and the same number of links of `pairs` dwords of K. They are
+ * interleaved, so that the CPU need not wait for each; neighbours mostly share A. */
 HK_INLINE void hk_tiles_multiply_16(int integer, const HkTilesSum *sums, int n, int links, int pairs) {
     const int depth = pairs < 16 ? pairs : 16;
 #define HK_TILES_DO(number) HK_TILES_LOAD(number, &sums[number], 0, 64)
@@ -244,11 +244,11 @@ HK_INLINE void hk_tiles_multiply_32(int integer, const HkTilesSum *sum, int link
     _tile_stored(HK_TILE_C3, sum->d + below + 16, 128);
 }
 
-/* `n` sums of the same number of links of `pairs` dwords of K; of 32 x 32 results one. None reads what another one
- * writes. */
+/* Computes `n` sums with the same number of links of `pairs` dwords of K; for 32 x 32 results, n is 1. No sum reads
+ * what another one writes. */
 HK_INLINE void hk_tiles_multiply(int integer, int m, const HkTilesSum *sums, int n, int links, int pairs) {
     hk_tiles_begin(pairs < 16 ? pairs : 16);
-    /* The commonest case with its numbers as constants: without conditions between tiles. */
+    /* The most frequent case, with constants, so that no branches remain between tiles. */
     if (m == 16 && n == HK_TILES_TOGETHER && pairs == 16)
         hk_tiles_multiply_16(integer, sums, HK_TILES_TOGETHER, links, 16);
     else if (m == 16)
@@ -268,7 +268,7 @@ HK_INLINE void hk_tiles_one(int integer, int m, uint32_t *d, const uint32_t *c, 
     if (!calm) hk_tiles_one_nan(m, d);
 }
 #else
-/* Nothing fits tiles that there are not. */
+/* Without tiles, nothing fits. */
 HK_INLINE int hk_tiles_fit(int pairs) { return pairs & 0; }
 HK_INLINE void hk_tiles_one(int integer, int m, uint32_t *d, const uint32_t *c, uint32_t constant, const uint32_t *a,
                             const uint32_t *b, int pairs, int calm) {

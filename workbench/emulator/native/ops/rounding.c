@@ -60,7 +60,7 @@ static double wide(int operation, double a, double b, double c) {
     }
 }
 
-/* `how`: the fields HK_ROUND_* of abi.h. */
+/* `how`: the HK_ROUND_* fields of abi.h. */
 HK_EXPORT void hk_rounded(void *out, const void *a, const void *b, const void *c, uint32_t how);
 void hk_rounded(void *out, const void *a, const void *b, const void *c, uint32_t how) {
     int operation = how & 15, kind = how >> HK_ROUND_RESULT & 3, source = how >> HK_ROUND_SOURCE & 3,

@@ -9,7 +9,7 @@ static int copy_dwords(Wave *w, const Op *op, uint64_t address, uint32_t dwords)
     memcpy(&w->s[op->sdst], source, dwords * 4);
     if (w->group->profile) {
         w->group->counters->scalar_bytes_read += dwords * 4;
-        /* Not memory that it may poll: scalar loads need not see later values. */
+        /* Not recorded as polled memory: scalar loads need not see later values. */
         if (w->group->watch != NULL) hk_watch_range(w, op->pc, address, dwords * 4, 0);
     }
     return 1;
@@ -37,7 +37,7 @@ static Resource resource(const Wave *w, unsigned encoding) {
     return (Resource){hk_s64(w, encoding) & 0xffffffffffffull, stride ? stride * records : records};
 }
 
-/* Dwords of an access that lie inside the resource. */
+/* Number of dwords of an access that lie inside the resource. */
 static uint32_t inside(Resource r, uint64_t offset, uint32_t dwords) {
     if (offset >= r.size) return 0;
     uint64_t room = (r.size - offset) / 4;
@@ -63,13 +63,13 @@ static int32_t store_dwords(Wave *w, const Op *op, uint64_t address, uint32_t dw
     return 0;
 }
 
-/* Memory at the base pair ssrc0 + offset = ssrc2[0..imm[0]). */
+/* Stores ssrc2[0..imm[0]) at the base pair ssrc0 + offset. */
 HK_EXPORT int32_t hk_s_store(Wave *w, const Op *op);
 int32_t hk_s_store(Wave *w, const Op *op) {
     return store_dwords(w, op, (hk_s64(w, op->ssrc0) + (uint64_t)offset_of(w, op)) & ~3ull, op->imm[0]);
 }
 
-/* The same through a buffer resource: dwords beyond its range are dropped. */
+/* The same through a buffer resource: stores to dwords beyond its range are dropped. */
 HK_EXPORT int32_t hk_s_buffer_store(Wave *w, const Op *op);
 int32_t hk_s_buffer_store(Wave *w, const Op *op) {
     Resource r = resource(w, op->ssrc0);
@@ -111,7 +111,7 @@ static uint64_t combined(uint32_t operation, uint64_t old, uint64_t data, uint64
     }
 }
 
-/* imm: operation (the order of memory_scalar.py), 64 bits wide, through a buffer resource, returns the old value. */
+/* imm: operation (numbered as in memory_scalar.py), 64 bits wide, through a buffer resource, returns the old value. */
 HK_EXPORT int32_t hk_s_atomic(Wave *w, const Op *op);
 int32_t hk_s_atomic(Wave *w, const Op *op) {
     uint32_t wide = op->imm[1], size = wide ? 8 : 4;
@@ -155,11 +155,12 @@ static void store_clock(Wave *w, const Op *op, uint64_t ticks) {
     w->s[op->sdst + 1] = (uint32_t)(ticks >> 32);
 }
 
-/* Cycles of both clocks: at 2 GHz, about that of a shader, and at 100 MHz. */
+/* Cycles of both clocks: the shader clock at about 2 GHz, and the constant clock at 100 MHz. */
 #define CYCLES_OF_NANOSECOND 2
 #define CYCLES_OF_CONSTANT_TICK 20
 
-/* The host's time in cycles; but a wave that has slept since its last reading sees at least these cycles gone. */
+/* The host's time in cycles; a wave that has slept since its last reading sees at least the cycles of that sleep pass.
+ */
 static uint64_t cycles(Wave *w) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

@@ -13,7 +13,7 @@
 enum { HK_UNORM, HK_SNORM, HK_USCALED, HK_SSCALED, HK_UINT, HK_SINT, HK_NO_FORMAT, HK_FLOAT };
 
 typedef struct HkFormat {
-    uint8_t count, bits[4]; /* components from the least significant bit on */
+    uint8_t count, bits[4]; /* component sizes, from the least significant bit on */
 } HkFormat;
 
 static const HkFormat hk_formats[16] = {
@@ -103,7 +103,7 @@ typedef struct HkElementMove {
     uint32_t number, bytes;
 } HkElementMove;
 
-/* Dword or part `at` of an element; a swizzled buffer keeps only 4 bytes together. */
+/* Address of dword or part `at` of an element; a swizzled buffer keeps only 4 bytes contiguous. */
 static uint8_t *hk_element_byte(const HkElementMove *m, uint64_t address, uint32_t at) {
     uint64_t step = m->resource->swizzle ? (uint64_t)4 * m->resource->index_stride : 4;
     return (uint8_t *)(uintptr_t)(address + at / 4 * step + at % 4);
@@ -180,7 +180,7 @@ HK_EXPORT int32_t hk_buffer_format(Wave *w, const Op *op) {
     move.bytes /= 8;
     uint32_t *rows = hk_row(w, is_write ? op->src1 : op->dst);
     HkBuffer b;
-    /* Bytes are counted one by one so that an element is in range only as a whole. */
+    /* Bytes are checked one by one, so that an element is in range only as a whole. */
     uint32_t count = move.bytes ? move.bytes : 1;
     hk_buffer_addresses(w, op, &r, exec, count, 1, &b);
     uint64_t inside = move.bytes ? exec & ~b.out : 0;

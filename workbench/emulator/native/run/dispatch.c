@@ -1,10 +1,10 @@
 /* Runs the work-groups of a launch.
  *
- * Each worker thread takes work-groups in order from a shared counter and runs the waves of one in turns: a wave runs
- * until it meets a barrier, sleeps, ends, faults or has used its turn, so that waves which wait for one another through
- * memory make progress. Nothing here depends on time except when a call returns, so a launch gives the same bits for
- * any number of workers, unless its work-groups depend on one another; with one worker it does not depend on time even
- * then.
+ * Each worker thread takes work-groups in order from a shared counter and runs their waves in turns. A wave's turn ends
+ * when it reaches a barrier, sleeps, ends, faults or has run its number of blocks, so waves that wait for one another
+ * through memory make progress. Nothing here depends on time except when a call returns, so a launch gives the same
+ * bits for any number of workers, unless its work-groups depend on one another; with one worker it does not depend on
+ * time even then.
  *
  * Work-groups may wait for one another, too. Most run to their end, one after the other, in the same memory. One that
  * is seen to wait (waiting.h) is parked, and the next one starts beside it, up to as many as the device would hold.
@@ -34,12 +34,12 @@
 
 enum { GROUP_ENDED, GROUP_AGAIN, GROUP_FAULT, GROUP_SLICE_OVER, GROUP_WAITS };
 
-/* End of a wave's turn besides a block's HK_END and so on: its blocks are used up. */
+/* Result of run_blocks besides a block's HK_END and so on: the turn's blocks are used up. */
 #define TURN_OVER (-100)
-#define SHORT_TURN 64 /* blocks of a wave's turn in a work-group that was seen to wait */
+#define SHORT_TURN 64 /* blocks per turn of a wave in a work-group that has been seen waiting */
 #define EPOCH 0x10000ull
-/* Checks of a worker that has nothing to do: those between which it sleeps come later; and those after which it no
- * longer relies on others to start work-groups, about 2 ms. */
+/* Consecutive checks without work: after SPINS a worker sleeps between checks; after the second number, about 2 ms, it
+ * no longer relies on other workers to start work-groups. */
 #define SPINS 16
 #define PATIENCE 56
 
@@ -49,7 +49,7 @@ static uint64_t now(void) {
     return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 
-/* Block that begins at a device address; -1 if there is none. */
+/* Index of the block at a device address; -1 if there is none. */
 static int32_t find_block(const Launch *l, uint64_t target) {
     uint64_t address = target - l->code_base;
     uint32_t low = 0, high = l->block_count;
@@ -63,8 +63,8 @@ static int32_t find_block(const Launch *l, uint64_t target) {
     return low < l->block_count && l->block_addresses[low] == address ? l->block_indices[low] : -1;
 }
 
-/* Whether the turn of a watched wave ends before its next block: it is back where the turn began, or has touched
- * other memory than before. */
+/* True if the turn of a watched wave ends before its next block: it is back at the block where the turn began, or has
+ * touched other memory than before. */
 static inline int comes_back(const Wave *w, const HkWatch *watch, uint32_t grown, int32_t block) {
     return watch != NULL && (block == w->block || watch->grown != grown);
 }
@@ -108,7 +108,7 @@ __attribute__((always_inline)) static inline int32_t run_blocks(const Launch *l,
     return result;
 }
 
-/* Copies of it, so that a launch without records need not check at each block. */
+/* Picks a specialised copy of run_blocks, so that launches without recorders need not check for them at each block. */
 static int32_t run_wave(const Launch *l, uint64_t *counts, Wave *w, uint32_t turn, uint64_t *spent) {
     const Group *g = w->group;
     if (__builtin_expect(g->watch != NULL, 0)) return run_blocks(l, counts, w, turn, spent, w->way, g->tape, g->watch);
@@ -132,7 +132,7 @@ static void report(Worker *worker, const Resident *r, uint32_t wave, const Fault
         f->waves[i] = (WaveReport){.state = r->waves[i].state, .pc = r->waves[i].pc};
 }
 
-/* Position of the launch when it was stopped, for the message of a time limit. */
+/* Records where the launch was when it stopped, for the message of a time limit. */
 static void report_stop(Worker *worker) {
     const Resident *r = worker->resident.first != NULL ? worker->resident.first : worker->parked.first;
     if (r == NULL) return;
@@ -142,8 +142,8 @@ static void report_stop(Worker *worker) {
     report(worker, r, wave, &none, 0);
 }
 
-/* Lets the waves that met at a barrier continue. Those that have ended are not waited for (CDNA3 and CDNA4 ISA
- * guides, S_BARRIER). */
+/* Lets the waves that met at a barrier continue. The barrier does not wait for waves that have ended (CDNA3 and CDNA4
+ * ISA guides, S_BARRIER). */
 static void pass_barrier(Worker *worker, Resident *r) {
     if (worker->launch->san != NULL) hk_san_barrier(&r->group, r->waves);
     if (r->group.traffic != NULL) hk_traffic_barrier(&r->group, r->waves);
@@ -151,8 +151,8 @@ static void pass_barrier(Worker *worker, Resident *r) {
         if (r->waves[i].state == HK_WAVE_WAITING) r->waves[i].state = HK_WAVE_READY;
 }
 
-/* Some wave had a whole turn and is not at the barrier where others wait: what those have issued has come meanwhile. 0
- * after a fault. */
+/* A wave had a whole turn and has not reached the barrier at which others wait; the late accesses of those others take
+ * effect now. Returns 0 after a fault. */
 static int finish_waiting(Worker *worker, Resident *r) {
     for (uint32_t i = 0; i < r->group.wave_count; i++) {
         Wave *w = &r->waves[i];
@@ -163,13 +163,13 @@ static int finish_waiting(Worker *worker, Resident *r) {
     return 1;
 }
 
-/* Answers the hostcall that a wave submitted in its turn; 0 if nobody does. */
+/* Answers the hostcall that a wave submitted in its turn; returns 0 if it has no handler. */
 static int answer(Worker *worker, Resident *r, uint32_t index) {
     Launch *l = worker->launch;
     Wave *w = &r->waves[index];
     uint64_t packet = w->packet;
     w->packet = 0;
-    hk_tiles_release(); /* whoever answers may use tiles, too */
+    hk_tiles_release(); /* the handler may use tiles too */
     int32_t refused = l->serve != NULL ? l->serve(r->group.index, index, packet) : -1;
     if (refused == 0) return 1;
     Fault fault = {.kind = HK_FAULT_SERVICE, .lane = -1, .address = (uint64_t)(int64_t)refused};
@@ -177,12 +177,12 @@ static int answer(Worker *worker, Resident *r, uint32_t index) {
     return 0;
 }
 
-/* Result of a round of its waves' turns: whether a work-group waits. */
+/* Evaluates a round of turns of a work-group's waves: returns whether it waits. */
 __attribute__((noinline)) static int look(Resident *r, const Launch *l) {
     int slept = r->seen == HK_SLEPT;
     if (r->group.watch == NULL) {
         if (slept || (r->waits > 0 && !(r->seen & HK_MOVED))) {
-            /* Most find what they wait for when they are next asked. */
+            /* Most work-groups find what they wait for at the next check. */
             if (r->waits++ > 0 && (r->waits & (r->waits - 1)) == 0 && hk_watch_begin(r)) return HK_WATCH_ON;
             if (r->turn_blocks < l->turn_blocks && !slept) r->turn_blocks *= 2;
             return HK_WATCH_POLLS;
@@ -255,7 +255,7 @@ static int run_group(Worker *worker, Resident *r, uint64_t deadline) {
             pass_barrier(worker, r);
         else if (__builtin_expect(r->waves[0].late != NULL, 0) && !finish_waiting(worker, r))
             return GROUP_FAULT;
-        /* The usual case by itself: rounds between barriers can be as short as 100 ns. */
+        /* The usual case, handled separately: rounds between barriers can be as short as 100 ns. */
         int works = r->group.watch == NULL && r->seen != HK_SLEPT && r->waits == 0 && hk_blocks_run(r) < r->next_watch;
         int state = __builtin_expect(works, 1) ? HK_WATCH_ON : look(r, l);
         r->seen = 0;
@@ -302,7 +302,7 @@ static int has_room(Worker *worker) {
     Launch *l = worker->launch;
     if (worker->resident_count == 0) return 1;
     uint32_t room = l->max_resident - __atomic_load_n(&l->workers, __ATOMIC_RELAXED);
-    /* If there is none, nobody starts the work-groups that this one leaves to others. */
+    /* Without room, no worker starts the work-groups that this one leaves to others. */
     if (__atomic_load_n(&l->companions, __ATOMIC_RELAXED) >= room) return 0;
     worker->held_back = worker->resident_count >= __atomic_load_n(&l->share, __ATOMIC_RELAXED) && !worker->hurries;
     if (worker->held_back) return 0;
@@ -316,7 +316,7 @@ static void leave_room(Worker *worker) {
     if (worker->resident_count > 0) __atomic_fetch_sub(&worker->launch->companions, 1, __ATOMIC_RELAXED);
 }
 
-/* The next work-group of the launch for this worker, or NULL; *failed is set if memory ran out. */
+/* Takes the launch's next work-group for this worker; NULL if there is none. Sets *failed if memory ran out. */
 static Resident *take_group(Worker *worker, int *failed) {
     Launch *l = worker->launch;
     worker->held_back = 0;
@@ -364,11 +364,11 @@ static void start_another(Worker *worker, int *failed) {
     append(&worker->resident, r);
 }
 
-/* The work-group whose turn is next; NULL if all wait for memory to change, or there are none. */
+/* The work-group that runs next; NULL if all wait for memory to change, or there are none. */
 static Resident *next_turn(Worker *worker, int *failed) {
     Launch *l = worker->launch;
     if (worker->wants_company) {
-        /* One that runs on has had its share. */
+        /* A work-group that keeps running has had its share. */
         worker->wants_company = 0;
         wake(worker);
         if (worker->resident_count < l->max_company || ++worker->quanta >= worker->resident_count)
@@ -388,15 +388,15 @@ static void raise_epoch(Launch *l) {
     }
 }
 
-/* A worker without work no longer counts. First, those that wait must check again: it may have written what they
- * wait for. */
+/* A worker without work is no longer counted. Before that, waiting workers must check again: this one may have written
+ * the memory that they wait for. */
 static void leave(Launch *l) {
     raise_epoch(l);
     __atomic_fetch_sub(&l->workers, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Counts a worker among those that wait, once per epoch: it has just seen that nothing has changed for any of its
- * work-groups, in an epoch that began before its check. */
+/* Counts a worker among the waiting ones, once per epoch: it has just checked, in an epoch that began before the check,
+ * that no memory changed for any of its work-groups. */
 static void confirm(Worker *worker, uint64_t epoch) {
     Launch *l = worker->launch;
     if (worker->confirmed == epoch) return;
@@ -426,7 +426,7 @@ HK_EXPORT uint64_t hk_waits(const Worker *worker, HkWait *waits, uint64_t room) 
     return count;
 }
 
-/* Runs a work-group until it is another's turn. */
+/* Runs a work-group until another's turn. */
 static void run_turn(Worker *worker, Resident *r, uint64_t deadline) {
     Launch *l = worker->launch;
     worker->turns++;
@@ -438,7 +438,7 @@ static void run_turn(Worker *worker, Resident *r, uint64_t deadline) {
     switch (result) {
     case GROUP_FAULT:
         lower_bound(&l->last_group, r->group.index);
-        /* fall through: its memory serves the next work-group */
+        /* fall through: its memory is reused for the next work-group */
     case GROUP_ENDED:
         if (!dropped && result == GROUP_ENDED) __atomic_fetch_add(&l->finished, 1, __ATOMIC_RELAXED);
         if (r->group.tape != NULL) hk_tape_end(r->group.tape, &r->group, r->waves);
@@ -456,13 +456,13 @@ static void run_turn(Worker *worker, Resident *r, uint64_t deadline) {
         append(&worker->parked, r);
         worker->parked_count++;
         break;
-    case GROUP_SLICE_OVER: /* it stays the first, so that turns do not depend on time */
+    case GROUP_SLICE_OVER: /* it stays first, so that the order of turns does not depend on time */
         prepend(&worker->resident, r);
         break;
     }
 }
 
-/* Runs work-groups until none is left, the slice is over or the launch stops; HK_RUN_*. */
+/* Runs work-groups until none is left, the time slice ends or the launch stops; returns HK_RUN_*. */
 HK_EXPORT int32_t hk_run(Worker *worker, uint64_t slice_nanoseconds) {
     Launch *l = worker->launch;
     uint64_t deadline = now() + slice_nanoseconds;
@@ -500,7 +500,7 @@ HK_EXPORT int32_t hk_run(Worker *worker, uint64_t slice_nanoseconds) {
     }
 }
 
-/* Frees a worker's memory; its counts and report stay. */
+/* Frees a worker's memory, except its counts and report. */
 HK_EXPORT void hk_release(Worker *worker) {
     HkQueue spare = {worker->spare, NULL}, *queues[] = {&worker->resident, &worker->parked, &spare};
     for (unsigned i = 0; i < 3; i++) {

@@ -1,11 +1,11 @@
-/* Access rights of a host range: registering memory that does not exist must be an error, never a crash later. */
+/* Access rights of a host range: registering unmapped memory must be an error at once, not a crash later. */
 #include "run/wave.h"
 
 #if defined(__APPLE__)
-/* Untested: nobody has tried it on a Mac. */
+/* Untested on a Mac. */
 #include <mach/mach.h>
 
-/* mach/mach_vm.h, which zig lacks. */
+/* From mach/mach_vm.h, which zig lacks. */
 extern kern_return_t mach_vm_region(vm_map_read_t task, mach_vm_address_t *address, mach_vm_size_t *size,
                                     vm_region_flavor_t flavor, vm_region_info_t info, mach_msg_type_number_t *count,
                                     mach_port_t *object);
@@ -42,7 +42,8 @@ HK_EXPORT int32_t hk_host_access(uint64_t base, uint64_t size) { return hk_liste
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* Linux 6.11 and later tell of one mapping (PROCMAP_QUERY of linux/fs.h, which builds on older systems lack). */
+/* Linux 6.11 and later answer queries for a single mapping (PROCMAP_QUERY of linux/fs.h, absent from the headers of
+ * older systems). */
 struct mapping_query {
     uint64_t size, flags, address;
     uint64_t start, end, access, page_size, offset, inode;
@@ -52,13 +53,13 @@ struct mapping_query {
 #define MAPPING_QUERY _IOWR('f', 17, struct mapping_query)
 enum { MAPPING_READABLE = 1, MAPPING_WRITABLE = 2 };
 
-/* HK_ALLOCATION_* flags that hold for all of [base, base + size), from the text of the process's memory map: 16 us of
-   a processor for each tensor of a launch in a process that has loaded PyTorch, where asking takes 5. */
+/* HK_ALLOCATION_* flags that hold for all of [base, base + size), from the text of the process's memory map. In a
+ * process that has loaded PyTorch this takes 16 us of processor time for each tensor of a launch; a query takes 5. */
 HK_EXPORT int32_t hk_listed_access(uint64_t base, uint64_t size) {
     uint64_t end = base + size;
     if (size == 0 || end < base) return 0;
     FILE *maps = fopen("/proc/self/maps", "r");
-    /* Without a /proc there is no way to check; the caller is trusted. */
+    /* Without /proc there is no way to check, so the caller is trusted. */
     if (maps == NULL) return HK_ALLOCATION_READ | HK_ALLOCATION_WRITE;
     char line[512];
     int access = HK_ALLOCATION_READ | HK_ALLOCATION_WRITE, line_start = 1;
@@ -94,7 +95,7 @@ static int memory_map(void) {
     return opened;
 }
 
-/* The same; queries the range's own mappings if the system supports that. */
+/* As hk_listed_access, but with queries for the range's own mappings if the system supports them. */
 HK_EXPORT int32_t hk_host_access(uint64_t base, uint64_t size) {
     uint64_t end = base + size;
     if (size == 0 || end < base) return 0;
@@ -112,8 +113,7 @@ HK_EXPORT int32_t hk_host_access(uint64_t base, uint64_t size) {
         }
     }
     if (failed == 0) return access;
-    /* ENOENT: nothing is mapped there. Anything else: the system does not support it, or somebody has closed the
-       file. */
+    /* ENOENT: nothing is mapped there. Any other error: the system does not support queries, or the file was closed. */
     return failed == ENOENT ? 0 : hk_listed_access(base, size);
 }
 #endif

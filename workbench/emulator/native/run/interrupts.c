@@ -1,4 +1,4 @@
-/* Ctrl-C during launches of other threads than Python's main one, which alone gets signals. */
+/* Ctrl-C during launches from threads other than Python's main thread, which alone receives signals. */
 #define _GNU_SOURCE
 #include "run/wave.h"
 
@@ -16,8 +16,9 @@ static void hear(int number, siginfo_t *info, void *context) {
         before.sa_handler(number);
 }
 
-/* How often SIGINT came while it was listened to. Listens from now on, in front of the handler that there is;
-   asked again, also of one that came since. Who ignores the signal, or is ended by it, is left alone. */
+/* Number of SIGINTs since listening began. The first call installs a handler in front of the present one; later calls
+ * do so again if another handler was installed meanwhile. A process that ignores SIGINT, or has the default action, is
+ * left alone. */
 HK_EXPORT uint64_t hk_hear_interrupts(void) {
     struct sigaction current;
     sigaction(SIGINT, NULL, &current);
@@ -32,7 +33,7 @@ HK_EXPORT uint64_t hk_hear_interrupts(void) {
     return atomic_load(&heard);
 }
 
-/* Restores the signal's handler, unless somebody has replaced it since. */
+/* Restores the signal's handler, unless it was replaced in the meantime. */
 HK_EXPORT void hk_leave_interrupts(void) {
     struct sigaction current;
     sigaction(SIGINT, NULL, &current);

@@ -1,4 +1,4 @@
-/* Vectors of 16 lanes, and how per-lane data gets in and out of register rows.
+/* Vectors of 16 lanes, and moves of per-lane data into and out of register rows.
  *
  * A register row is 64 dwords, lane by lane; memory holds each lane's 1 to 4 dwords together. Loads and
  * stores are therefore transposes, done here 16 lanes at a time in clang's portable vectors: one AVX-512
@@ -15,7 +15,7 @@
 #include <arm_neon.h>
 #endif
 
-/* Vectors wider than the target's registers only ever pass between inlined functions. */
+/* Vectors wider than the target's registers are passed between inlined functions only. */
 #pragma clang diagnostic ignored "-Wpsabi"
 
 typedef uint32_t u32x16 __attribute__((vector_size(64), aligned(4)));
@@ -29,7 +29,7 @@ typedef int64_t i64x8 __attribute__((vector_size(64), aligned(8)));
 #define HK_INLINE static inline __attribute__((always_inline, unused))
 #define HK_ALL_LANES (~0ull)
 
-/* Memory may be at any byte address; these say so to the compiler. */
+/* Memory accesses may be unaligned; these types tell the compiler so. */
 typedef struct __attribute__((packed)) {
     uint16_t value;
 } hk_u16_unaligned;
@@ -56,7 +56,7 @@ HK_INLINE u32x16 hk_mask16(uint32_t bits) {
     return (u32x16)((all & hk_lane_bit) != 0);
 }
 
-/* Replace the lanes of a row that EXEC names. */
+/* Replaces the lanes of a row whose bit in EXEC is set. */
 HK_INLINE void hk_row_blend(uint32_t *row, const uint32_t *value, uint64_t exec) {
     for (int g = 0; g < 4; g++) {
         u32x16 *to = (u32x16 *)(row + 16 * g);
@@ -67,7 +67,7 @@ HK_INLINE void hk_row_blend(uint32_t *row, const uint32_t *value, uint64_t exec)
 
 HK_INLINE unsigned hk_first_lane(uint64_t exec) { return (unsigned)__builtin_ctzll(exec); }
 
-/* For every lane that EXEC names. */
+/* Loops over the lanes whose bit in EXEC is set. */
 #define HK_FOR_LANES(lane, exec)                                                                                       \
     for (uint64_t lane##_left = (exec); lane##_left != 0; lane##_left &= lane##_left - 1)                              \
         for (unsigned lane = (unsigned)__builtin_ctzll(lane##_left), lane##_once = 1; lane##_once; lane##_once = 0)
@@ -102,7 +102,7 @@ HK_INLINE uint32_t hk_data_bytes(HkData data) {
     return 0;
 }
 
-/* The new register value of a load of at most 32 bits; `old` is what the register held. */
+/* The new value of a register after a load of at most 32 bits; `old` is its previous value. */
 HK_INLINE uint32_t hk_loaded(HkData data, const uint8_t *p, uint32_t old) {
     switch (data) {
     case HK_U8:
@@ -150,7 +150,8 @@ HK_INLINE void hk_put_small(HkData data, uint8_t *p, uint32_t value) {
     }
 }
 
-/* Where each lane's data is: a base and 64 offsets of 32 or 64 bits. Inactive lanes must be safe to read. */
+/* Address of a lane's data: a base plus one of 64 offsets of 32 or 64 bits. Addresses of inactive lanes must be
+ * readable. */
 #define HK_AT(wide, base, offsets, lane)                                                                               \
     ((wide) ? (uint8_t *)(uintptr_t)((const uint64_t *)(offsets))[lane] + (intptr_t)0                                  \
             : (base) + ((const uint32_t *)(offsets))[lane])
@@ -174,7 +175,7 @@ HK_INLINE void hk_transpose4(u32x16 in[4]) {
     in[3] = __builtin_shufflevector(ab_hi, cd_hi, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
 }
 
-/* Fill `rows` (1 to 4 consecutive rows, all 64 lanes) from memory. */
+/* Fills `rows` (1 to 4 consecutive rows, all 64 lanes) from memory. */
 HK_INLINE void hk_gather(HkData data, uint32_t *rows, int wide, const uint8_t *base, const void *offsets) {
     if (data == HK_B128) {
         for (int g = 0; g < HK_LANES; g += 16) {
@@ -192,7 +193,7 @@ HK_INLINE void hk_gather(HkData data, uint32_t *rows, int wide, const uint8_t *b
     }
 #ifdef __aarch64__
     else if (data == HK_B64) {
-        /* Each lane's eight bytes into half a register: the compiler takes them through two general ones. */
+        /* Copies each lane's eight bytes to half a register; the compiler uses two general registers for it. */
         for (int g = 0; g < HK_LANES; g += 4) {
             uint8x16_t part[2];
 #pragma clang loop unroll(full)
@@ -223,7 +224,7 @@ HK_INLINE void hk_gather(HkData data, uint32_t *rows, int wide, const uint8_t *b
     }
 #ifdef __AVX512F__
     else if (data == HK_B32 && !wide) {
-        /* The instruction takes its offsets with a sign. */
+        /* The gather instruction treats its offsets as signed. */
         const __m512i middle = _mm512_set1_epi32((int)0x80000000);
         for (int g = 0; g < HK_LANES; g += 16) {
             __m512i offset = _mm512_xor_si512(_mm512_loadu_si512((const uint32_t *)offsets + g), middle);
@@ -243,10 +244,10 @@ HK_INLINE void hk_gather(HkData data, uint32_t *rows, int wide, const uint8_t *b
 
 HK_INLINE int hk_data_rows(HkData data) { return data == HK_B128 ? 4 : data == HK_B96 ? 3 : data == HK_B64 ? 2 : 1; }
 
-/* Load into the lanes that EXEC names; `offsets` of the others must be readable. */
+/* Loads into the active lanes of EXEC; the `offsets` of the others must be readable. */
 HK_INLINE void hk_gather_masked(HkData data, uint32_t *rows, int wide, const uint8_t *base, const void *offsets,
                                 uint64_t exec) {
-    /* One place for both cases: the gather is inlined once. */
+    /* Both cases end here, so that the gather is inlined once. */
     uint32_t temporary[4 * HK_LANES] __attribute__((aligned(64)));
     uint32_t *to = exec == HK_ALL_LANES ? rows : temporary;
     if (to != rows && hk_data_rows(data) == 1) memcpy(temporary, rows, 4 * HK_LANES);
@@ -255,8 +256,8 @@ HK_INLINE void hk_gather_masked(HkData data, uint32_t *rows, int wide, const uin
     for (int r = 0; r < hk_data_rows(data); r++) hk_row_blend(rows + HK_LANES * r, temporary + HK_LANES * r, exec);
 }
 
-/* Store from the lanes that EXEC names, the lowest lane first: where lanes write to one place the highest
- * lane's value stays, always the same one. */
+/* Stores from the active lanes of EXEC, the lowest lane first: where lanes write to the same address, the highest
+ * lane's value always remains. */
 HK_INLINE void hk_scatter(HkData data, const uint32_t *rows, int wide, uint8_t *base, const void *offsets,
                           uint64_t exec) {
     if (data == HK_B128 && exec == HK_ALL_LANES) {
@@ -332,8 +333,8 @@ HK_INLINE HkSpan32 hk_span32(const uint32_t *row, uint64_t exec) {
     return (HkSpan32){__builtin_reduce_min(lo), __builtin_reduce_max(hi)};
 }
 
-/* Offsets that are safe to read in every lane: inactive lanes take the first active lane's. Returns `row`
- * itself where all lanes are active. */
+/* Offsets that are safe to read in every lane: inactive lanes get the first active lane's. Returns `row` itself if all
+ * lanes are active. */
 HK_INLINE const uint32_t *hk_safe32(const uint32_t *row, uint64_t exec, uint32_t *temporary) {
     if (exec == HK_ALL_LANES) return row;
     uint32_t safe = row[hk_first_lane(exec)];

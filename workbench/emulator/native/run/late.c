@@ -1,35 +1,36 @@
-/* Loads as late as hardware's may be.
+/* Loads that take effect as late as the hardware allows.
  *
- * A wave goes on behind a memory instruction, and only s_waitcnt says that the instruction is done (CDNA3 and CDNA4 ISA
- * guides, "Data dependency resolution"). Each wave has two queues in the order of issue, of which the waits ask that
- * at most so many be left: vector memory, by vmcnt, and LDS, by lgkmcnt. What comes back in any order (scalar loads,
- * flat accesses for lgkmcnt) is in neither, since it proves nothing of the others (observe/sanitizer/waits.h).
+ * A wave continues after it issues a memory instruction, and only s_waitcnt guarantees that the instruction has
+ * completed (CDNA3 and CDNA4 ISA guides, "Data dependency resolution"). Each wave has two queues in order of issue, and
+ * a wait asks that at most a number of accesses be left in one: vector memory, counted by vmcnt, and LDS, counted by
+ * lgkmcnt. Accesses that return in any order (scalar loads, flat accesses for lgkmcnt) are in neither queue, since they
+ * prove nothing about the others (observe/sanitizer/waits.h).
  *
- * When memory is read and written:
- *   loads of memory   when they are issued, since those of a work-group go through one L1 in order; registers change
- *                     at the wait
- *   loads to LDS      likewise; LDS changes at the wait
- *   LDS               reads, writes and atomics at the wait, in the order of issue; addresses and data are those that
- *                     registers held at the issue
- *   stores, atomics   when they are issued; they are in the queue since vmcnt counts them
+ * Times at which memory is read and written:
+ *   loads from memory: at the issue, since the loads of a work-group pass through one L1 in order; registers change at
+ * the wait
+ *   loads to LDS: likewise at the issue; LDS changes at the wait
+ *   LDS reads, writes and atomics: at the wait, in order of issue; addresses and data are those in the registers at the
+ * issue
+ *   stores and atomics to memory: at the issue; they are in the queue because vmcnt counts them
  *
- * What is under way has its effect before a wave lets others run, but for a barrier: that is more time than any access
- * takes, and whoever polls must find what was written.
+ * All accesses under way take effect before a wave lets others run, except at a barrier: another wave's turn takes
+ * longer than any access, and a wave that polls must see what was written.
  */
 #include "run/late.h"
 
 #include "ops/addresses.h"
 
 enum {
-    DONE,             /* only counted */
+    DONE,             /* counted only */
     TO_REGISTER,      /* `rows` has the data */
-    TO_REGISTER_BITS, /* and, behind it, the bits that the load writes */
+    TO_REGISTER_BITS, /* `rows` has the data, followed by a mask of the bits that the load writes */
     TO_LDS,           /* `rows` has the data, lane by lane */
-    IN_LDS,           /* `rows` has what its source registers held */
+    IN_LDS,           /* `rows` has the source registers' content at the issue */
 };
 
-#define ROWS 5 /* an address and 16 bytes, or twice 8, to write: more than a load returns */
-/* A counter has 6 bits or 4, and an instruction that would count further waits. */
+#define ROWS 5 /* an address and 16 bytes (or twice 8) to write: more than any load returns */
+/* A counter has 6 or 4 bits; an instruction that would overflow it waits. */
 #define VECTOR_ROOM 63
 #define LDS_ROOM 15
 
@@ -39,7 +40,7 @@ typedef struct Access {
     uint64_t exec;
     uint32_t m0;
     uint32_t effect;
-    uint32_t start; /* TO_LDS: of the first lane */
+    uint32_t start; /* TO_LDS: offset of the first lane's data */
     uint32_t rows[ROWS * HK_LANES] __attribute__((aligned(64)));
 } Access;
 
@@ -82,7 +83,7 @@ static uint32_t draw(HkLate *late) {
 
 static size_t dst_bytes(const SanOp *o) { return (size_t)o->dst_count * HK_LANES * 4; }
 
-/* An access of LDS with the registers that it was issued with; those that it does not write are left as they are. */
+/* Runs an LDS access with the register contents of its issue; registers that it does not write keep their values. */
 static int32_t run_in_lds(Wave *w, const Access *a) {
     const SanOp *o = a->op;
     uint64_t exec = hk_exec(w);
@@ -99,7 +100,7 @@ static int32_t run_in_lds(Wave *w, const Access *a) {
     int32_t fault = a->operation(w, &o->op);
     w->s[HK_M0] = m0;
     hk_set_exec(w, exec);
-    /* The last first: a register that is named twice was first saved as it is. */
+    /* In reverse order: for a register named twice, the first copy has its true content. */
     while (count-- > 0) {
         int loaded = places[count] >= o->dst && places[count] < o->dst + o->dst_count;
         hk_row_blend(hk_row(w, places[count]), now + count * HK_LANES, loaded ? ~a->exec : HK_ALL_LANES);
@@ -138,7 +139,7 @@ static int32_t take_effect(Wave *w, const Access *a) {
     return fault;
 }
 
-/* The oldest have their effect until at most `left` are under way. */
+/* Lets the oldest accesses take effect until at most `left` are under way. */
 static int32_t leave(Wave *w, Queue *q, uint32_t left) {
     while (q->count > left) {
         const Access *a = &q->accesses[q->first];
@@ -160,14 +161,14 @@ static int32_t issue(Wave *w, Queue *q, const SanOp *o, NativeFn operation, Acce
     return 0;
 }
 
-/* Whether a register that a load writes is one that it reads. */
+/* True if the load writes a register that it also reads. */
 static int overlaps(const SanOp *o) {
     for (int i = 0; i < SAN_SOURCES; i++)
         if (o->src_count[i] && o->src[i] < o->dst + o->dst_count && o->dst < o->src[i] + o->src_count[i]) return 1;
     return 0;
 }
 
-/* Loads now, and leaves the registers as they are. */
+/* Loads now, without changing the registers yet. */
 static int32_t load(Wave *w, Access *a) {
     const SanOp *o = a->op;
     uint32_t *row = hk_row(w, o->dst), old[ROWS * HK_LANES];
@@ -176,8 +177,8 @@ static int32_t load(Wave *w, Access *a) {
     int32_t fault = a->operation(w, &o->op);
     memcpy(a->rows, row, bytes);
     a->effect = TO_REGISTER;
-    /* What it writes of a register is what does not depend on what was there. Nobody else writes one that has its
-     * address too until it is there. */
+    /* The bits that the load writes are those that do not depend on the old content. If the load also writes its
+     * address register, nothing else writes that register before the load takes effect. */
     if (!fault && o->imm == HK_LATE_PART && !overlaps(o)) {
         int32_t profile = w->group->profile;
         uint32_t *bits = a->rows + bytes / 4;
@@ -192,7 +193,7 @@ static int32_t load(Wave *w, Access *a) {
     return fault;
 }
 
-/* Loads now, to a place that stands for LDS. */
+/* Loads now, into a buffer in place of LDS. */
 static int32_t load_to_lds(Wave *w, Access *a) {
     uint8_t *lds = w->lds;
     a->start = hk_to_lds_start(w, &a->op->op);
@@ -209,7 +210,7 @@ static uint32_t source_rows(const SanOp *o) {
     return count;
 }
 
-/* Whether a lane of a flat access goes to LDS. */
+/* True if any lane of a flat access addresses LDS. */
 static int goes_to_lds(const Wave *w, const SanOp *o) {
     const uint32_t *high = hk_row(w, o->src[0] + 1u);
     HK_FOR_LANES(lane, hk_exec(w)) if (high[lane] == HK_SHARED_APERTURE >> 32) return 1;
@@ -240,11 +241,11 @@ HK_EXPORT int32_t hk_late_native(Wave *w, const SanOp *o, NativeFn operation) {
 HK_EXPORT int32_t hk_late_wait(Wave *w, const SanOp *o) {
     HkLate *late = w->late;
     if (late == NULL) return 0;
-    /* SAN_NOT_WAITED is more than either has room for. */
+    /* SAN_NOT_WAITED exceeds the room of both queues. */
     return leave(w, &late->vector, o->imm & 255) || leave(w, &late->lds, o->imm >> 8 & 255);
 }
 
-/* Half of the times nothing comes, in a quarter a part, in a quarter all. */
+/* Draws: with probability 1/2 no access takes effect, with 1/4 some, with 1/4 all. */
 static int32_t come(Wave *w, HkLate *late, Queue *q) {
     if (q->count == 0) return 0;
     uint32_t random = draw(late);

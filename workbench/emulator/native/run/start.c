@@ -1,4 +1,4 @@
-/* Initial state of a work-group: its memory, and registers as the kernel descriptor asks for them. */
+/* Initial state of a work-group: its memory, and the registers that the kernel descriptor requests. */
 #include "run/late.h"
 #include "run/waiting.h"
 
@@ -11,7 +11,7 @@
 #define FIRST_WATCH                                                                                                    \
     4096 /* blocks after which a work-group is looked at whether it waits; then each time that it has run              \
             twice as many */
-#define GUARD_BYTES 64 /* vector code may read, never use, a few bytes beyond an array */
+#define GUARD_BYTES 64 /* vector code may read, but never use, a few bytes past an array */
 
 static size_t align64(size_t n) { return (n + 63) & ~(size_t)63; }
 
@@ -23,17 +23,16 @@ static void fill(void *memory, uint32_t value, size_t bytes) {
 static size_t register_bytes(const Launch *l) { return (size_t)l->row_count * HK_LANES * 4; }
 static size_t scratch_bytes(const Launch *l) { return ((size_t)l->scratch_size + 3) / 4 * HK_LANES * 4; }
 
-/* Memory of work-groups of earlier launches. The system supplies new memory page by page, at the first touch of
- * each, and takes it back from all cores: on 16 threads that cost a launch as much as everything else besides its
- * work. A thread that finds it in use by another does without it, so that nobody waits, least of all a forked
- * process. */
+/* Memory of work-groups of earlier launches. The system supplies new memory page by page, at first touch, and takes it
+ * back from all cores: on 16 threads that took as long as the rest of a launch's overhead. A thread that finds the
+ * cache locked does without it, so that no thread waits, least of all in a forked process. */
 #define KEPT 64
 #define KEPT_BYTES ((size_t)128 << 20)
 static struct {
     char in_use;
     uint32_t count;
     size_t bytes;
-    Resident *groups[KEPT]; /* the oldest first */
+    Resident *groups[KEPT]; /* oldest first */
 } kept;
 
 static int enter_kept(void) { return !__atomic_test_and_set(&kept.in_use, __ATOMIC_ACQUIRE); }
@@ -95,7 +94,7 @@ static Resident *allocate(const Launch *l, uint32_t waves) {
     return r;
 }
 
-/* Work-item ids of a wave's lanes, as the descriptor asks for them. */
+/* Sets the work-item ids of a wave's lanes in the form that the descriptor requests. */
 static void set_item_ids(const Launch *l, const Group *g, Wave *w) {
     uint32_t first = w->index * HK_LANES;
     uint32_t x = first % g->size[0], y = first / g->size[0] % g->size[1], z = first / g->size[0] / g->size[1];
@@ -122,12 +121,12 @@ static void set_item_ids(const Launch *l, const Group *g, Wave *w) {
  * engine 15:13, work-group 19:16. */
 static void set_hardware_ids(const Launch *l, const Group *g, Wave *w) {
     uint32_t engines = 4, simds = 4;
-    uint64_t turn = g->index / l->xcds; /* of the die's work-groups */
+    uint64_t turn = g->index / l->xcds; /* number of the work-group on its die */
     uint32_t place = (uint32_t)(turn % l->units), round = (uint32_t)(turn / l->units);
     w->xcc_id = (uint32_t)(g->index % l->xcds);
     w->hw_id = (w->index / simds & 15) | w->index % simds << 4 | (place / engines & 15) << 8 | place % engines << 13 |
                (round & 15) << 16;
-    /* VALID, and IN_TG if a barrier has somebody to wait for. */
+    /* VALID; and IN_TG if the work-group has several waves. */
     w->status = 1u << 16 | (g->wave_count > 1 ? 1u << 11 : 0);
 }
 
@@ -163,7 +162,7 @@ static void start_wave(const Worker *worker, Resident *r, uint32_t index, uint32
     for (; next < l->user_sgpr_count; next++) w->s[next] = l->user_sgpr[next];
     for (unsigned i = 0; i < 3; i++)
         if (l->enable_group_id >> i & 1) w->s[next++] = g->id[i];
-    /* Work-group info: whether it is the first wave, and the number of waves. */
+    /* Work-group info: a flag for the first wave, and the number of waves. */
     if (l->enable_group_info) w->s[next++] = (index == 0) << 31 | g->wave_count;
     if (l->enable_wave_offset) w->s[next++] = 0;
     set_item_ids(l, g, w);

@@ -1,18 +1,17 @@
-/* Memory of PyTorch's tensors on the CPU: an allocator for it that knows what it has given out and not got back.
+/* An allocator for the memory of PyTorch's CPU tensors that records the blocks in use.
  *
- * c10::Allocator (c10/core/Allocator.h) is a C++ class. Ours is another object of the class of the allocator in whose
- * place it is: with a copy of that one's table of virtual functions, in which `allocate` is ours.
+ * c10::Allocator (c10/core/Allocator.h) is a C++ class. Our object replaces an allocator of PyTorch: it has a copy of
+ * that allocator's table of virtual functions, in which `allocate` is ours.
  */
 #include "run/wave.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Both of its entries for the destructor are before it, whatever the release. */
+/* Both destructor entries precede `allocate` in every release. */
 enum { ALLOCATE = 2, BEFORE_TABLE = 2, TABLE = 10 };
 
-/* c10::DataPtr: the data, who owns it and by what that is deleted, in an order that depends on the C++ library; and the
- * device. */
+/* c10::DataPtr: the data, its owner and deleter, in an order that depends on the C++ library; and the device. */
 typedef struct DataPtr {
     void *data, *first, *second;
     int8_t device[8];
@@ -33,7 +32,7 @@ static Allocator *wrapped;
 static void *functions[BEFORE_TABLE + TABLE];
 static Allocator allocator = {functions + BEFORE_TABLE};
 
-/* Entries by address, in the first free slot from where it belongs; at most half of the slots are taken. */
+/* Hash table by address with linear probing; at most half of the slots are taken. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Entry *entries;
 static uint64_t slots, taken, changes, numbers, bytes_now, bytes_most;
@@ -72,7 +71,7 @@ static void enter(uint64_t base, uint64_t bytes, Deleter deleter) {
     changes++;
 }
 
-/* Takes an entry out; those behind it that its slot had kept from theirs move up. */
+/* Removes an entry; later entries that its slot had displaced move up. */
 static void leave(uint64_t hole) {
     bytes_now -= rounded(entries[hole].storage.bytes);
     taken--;
@@ -100,10 +99,10 @@ static void give_back(void *owner) {
 
 static DataPtr allocate(Allocator *self, size_t bytes) {
     (void)self;
-    /* As PyTorch's allocator has it on a GPU: what lies behind a tensor, up to there, is nobody else's. */
+    /* As with PyTorch's allocator on a GPU, the bytes behind a tensor up to `all` belong to no other. */
     size_t all = rounded(bytes) < bytes ? bytes : rounded(bytes);
     DataPtr memory = ((Allocate)wrapped->functions[ALLOCATE])(wrapped, all);
-    /* Memory that owns itself, which is all that this allocator gives; the other word is its deleter. */
+    /* Memory that owns itself, as all of this allocator's does; the other word is its deleter. */
     void **deleter = memory.first == memory.data ? &memory.second : &memory.first;
     if (memory.data == NULL || (memory.first != memory.data && memory.second != memory.data)) return memory;
     pthread_mutex_lock(&lock);

@@ -1,13 +1,13 @@
-/* Memory that a work-group touches, and whether it returns to the same state; see waiting.h. */
+/* Record of the memory that a work-group touches, and detection of repeated states; see waiting.h. */
 #include "run/waiting.h"
 
 #include <stdlib.h>
 
-#define MOST_ROUNDS 16      /* of a window in which nothing shows */
-#define MOST_GROWN_ROUNDS 6 /* of a loop's first pass through its loads, a round each */
-#define COUNTING_ROWS 2     /* registers that may differ from round to round where a wave counts how often it looked */
-/* Blocks after which a work-group that reads LDS alone is taken for one that may wait: until then it is cheaper to let
- * it go on than to look at its whole state. */
+#define MOST_ROUNDS 16      /* rounds of a window without a result */
+#define MOST_GROWN_ROUNDS 6 /* rounds that touch new memory: a loop's first pass through its loads, one per round */
+#define COUNTING_ROWS 2     /* registers that may differ between rounds of a wave that counts its polls */
+/* Blocks after which a work-group that reads only LDS is considered as waiting. Before that it is cheaper to continue
+ * than to examine its whole state. */
 #define LATE 65536
 
 static int is_shared(uint64_t address) { return (address & HK_APERTURE_MASK) == HK_SHARED_APERTURE; }
@@ -21,7 +21,7 @@ void hk_watch_range(Wave *w, uint64_t pc, uint64_t address, uint32_t bytes, int 
             h->reads = 1;
     }
     if (h->full) return;
-    /* Lanes access the ranges in the same order as before. */
+    /* Lanes access the ranges in the same order each time. */
     for (uint32_t n = 0, i = h->newest; n < h->count; n++, i++) {
         if (i >= h->count) i = 0;
         HkWatched *r = &h->ranges[i];
@@ -100,8 +100,8 @@ void hk_watch_free(Resident *r) {
     r->watch = NULL;
 }
 
-/* A number that differs if the content does, except for one chance in 2^64: a sum of its words, each mixed with its
- * place, which vectors add up. */
+/* A hash of memory, different for different content but for a chance of 2^-64: a sum of its words, each mixed with its
+ * position, so that it vectorises. */
 static uint64_t digest(const void *memory, size_t bytes, uint64_t seed) {
     const uint64_t golden = 0x9e3779b97f4a7c15ull, mixer = 0xd6e8feb86659fd93ull;
     const uint8_t *p = memory;
@@ -126,7 +126,7 @@ static const void *place(const Resident *r, const HkWatched *range) {
     return (const void *)(uintptr_t)range->address;
 }
 
-/* Bytes of a range that exist: beyond the LDS, reads give 0 and writes are dropped. */
+/* Bytes of a range that exist: past the end of LDS, reads give 0 and writes are dropped. */
 static uint32_t present(const Resident *r, const HkWatched *range) {
     if (!is_shared(range->address)) return range->bytes;
     uint32_t offset = (uint32_t)range->address;
@@ -143,14 +143,15 @@ static uint64_t content(const Resident *r) {
     return sum;
 }
 
-/* Waves that do not run in the next round, unless all meet at a barrier. */
+/* Mask of the waves that do not run in the next round, unless all meet at a barrier. */
 static uint32_t stopped_waves(const Resident *r) {
     uint32_t waves = 0;
     for (uint32_t i = 0; i < r->group.wave_count; i++) waves |= (uint32_t)(r->waves[i].state != HK_WAVE_READY) << i;
     return waves;
 }
 
-/* Registers of all waves, one by one; how many of one wave differ from the round before, at most. */
+/* Hashes each register of all waves; returns the largest number of registers of one wave that differ from the round
+ * before. */
 static uint32_t compare_rows(const Resident *r, uint64_t *state) {
     HkWatch *h = r->watch;
     uint32_t most = 0;
@@ -181,7 +182,7 @@ static uint64_t shared_state(const Resident *r) {
     uint64_t state = digest(r->lds, r->lds_bytes, 1);
     for (uint32_t i = 0; i < r->group.wave_count; i++) {
         const Wave *w = &r->waves[i];
-        /* A tape counts the bytes written since it looked, not since the wave began. */
+        /* With a tape, scratch_high covers the bytes written since the tape last looked, not since the wave began. */
         uint32_t high = r->group.tape != NULL ? w->scratch_size : w->scratch_high;
         if (high > w->scratch_size) high = w->scratch_size;
         state += digest(w->scratch, (size_t)(high + 3) / 4 * HK_LANES * 4, (uint64_t)i + 2);
@@ -213,7 +214,7 @@ int hk_watch_round(Resident *r, int slept) {
         return HK_WATCH_STUCK;
     int counts_only = h->shared_before == shared && differ <= COUNTING_ROWS;
     h->shared_before = shared;
-    /* A loop of some rounds returns to its state at one of these: Brent's cycle detection. */
+    /* A loop over several rounds returns to its state at one of these rounds: Brent's cycle detection. */
     if (!h->is_known || (h->rounds & (h->rounds - 1)) == 0) {
         h->is_known = 1;
         h->unknown = 0;

@@ -1,4 +1,4 @@
-/* State of a running wave: what native operations and the driver do with the structures of abi.h. */
+/* State of a running wave: helpers of native operations and of the driver for the structures of abi.h. */
 #ifndef HK_WAVE_H
 #define HK_WAVE_H
 
@@ -35,7 +35,7 @@ __attribute__((cold, noinline, unused)) static int32_t hk_fault(Wave *w, const O
     return 1;
 }
 
-/* The last allocation that begins at or before `address`, or NULL. */
+/* The last allocation with base <= `address`, or NULL. */
 static inline const Allocation *hk_allocation_before(const Machine *m, uint64_t address) {
     uint64_t low = 0, high = m->allocation_count;
     while (low < high) {
@@ -48,18 +48,18 @@ static inline const Allocation *hk_allocation_before(const Machine *m, uint64_t 
     return low == 0 ? NULL : &m->allocations[low - 1];
 }
 
-/* The allocation that holds the byte at `address`, or NULL. */
+/* The allocation that contains the byte at `address`, or NULL. */
 static inline const Allocation *hk_find_allocation(const Machine *m, uint64_t address) {
     const Allocation *a = hk_allocation_before(m, address);
     return a != NULL && address < a->end ? a : NULL;
 }
 
-/* Whether an access up to `hi`, from memory's first byte or behind it, ends in what its allocator added. */
+/* True if an access that begins in or behind an allocation and ends at `hi` ends in its padding. */
 static inline int hk_ends_past(const Allocation *a, uint64_t hi) {
     return (a->flags & HK_ALLOCATION_ROUNDED) && hi > a->end && hi <= a->read_end;
 }
 
-/* Makes such an access known. */
+/* Records such an access. */
 static inline void hk_note_past(HkPast *past, const Allocation *a, uint64_t hi, int is_write) {
     if (past->is_write > (uint64_t)is_write || (past->is_write == (uint64_t)is_write && past->end >= hi)) return;
     *past = (HkPast){a->base, hi, (uint64_t)is_write};
@@ -82,15 +82,15 @@ __attribute__((noinline, unused)) static int hk_find_range(Wave *w, uint64_t lo,
     return (a->flags & need) == need;
 }
 
-/* Whether a kernel may access every byte of [lo, hi): they lie in one allocation that allows the access. */
+/* True if a kernel may access every byte of [lo, hi): one allocation contains them and permits the access. */
 static inline int hk_allowed(Wave *w, uint64_t lo, uint64_t hi, int is_write) {
     uint64_t need = is_write ? HK_ALLOCATION_WRITE : HK_ALLOCATION_READ;
     if (__builtin_expect(lo >= w->hit_base && hi <= w->hit_end && lo <= hi && (w->hit_flags & need), 1)) return 1;
     return hk_find_range(w, lo, hi, need);
 }
 
-/* Bits of a dword of memory that lie past the end of its allocation: 0 if none do, or if no byte may be written.
- * Memory comes in dwords, and so do atomics, even those of a half or a byte at its end. */
+/* Mask of the bits of a dword of memory past the end of its allocation: 0 if there are none, or if no byte may be
+ * written. Memory and atomics work in dwords, even an atomic on a half or a byte at the end. */
 __attribute__((unused)) static uint32_t hk_bits_past_end(const Wave *w, uint64_t address) {
     const Allocation *a = address & 3 ? NULL : hk_find_allocation(w->group->machine, address);
     if (a == NULL || !(a->flags & HK_ALLOCATION_WRITE) || a->end - address >= 4) return 0;
@@ -106,17 +106,17 @@ static inline void *hk_check(Wave *w, const Op *op, uint64_t address, uint32_t s
     return NULL;
 }
 
-/* Whether there is LDS at an offset: if not, hardware reads 0 and drops writes. A lane's access is inside or outside
- * as a whole: LDS is allocated in steps that aligned accesses do not cross. */
+/* True if LDS exists at an offset; elsewhere hardware reads 0 and drops writes. A lane's access is inside or outside as
+ * a whole: LDS is allocated in steps, and no aligned access crosses the end of a step. */
 static inline int hk_has_lds(const Wave *w, uint64_t offset, uint32_t size) {
     return offset + size <= w->group->lds_end;
 }
 
-/* Reports an access of LDS beyond the kernel's allocation; 0 if it is a fault. */
+/* Reports an access to LDS beyond the kernel's allocation; returns 0 if it is a fault. */
 __attribute__((cold)) int hk_lds_overrun(Wave *w, const Op *op, uint64_t offset, uint32_t size, int is_write,
                                          int32_t lane);
 
-/* The same as hk_check for LDS and scratch offsets; they return 0 after recording a fault. */
+/* As hk_check, for LDS and scratch offsets; return 0 after recording a fault. */
 static inline int hk_check_lds(Wave *w, const Op *op, uint64_t offset, uint32_t size, int is_write, int32_t lane) {
     return __builtin_expect(offset + size <= w->lds_size, 1) || hk_lds_overrun(w, op, offset, size, is_write, lane);
 }
@@ -131,7 +131,7 @@ static inline int hk_check_scratch(Wave *w, const Op *op, uint64_t offset, uint3
     return 0;
 }
 
-/* Byte `offset` of a lane's scratch; a dword's bytes are together, the next dword is 256 bytes on. */
+/* Byte `offset` of a lane's scratch; a dword's bytes are contiguous, and the lane's next dword is 256 bytes further. */
 static inline uint8_t *hk_scratch_byte(const Wave *w, uint32_t offset, unsigned lane) {
     return w->scratch + (size_t)(offset >> 2) * 256 + (size_t)lane * 4 + (offset & 3);
 }

@@ -1,2 +1,2 @@
-// As ROCm 5 had it, before its headers moved into a folder.
+// The path that ROCm 5 used, before these headers moved into a folder.
 #include <hipblaslt/hipblaslt.h>

@@ -1,4 +1,4 @@
-// Where HIP declares descriptions of a texture's elements.
+// HIP's header of channel descriptors, which describe a texture's elements.
 #pragma once
 #ifndef HIP_INCLUDE_HIP_CHANNEL_DESCRIPTOR_H
 #define HIP_INCLUDE_HIP_CHANNEL_DESCRIPTOR_H

@@ -1,4 +1,4 @@
-// Names that some sources include by themselves; all is in hip_runtime.h.
+// A header that some sources include on its own; its content is in hip_runtime.h.
 #pragma once
 #ifndef HIP_INCLUDE_HIP_DEVICE_FUNCTIONS_H
 #define HIP_INCLUDE_HIP_DEVICE_FUNCTIONS_H

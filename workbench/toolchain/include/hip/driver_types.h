@@ -1,4 +1,4 @@
-// Where HIP declares the structures of its driver's functions.
+// HIP's header of the structures for driver functions.
 #pragma once
 #ifndef HIP_INCLUDE_HIP_DRIVER_TYPES_H
 #define HIP_INCLUDE_HIP_DRIVER_TYPES_H

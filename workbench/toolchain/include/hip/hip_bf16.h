@@ -98,7 +98,7 @@ struct alignas(4) __hip_bfloat162 {
     __host__ __device__ constexpr __hip_bfloat162(const __hip_bfloat16 &x, const __hip_bfloat16 &y) : x(x), y(y) {}
     __host__ __device__ __hip_bfloat162(const __hip_bfloat162_raw &raw)
         : x(__hip_bfloat16_raw{raw.x}), y(__hip_bfloat16_raw{raw.y}) {}
-    // A number is no pair, although the compiler would make a vector of it.
+    // A plain number is not a pair, although the compiler would convert it to a vector.
     template <typename V, __hip_if<std::is_same<V, __hip_bf16x2_native>::value> = 0>
     __host__ __device__ __hip_bfloat162(V value) : x(value.x), y(value.y) {}
     __host__ __device__ __hip_bfloat162 &operator=(const __hip_bfloat162_raw &raw) {
@@ -303,7 +303,7 @@ __HIP_BF16_MATH(trunc, truncf)
 
 __hip_device_inline __hip_bfloat16 __hip_sum(__hip_bfloat16 a, __hip_bfloat16 b) { return __hadd(a, b); }
 __hip_device_inline __hip_bfloat162 __hip_sum(__hip_bfloat162 a, __hip_bfloat162 b) { return __hadd2(a, b); }
-// As of half: two at once, one as one of the two, and atomicAdd behind a source's own.
+// As for half: two at once, one as part of a pair, and an atomicAdd that yields to one in the source.
 __device__ static inline __hip_bfloat162 unsafeAtomicAdd(__hip_bfloat162 *address, __hip_bfloat162 value) {
 #if defined(__gfx942__) || defined(__gfx950__) || defined(__gfx9_4_generic__)
     typedef short pair __attribute__((ext_vector_type(2)));

@@ -1,4 +1,4 @@
-// The older header of the same type.
+// The older header of the bfloat16 type.
 #pragma once
 #ifndef _HIP_BFLOAT16_H_
 #define _HIP_BFLOAT16_H_

@@ -1,4 +1,4 @@
-// Where HIP says for which platform a source is compiled.
+// HIP's header of the macros that name the target platform.
 #pragma once
 #ifndef HIP_INCLUDE_HIP_HIP_COMMON_H
 #define HIP_INCLUDE_HIP_HIP_COMMON_H

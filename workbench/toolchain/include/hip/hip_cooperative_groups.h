@@ -17,7 +17,7 @@ namespace cooperative_groups {
 namespace impl {
 
 // Target of the hidden argument multigrid_sync_arg, null in a launch that is not cooperative: ROCm's device libraries
-// define the layout (ockl/src/cg.cl), and the runtime gives each launch one in which nobody has arrived.
+// define the layout (ockl/src/cg.cl), and the runtime gives each launch one without any arrivals.
 struct launch_state_t {
     unsigned *grid_arrivals;
     unsigned grid, grids;
@@ -59,7 +59,7 @@ __device__ inline unsigned long long lanes_of(const Group &group) {
 
 class coalesced_group;
 
-// Any group, its kind found at run time.
+// Any group; its kind is determined at run time.
 class thread_group {
   public:
     __device__ unsigned num_threads() const {
@@ -134,7 +134,7 @@ class grid_group {
     __device__ static unsigned num_threads() { return num_blocks() * impl::threads_of_block(); }
     __device__ static unsigned size() { return num_threads(); }
     __device__ static unsigned thread_rank() { return block_rank() * impl::threads_of_block() + impl::rank_in_block(); }
-    // Whether the launch was cooperative.
+    // True if the launch was cooperative.
     __device__ static bool is_valid() { return impl::launch_state() != nullptr; }
     // In a launch that was not cooperative this is a fault: there is nothing at the counter's address.
     __device__ void sync() const { barrier_wait(barrier_arrive()); }
@@ -151,7 +151,7 @@ class grid_group {
         return token;
     }
     __device__ void barrier_wait(arrival_token &&token) const {
-        // A sanitized launch continues after the fault in barrier_arrive, and nobody would end its wait.
+        // A sanitized launch continues after the fault in barrier_arrive, and its wait would never end.
         if (impl::rank_in_block() == 0 && is_valid()) {
             while (((token.before ^
                      __hip_atomic_load(&impl::launch_state()->arrivals, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT)) &
@@ -205,12 +205,12 @@ class coalesced_group : public thread_group {
     __device__ unsigned meta_group_rank() const { return meta_rank_; }
     __device__ unsigned meta_group_size() const { return meta_size_; }
 
-    // From the thread of a rank, which counts modulo the size.
+    // From the thread with a rank, modulo the size.
     template <typename T>
     __device__ T shfl(T value, int source) const {
         return __shfl(value, static_cast<int>(impl::lane_of_rank(lanes_, static_cast<unsigned>(source) % size())));
     }
-    // From `delta` ranks further up or down; where there is none, its own value.
+    // From `delta` ranks further up or down; without such a rank, the thread's own value.
     template <typename T>
     __device__ T shfl_down(T value, unsigned delta) const {
         const unsigned rank = thread_rank();
@@ -262,7 +262,7 @@ class thread_block_tile : public thread_group {
                   "a tile has a power of two of threads, at most the 64 of a wave");
 
   public:
-    // As HIP: the parent group of a tile may be forgotten.
+    // As in HIP, a tile may lose the type of its parent group.
     template <typename Other, typename Own = Parent, __hip_if<std::is_void<Own>::value> = 0>
     __device__ thread_block_tile(const thread_block_tile<Size, Other> &other) : thread_group(other) {}
 

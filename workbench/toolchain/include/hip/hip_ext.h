@@ -6,7 +6,7 @@
 #include "hip/hip_runtime.h"
 
 extern "C" {
-// As hipModuleLaunchKernel, but for the sizes: in work-items of the whole grid.
+// As hipModuleLaunchKernel, except that sizes are in work-items of the whole grid.
 hipError_t hipExtModuleLaunchKernel(hipFunction_t function, std::uint32_t x, std::uint32_t y, std::uint32_t z,
                                     std::uint32_t block_x, std::uint32_t block_y, std::uint32_t block_z,
                                     std::size_t shared, hipStream_t stream, void **parameters, void **extra,

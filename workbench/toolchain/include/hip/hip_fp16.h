@@ -170,7 +170,7 @@ __HIP_FUNCTION __half __short2half_rn(short x) { return __hip_half(static_cast<_
 __HIP_FUNCTION __half __ushort2half_rn(unsigned short x) { return __hip_half(static_cast<_Float16>(x)); }
 __HIP_FUNCTION __half __ll2half_rn(long long x) { return __hip_half(static_cast<_Float16>(x)); }
 __HIP_FUNCTION __half __ull2half_rn(unsigned long long x) { return __hip_half(static_cast<_Float16>(x)); }
-// Steps from the nearest half to the one on the wanted side of x.
+// Steps from the nearest half to the neighbour on the required side of x.
 __HIP_FUNCTION __half __hip_half_towards(float x, bool up) {
     const __half nearest = __float2half(x);
     const float back = __half2float(nearest);
@@ -184,7 +184,7 @@ __HIP_FUNCTION __half __hip_half_towards(float x, bool up) {
 __HIP_FUNCTION __half __float2half_ru(float x) { return __hip_half_towards(x, true); }
 __HIP_FUNCTION __half __float2half_rd(float x) { return __hip_half_towards(x, false); }
 __HIP_FUNCTION __half __float2half_rz(float x) { return __hip_half_towards(x, x < 0); }
-// Integers up to 2^17 are exact as floats; beyond, a half is infinite or the largest.
+// Integers up to 2^17 are exact as floats; a larger one gives an infinite half or the largest.
 #define __HIP_TO_HALF(from, From)                                                                                      \
     __device__ static inline __half __##from##2half_rz(From x) { return __hip_half_of(x, x < 0); }                     \
     __device__ static inline __half __##from##2half_ru(From x) { return __hip_half_of(x, true); }                      \
@@ -314,7 +314,7 @@ __HIP_FUNCTION __half __hmax(__half a, __half b) {
 __HIP_FUNCTION __half __hmin(__half a, __half b) {
     return __float2half(__builtin_fminf(__half2float(a), __half2float(b)));
 }
-// NaN where one of the two is.
+// NaN if either operand is.
 __HIP_FUNCTION __half __hmax_nan(__half a, __half b) { return __hisnan(a) ? a : __hisnan(b) ? b : __hmax(a, b); }
 __HIP_FUNCTION __half __hmin_nan(__half a, __half b) { return __hisnan(a) ? a : __hisnan(b) ? b : __hmin(a, b); }
 
@@ -367,7 +367,7 @@ template <typename T, __hip_if<std::is_same<T, __half>::value || std::is_same<T,
 __device__ inline T atomicAdd(T *address, T value) {
     return __hip_atomic_sum(address, value);
 }
-// 16 bits at once are no lane's word: they are exchanged as a word, in the wave's own steps.
+// Lanes exchange whole words, so 16 bits are exchanged as a word, in the wave's own steps.
 #define __HIP_HALF_SHUFFLE(name, Argument)                                                                             \
     __hip_device_inline __half name(__half value, Argument lane, int width = warpSize) {                               \
         return __ushort_as_half(                                                                                       \

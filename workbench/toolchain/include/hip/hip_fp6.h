@@ -1,4 +1,4 @@
-// 6-bit floats of the OCP specification, e2m3 and e3m2. A number has a byte of its own, whose upper two bits
+// 6-bit floats of the OCP specification, e2m3 and e3m2. Each number takes a byte, whose upper two bits
 // are zero.
 #pragma once
 

@@ -42,7 +42,7 @@ struct __hip_fp8_format {
     int mantissa;           // bits
     int least;              // exponent of the least normal number
     float largest;          // largest finite number
-    unsigned char infinity; // what a number too large becomes when it may not saturate
+    unsigned char infinity; // code of a number that is too large, without saturation
     unsigned char nan;
     bool fnuz;
 };
@@ -129,7 +129,7 @@ __hip_device_inline __hip_fp8x2_storage_t __hip_fp8_of_floats(float x, float y, 
 }
 #endif
 
-// Between numbers and their storage.
+// Conversions between numbers and their storage.
 __HIP_FUNCTION __hip_fp8_storage_t __hip_cvt_float_to_fp8(float x, __hip_saturation_t saturate,
                                                           __hip_fp8_interpretation_t kind) {
 #if HIP_FP8_CVT_FAST_PATH

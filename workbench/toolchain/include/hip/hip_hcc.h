@@ -1,4 +1,4 @@
-// The name of hip_ext.h of old.
+// The old name of hip_ext.h.
 #pragma once
 #ifndef HIP_INCLUDE_HIP_HIP_HCC_H
 #define HIP_INCLUDE_HIP_HIP_HCC_H

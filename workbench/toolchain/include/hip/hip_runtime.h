@@ -8,7 +8,7 @@
 
 #include "hip/device/push_names.h"
 
-// Host code that another compiler makes, such as g++, has the host API and the vectors.
+// Host code from another compiler, such as g++, gets the host API and the vector types.
 #if !defined(__HIP__) && !defined(__HIP_PLATFORM_AMD__)
 #error "hip/hip_runtime.h: compile with hipcc or -x hip, or host code without kernels with -D__HIP_PLATFORM_AMD__"
 #endif

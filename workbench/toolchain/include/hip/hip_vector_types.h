@@ -17,7 +17,7 @@ struct HIP_vector_type;
 
 namespace __hip_vector {
 
-// The compiler's vector of so many elements, where it has one of the type.
+// The compiler's vector of that many elements, if it has one of the type.
 template <typename T, unsigned N, typename = void>
 struct native {
     struct type {
@@ -45,7 +45,7 @@ __host__ __device__ inline bool equal(const Vector &a, const Vector &b, unsigned
 
 } // namespace __hip_vector
 
-// Where the elements are, by HIP's name: programs give it specializations of more elements, whose Native_vec_ has the
+// Storage of the elements, by HIP's name: programs specialise it for more elements, with a Native_vec_ that has the
 // operators (rocWMMA's vector.hpp).
 template <typename T, unsigned N>
 struct HIP_vector_base;
@@ -68,7 +68,7 @@ struct alignas(2 * sizeof(T)) HIP_vector_base<T, 2> {
 };
 template <typename T>
 struct HIP_vector_base<T, 3> {
-    // Three elements' bytes, which no vector of the compiler's has.
+    // The bytes of three elements, for which the compiler has no vector.
     using Native_vec_ = typename __hip_vector::native<T, 3, int>::type;
     using value_type = T;
     T x, y, z;
@@ -151,7 +151,7 @@ get_native_vector(const HIP_vector_type<T, N> &a) {
     return reinterpret_cast<const typename HIP_vector_base<T, N>::Native_vec_ &>(a);
 }
 
-// Element by element, between vectors and between a vector and a number; what integers alone have, of integers.
+// Element by element, between vectors and between a vector and a number; integer operations for integers only.
 #define __HIP_VECTOR_ELEMENT(T)
 #define __HIP_VECTOR_ASSIGN(op)                                                                                        \
     template <typename T, unsigned N __HIP_VECTOR_ELEMENT(T)>                                                          \
@@ -234,7 +234,7 @@ __host__ __device__ constexpr HIP_vector_type<T, N> operator~(HIP_vector_type<T,
     }
     return a;
 }
-// Equal where all elements are.
+// Equal if all elements are.
 template <typename T, unsigned N>
 __host__ __device__ constexpr bool operator==(const HIP_vector_type<T, N> &a, const HIP_vector_type<T, N> &b) {
     bool equal = a[0] == b[0];
@@ -272,7 +272,7 @@ __HIP_VECTOR_NAMES(float, float)
 __HIP_VECTOR_NAMES(double, double)
 #undef __HIP_VECTOR_NAMES
 
-// A load with a hint about caches, which is not followed.
+// A load with a cache hint, which is ignored.
 template <typename T, __hip_if<std::is_arithmetic<T>::value> = 0>
 __hip_device_inline T __ldg(const T *address) {
     return *address;

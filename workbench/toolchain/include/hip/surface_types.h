@@ -1,4 +1,4 @@
-// Where HIP declares surfaces.
+// HIP's header of surfaces.
 #pragma once
 #ifndef HIP_INCLUDE_HIP_SURFACE_TYPES_H
 #define HIP_INCLUDE_HIP_SURFACE_TYPES_H

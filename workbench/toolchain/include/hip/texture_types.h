@@ -1,4 +1,4 @@
-// Where HIP declares textures.
+// HIP's header of textures.
 #pragma once
 #ifndef HIP_INCLUDE_HIP_TEXTURE_TYPES_H
 #define HIP_INCLUDE_HIP_TEXTURE_TYPES_H

@@ -1,5 +1,5 @@
 // hipCUB's primitives for a wave and for a block, for a clang that comes without ROCm: names and meaning are hipCUB's.
-// Algorithms for a whole device (hipcub::DeviceReduce and its like) are there by name alone. Where AMD's own hipCUB
+// Algorithms for a whole device (hipcub::DeviceReduce and its like) are declared by name only. Where AMD's own hipCUB
 // is installed, which has them, it takes the place of all of this.
 //
 // Storage may be used again after __syncthreads(), as with hipCUB; a block is of X * Y * Z work-items.
@@ -44,7 +44,7 @@ enum BlockStoreAlgorithm { __HIPCUB_MOVES(STORE) };
 
 namespace detail {
 
-// A parameter of a type that another one says.
+// A parameter whose type another parameter determines.
 template <typename T>
 struct identity {
     using type = T;
@@ -177,7 +177,7 @@ class BlockReduce : public detail::with_storage<detail::raw<T, (X * Y * Z + 63) 
     template <typename Op>
     __device__ T Reduce(T value, Op op, int valid = threads) {
         const int wave = this->id / 64;
-        // Programs give the number of items, of which a work-item may have several.
+        // The number of items; a work-item may have several.
         valid = valid < threads ? valid : threads;
         value = detail::reduced_in_wave(value, op, this->id % 64, 64, valid - 64 * wave);
         if (this->id % 64 == 0) this->storage[wave] = value;
@@ -364,7 +364,7 @@ class BlockStore : public BlockExchange<T, X, N, false, Y, Z> {
 
 namespace detail {
 
-// A key as an unsigned number of the same order.
+// A key as an unsigned number that sorts in the same order.
 template <typename Key>
 __device__ inline unsigned long long ordered_bits(Key key) {
     constexpr unsigned long long top = 1ull << (8 * sizeof(Key) - 1);

@@ -11,7 +11,7 @@
 struct rocrand_state_philox4x32_10 {
     uint4 counter, result; // the numbers that the counter gives
     uint2 key;
-    unsigned substate; // of the four numbers, the next
+    unsigned substate; // index of the next one of the four numbers
     bool has_normal, has_normal_double;
     float normal;
     double normal_double;
@@ -43,7 +43,7 @@ struct rocrand_state_philox4x32_10 {
     }
 
   private:
-    // To a number of 64 bits in two words; whether it wraps.
+    // Adds to a 64-bit number in two words; true if it wraps.
     __host__ __device__ static bool add(unsigned &low, unsigned &high, unsigned long long count) {
         const unsigned long long before = low | static_cast<unsigned long long>(high) << 32, after = before + count;
         low = static_cast<unsigned>(after), high = static_cast<unsigned>(after >> 32);
@@ -96,7 +96,7 @@ struct rocrand_state_xorwow {
   private:
     static constexpr unsigned weyl = 362437;
     struct polynomial {
-        unsigned word[5]; // of degree 159 at most
+        unsigned word[5]; // coefficients; degree at most 159
         __host__ __device__ bool operator[](int power) const { return word[power / 32] >> power % 32 & 1; }
         __host__ __device__ void times_x() {
             constexpr unsigned characteristic[5] = {0x00060001u, 0x08610030u, 0x00062121u, 0x0f3c0035u, 0x00000f0eu};
@@ -165,7 +165,7 @@ __host__ __device__ inline double uniform_double(unsigned long long bits) {
     return static_cast<double>(bits) * 0x1p-53 + 0x1p-53;
 }
 
-// Two normal numbers of two uniform ones, by Box and Muller.
+// Two normal numbers from two uniform ones, by Box and Muller.
 __host__ __device__ inline float2 normal(unsigned a, unsigned b) {
     constexpr float turn = 0x1p-32f * 6.283185307179586f;
     const float radius = sqrtf(-2.0f * logf(uniform(a))), angle = static_cast<float>(b) * turn + turn;
@@ -239,7 +239,7 @@ __ROCRAND_FUNCTION double4 rocrand_normal_double4(State *state) {
     const double2 first = rocrand_normal_double2(state), second = rocrand_normal_double2(state);
     return {first.x, first.y, second.x, second.y};
 }
-// One number a call: the second of a pair waits for the next call.
+// One number per call: the second of a pair is kept for the next call.
 __ROCRAND_FUNCTION float rocrand_normal(State *state) {
     state->has_normal = !state->has_normal;
     if (!state->has_normal) return state->normal;

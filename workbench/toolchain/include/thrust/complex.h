@@ -263,7 +263,7 @@ struct complex {
     }
 #define __HIP_COMMA ,
 namespace complex_parts {
-// Both are scaled by powers of two, so that nothing overflows or vanishes that the result does not.
+// Both are scaled by powers of two, so that nothing overflows or underflows unless the result does.
 template <typename T>
 __HIP_FUNCTION complex<T> quotient(T a, T b, T c, T d) {
     const int up = exponent_of(a, b), down = exponent_of(c, d);
@@ -500,7 +500,7 @@ __HIP_FUNCTION complex<T> atanh(const complex<T> &z) {
     } else if (y == 0 && x <= 1) {
         re = parts::atanh(x), im = 0;
     } else if (x > 1 / c::epsilon || y > 1 / c::epsilon) {
-        // 1 / z is what remains.
+        // The remaining part is 1 / z.
         const int exponent = parts::is_infinite(x) || parts::is_infinite(y) ? 0 : parts::exponent_of(x, y);
         const T a = parts::ldexp(x, -exponent), b = parts::ldexp(y, -exponent);
         re = parts::is_infinite(x) || parts::is_infinite(y) ? T(0) : parts::ldexp(a / (a * a + b * b), -exponent);
@@ -521,7 +521,7 @@ __HIP_FUNCTION complex<T> atan(const complex<T> &z) {
     return complex<T>(w.imag(), w.real());
 }
 
-// As text "(real,imaginary)", on the host.
+// Writes "(real,imaginary)", on the host.
 template <typename T, typename Character, typename Traits>
 std::basic_ostream<Character, Traits> &operator<<(std::basic_ostream<Character, Traits> &stream, const complex<T> &z) {
     return stream << std::complex<T>(z);

@@ -1,6 +1,6 @@
-// What C++ asks of a GPU's PyTorch about its devices, for extensions of a PyTorch that was built for the CPU: streams,
-// guards, events, the allocator and properties, by the names of c10::cuda and at::cuda, and by HIP's, which older
-// releases of PyTorch exchange them for. They answer for the devices of the HIP library that is loaded.
+// PyTorch's C++ interface to GPU devices, for extensions of a PyTorch that was built for the CPU: streams, guards,
+// events, the allocator and properties, under the names of c10::cuda and at::cuda, and under HIP's names, which older
+// releases of PyTorch use in their place. They work on the devices of the loaded HIP library.
 //
 // Names and meaning are PyTorch's, the code is ours.
 #pragma once
@@ -70,7 +70,7 @@ inline void c10_cuda_check_implementation(std::int32_t error, const char *file, 
     throw CUDAError({function, file, line}, c10::str("HIP error: ", hipGetErrorString(static_cast<hipError_t>(error))));
 }
 
-// PyTorch sees one device, number 0: the one that is current for HIP while an extension's function runs.
+// PyTorch sees one device, number 0: HIP's current device while an extension's function runs.
 inline DeviceIndex device_count() noexcept { return 1; }
 inline DeviceIndex device_count_ensure_non_zero() { return device_count(); }
 inline DeviceIndex current_device() { return 0; }
@@ -92,7 +92,7 @@ inline hipError_t MaybeSetDevice(DeviceIndex device) { return SetDevice(device);
 inline DeviceIndex ExchangeDevice(DeviceIndex device) { return set_device(device), current_device(); }
 inline DeviceIndex MaybeExchangeDevice(DeviceIndex device) { return ExchangeDevice(device); }
 
-// A stream of the HIP library: its number is the handle.
+// A stream of the HIP library; its handle is the stream's number.
 class CUDAStream {
   public:
     enum Unchecked { UNCHECKED };
@@ -159,7 +159,7 @@ inline CUDAStream getCurrentCUDAStream(DeviceIndex device = -1) {
     return getStreamFromExternal(current_stream_handle(), device < 0 ? current_device() : device);
 }
 inline void setCurrentCUDAStream(CUDAStream stream) { current_stream_handle() = stream.stream(); }
-// PyTorch's pool hands out the same streams again and again, and never ends one.
+// PyTorch's pool hands out the same streams repeatedly and never destroys one.
 inline CUDAStream getStreamFromPool(int, DeviceIndex device = -1) {
     constexpr std::size_t size = 4;
     static thread_local std::vector<hipStream_t> pool;
@@ -176,7 +176,7 @@ inline CUDAStream getStreamFromPool(bool high_priority = false, DeviceIndex devi
 }
 inline std::ostream &operator<<(std::ostream &stream, const CUDAStream &s) { return stream << s.unwrap(); }
 
-// The device of a guard is current until the guard's end.
+// Makes a device current until the guard is destroyed.
 struct CUDAGuard {
     explicit CUDAGuard() = delete;
     explicit CUDAGuard(DeviceIndex device) : original_(ExchangeDevice(device)), current_(cuda::current_device()) {}
@@ -305,7 +305,7 @@ inline Allocator *get() {
     static HIPAllocator allocator;
     return &allocator;
 }
-// Every call waits for its end, so memory is free when its owner lets go of it.
+// Every call waits until it has finished, so memory is free as soon as its owner releases it.
 inline void recordStream(const DataPtr &, CUDAStream) {}
 inline void emptyCache() {}
 
@@ -405,7 +405,7 @@ struct CUDAEvent {
     void synchronize() const {
         if (event_) C10_CUDA_CHECK(hipEventSynchronize(event_));
     }
-    // Milliseconds.
+    // Milliseconds between the two events.
     float elapsed_time(const CUDAEvent &end) const {
         TORCH_CHECK(recorded_ && end.recorded_, "elapsed_time: both events must be recorded");
         float time = 0;

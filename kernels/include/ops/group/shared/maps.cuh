@@ -227,7 +227,7 @@ struct shared_maps {
         made.n[0] = value;
         dst[at] = made.packed();
     }
-    /** Whether the operands are shared tiles, or shared vectors, of one size. */
+    /** True if the operands are shared tiles, or shared vectors, of one size. */
     template <typename T, typename... U>
     static __device__ inline constexpr void check_sizes() {
         constexpr bool same_size = (same_sizes<T, U>() && ...);

@@ -18,7 +18,7 @@ struct shared_reductions {
     static __device__ inline void row_reduce(V &row_values, const T &src, const V &start) {
         reduce<op, V, T::cols, reset, T::rows>(row_values, start, [&](int row, int i) { return src[int2{row, i}]; });
     }
-    /** The same of columns. */
+    /** The same for columns. */
     template <typename op, ducks::sv::all V, ducks::st::all T, bool reset = true>
     static __device__ inline void col_reduce(V &col_values, const T &src, const V &start) {
         reduce<op, V, T::rows, reset, T::cols>(col_values, start, [&](int col, int i) { return src[int2{i, col}]; });

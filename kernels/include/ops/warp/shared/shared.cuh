@@ -86,13 +86,13 @@ template <typename op, ducks::sv::all V, ducks::st::all T, bool reset = true>
 __device__ inline void row_reduce(V &row_values, const T &src, const V &start) {
     detail::shared_reductions<1>::row_reduce<op, V, T, reset>(row_values, src, start);
 }
-/** The same of columns. */
+/** The same for columns. */
 template <typename op, ducks::sv::all V, ducks::st::all T, bool reset = true>
 __device__ inline void col_reduce(V &col_values, const T &src, const V &start) {
     detail::shared_reductions<1>::col_reduce<op, V, T, reset>(col_values, src, start);
 }
 
-/** result = op over the elements of src, in an order of its own; after `start` where `reset` is false. */
+/** result = op over the elements of src, in an unspecified order; after `start` if `reset` is false. */
 template <typename op, ducks::sv::all SV, bool reset = true>
 __device__ inline void reduce(typename SV::dtype &result, const SV &src, const typename SV::dtype &start) {
     const auto element = [&](int i) { return base_types::convertor<float, typename SV::dtype>::convert(src[i]); };

@@ -1,4 +1,4 @@
-/* Memory instructions: their addresses, their data, and what they do to registers and counters. */
+/* Memory instructions: their addresses, their data, and their effect on registers and counters. */
 #include "observe/sanitizer/state.h"
 
 #include "ops/addresses.h"
@@ -23,8 +23,8 @@ static void check_data(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, uint
                   (int32_t)hk_first_lane(u), address, 0, 0, 0);
 }
 
-/* Range of a resource that is not meant to clamp, as a compiler makes it of a bare pointer: everything that a signed
-   offset reaches. Such a resource promises nothing that it could break. */
+/* Range of a resource that does not clamp, as a compiler makes it from a bare pointer: everything that a signed offset
+ * can reach. Exceeding it is not a mistake. */
 #define UNBOUNDED 0x7ffffffeu
 
 static void check_range(Wave *w, const SanOp *o, const HkResource *r) {
@@ -34,8 +34,8 @@ static void check_range(Wave *w, const SanOp *o, const HkResource *r) {
         san_found(w, SAN_FOUND_RANGE, &o->op, ~0ull, -1, r->base, r->base + r->records - a->end, 0, 0);
 }
 
-/* The offsets of register and instruction are added without a carry being lost, so that a negative one in the register
- * is out of range whatever the instruction adds. All ones is what programs mask a lane with. */
+/* The offsets of register and instruction are added without wrapping, so a negative register offset is out of range
+ * whatever the instruction's is. Programs use all ones to mask a lane. */
 static void check_wraps(Wave *w, const SanOp *o, const HkResource *r, uint64_t out) {
     const Op *op = &o->op;
     if (!(op->flags & HK_BUFFER_OFFEN) || (op->flags & HK_BUFFER_IDXEN)) return;
@@ -47,7 +47,7 @@ static void check_wraps(Wave *w, const SanOp *o, const HkResource *r, uint64_t o
     }
 }
 
-/* Undefined data goes to a dword of scratch, or comes from there. */
+/* Undefined data is stored to a dword of scratch, or loaded from it. */
 static void scratch_store(SanWave *sw, const SanOp *o, uint64_t dword, uint64_t bit, int undefined) {
     sw->scratch[dword] = (sw->scratch[dword] & ~bit) | (undefined ? bit : 0);
     if (undefined) sw->scratch_origin[dword] = san_origin(sw, o, 1, 1, bit);
@@ -78,7 +78,7 @@ static void scratch_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) 
     }
 }
 
-/* Addresses of the active lanes that access global memory; other lanes are left out. */
+/* Addresses of the active lanes that access global memory; returns the mask of those lanes. */
 static uint64_t addresses(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, uint64_t *at) {
     HkAddresses a;
     if (o->space == SAN_BUFFER) {
@@ -103,7 +103,7 @@ static uint64_t addresses(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, u
     return lanes;
 }
 
-/* Reports an access that goes behind memory, into what its allocator added. */
+/* Reports an access to the padding behind an allocation. */
 static void check_past(Wave *w, const SanOp *o, uint64_t lo, uint32_t bytes, int is_write, int32_t lane) {
     const Allocation *a = hk_allocation_before(w->group->machine, lo);
     if (a == NULL || !hk_ends_past(a, lo + bytes)) return;
@@ -111,8 +111,8 @@ static void check_past(Wave *w, const SanOp *o, uint64_t lo, uint32_t bytes, int
     san_found(w, SAN_FOUND_PAST, &o->op, ~0ull, lane, a->base, detail | (is_write ? SAN_FAULT_WRITES : 0), 0, 0);
 }
 
-/* The lanes of `lanes` that are inside an allocation, with a part of a dword at least in an atomic: the others are
- * reported by the operation itself, and take no part in anything else. */
+/* The lanes of `lanes` inside an allocation; for an atomic, a part of the dword suffices. The operation itself reports
+ * the others, which are ignored from here on. */
 static uint64_t inside(Wave *w, const SanOp *o, uint64_t lanes, const uint64_t *at) {
     int is_write = (o->flags & (SAN_STORE | SAN_ATOMIC)) != 0;
     int is_atomic = (o->flags & (SAN_ATOMIC | SAN_EXPECTS)) && o->bytes <= 4;
@@ -122,7 +122,7 @@ static uint64_t inside(Wave *w, const SanOp *o, uint64_t lanes, const uint64_t *
         high = at[lane] > high ? at[lane] : high;
     }
     if (lanes == 0) return 0;
-    /* What is allowed elsewhere ends past its memory. */
+    /* An access that is allowed but not inside the last allocation ends in the padding behind one. */
     if (hk_allowed(w, low, high + o->bytes, is_write) && low >= w->hit_base && high + o->bytes <= w->hit_end)
         return lanes;
     HK_FOR_LANES(lane, lanes) {
@@ -133,7 +133,7 @@ static uint64_t inside(Wave *w, const SanOp *o, uint64_t lanes, const uint64_t *
     return found;
 }
 
-/* A lane of a flat access that goes to LDS or to scratch. */
+/* Checks a lane of a flat access that addresses LDS or scratch. */
 static void flat_lane(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, unsigned lane, int is_write) {
     uint64_t offset = address & ~HK_APERTURE_MASK, bit = 1ull << lane;
     uint32_t rows = (o->bytes + 3u) / 4u, undefined = 0;
@@ -161,7 +161,7 @@ static void flat_lane(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, un
             set_rows(sw, o->dst + n, 1, bit, undefined >> n & 1 ? bit : 0);
 }
 
-/* Effect of a flat access on the reads of LDS that are under way, and on its own. */
+/* Effect of a flat access on LDS reads that are under way, and on its own LDS reads. */
 static void flat_reads(Wave *w, SanWave *sw, const SanOp *o, uint64_t elsewhere, const uint64_t *at) {
     uint32_t places[HK_LANES] = {0};
     uint64_t lanes = 0;
@@ -241,7 +241,7 @@ static void vector_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     }
 }
 
-/* Reads global memory like any other load; bytes past a buffer resource's range are not read. */
+/* Handles a load from global memory; bytes past a buffer resource's range are not read. */
 static void scalar_load(Wave *w, SanWave *sw, const SanOp *o) {
     const Op *op = &o->op;
     if (op->ssrc0 == HK_NO_REGISTER) return;

@@ -1,7 +1,7 @@
-/* Accesses out of bounds: a plain launch ends at the first; a sanitized one continues without it, so that it finds all
- * of them. A lane that loads gets 0.
+/* Accesses out of bounds: a launch without the sanitizer ends at the first one; a sanitized launch skips the access and
+ * continues, to find all of them. A lane that loads gets 0.
  *
- * An operation checks all of its lanes before it moves anything, so that it can run again without the faulting one.
+ * An operation checks all of its lanes before it moves any data, so it can run again without the faulting lane.
  */
 #include "observe/sanitizer/state.h"
 
@@ -13,8 +13,8 @@ void hk_san_overrun(Wave *w, const Op *op, uint64_t offset, uint32_t size, int i
     san_found(w, SAN_FOUND_OVERRUN, op, ~0ull, lane, offset, fault_detail(HK_FAULT_LDS, size, is_write), 0, 0);
 }
 
-/* Whether the launch can continue: an access through the hidden argument of a missing service is not a slip of the
-   kernel. */
+/* True if the launch can continue. It cannot after an access through the hidden argument of a missing service, which is
+ * no bug of the kernel. */
 static int goes_on(const Fault *f) {
     switch (f->kind) {
     case HK_FAULT_ADDRESS:
@@ -29,7 +29,7 @@ static int goes_on(const Fault *f) {
     }
 }
 
-/* Sets the result of the faulting access to 0: of its lane, or of all of a scalar load. */
+/* Sets the result of the faulting access to 0: that of its lane, or the whole result of a scalar load. */
 static void clear_result(Wave *w, const Op *op, int32_t lane) {
     const SanWave *sw = w->san;
     const SanOp *o = sw->access;
@@ -45,7 +45,8 @@ static int32_t leave_out(Wave *w, const Op *op, NativeFn operation) {
     int32_t result = 1;
     const SanOp *access = ((const SanWave *)w->san)->access;
     if (access != NULL && access->op.pc == op->pc && (access->flags & SAN_EXPECTS)) {
-        /* What a compare-and-swap expects is a dword, also where it is for a half or a byte at the end of memory. */
+        /* The value that a compare-and-swap expects is loaded as a dword, even for a half or a byte at the end of
+         * memory. */
         w->reads_dwords = 1;
         result = operation(w, op);
     }

@@ -1,7 +1,7 @@
 /* Global memory: writers and readers of each 16 bytes; unordered accesses are races.
  *
- * Where a single write for 16 bytes is not enough, because several waves write parts of them or their atomics are
- * unordered, each dword gets a cell of its own from then on, and an earlier write beside the newest one.
+ * If a single write record for 16 bytes is not enough, because several waves write parts of them or their atomics are
+ * unordered, each dword gets its own cell from then on, and a record of an earlier write beside the newest one.
  */
 #include "observe/sanitizer/state.h"
 
@@ -42,7 +42,7 @@ static Page *page_of(San *s, uint64_t number) {
     return s->last_page = &s->pages[i];
 }
 
-/* Whether a store would not change memory: waves that write the same value are no race. */
+/* True if a store would not change memory: waves that write the same value do not race. */
 static int same_value(Wave *w, const SanOp *o, uint64_t address, unsigned lane) {
     if ((o->flags & SAN_LOAD) || o->src_count[1] == 0 || !hk_allowed(w, address, address + o->bytes, 0)) return 0;
     uint8_t data[16];
@@ -50,7 +50,7 @@ static int same_value(Wave *w, const SanOp *o, uint64_t address, unsigned lane) 
     return memcmp(data, (const void *)(uintptr_t)address, o->bytes) == 0;
 }
 
-/* Whether a wave repeats its own access and no other has come in between: there can be no new finding. */
+/* True if a wave repeats its own access with no other wave's in between: there can be no new finding. */
 HK_INLINE int again(const Cell *c, uint32_t group, uint32_t me, uint32_t epoch, uint16_t mask, uint32_t scope,
                     int is_write) {
     const Write *write = &c->write;
@@ -62,16 +62,16 @@ HK_INLINE int again(const Cell *c, uint32_t group, uint32_t me, uint32_t epoch, 
            (mine || write->group == NOBODY);
 }
 
-/* Whether an access with a scope may be one of a flag: wider ones are data that bypasses caches. */
+/* True if an access with a scope may be to a flag; wider ones are data accesses that bypass caches. */
 static int is_flag(const SanOp *o) { return o->bytes <= 8 && !(o->flags & SAN_TO_LDS); }
 
-/* Scope of an access itself: atomics, and loads and stores with a scope. */
+/* Scope of an access itself: that of atomics, and of loads and stores with a scope. */
 static uint32_t scope_of(const SanOp *o) {
     if (o->flags & (SAN_ATOMIC | SAN_DEVICE)) return SCOPE_DEVICE;
     return o->flags & (SAN_SYNC | SAN_POLLS) && is_flag(o) ? SCOPE_GROUP : SCOPE_WAVE;
 }
 
-/* Whether a write comes before this wave's access. */
+/* True if a write is ordered before this wave's access. */
 static int is_before(const Wave *w, const SanWave *sw, const Write *write, uint32_t scope, int is_write) {
     int is_local = write->group == (uint32_t)w->group->index;
     if (is_local && (write->writer == sw->index || write->epoch < sw->group->epoch)) return 1;
@@ -79,7 +79,7 @@ static int is_before(const Wave *w, const SanWave *sw, const Write *write, uint3
     return san_ordered(w, sw, write->group, write->writer, write->number, write->scope != SCOPE_DEVICE, until);
 }
 
-/* Whether the two may be swapped: both access a flag, or the access begins a compare-and-swap. */
+/* True if the order of the two does not matter: both access a flag, or the access begins a compare-and-swap. */
 static int may_swap(const Wave *w, const SanOp *o, const Write *write, uint32_t scope) {
     int is_local = write->group == (uint32_t)w->group->index;
     if (write->scope && scope && is_flag(o) && (is_local || (write->scope == SCOPE_DEVICE && scope == SCOPE_DEVICE)))
@@ -89,13 +89,13 @@ static int may_swap(const Wave *w, const SanOp *o, const Write *write, uint32_t 
 
 static int is_one(uint32_t waves) { return (waves & (waves - 1)) == 0; }
 
-/* A cell with the records kept beside it. */
+/* A cell, and the records beside it. */
 typedef struct Place {
     Cell *cell;
-    Write *before;         /* NULL: of 16 bytes, which have none */
+    Write *before;         /* NULL: a cell of 16 bytes, which has none */
     uint32_t **reads;      /* [waves][cells] */
     Write **others;        /* [cells] */
-    uint32_t index, cells; /* of the page */
+    uint32_t index, cells; /* index in the page, and number of cells of the page */
 } Place;
 
 static Place place_of(Page *page, Cell *c) {
@@ -113,7 +113,7 @@ static uint32_t *reads_of(San *s, const Place *p) {
     return *p->reads == NULL ? NULL : *p->reads + p->index;
 }
 
-/* A wave reads a cell that `cell->readers` have read. */
+/* Records that a wave reads a cell that `cell->readers` have read. */
 static void note_read(San *s, const Place *p, uint32_t me, uint32_t number) {
     Cell *c = p->cell;
     uint32_t before = c->readers;
@@ -128,13 +128,13 @@ static void note_read(San *s, const Place *p, uint32_t me, uint32_t number) {
     reads[me * p->cells] = number;
 }
 
-/* A wave's newest read of a cell; if unknown, a read that nothing comes after. */
+/* Number of a wave's newest read of a cell; if unknown, a number that nothing is ordered after. */
 static uint32_t read_number(const Place *p, uint32_t wave) {
     if (is_one(p->cell->readers)) return p->cell->read_number;
     return *p->reads != NULL ? (*p->reads)[wave * p->cells + p->index] : NOBODY;
 }
 
-/* The read of a cell that is kept beside its newest ones, of no bytes where there is none; NULL: no memory for it. */
+/* The read recorded beside a cell's newest ones, with no bytes if there is none; NULL: no memory for it. */
 static Write *other_read(San *s, const Place *p, int make) {
     size_t bytes = p->cells * sizeof(Write);
     if (*p->others == NULL && make && s->memory_left >= bytes && (*p->others = calloc(1, bytes)) != NULL)
@@ -142,8 +142,8 @@ static Write *other_read(San *s, const Place *p, int make) {
     return *p->others == NULL ? NULL : *p->others + p->index;
 }
 
-/* Keeps one of a cell's reads beside those that replace it: a write of a wave that has read the cell itself may race
- * with it. If no wave is ordered with another, the read of any work-group other than `group` will do. */
+/* Keeps one of a cell's reads beside those that replace it: a wave that has read the cell itself may still race with it
+ * by a write. If no wave is ordered with another, the read of any work-group other than `group` will do. */
 static void keep_read(San *s, const Place *p, uint32_t group) {
     const Cell *c = p->cell;
     if (c->readers == 0) return;
@@ -160,14 +160,14 @@ static void keep_read(San *s, const Place *p, uint32_t group) {
     };
 }
 
-/* Whether a read comes before this wave's write. */
+/* True if a read is ordered before this wave's write. */
 static int is_read_before(const Wave *w, const SanWave *sw, const Write *read) {
     if (read->group == (uint32_t)w->group->index && (read->writer == sw->index || read->epoch < sw->group->epoch))
         return 1;
     return san_ordered(w, sw, read->group, read->writer, read->number, 0, sw->known.seen);
 }
 
-/* The wave whose read of a cell is not ordered before this wave's write; NOBODY: all are. */
+/* A wave with a read of the cell that is not ordered before this wave's write; NOBODY if all are. */
 static uint32_t reader_before(const Wave *w, const SanWave *sw, const Place *p) {
     const Cell *c = p->cell;
     int is_local = c->read_group == (uint32_t)w->group->index;
@@ -179,7 +179,7 @@ static uint32_t reader_before(const Wave *w, const SanWave *sw, const Place *p) 
     return NOBODY;
 }
 
-/* Gives each dword of a cell one of its own; 0 if memory ran out. */
+/* Gives each dword of a cell its own cell; returns 0 if memory ran out. */
 static int take_apart(San *s, Page *page, Cell *c) {
     if (page->dwords == NULL) {
         if (s->memory_left < sizeof(Dwords) || (page->dwords = malloc(sizeof(Dwords))) == NULL) return 0;
@@ -214,12 +214,12 @@ static int take_apart(San *s, Page *page, Cell *c) {
     return 1;
 }
 
-/* One access of a lane, as its cells see it. */
+/* One lane's access to its cells. */
 typedef struct Lane {
     uint64_t address;
     uint32_t lane, scope;
-    uint32_t number;        /* of the access among the wave's of vmcnt */
-    int is_write, is_noted; /* as a read */
+    uint32_t number;        /* number of the access, by the wave's vmcnt */
+    int is_write, is_noted; /* is_noted: recorded as a read */
 } Lane;
 
 static void check_write(Wave *w, const SanWave *sw, const SanOp *o, const Lane *a, const Write *write, uint16_t mask) {
@@ -230,7 +230,7 @@ static void check_write(Wave *w, const SanWave *sw, const SanOp *o, const Lane *
               write->group, write->writer);
 }
 
-/* Whether a write may be unordered with an access that may be swapped with its successor. */
+/* True if a write may be unordered with an access that swaps places with its successor. */
 static int outlives(const Wave *w, const SanWave *sw, const Lane *a, const Write *write) {
     return write->group != NOBODY && (write->scope < a->scope || !is_before(w, sw, write, a->scope, 1));
 }
@@ -240,7 +240,7 @@ static void keep_before(const Wave *w, const SanWave *sw, const Lane *a, const P
     const Write *newest = &p->cell->write;
     uint32_t group = (uint32_t)w->group->index;
     if (!outlives(w, sw, a, newest)) return;
-    /* One of another work-group stays: a barrier does not order it with any access. */
+    /* A write of another work-group stays: a barrier does not order it with any access. */
     if (newest->group != group || p->before->group == NOBODY || p->before->group == group) *p->before = *newest;
 }
 
@@ -288,7 +288,7 @@ static void cell_access(Wave *w, SanWave *sw, const SanOp *o, const Lane *a, con
     }
 }
 
-/* Whether a cell of 16 bytes would lose a write with which later accesses may be unordered. */
+/* True if a cell of 16 bytes would lose a write that later accesses may be unordered with. */
 static int forgets(const Wave *w, const SanWave *sw, const SanOp *o, const Lane *a, const Cell *c, uint16_t mask) {
     const Write *write = &c->write;
     if (!a->is_write || write->group == NOBODY) return 0;
@@ -300,8 +300,8 @@ static int forgets(const Wave *w, const SanWave *sw, const SanOp *o, const Lane 
 HK_INLINE void global_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, uint32_t bytes, unsigned lane,
                              int is_write, uint32_t scope) {
     San *s = sw->group->san;
-    /* A packet of hostcalls belongs to the wave that took it from a stack, and to the next wave once it was put
-       back. */
+    /* A hostcall packet belongs to the wave that popped it from a stack, and to the next wave after it was pushed
+     * again. */
     if (address - w->group->machine->hostcalls < w->group->machine->hostcalls_bytes) return;
     uint32_t group = (uint32_t)w->group->index, me = sw->index;
     Lane a = {
@@ -340,7 +340,7 @@ HK_INLINE void global_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t addr
     }
 }
 
-/* Where one L2 serves the device, atomic stores have no scope: one of a single address may be one. */
+/* Where one L2 serves the device, atomic stores have no scope, so a store to a single address may be one. */
 static int is_one_place(const SanOp *o, uint64_t lanes, const uint64_t *at) {
     uint64_t first = at[hk_first_lane(lanes)];
     HK_FOR_LANES(lane, lanes) {

@@ -1,4 +1,4 @@
-/* The heap of malloc in kernels: memory in no block in use. hip/device/heap.h has its layout. */
+/* The heap of malloc in kernels: accesses outside blocks in use. hip/device/heap.h has its layout. */
 #include "observe/sanitizer/state.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ void san_heap_free(San *s) { free(s->heap_blocks); }
 
 static const Block *block_at(uint64_t address) { return (const Block *)(uintptr_t)address; }
 
-/* End of the known blocks: those after one under construction wait for it. */
+/* End of the known blocks; blocks after one under construction are not known yet. */
 static uint64_t known_end(San *s) {
     uint64_t used = s->heap_base + *(const uint64_t *)(uintptr_t)s->heap_base, end = s->heap_base + HEAD;
     if (used > s->heap_end) used = s->heap_end;

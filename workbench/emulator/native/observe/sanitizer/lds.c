@@ -1,12 +1,12 @@
-/* LDS: writers and readers of each dword since which barrier, and undefined contents.
+/* LDS: writers and readers of each dword since the barriers, and undefined contents.
  *
- * Two accesses of different waves are ordered by a barrier between them, or because one has read from the other
- * (order.c).
+ * Two accesses of different waves are ordered by a barrier between them, or because one wave has read a write of the
+ * other (order.c).
  */
 #include "observe/sanitizer/state.h"
 
-/* Four dwords that were written together, and since then only used together, count as one: the first one's cell, its
- * `quick` and its numbers of reads apply to all. */
+/* Four dwords that were written together, and since then used together only, share one cell: the first one's cell, its
+ * `quick` and its read numbers apply to all. This separates them. */
 static void part(SanGroup *sg, uint64_t dword) {
     sg->together[dword / 4] = 0;
     for (uint64_t n = dword + 1; n < dword + 4; n++) {
@@ -17,13 +17,13 @@ static void part(SanGroup *sg, uint64_t dword) {
     }
 }
 
-/* Each dword of an access has a cell of its own from here on. */
+/* Gives each dword of an access its own cell. */
 static void part_all(SanGroup *sg, uint64_t offset, uint32_t bytes) {
     for (uint64_t dword = offset / 16 * 4; dword * 4 < offset + bytes && dword + 4 <= sg->lds_dwords; dword += 4)
         if (sg->together[dword / 4]) part(sg, dword);
 }
 
-/* Cells of an access of whole dwords, from that of its first dword on; 0: it needs a closer look. */
+/* Number of cells of an access of whole dwords, starting at that of its first dword; 0: it needs the full check. */
 HK_INLINE uint32_t cells_of(SanGroup *sg, uint64_t offset, uint32_t bytes) {
     if (((offset | bytes) & 3) || offset + bytes > 4ull * sg->lds_dwords) return 0;
     if (bytes == 16 && !(offset & 15)) return sg->together[offset / 16] ? 1 : 4;
@@ -31,21 +31,21 @@ HK_INLINE uint32_t cells_of(SanGroup *sg, uint64_t offset, uint32_t bytes) {
     return bytes / 4;
 }
 
-/* Whether an access can have no new finding: this wave has made the same one since the last barrier, without a
- * finding, and no other wave has come in between. */
+/* True if an access can have no new finding: this wave has made the same one since the last barrier, without a finding,
+ * and no other wave has accessed the dword in between. */
 HK_INLINE int nothing_new(const SanGroup *sg, uint64_t dword, uint32_t bit) {
     uint64_t wanted = (uint64_t)sg->epoch << 32 | bit;
     return (sg->quick[dword] & (0xffffffff00000000ull | bit)) == wanted;
 }
 
-/* Reads of whole dwords that need not check their cells. */
+/* Reads of whole dwords whose cells need no check. */
 HK_INLINE int quick_read(const SanWave *sw, uint64_t offset, uint32_t cells) {
     for (uint64_t dword = offset / 4; dword < offset / 4 + cells; dword++)
         if (!nothing_new(sw->group, dword, 1u << sw->index)) return 0;
     return 1;
 }
 
-/* The same for writes: what the cell says of the newest write changes, and nothing else. */
+/* The same for writes: only the cell's record of the newest write changes. */
 HK_INLINE int quick_write(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t cells, uint32_t how, uint32_t number) {
     SanGroup *sg = sw->group;
     for (uint64_t dword = offset / 4; dword < offset / 4 + cells; dword++) {
@@ -63,8 +63,8 @@ HK_INLINE int quick_write(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t
     return 1;
 }
 
-/* Whether the newest writes of the cells come before this wave's next access: its own, or before a barrier that the
- * writer passed with its wait. */
+/* True if the newest writes of the cells are ordered before this wave's next access: they are its own, or were made
+ * before a barrier that the writer passed after waiting for them. */
 HK_INLINE int follows_writes(const SanWave *sw, const LdsCell *cells, uint32_t count) {
     const SanGroup *sg = sw->group;
     uint32_t me = sw->index, writer = 255, done[2] = {0, 0};
@@ -84,7 +84,7 @@ HK_INLINE int follows_writes(const SanWave *sw, const LdsCell *cells, uint32_t c
     return 1;
 }
 
-/* Reads of whole dwords that are right. 0, and nothing done, if they need a closer look. */
+/* Reads of whole dwords without a finding; returns 0, with nothing done, if they need the full check. */
 HK_INLINE int plain_read(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t count, uint32_t number) {
     SanGroup *sg = sw->group;
     uint32_t me = sw->index, epoch = sg->epoch;
@@ -148,7 +148,7 @@ static void note_write(const SanWave *sw, const SanOp *o, LdsCell *c, uint8_t ma
     int mine = c->write.writer == me && c->write.epoch == epoch;
     c->write.undefined &= (uint8_t)~mask;
     c->write.atomics = how & 4 ? (uint16_t)(c->write.atomics | 1u << me) : 0;
-    /* Other waves' atomics may be swapped with this one, but not with the plain write before it. */
+    /* Other waves' atomics may swap places with this one, but not with the plain write before it. */
     if (mine && (how & 4) && !(c->write.how & 4)) return;
     c->write.mask = mine && c->write.how == how ? c->write.mask | mask : mask;
     c->write.writer = (uint8_t)me;
@@ -221,7 +221,7 @@ void san_lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint3
             c->read_pc = (uint32_t)o->op.pc;
             sg->lds_reads[me * sg->lds_dwords + dword] = number;
             uint64_t q = sg->quick[dword];
-            /* What another wave has written may be written again by it alone as long as nobody reads it. */
+            /* Another wave may repeat its write without a check only until this read. */
             q = q >> 32 == sg->epoch ? q & (0xffffffff0000ffffull | 0x10000ull << me) : (uint64_t)sg->epoch << 32;
             if (mask == 15 && c->write.undefined == 0 && before == sg->san->report_total) q |= 1u << me;
             sg->quick[dword] = q;
@@ -306,7 +306,7 @@ static void lds_one(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, uint32_
 
 void san_lds_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     if (!(o->flags & SAN_PLAIN_ADDRESS)) {
-        /* The destination may hold the address, so that both reads come before it changes. */
+        /* The destination may also hold the address, so both reads are handled before it changes. */
         uint32_t rows = (o->bytes + 3u) / 4u;
         lds_one(w, sw, o, exec, (uint32_t)o->op.offset, o->dst, 1);
         if (o->flags & SAN_TWO) lds_one(w, sw, o, exec, o->op.imm[0], o->dst + rows, 2);

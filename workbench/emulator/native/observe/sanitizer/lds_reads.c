@@ -1,4 +1,4 @@
-/* Reads of LDS that are under way when a write overwrites their data. */
+/* LDS reads that are still under way when a write overwrites their data. */
 #include "observe/sanitizer/state.h"
 
 int san_same_in_lds(const Wave *w, const SanOp *o, uint64_t offset, unsigned lane) {
@@ -28,7 +28,7 @@ void san_note_read(SanWave *sw, const SanOp *o, uint64_t lanes, const uint32_t *
     r->high = high + o->bytes + (second >> 31 ? 0 : second);
 }
 
-/* A lane of `r` that reads from [at, at + bytes); -1: none does. */
+/* A lane of `r` that reads from [at, at + bytes); -1 if none does. */
 static int reading_lane(const LdsRead *r, uint32_t at, uint32_t bytes) {
     for (uint32_t offset = 0;; offset = r->second) {
         HK_FOR_LANES(lane, r->lanes) {
@@ -39,9 +39,9 @@ static int reading_lane(const LdsRead *r, uint32_t at, uint32_t bytes) {
     }
 }
 
-/* A write of LDS where a read is under way: of this wave, which only a load to LDS can come before, or of another
- * one that has passed a barrier with it. What the waves' accesses of LDS are among each other is no order: each
- * SIMD has a queue of its own (LLVM AMDGPUUsage, "Memory model gfx942"). */
+/* A write to LDS while a read is under way: a read of this wave, which only a load to LDS can overtake, or one of
+ * another wave that has passed a barrier with it. LDS accesses of different waves are not ordered: each SIMD has its
+ * own queue (LLVM AMDGPUUsage, "Memory model gfx942"). */
 static void overwrite(Wave *w, const SanWave *sw, const SanOp *o, uint64_t lanes, const uint32_t *at, uint32_t bytes,
                       const SanWave *other, const LdsRead *r) {
     HK_FOR_LANES(lane, lanes) {

@@ -1,16 +1,16 @@
 /* Order between waves that follows from reading each other's writes.
  *
- * A wave that reads what another has written by an atomic, or by a store with a scope, knows once it has waited for the
- * read that what was complete at the write comes before what it does next; so does one that polls LDS. What is complete
- * is what the memory model of LLVM's AMDGPUUsage says for each target:
- *  - LDS accesses of a wave are in order among each other, so that a flag in LDS comes after all of them; a flag in
- *    global memory after those that lgkmcnt was waited for.
- *  - Global memory in a work-group is in order, by the L1 that its waves share.
- *  - Loads to LDS are in order with nothing but vmcnt.
- *  - Between work-groups, which may be on other dies, vmcnt must have been waited for, and on gfx942 and gfx950 what
- * was written without a scope must have been written back by buffer_wbl2 sc1 (gfx90a has one L2); loads without a scope
- * must come after a buffer_inv sc1 that follows the read. Which flag a release of another work-group was for is not
- * looked at, only that it came before the one that was read.
+ * A wave reads what another one has written by an atomic, or by a store with a scope. Once it has waited for the read,
+ * everything that was complete at the write is ordered before its next access; the same holds for a wave that polls
+ * LDS. An access is complete as defined by the memory model in LLVM's AMDGPUUsage for each target:
+ *  - LDS accesses of a wave are in order among each other, so a flag in LDS follows all of them; a flag in global
+ * memory follows those that a wait on lgkmcnt covered.
+ *  - Accesses to global memory within a work-group are in order, because its waves share an L1.
+ *  - Loads to LDS are ordered by vmcnt only.
+ *  - Between work-groups, which may be on different dies, a wait on vmcnt is needed. On gfx942 and gfx950, writes
+ * without a scope must also have been written back by buffer_wbl2 sc1 (gfx90a has one L2), and loads without a scope
+ * must come after a buffer_inv sc1 that follows the read. A release of another work-group counts if it came before the
+ * one that was read, whichever flag it was for.
  */
 #include "observe/sanitizer/state.h"
 
@@ -36,7 +36,7 @@ static void add_known(SanKnown *to, const SanKnown *from) {
     at_least(&to->acquired, from->acquired);
 }
 
-/* What this wave learns about a wave of its work-group by reading a flag. */
+/* Records what this wave learns about a wave of its work-group by reading a flag. */
 static void learn(SanWave *sw, uint32_t wave, const SanOrder *order) {
     SanWave *other = &sw->group->waves[wave];
     add_order(&sw->learned.of[wave], order);
@@ -88,7 +88,7 @@ void san_global_learn(const Wave *w, SanWave *sw, uint64_t address, uint32_t sco
     sw->learned_vm = number;
 }
 
-/* Writes of the work-group's waves that are complete, or visible to other dies, as far as this one knows. */
+/* Writes of the work-group's waves that are complete, or visible to other dies, as far as this wave knows. */
 static void reach(const Wave *w, const SanWave *sw, SanRelease *r) {
     const SanGroup *sg = sw->group;
     for (uint32_t i = 0; i < sg->wave_count; i++) {
@@ -176,7 +176,7 @@ int san_ordered(const Wave *w, const SanWave *sw, uint32_t group, uint32_t wave,
     uint64_t first = all->count > RELEASES ? all->count - RELEASES : 0;
     for (uint64_t i = first; i < all->count; i++) {
         const SanRelease *r = &all->newest[i % RELEASES];
-        /* One of the forgotten ones may have come in time. */
+        /* One of the dropped releases may have come in time. */
         int is_in_time = r->time <= until || (i == first && first > 0);
         if (is_in_time && number <= (needs_visible ? r->visible[wave] : r->complete[wave])) return 1;
     }

@@ -1,6 +1,7 @@
-/* Undefined values in registers: which lanes, which bits of scalars.
+/* Undefined values in registers: lanes of vector registers, bits of scalars.
  *
- * They are tracked, not reported, until they are stored to global memory, decide a branch or EXEC, or are an address.
+ * They are tracked, and reported only when they are stored to global memory, decide a branch or EXEC, or are used as an
+ * address.
  */
 #include "observe/sanitizer/state.h"
 
@@ -47,7 +48,7 @@ void san_mark(SanWave *sw, const SanOp *o, uint64_t origin) {
     if (o->flags & SAN_WRITES_SCC) sw->scalar_origin[SAN_SCC] = origin;
 }
 
-/* Marks the results undefined because of the sources; call it before they are set. */
+/* Marks the results undefined if the sources are; called before the results are set. */
 static void pass_on(SanWave *sw, const SanOp *o, uint64_t lanes) {
     san_mark(sw, o, san_origin(sw, o, 0, SAN_SOURCES - 1, lanes));
 }
@@ -58,7 +59,7 @@ static void undefined_branch(Wave *w, const SanOp *o, uint64_t lanes) {
               lanes ? (int32_t)hk_first_lane(lanes) : -1, 0, 0, 0, 0);
 }
 
-/* Lanes in which the scalar sources make a vector result undefined. */
+/* Lanes of a vector result that undefined scalar sources affect. */
 static uint64_t scalar_lanes(const SanWave *sw, const SanOp *o, uint64_t *mask) {
     uint64_t u = 0;
     int last = -1;
@@ -96,7 +97,7 @@ void san_vector(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     u |= mask;
     if (u & exec) pass_on(sw, o, u & exec);
     if (o->flags & SAN_DPP) {
-        /* Lanes may keep their old value. */
+        /* Inactive lanes keep their old value. */
         for (uint32_t n = 0; n < o->dst_count && o->dst + n < sw->group->rows; n++) {
             uint64_t *d = &sw->undefined[o->dst + n];
             *d &= u | ~exec;
@@ -109,8 +110,8 @@ void san_vector(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     if (o->sdst_count[0]) set_scalar_lanes(sw, o, u & exec);
 }
 
-/* Undefined bits that a dword of a 64-bit result takes from a source: its own, and the other dword where that
-   matters. */
+/* Undefined bits that a dword of a 64-bit result takes from a source: those of the same dword, and of the other dword
+ * if it affects this one. */
 static uint64_t carried(const SanOp *o, uint32_t word, uint32_t count, uint64_t low, uint64_t high) {
     if (count < 2) return low;
     if (o->flags & SAN_CARRY) return word == 0 ? low : low | high;
@@ -215,8 +216,8 @@ static uint64_t fold(uint64_t lanes, unsigned columns) {
     return result & (columns == HK_LANES ? ~0ull : (1ull << columns) - 1);
 }
 
-/* Row i of A is in lanes i modulo the columns, column j of B and D likewise; D's rows are spread over registers
- * (ops/matrix.h). Where blocks make it less simple only whole registers count. */
+/* Row i of A is in the lanes congruent to i modulo the columns, column j of B and D likewise; D's rows are spread over
+ * registers (ops/matrix.h). With several blocks, only whole registers are tracked. */
 void san_matrix(SanWave *sw, const SanOp *o) {
     uint64_t a = undefined_rows(sw, o->src[0], o->src_count[0]), b = undefined_rows(sw, o->src[1], o->src_count[1]);
     if ((a | b) == 0 && o->src_count[2] == 0) {
@@ -250,7 +251,7 @@ void san_matrix(SanWave *sw, const SanOp *o) {
     for (uint32_t r = 0; r < o->dst_count && r < 32; r++) set_rows(sw, o->dst + r, 1, ~0ull, results[r]);
 }
 
-/* Lanes that swap with a disabled one; `distance` is 16 or 32. */
+/* Lanes that swap with a disabled lane; `distance` is 16 or 32. */
 static uint64_t swap_alone(uint64_t exec, unsigned distance) {
     uint64_t low = distance == 16 ? 0x0000ffff0000ffffull : 0x00000000ffffffffull;
     return exec & ~((exec & low) << distance | (exec >> distance & low));
@@ -272,12 +273,12 @@ void san_shuffle(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     if ((o->flags & SAN_KEEP) && !all) u = 0;
     if (u) pass_on(sw, o, exec);
     set_rows(sw, o->dst, o->dst_count, exec, u);
-    /* A swap writes its source too. */
+    /* A swap writes its source, too. */
     if (o->flags & SAN_KEEP) set_rows(sw, o->src[0], o->src_count[0], exec, u);
 }
 
-/* A lane takes another's data. For a disabled lane the ISA gives 0: defined where a program names the instruction
- * (DS_SWIZZLE), but DS_BPERMUTE is what __shfl compiles to, whose result HIP leaves undefined there. */
+/* A lane reads another lane's data. For a disabled lane the ISA gives 0, which is defined if the program uses the
+ * instruction itself (DS_SWIZZLE); but DS_BPERMUTE is what __shfl compiles to, and HIP leaves that result undefined. */
 void san_gather(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     int by_address = (o->flags & SAN_INDEXED) != 0;
     const uint32_t *address = hk_row(w, o->src[0]);
@@ -327,5 +328,5 @@ void san_branch(Wave *w, SanWave *sw, const SanOp *o) {
             decided = 0;
         }
     if (!decided) undefined_branch(w, o, 0);
-    set_scalars(sw, o, 0); /* a call's return address */
+    set_scalars(sw, o, 0); /* the return address of a call */
 }

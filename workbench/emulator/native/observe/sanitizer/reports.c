@@ -1,4 +1,4 @@
-/* Reports of the sanitizer: each kind once per instruction, with a count. */
+/* Reports of the sanitizer: one of each kind per instruction, with a count. */
 #include "observe/sanitizer/state.h"
 
 int san_found(Wave *w, uint32_t kind, const Op *op, uint64_t other_pc, int32_t lane, uint64_t address, uint64_t detail,

@@ -1,7 +1,7 @@
 /* Runs of instructions from generated code, and wait states between pairs of instructions. */
 #include "observe/sanitizer/waits.h"
 
-/* The second instruction of a pair that needs wait states in between. */
+/* Checks the second instruction of a pair that needs wait states in between. */
 static void hazard(Wave *w, const SanWave *sw, const SanOp *o) {
     uint64_t mark = sw->marks[o->imm % SAN_MARKS], now = sw->states + o->flags;
     if (mark == 0 || now - mark >= o->bytes) return;

@@ -1,4 +1,4 @@
-/* The sanitizer's state: of a launch, its work-groups and waves. */
+/* The sanitizer's state of a launch, its work-groups and waves. */
 #include "observe/sanitizer/state.h"
 
 #include <stdlib.h>
@@ -126,7 +126,7 @@ void hk_san_start(const Launch *l, Group *g, Wave *waves, void *memory) {
     }
 }
 
-/* Stores the reads of LDS with which a wave passes a barrier. */
+/* Records the LDS reads that are under way when a wave passes a barrier. */
 static void pass_reads(SanWave *sw) {
     sw->passed_count = 0;
     if (sw->last_read <= sw->lgkm_done) return;
@@ -136,7 +136,7 @@ static void pass_reads(SanWave *sw) {
     }
 }
 
-/* `pc` is the barrier at which the first waiting wave is. */
+/* `pc` is the address of the barrier at which the first waiting wave is. */
 void hk_san_barrier(const Group *g, Wave *waves) {
     Wave *first = NULL;
     uint64_t ended = 0;

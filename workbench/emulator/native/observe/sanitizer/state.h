@@ -1,7 +1,7 @@
-/* The sanitizer's state during a launch, and the functions that its parts offer each other.
+/* The sanitizer's state during a launch, and the functions that its source files share.
  *
- * A wave has, besides its registers: the lanes (bits of scalar registers) that were never written, and the number of
- * the load that each register waits for.
+ * Besides its registers, a wave has the lanes (bits of scalar registers) that were never written, and for each register
+ * the number of the load under way to it.
  */
 #ifndef HK_SANITIZER_STATE_H
 #define HK_SANITIZER_STATE_H
@@ -9,72 +9,72 @@
 #include "observe/sanitizer/sanitizer.h"
 #include "run/lanes.h"
 
-/* An access of LDS by a load that may read what another wave writes in the meantime. */
+/* LDS access by a load that may read what another wave writes meanwhile. */
 #define ACCESS_FLAG 8u
 
 #define SCALARS (SAN_SCC + 1)
 #define REPORTS 1024
 #define REPORT_SLOTS 2048
 #define NOBODY 0xffffffffu
-#define APART 0xfffffffeu /* in place of a work-group: what is known is with the dwords */
+#define APART 0xfffffffeu /* in place of a work-group: the records are in the dwords' own cells */
 
 /* The newest write of a dword of LDS. */
 typedef struct LdsWrite {
     uint32_t epoch, pc;
-    uint32_t number;       /* of the access among the writer's of its counter */
-    uint32_t done, global; /* the writer's vm_done and vm_issued then */
-    uint16_t atomics;      /* waves, since the last other write */
-    uint8_t writer;        /* wave, 255: none */
-    uint8_t mask;          /* bytes */
-    uint8_t how;           /* 1 by lgkmcnt, 2 by vmcnt; 4: atomic */
-    uint8_t undefined;     /* bytes */
+    uint32_t number;       /* number of the access, by the writer's counter */
+    uint32_t done, global; /* the writer's vm_done and vm_issued at the write */
+    uint16_t atomics;      /* mask of waves with atomics since the last other write */
+    uint8_t writer;        /* wave; 255: none */
+    uint8_t mask;          /* mask of bytes */
+    uint8_t how;           /* 1: counted by lgkmcnt, 2: by vmcnt, 4: atomic */
+    uint8_t undefined;     /* mask of bytes */
 } LdsWrite;
 
 /* One dword of LDS. */
 typedef struct LdsCell {
     LdsWrite write;
     uint32_t read_epoch, read_pc;
-    uint16_t readers;  /* waves */
-    uint8_t read_mask; /* bytes */
+    uint16_t readers;  /* mask of waves */
+    uint8_t read_mask; /* mask of bytes */
 } LdsCell;
 
 /* A write of global memory, or a read. */
 typedef struct Write {
     uint32_t group, epoch, pc, number;
-    uint16_t mask;         /* of the 16 bytes around it */
+    uint16_t mask;         /* mask of its bytes in the surrounding 16 */
     uint8_t writer, scope; /* wave; SCOPE_* */
 } Write;
 
 /* 16 bytes of global memory, or a dword of them. */
 typedef struct Cell {
-    Write write;                                           /* the newest */
-    uint32_t read_group, read_epoch, read_pc, read_number; /* number: where one wave has read it */
+    Write write;                                           /* the newest write */
+    uint32_t read_group, read_epoch, read_pc, read_number; /* read_number: valid if exactly one wave has read it */
     uint16_t read_mask, readers;
 } Cell;
 
 enum { SCOPE_WAVE, SCOPE_GROUP, SCOPE_DEVICE };
 
-/* A read of LDS, whose data may still be under way. */
+/* An LDS read with data that may still be under way. */
 typedef struct LdsRead {
     uint64_t lanes;
     uint32_t number, pc;
-    uint32_t low, high; /* bytes that it touches lie in [low, high) */
-    uint32_t bytes;     /* of a lane, at each address */
-    uint32_t second;    /* distance of the second address; 0: there is none */
+    uint32_t low, high; /* the touched bytes lie in [low, high) */
+    uint32_t bytes;     /* bytes per lane, at each address */
+    uint32_t second;    /* distance of the second address; 0: none */
     uint32_t at[HK_LANES];
 } LdsRead;
 
-/* lgkmcnt has 4 bits: an instruction that would count further waits, so no more can be under way. */
+/* lgkmcnt has 4 bits, and an instruction that would overflow it waits, so no more can be under way. */
 #define READS 16
 
 #define PAGE_SHIFT 12
 #define PAGE_CELLS ((1u << PAGE_SHIFT) / 16)
 #define PAGE_DWORDS ((1u << PAGE_SHIFT) / 4)
 
-/* Dwords of a page whose state a cell of 16 bytes cannot hold. */
+/* Records for the dwords of a page, for state that a cell of 16 bytes cannot hold. */
 typedef struct Dwords {
     Cell cells[PAGE_DWORDS];
-    Write before[PAGE_DWORDS]; /* one that the newest may change places with, both being atomics */
+    Write before[PAGE_DWORDS]; /* an earlier write that may swap places with the newest, both being atomics */
     uint32_t *reads;           /* as Page.reads */
     Write *others;             /* as Page.others */
 } Dwords;
@@ -82,33 +82,34 @@ typedef struct Dwords {
 typedef struct Page {
     uint64_t number;
     Cell *cells;
-    uint32_t *reads; /* [waves][cells] number of each wave's newest read, where several have read; NULL: nowhere */
-    Write *others;   /* a read before those that the cells have, by other waves or of other bytes; NULL: nowhere */
-    Dwords *dwords;  /* for the cells whose write is of APART; NULL: there are none */
+    /* [waves][cells] number of each wave's newest read, if several waves have read; NULL: no such cell. */
+    uint32_t *reads;
+    Write *others;  /* a read older than those in the cells, by another wave or of other bytes; NULL: no such cell */
+    Dwords *dwords; /* for the cells marked APART; NULL: none */
 } Page;
 
-/* Accesses of a counter that may complete before, or after, those around them: the number not known to be complete,
- * and the number of the first of these. */
+/* Accesses of a counter that may complete before or after those around them: how many are not known to be complete, and
+ * the number of the first of these. */
 typedef struct SanStrays {
     uint32_t count, first;
 } SanStrays;
 
-/* Accesses of a wave that are ordered before another one's next: of LDS by their lgkmcnt numbers, loads to LDS and
- * accesses of global memory by their vmcnt numbers. */
+/* Accesses of a wave that are ordered before another wave's next one: LDS accesses by their lgkmcnt numbers; loads to
+ * LDS and accesses to global memory by their vmcnt numbers. */
 typedef struct SanOrder {
     uint32_t lgkm, to_lds, global;
 } SanOrder;
 
-/* Accesses that a wave knows to be ordered before its next, besides those by barriers. */
+/* Accesses that a wave knows to be ordered before its next one, in addition to those ordered by barriers. */
 typedef struct SanKnown {
     SanOrder of[HK_MAX_WAVES];
-    /* vmcnt numbers of the waves of its work-group: what is complete, and what other dies can see. */
+    /* vmcnt numbers of each wave of its work-group: complete accesses, and those visible to other dies. */
     uint32_t complete[HK_MAX_WAVES], visible[HK_MAX_WAVES];
-    /* Releases of other work-groups up to these times: seen, and seen before the L1 was invalidated. */
+    /* Times of other work-groups' latest releases that were seen, and seen before the L1 was invalidated. */
     uint32_t seen, acquired;
 } SanKnown;
 
-/* Accesses that a work-group made visible by a write of device scope: the numbers of its waves, as in SanKnown. */
+/* Accesses that a work-group made visible by a write of device scope: vmcnt numbers of its waves, as in SanKnown. */
 typedef struct SanRelease {
     uint32_t time;
     uint32_t complete[HK_MAX_WAVES], visible[HK_MAX_WAVES];
@@ -118,42 +119,42 @@ typedef struct SanRelease {
 
 typedef struct SanReleases {
     uint64_t count;
-    SanRelease newest[RELEASES]; /* round and round */
+    SanRelease newest[RELEASES]; /* ring buffer */
 } SanReleases;
 
 /* A dword of global memory written by an atomic, or by a store with a scope. */
 typedef struct SanFlag {
     uint64_t dword;
     uint32_t group, time;
-    uint16_t writers; /* waves of the group: by atomics, since the last store */
+    uint16_t writers; /* mask of the group's waves that wrote by atomics since the last store */
     uint8_t wave, scope;
-    SanOrder order; /* of the newest writer */
+    SanOrder order; /* order at the newest write */
 } SanFlag;
 
 struct San {
     uint64_t groups;
-    uint32_t time;          /* releases so far */
-    SanReleases **releases; /* of each group; NULL: none */
-    int32_t synced;         /* a wave has done something that orders it with others */
-    SanFlag *flags;         /* open hash */
+    uint32_t time;          /* number of releases so far */
+    SanReleases **releases; /* releases of each group; NULL: none */
+    int32_t synced;         /* nonzero: a wave has synchronised with others */
+    SanFlag *flags;         /* hash table, open addressing */
     uint64_t flag_capacity, flag_count;
-    Page *pages; /* open hash */
+    Page *pages; /* hash table, open addressing */
     uint64_t page_capacity, page_count;
     uint64_t memory_left;
     Page *last_page;
-    const SanMemory *memories; /* sorted by base; the caller's */
+    const SanMemory *memories; /* sorted by base; owned by the caller */
     uint64_t memory_count;
     const SanMemory *last_memory;
-    const SanObject *objects; /* sorted by base; the caller's */
+    const SanObject *objects; /* sorted by base; owned by the caller */
     uint64_t object_count;
-    uint64_t heap_base, heap_end; /* of malloc in kernels; 0: there is none */
-    uint64_t *heap_blocks;        /* where the heap's blocks begin, sorted */
+    uint64_t heap_base, heap_end; /* the heap of malloc in kernels; 0: none */
+    uint64_t *heap_blocks;        /* start addresses of the heap's blocks, sorted */
     uint64_t heap_block_count, heap_block_room;
-    int32_t lost_writes; /* something was written that was not followed */
+    int32_t lost_writes; /* nonzero: memory was written that the sanitizer could not track */
     uint64_t report_count, report_total;
     SanReport *last_report;
     SanReport reports[REPORTS];
-    uint16_t report_slots[REPORT_SLOTS]; /* open hash: a report's place + 1; 0: none */
+    uint16_t report_slots[REPORT_SLOTS]; /* hash table, open addressing: a report's index + 1; 0: none */
 };
 
 typedef struct SanGroup SanGroup;
@@ -161,68 +162,71 @@ typedef struct SanGroup SanGroup;
 typedef struct SanWave {
     SanGroup *group;
     uint32_t index;
-    /* Loads issued and known to be complete, by counter; and those complete at the last barrier. */
+    /* Number of loads issued and of those known to be complete, by counter; and of those complete at the last barrier.
+     */
     uint32_t vm_issued, vm_done, vm_published;
     uint32_t lgkm_issued, lgkm_done, lgkm_published;
     SanStrays vm_strays, lgkm_strays;
-    uint32_t scalar_issued, scalar_done[2]; /* scalar loads: done of a dword, and of more */
-    uint32_t last_read;                     /* of the newest read of LDS */
-    uint32_t read_next;                     /* place of the next one in `reads` */
+    uint32_t scalar_issued, scalar_done[2]; /* scalar loads; done: loads of one dword, and larger ones */
+    uint32_t last_read;                     /* number of the newest LDS read */
+    uint32_t read_next;                     /* index of the next one in `reads` */
     uint32_t passed_count;
-    uint32_t vm_passed; /* issued at the last barrier */
+    uint32_t vm_passed; /* vm_issued at the last barrier */
     SanKnown known;
-    SanOrder release; /* as of its newest atomic, or store with a scope */
-    /* What it has read and not waited for, with the numbers of the newest such reads; 0: none. */
+    SanOrder release; /* state at its newest atomic, or store with a scope */
+    /* Order from reads that it has not waited for yet, with the numbers of the newest such reads; 0: none. */
     SanKnown learned;
     uint32_t learned_vm, learned_lgkm;
-    /* Writes that the L2 is sending to memory, as in SanKnown, and the number of the instruction that asked for it; 0:
-     * none.
+    /* Writes that the L2 is writing back to memory, as in SanKnown, and the number of the instruction that requested
+     * it; 0: none.
      */
     uint32_t written_back[HK_MAX_WAVES], written_back_vm;
-    const SanOp *access;       /* the newest of memory */
-    uint64_t states;           /* wait states of the blocks that it has run */
-    uint64_t marks[SAN_MARKS]; /* when the first instruction of each pair was over; 0: it has not run */
+    const SanOp *access;       /* the newest memory access */
+    uint64_t states;           /* wait states of the blocks run so far */
+    uint64_t marks[SAN_MARKS]; /* time at which the first instruction of each pair ended; 0: it has not run */
     uint32_t scalar_undefined[SCALARS + 3];
-    uint32_t scalar_wait[SCALARS + 3]; /* number of the scalar load << 1 | whether it is of more than a dword */
-    uint64_t *undefined;               /* [rows] lanes */
-    uint32_t *vm_wait, *lgkm_wait;     /* [rows] number of the load under way */
+    uint32_t scalar_wait[SCALARS + 3]; /* number of the scalar load << 1 | 1 if it loads more than a dword */
+    uint64_t *undefined;               /* [rows] mask of undefined lanes */
+    uint32_t *vm_wait, *lgkm_wait;     /* [rows] number of the load under way to the register */
     uint32_t *vm_pc, *lgkm_pc;
-    uint64_t *origin; /* [rows] what made the register undefined, as SAN_ORIGIN_WHAT says; 0: it was never written */
+    uint64_t *origin; /* [rows] origin of the undefined value, as SAN_ORIGIN_WHAT; 0: never written */
     uint32_t scalar_pc[SCALARS + 3];
     uint64_t scalar_origin[SCALARS + 3];
-    uint64_t *scratch; /* [dwords] undefined lanes */
+    uint64_t *scratch; /* [dwords] mask of undefined lanes */
     uint64_t *scratch_origin;
     uint64_t scratch_dwords;
-    LdsRead reads[READS];  /* the newest ones, round and round */
-    LdsRead passed[READS]; /* those that were under way when the wave passed the last barrier */
+    LdsRead reads[READS];  /* the newest reads, a ring buffer */
+    LdsRead passed[READS]; /* reads that were under way when the wave passed the last barrier */
 } SanWave;
 
 struct SanGroup {
     San *san;
     const Group *group;
-    uint64_t lds_origin; /* of the newest undefined value that was written to LDS; 0: there is none */
+    uint64_t lds_origin; /* origin of the newest undefined value written to LDS; 0: none */
     uint32_t epoch;
     uint32_t wave_count;
     uint32_t rows;
     uint32_t lds_dwords;
-    uint32_t reads_passed; /* of all waves together */
+    uint32_t reads_passed; /* number of such reads of all waves */
     LdsCell *lds;
     uint32_t *lds_reads; /* [waves][dwords] number of each wave's newest read */
-    uint8_t *together;   /* [16 bytes] whether the first dword's cell speaks for all four (lds.c) */
-    uint64_t *quick; /* by dword of LDS: epoch << 32, waves that may read it again, << 16: that may write it again */
+    uint8_t *together;   /* [16 bytes] nonzero: the first dword's cell stands for all four (lds.c) */
+    /* By dword of LDS: epoch << 32 | mask of the waves that may write again << 16 | mask of those that may read again,
+     * without a check. */
+    uint64_t *quick;
     SanWave *waves;
 };
 
 /* reports.c */
-/* Nonzero where the report has its place; 0 where there is room for no more. */
+/* Nonzero if the report was recorded; 0 if there was no room. */
 __attribute__((cold, noinline)) int san_found(Wave *w, uint32_t kind, const Op *op, uint64_t other_pc, int32_t lane,
                                               uint64_t address, uint64_t detail, uint64_t other_group,
                                               uint32_t other_wave);
 /* registers.c */
-/* The instruction that made the first undefined source among `first` to `last` so in `lanes`: the one at hand where a
- * register was never written. */
+/* The instruction that made the first undefined source among `first` to `last` undefined in `lanes`; the current one if
+ * the register was never written. */
 uint64_t san_origin(const SanWave *sw, const SanOp *o, int first, int last, uint64_t lanes);
-/* Marks the results of an instruction undefined because of `origin`. */
+/* Marks the results of an instruction undefined, with `origin`. */
 void san_mark(SanWave *sw, const SanOp *o, uint64_t origin);
 void san_vector(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
 void san_words(SanWave *sw, const SanOp *o, uint64_t exec);
@@ -235,7 +239,7 @@ void san_read_lane(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
 void san_write_lane(Wave *w, SanWave *sw, const SanOp *o);
 void san_branch(Wave *w, SanWave *sw, const SanOp *o);
 /* lds.c */
-/* How an instruction accesses LDS: by lgkmcnt, 4: atomic, ACCESS_FLAG. */
+/* How an instruction accesses LDS: 1 counted by lgkmcnt, 2 by vmcnt, 4 atomic, ACCESS_FLAG. */
 uint32_t san_lds_how(const SanOp *o);
 void san_lds_flag(SanWave *sw, uint64_t offset, uint32_t number);
 void san_lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint32_t bytes, unsigned lane, int is_write,
@@ -243,46 +247,46 @@ void san_lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint3
 void san_lds_undefine(SanWave *sw, uint64_t offset, uint32_t bytes, uint32_t words, uint64_t origin);
 void san_lds_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
 /* lds_reads.c */
-/* Whether a store to LDS would leave it as it is: waves that write the same are no race. */
+/* True if a store to LDS would not change it: waves that write the same value do not race. */
 int san_same_in_lds(const Wave *w, const SanOp *o, uint64_t offset, unsigned lane);
-/* Records a read of LDS: the wave may pass a barrier, or load over it, before the data has arrived. */
+/* Records an LDS read: the wave may pass a barrier, or overwrite the data by a load to LDS, before it arrives. */
 void san_note_read(SanWave *sw, const SanOp *o, uint64_t lanes, const uint32_t *at, uint32_t second);
 void san_check_reads(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const uint32_t *at, uint32_t bytes);
 /* order.c */
-/* A read of LDS, numbered `number`, of what other waves may have written for this one to see. */
+/* Handles LDS read `number` of data that other waves may have written to signal this one. */
 void san_lds_learn(SanWave *sw, const LdsCell *c, uint32_t number);
-/* The same of global memory; `scope` is the read's. */
+/* The same for global memory; `scope` is the read's. */
 void san_global_learn(const Wave *w, SanWave *sw, uint64_t address, uint32_t scope, uint32_t number);
-/* Records what an atomic, or a store with a scope, makes visible to others. */
+/* Records the accesses that an atomic, or a store with a scope, makes visible to others. */
 void san_release(SanWave *sw, uint32_t lgkm);
 void san_release_global(const Wave *w, SanWave *sw, const uint64_t *at, uint64_t lanes, uint32_t scope, int is_atomic);
-/* Reads and write-backs count once they have been waited for. */
+/* Applies reads and write-backs that have been waited for. */
 void san_settle(SanWave *sw);
 void san_cache(const Wave *w, SanWave *sw, uint32_t what);
 void san_order_barrier(SanGroup *sg);
-/* Whether an access of global memory, numbered `number` by its wave, is ordered before this wave's next by both
- * waves' actions since, other than barriers. */
+/* True if an access to global memory, numbered `number` by its wave, is ordered before this wave's next one by later
+ * actions of both waves, other than barriers. */
 int san_ordered(const Wave *w, const SanWave *sw, uint32_t group, uint32_t wave, uint32_t number, int needs_visible,
                 uint32_t until);
 void san_order_free(San *s);
 /* global.c */
-/* An access of one lane through the address of a variable that is not in it. */
+/* Reports an access of one lane that uses the address of a variable but lies outside it. */
 void san_object(Wave *w, const SanOp *o, uint64_t address, uint32_t bytes, int32_t lane);
 void san_global_lanes(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const uint64_t *at);
 void san_global_scalar(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, uint32_t bytes);
 /* heap.c */
-/* Accesses of the heap of malloc in kernels that lie in no block in use. */
+/* Reports accesses to the heap of malloc in kernels outside blocks in use. */
 void san_heap(Wave *w, const SanOp *o, uint64_t address, uint32_t bytes, int32_t lane);
 void san_heap_free(San *s);
 /* written.c */
-/* What an access leaves and finds of never-written memory; dwords of the result that are undefined, by lane. */
+/* Effect of an access on records of never-written memory; fills the undefined dwords of the result, by lane. */
 void san_follow_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const uint64_t *at, uint64_t *undefined);
-/* Scalar loads: SGPRs that come from uninitialised memory. */
+/* Scalar loads: marks SGPRs loaded from uninitialised memory. */
 void san_unwritten_scalars(SanWave *sw, const SanOp *o, uint64_t address);
 /* accesses.c */
 void san_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
 
-/* Undefined lanes of a row; rows that do not exist have none. */
+/* Mask of the undefined lanes of a row; 0 for rows that do not exist. */
 HK_INLINE uint64_t undefined_row(const SanWave *sw, uint32_t row) {
     return row < sw->group->rows ? sw->undefined[row] : 0;
 }
@@ -304,7 +308,7 @@ HK_INLINE void set_rows(SanWave *sw, uint32_t row, uint32_t count, uint64_t lane
         sw->undefined[row + n] = (sw->undefined[row + n] & ~lanes) | (undefined & lanes);
 }
 
-/* Undefined dwords of a lane's data. */
+/* Mask of the undefined dwords of a lane's data. */
 HK_INLINE uint32_t data_words(const SanWave *sw, uint32_t row, uint32_t count, unsigned lane) {
     uint32_t words = 0;
     for (uint32_t n = 0; n < count && n < 4; n++) words |= (uint32_t)(undefined_row(sw, row + n) >> lane & 1) << n;

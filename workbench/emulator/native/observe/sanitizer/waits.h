@@ -1,20 +1,20 @@
-/* Waits: whether a register that is read or written has a load under way.
+/* Waits: detects registers that are read or written with a load under way.
  *
  * vmcnt counts vector memory down in order, and lgkmcnt the LDS (LLVM AMDGPUUsage, "Memory model gfx942"; CDNA3 ISA
- * guide, "Data dependency resolution"). What comes back in any order counts beside them: scalar loads in lgkmcnt, flat
- * accesses that go to LDS or scratch in both. With a counter at n or below, an access is certainly done if it is in no
- * set of accesses that may be under way then. The least that can be under way with an access of the order are it and
- * those of the order behind it, so more than n of them prove it done, however many of the others there are. Alone under
- * way can be each of the others: it takes a count below its own, which is 1, and 2 for a scalar load of more than a
- * dword (CDNA3 ISA guide, "Scalar memory operations", dependency checking).
+ * guide, "Data dependency resolution"). Accesses that return in any order are counted besides: scalar loads in lgkmcnt,
+ * flat accesses to LDS or scratch in both. With a counter at n or below, an access is certainly done if no set of
+ * accesses that may then be under way contains it. If an access of the ordered kind is under way, so are all ordered
+ * accesses after it; if these are more than n, it is done, regardless of the unordered ones. An unordered access can be
+ * the only one under way, so it is done only if the counter is below its own count, which is 1, or 2 for a scalar load
+ * of more than a dword (CDNA3 ISA guide, "Scalar memory operations", dependency checking).
  */
 #ifndef HK_SANITIZER_WAITS_H
 #define HK_SANITIZER_WAITS_H
 
 #include "observe/sanitizer/state.h"
 
-/* A counter with `issued` accesses in its numbers is at `count` or below. Numbers complete one after the other, so
- * that those after a stray one wait for it. */
+/* A wait until a counter, with `issued` accesses so far, is at `count` or below. Numbers complete in order, so those
+ * after an unordered access wait for it. */
 HK_INLINE void wait_in_order(uint32_t count, uint32_t issued, SanStrays *strays, uint32_t *done) {
     uint32_t under_way = count + strays->count, proven = issued > under_way ? issued - under_way : 0;
     if (count == 0) {
@@ -34,7 +34,7 @@ HK_INLINE void wait_for(SanWave *sw, uint32_t imm) {
     if (sw->learned_vm | sw->learned_lgkm | sw->written_back_vm) san_settle(sw);
 }
 
-/* A row is read or written; `own` names the counter within which accesses stay in order. */
+/* A row is read or written; `own` is the counter within which the instruction's own accesses stay in order. */
 HK_INLINE void check_row(Wave *w, SanWave *sw, const SanOp *o, uint32_t row, int own) {
     if (row >= sw->group->rows) return;
     if (__builtin_expect(sw->vm_wait[row] > sw->vm_done, 0) && own != 1) {

@@ -33,7 +33,7 @@ static uint32_t unwritten(San *s, uint64_t address, uint32_t bytes, int set) {
     return missing;
 }
 
-/* Bit n: a byte of dword n is in the mask of bytes. */
+/* Mask of the dwords that contain a byte of the mask. */
 static uint32_t words_of(uint32_t bytes) {
     uint32_t words = 0;
     for (uint32_t n = 0; n < 4; n++) words |= (uint32_t)((bytes >> 4 * n & 15) != 0) << n;

@@ -1,4 +1,4 @@
-// Of an installation, where there is one; else the reason why it is not here.
+// Includes the installed header if there is one; otherwise an error says why it is missing.
 #if __has_include_next(<thrust/transform.h>)
 #include_next <thrust/transform.h>
 #else

@@ -1,4 +1,4 @@
-// ROCm's inner header of numbers of 4 bits.
+// ROCm's inner header of 4-bit numbers.
 #pragma once
 
 #include "hip/hip_fp4.h"

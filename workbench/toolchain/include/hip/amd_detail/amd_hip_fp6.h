@@ -1,4 +1,4 @@
-// ROCm's inner header of numbers of 6 bits.
+// ROCm's inner header of 6-bit numbers.
 #pragma once
 
 #include "hip/hip_fp6.h"

@@ -1,4 +1,4 @@
-// ROCm's inner header of the device's functions; all is in hip_runtime.h.
+// ROCm's inner header of device functions; its content is in hip_runtime.h.
 #pragma once
 #ifndef HIP_INCLUDE_HIP_AMD_DETAIL_HIP_RUNTIME_H
 #define HIP_INCLUDE_HIP_AMD_DETAIL_HIP_RUNTIME_H

@@ -1,4 +1,4 @@
-// ROCm's inner header of atomic operations without their guarantees.
+// ROCm's inner header of unsafe atomic operations.
 #pragma once
 
 #include "hip/device/functions.h"

@@ -1,4 +1,4 @@
-// ROCm's inner header of functions of a wave.
+// ROCm's inner header of wave functions.
 #pragma once
 #ifndef HIP_INCLUDE_HIP_AMD_DETAIL_WARP_FUNCTIONS_H
 #define HIP_INCLUDE_HIP_AMD_DETAIL_WARP_FUNCTIONS_H

@@ -1,4 +1,4 @@
-// ROCm's inner header of functions of a wave with a mask.
+// ROCm's inner header of wave functions with a mask.
 #pragma once
 
 #include "hip/device/functions.h"

@@ -8,8 +8,8 @@
 namespace cooperative_groups {
 
 #if !defined(HIP_DISABLE_WARP_SYNC_BUILTINS)
-// The operation is taken for associative, as HIP takes it: floating-point sums are those of a tree of neighbours. The
-// group's threads that do not take part count as absent.
+// The operation is assumed to be associative, as in HIP: floating-point sums are those of a tree of neighbours. The
+// group's threads that do not take part are left out.
 template <typename Group, typename T, typename Operation>
 __device__ inline auto reduce(const Group &group, T &&value, Operation &&operation)
     -> decltype(operation(value, value)) {

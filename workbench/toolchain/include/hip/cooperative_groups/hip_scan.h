@@ -11,7 +11,7 @@ namespace cooperative_groups {
 
 namespace impl {
 
-// Value of the first thread of an exclusive scan: the operation's identity if it is one of the named, else T{}.
+// Value of the first thread of an exclusive scan: the operation's identity if it is one of HIP's operations, else T{}.
 template <typename T, typename Operation>
 __device__ inline T identity_of() {
     using limits = std::numeric_limits<T>;
@@ -25,7 +25,7 @@ __device__ inline T identity_of() {
         return T{};
 }
 
-// The value of the thread `step` ranks below; where there is none, its own.
+// The value of the thread `step` ranks below; if there is none, the thread's own.
 template <typename Group, typename T>
 __device__ inline T from_below(const Group &group, T value, unsigned step) {
     const unsigned rank = group.thread_rank();

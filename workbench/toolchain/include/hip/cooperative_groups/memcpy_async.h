@@ -43,8 +43,8 @@ __device__ inline void memcpy_async(const Group &group, T *to, const To &to_coun
     impl::copy(group, to, from, (there < here ? there : here) * sizeof(T));
 }
 
-// Waits until the group's copies are visible to all of its threads; copies are not told apart, so waiting for all but
-// the last few is the same.
+// Waits until the group's copies are visible to all of its threads; copies are not distinguished, so waiting for all
+// but the last few is the same.
 template <typename Group>
 __device__ inline void wait(const Group &group) {
     group.sync();

@@ -11,7 +11,7 @@
     __hip_device_inline T name##_system(T *address, T value) {                                                         \
         return builtin(address, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);                                   \
     }
-// Of integers of 64 bits the signed ones are HIP's for the least and the greatest alone.
+// For signed 64-bit integers, HIP has only atomicMin and atomicMax.
 #define __HIP_ATOMIC_INTEGERS(name, builtin)                                                                           \
     __HIP_ATOMIC(name, builtin, int)                                                                                   \
     __HIP_ATOMIC(name, builtin, unsigned)                                                                              \

@@ -1,4 +1,4 @@
-// What clang says before every HIP source: the attributes of functions and variables. And these headers' own.
+// Attributes of functions and variables that clang declares before every HIP source, and those of these headers.
 #pragma once
 
 #if defined(__HIP__)
@@ -21,7 +21,7 @@
 #define __managed__ __attribute__((managed))
 #endif
 #else
-// Host code of any compiler, which has no such attributes.
+// Host code from a compiler without these attributes.
 #define __host__
 #define __device__
 #define __global__
@@ -33,8 +33,8 @@
 #define __hip_device_inline __device__ static inline __attribute__((always_inline))
 #define __hip_host_device_inline __host__ __device__ static inline __attribute__((always_inline))
 
-// What `requires` says in C++20, for programs in the older standards that makefiles ask for, from C++11 on: a template
-// parameter that exists where the condition holds.
+// A substitute for C++20's `requires`, for programs in the older standards that makefiles ask for, from C++11 on: a
+// template parameter that exists where the condition holds.
 template <bool condition>
 struct __hip_condition {};
 template <>

@@ -17,12 +17,12 @@
 #include <cstdint>
 #include <type_traits>
 
-// The buffer: words in use, words there are, then the records.
+// The buffer: number of words in use, number of words, then the records.
 extern "C" {
 inline __device__ std::uint64_t *hipkittens_console = nullptr;
 // The buffer of hostcalls, a __hip_console::calls.
 inline __device__ void *hipkittens_hostcalls = nullptr;
-// Bytes that the host prints for a record, or -1. Declared without side effects, of which a caller sees none: so a call
+// Bytes that the host prints for a record, or -1. Declared without side effects, since a caller sees none, so a call
 // with an unused result is removed.
 __device__ __attribute__((pure)) int hipkittens_printed(const std::uint64_t *record);
 }
@@ -89,7 +89,7 @@ __device__ inline std::uint64_t *put(std::uint64_t *at, const T &value) {
     return at;
 }
 
-// Room for a record of `count` words with its head filled in; null where there is none.
+// Room for a record of `count` words with its head filled in; null if there is none.
 __device__ inline std::uint64_t *begin(kind what, std::uint64_t count) {
     std::uint64_t *buffer = hipkittens_console;
     if (buffer == nullptr) return nullptr;
@@ -175,7 +175,7 @@ __device__ inline int ask_printed(const std::uint64_t *record) {
     return answer;
 }
 
-// The record of a printf; null where the buffer is full.
+// The record of a printf; null if the buffer is full.
 template <typename... Arguments>
 __device__ inline const std::uint64_t *write(const char *format, Arguments... arguments) {
     const std::uint64_t count = ((3 + text_words(format)) + ... + words(arguments));
@@ -189,7 +189,7 @@ __device__ inline const std::uint64_t *write(const char *format, Arguments... ar
 } // namespace __hip_console
 
 // The bytes that the host prints, as with ROCm: clang's calls of __ockl_printf_* (llvm's AMDGPUEmitPrintf.cpp) end in
-// what vfprintf returned to the host (handlePrintf in clr's devhcprintf.cpp). -1 where the buffer is full.
+// what vfprintf returned to the host (handlePrintf in clr's devhcprintf.cpp). -1 if the buffer is full.
 template <typename... Arguments>
 __attribute__((format(printf, 1, 2), always_inline)) __device__ inline int printf(const char *format,
                                                                                   Arguments... arguments) {

@@ -1,4 +1,4 @@
-// Between numbers and their bits, and between integers and floating point with a stated rounding.
+// Conversions between numbers and their bits, and between integers and floating point with explicit rounding.
 //
 // _rn rounds to nearest even, _rz towards zero, _ru up, _rd down. A float that an integer cannot hold gives
 // the nearest integer that it can, NaN gives 0, as the hardware converts.

@@ -11,9 +11,9 @@
 
 #include "hip/device/attributes.h"
 
-// The heap: bytes in use from its start, bytes there are, then the first free block of each size, as the number of its
-// 16 bytes with a count of changes in the upper half; the same of blocks that were freed while a launch was sanitized;
-// whether one is; and from byte 1024 on the blocks.
+// The heap: bytes in use from its start, its size in bytes, then the first free block of each size, as the index of its
+// 16 bytes with a count of changes in the upper half; the same for blocks that were freed in a sanitized launch;
+// a flag for a sanitized launch; and from byte 1024 on the blocks.
 extern "C" {
 inline __device__ unsigned long long *hipkittens_heap = nullptr;
 __device__ __attribute__((noreturn)) void __assert_fail(const char *, const char *, unsigned, const char *);
@@ -24,7 +24,7 @@ namespace __hip_heap {
 struct block {
     unsigned size_class;
     unsigned state;
-    unsigned long long next; // free block; of one in use the bytes that were asked for
+    unsigned long long next; // the next free block; in a block in use, the requested bytes
 };
 static_assert(sizeof(block) == 16);
 
@@ -51,7 +51,7 @@ __device__ inline T put(T *at, T value) {
 __device__ inline block *take_free(unsigned long long *heap, unsigned long long *list) {
     unsigned long long head = load(list);
     while ((head & 0xffffffff) != 0) {
-        // Another work-item may have taken the block and written its own data here: the count tells.
+        // Another work-item may have taken the block and written its own data here; the count of changes detects that.
         const unsigned long long next = load(&at(heap, head)->next);
         if (exchange(list, head, ((head >> 32) + 1) << 32 | (next & 0xffffffff))) return at(heap, head);
     }
@@ -95,7 +95,7 @@ __device__ inline void release(void *pointer) {
     unsigned long long *heap = hipkittens_heap;
     block *const mine = static_cast<block *>(pointer) - 1;
     const unsigned long long offset = reinterpret_cast<char *>(mine) - reinterpret_cast<char *>(heap);
-    // A second free finds that the first has been there.
+    // A second free sees the state that the first one left.
     if (heap == nullptr || offset >= heap[1] || offset % sizeof(block) != 0 || put(&mine->state, freed) != live)
         __assert_fail("malloc gave this pointer, and it was not freed before", "hip/device/heap.h", 0, "free");
     unsigned long long *list = heap + (heap[sanitized] ? kept_lists : free_lists) + load(&mine->size_class);

@@ -53,7 +53,7 @@ __hip_device_inline unsigned __funnelshift_rc(unsigned low, unsigned high, unsig
     return shift >= 32 ? high : __funnelshift_r(low, high, shift);
 }
 
-// Byte i of the result is the byte of (b:a) that bits 4i..4i+2 of the selector name; with bit 4i+3 its sign.
+// Byte i of the result is the byte of (b:a) that bits 4i..4i+2 of the selector name; with bit 4i+3 set, its sign.
 __hip_device_inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
     unsigned long long bytes = (unsigned long long)b << 32 | a;
     unsigned result = 0;
@@ -87,7 +87,7 @@ __hip_device_inline unsigned long long __bitinsert_u64(unsigned long long x, uns
 __hip_device_inline unsigned long long __hip_low_bits(unsigned count) {
     return count >= 64 ? ~0ull : (1ull << count) - 1;
 }
-// Where bit number `index`, counted from 0, of those set in `bits` is; 64 or more where there are fewer.
+// Position of the set bit number `index`, counted from 0, of `bits`; 64 or more if fewer are set.
 __hip_device_inline unsigned __hip_nth_bit(unsigned long long bits, unsigned index) {
     if (index >= (unsigned)__builtin_popcountll(bits)) return 64;
     unsigned place = 0;
@@ -103,7 +103,7 @@ __hip_device_inline unsigned __hip_nth_bit(unsigned long long bits, unsigned ind
     return place;
 }
 // The place of the offset-th set bit from `base` on, downwards where the offset is negative; with 0 `base` itself if
-// its bit is set. -1 where there is none.
+// its bit is set. -1 if there is none.
 __hip_device_inline int __fns64(unsigned long long bits, unsigned base, int offset) {
     unsigned place;
     if (offset > 0)

@@ -199,7 +199,7 @@ __HIP_SHUFFLE_SYNC(shfl_down, unsigned)
 __HIP_SHUFFLE_SYNC(shfl_xor, int)
 #undef __HIP_SHUFFLE_SYNC
 
-// For each lane the active lanes that hold the same value. As in ROCm, it loops endlessly for a value that equals
+// For each lane, the mask of active lanes with the same value. As in ROCm, it loops endlessly for a value that equals
 // nothing, a NaN.
 template <typename T>
 __device__ inline unsigned long long __match_any(T value) {

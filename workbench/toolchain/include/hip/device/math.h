@@ -234,7 +234,7 @@ __hip_host_device_inline float max(float a, float b) { return __builtin_fmaxf(a,
 __hip_host_device_inline double min(double a, double b) { return __builtin_fmin(a, b); }
 __hip_host_device_inline double max(double a, double b) { return __builtin_fmax(a, b); }
 
-// Result of two types: double if one of them is floating point, as in HIP, else the one that holds both.
+// Result type for two types: double if one is floating point, as in HIP, else the type that can hold both.
 template <typename T, typename U>
 using __hip_either = typename std::conditional<std::is_floating_point<T>::value || std::is_floating_point<U>::value,
                                                double, typename std::common_type<T, U>::type>::type;
@@ -249,7 +249,7 @@ __host__ __device__ static inline __hip_either<T, U> max(T a, U b) {
     return max(x, y);
 }
 
-// Of any other type that can be compared.
+// For any other type that can be compared.
 template <typename T>
 __device__ static inline T min(T a, T b) {
     return a < b ? a : b;
@@ -280,7 +280,7 @@ __device__ static inline bool isfinite(T) {
 __device__ static inline float exp10f(float x) { return (float)__hip_math::exp10((double)x); }
 __device__ static inline double exp10(double x) { return __hip_math::exp10(x); }
 __device__ static inline float rsqrtf(float x) {
-    // v_rsq_f32 takes a subnormal for zero; its range is moved by an even power of two.
+    // v_rsq_f32 treats a subnormal as zero, so it is scaled by an even power of two.
     bool small = x < 0x1p-126f;
     float y = __builtin_amdgcn_rsqf(small ? x * 0x1p24f : x);
     return small ? y * 0x1p12f : y;
@@ -368,7 +368,7 @@ __device__ static inline double norm(int dimension, const double *x) {
     return __builtin_ldexp(__builtin_sqrt(sum), exponent);
 }
 __device__ static inline double rnorm(int dimension, const double *x) { return 1 / norm(dimension, x); }
-// The squares of floats are doubles.
+// The squares of floats are computed in double.
 __device__ static inline float normf(int dimension, const float *x) {
     double sum = 0;
     bool infinite = false;

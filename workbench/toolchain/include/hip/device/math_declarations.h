@@ -1,7 +1,7 @@
 // The device forms of C's math functions, declared before <cmath> is read.
 //
-// Clang lets a function for the device stand beside one of the same name for the host. It must come first:
-// a constexpr function of the standard library would otherwise be taken for both.
+// Clang accepts a device function beside a host function of the same name. The device function must come first:
+// otherwise a constexpr function of the standard library counts as both.
 #pragma once
 
 #include "hip/device/attributes.h"

@@ -1,6 +1,6 @@
-// Between float, half and bf16 and the 8-, 6- and 4-bit formats of the OCP specification, scaled by a power of two, as
-// gfx950's v_cvt_scalef32_* do it: to a small number x / 2^scale is rounded to nearest even, or stochastically; of a
-// small number comes x * 2^scale. In arithmetic that every target and the host have, so the results are the same there;
+// Conversions between float, half and bf16 and the 8-, 6- and 4-bit OCP formats, scaled by a power of two, as
+// gfx950's v_cvt_scalef32_* do: to a small number, x / 2^scale is rounded to nearest even or stochastically; from a
+// small number, the result is x * 2^scale. The arithmetic gives the same results on every target and the host;
 // a number too large becomes NaN or infinity in the 8-bit formats, the largest number in the others.
 #pragma once
 
@@ -50,7 +50,7 @@ __host__ __device__ inline unsigned encode(double x, format kind, int dropped, u
     if (x != x)
         return sign | (only_numbers ? highest : kind.bits() > 8 ? beyond | 1u << (kind.mantissa - 1) : kind.sign() - 1);
     int exponent = static_cast<int>(bits >> 52 & 0x7ff) - 1023;
-    if (exponent >= 1 << kind.exponent) return sign | beyond; // of every format
+    if (exponent >= 1 << kind.exponent) return sign | beyond; // in every format
     if (exponent < kind.least()) exponent = kind.least();
     double units = size * power(kind.mantissa - exponent);
     if (dropped == 0) {
@@ -105,7 +105,7 @@ constexpr bool is_vector = false;
 template <typename V>
 constexpr bool is_vector<V, decltype(void(std::declval<const V &>()[0]))> = true;
 
-// Element n of a vector of the compiler's, or the only one.
+// Element n of a compiler vector, or the only element.
 template <typename V>
 __host__ __device__ inline auto at(const V &of, int n) {
     if constexpr (is_vector<V>)
@@ -114,7 +114,7 @@ __host__ __device__ inline auto at(const V &of, int n) {
         return of;
 }
 
-// `count` numbers to codes that lie one behind the other, the first lowest; stochastically where there are random bits.
+// `count` numbers to consecutive codes, the first one lowest; rounded stochastically if there are random bits.
 template <typename Small, int count, typename V>
 __host__ __device__ inline Small to_small(const V &in, format kind, int scale, const unsigned *random = nullptr) {
     unsigned words[8] = {}, seed = random == nullptr ? 0 : *random;

@@ -14,7 +14,7 @@ namespace __hip_math {
 
 enum rounding { upward = 1, downward = 2, to_zero = 3 };
 
-// `z`, a result of an instruction. Two s_setreg of one register want two wait states between them.
+// `z`, the result of an instruction. Two s_setreg of the same register need two wait states between them.
 #define __HIP_ROUNDED(instruction, ...)                                                                                \
     asm("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), %[mode]\n\t" instruction                                         \
         "\n\ts_nop 0\n\ts_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 0"                                                \
@@ -52,7 +52,7 @@ __device__ inline float rounded_float(double x) {
 }
 #undef __HIP_ROUNDED
 
-// A value above, below or equal to the double nearest to it, as `rest` says by its sign.
+// A value above, below or equal to the double nearest to it, by the sign of `rest`.
 template <rounding how>
 __device__ inline double rounded_nearest(double nearest, double rest) {
     const bool is_less = rest < 0, is_negative = nearest < 0;
@@ -69,7 +69,7 @@ __device__ inline double rounded_quotient(double x, double y) {
     const double nearest = a / b;
     if (x == 0 || y == 0 || x - x != 0 || y - y != 0) return x / y;
     const double rest = __builtin_fma(-nearest, b, a);
-    // What is denormal or infinite is rounded the same way once more, which takes nothing from the first time.
+    // A denormal or infinite result is rounded again in the same direction, which does not change it.
     int exponent = above - below;
     exponent = exponent > 1200 ? 1200 : exponent < -1200 ? -1200 : exponent;
     const double half = __builtin_ldexp(rounded_nearest<how>(nearest, b < 0 ? -rest : rest), exponent / 2);

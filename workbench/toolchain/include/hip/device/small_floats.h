@@ -1,4 +1,4 @@
-// Between float and the OCP formats of 4 and 6 bits, which have neither infinity nor NaN.
+// Conversions between float and the OCP formats of 4 and 6 bits, which have neither infinity nor NaN.
 #pragma once
 
 #include "hip/hip_bf16.h"
@@ -8,10 +8,12 @@ enum hipRoundMode { hipRoundNearest = 0, hipRoundZero = 1, hipRoundPosInf = 2, h
 
 namespace __hip_small {
 
-// A sign, `exponent` bits and `mantissa` bits; all exponents are of numbers.
+// A sign, `exponent` bits and `mantissa` bits; every exponent encodes numbers.
 struct format {
     int exponent, mantissa;
-    __host__ __device__ constexpr int least() const { return 2 - (1 << (exponent - 1)); } // of the normal numbers
+    __host__ __device__ constexpr int least() const {
+        return 2 - (1 << (exponent - 1));
+    } // least exponent of the normal numbers
     __host__ __device__ constexpr unsigned highest() const { return (1u << (exponent + mantissa)) - 1; }
     __host__ __device__ constexpr unsigned char sign() const {
         return static_cast<unsigned char>(1 << (exponent + mantissa));

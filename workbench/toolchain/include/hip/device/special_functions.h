@@ -113,7 +113,7 @@ __HIP_FUNCTION bessel bessel_small(double x) {
     if (x < 1e-5) return {1 - x * x / 4, x / 2, two_by_pi * logarithm, -two_by_pi / x};
     double next = 0, j = 1e-200, total = 0, series = 0, slope = 0, first = 0;
     for (int n = x < 1 ? 20 : 64; n > 0; --n) {
-        const double before = 2 * n / x * j - next; // of order n - 1
+        const double before = 2 * n / x * j - next; // the function of order n - 1
         if (n % 2 == 0) {
             const double sign = n % 4 == 0 ? -1 : 1;
             total += 2 * j;

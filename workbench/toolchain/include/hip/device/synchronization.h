@@ -21,7 +21,7 @@ __hip_device_inline void __threadfence_system() { __builtin_amdgcn_fence(__ATOMI
 
 __hip_device_inline void __named_sync() { __builtin_amdgcn_s_barrier(); }
 
-// The number of work-items of the group for which the predicate holds; every one gets it.
+// The number of work-items of the group for which the predicate holds; all of them get it.
 __device__ inline int __syncthreads_count(int predicate) {
     __shared__ int count;
     __syncthreads();

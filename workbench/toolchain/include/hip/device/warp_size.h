@@ -1,4 +1,4 @@
-// The lanes of a wave: a number of the device's, which is no constant expression since HIP 7 (its
+// The number of lanes of a wave: a device value, not a constant expression since HIP 7 (its
 // amd_warp_functions.h).
 #pragma once
 

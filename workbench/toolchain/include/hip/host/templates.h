@@ -82,8 +82,8 @@ hipOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, void (*functio
                                            std::size_t shared = 0, int limit = 0, unsigned = hipOccupancyDefault) {
     return hipOccupancyMaxPotentialBlockSize(grid, block, function, shared, limit);
 }
-// Of sizes in whole waves the largest with the most concurrent threads; `shared_of` gives the shared memory of a block
-// of a size.
+// The largest block size, in whole waves, with the most concurrent threads; `shared_of` gives the shared memory of a
+// block of a size.
 template <typename SharedOf, typename... Parameters>
 static inline hipError_t hipOccupancyMaxPotentialBlockSizeVariableSMem(int *grid, int *block,
                                                                        void (*function)(Parameters...),

@@ -1,5 +1,5 @@
 // Textures, surfaces and arrays: types, and functions that answer hipErrorNotSupported. gfx942 and gfx950 have no image
-// instructions (clang defines __HIP_NO_IMAGE_SUPPORT for them), and HIP answers likewise there.
+// instructions (clang defines __HIP_NO_IMAGE_SUPPORT for them), and HIP gives the same answer there.
 #pragma once
 
 #include "hip/host/types.h"

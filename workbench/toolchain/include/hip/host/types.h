@@ -404,7 +404,7 @@ struct hipDeviceProp_tR0600 {
     int isLargeBar;
     int asicRevision;
 };
-// A macro, as programs say `struct hipDeviceProp_t` too.
+// A macro, because programs also write `struct hipDeviceProp_t`.
 #define hipDeviceProp_t hipDeviceProp_tR0600
 
 enum hipMemoryType {
@@ -546,7 +546,7 @@ struct hipMemcpy3DParms {
     hipExtent extent;
     hipMemcpyKind kind;
 };
-// Both of a driver's copies give for each side the kind of memory and its place.
+// Both driver copies give the kind and the address of the memory on each side.
 struct hip_Memcpy2D {
     std::size_t srcXInBytes, srcY;
     hipMemoryType srcMemoryType;

@@ -1,4 +1,4 @@
-// hipCUB's own name for a part; here all parts are one header.
+// hipCUB's header for one part; here all parts are in one header.
 #pragma once
 
 #include "hipcub/hipcub.hpp"

@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief How several waves move a shared tile from and to global memory: what the members of `group` stand on.
+ * @brief Moves of a shared tile between global memory and several waves: the basis of the members of `group`.
  *
  * The hardware puts what the lanes of a wave load straight to shared memory side by side there. The order of elements
  * in a shared tile, swizzle included, is therefore made by the choice of the element that each lane loads.
@@ -18,12 +18,12 @@ struct pieces {
     static constexpr int tile_bytes = static_cast<int>(sizeof(typename ST::dtype)) * ST::num_elements;
     static constexpr int total = (tile_bytes + bytes_per_wave - 1) / bytes_per_wave;
     static constexpr int per_wave = (total + waves - 1) / waves;
-    /** Whether all lanes of the last piece have a part of it. */
+    /** True if all lanes of the last piece have a part of it. */
     static constexpr bool whole = tile_bytes % bytes_per_wave == 0;
-    /** Whether every wave moves as much. */
+    /** True if every wave moves as much. */
     static constexpr bool even = whole && total % waves == 0;
 
-    /** Row and first byte in the row, in the tile, of what this lane moves in turn i. */
+    /** Row of the tile, and first byte in the row, that this lane moves in turn i. */
     struct place {
         int row;
         int col_bytes;
@@ -31,7 +31,7 @@ struct pieces {
     static __device__ inline place at(int i, int wave, int lane) {
         return at_byte((i * waves + wave) * bytes_per_wave + lane * bytes);
     }
-    /** The same of what is at a byte offset in the shared tile. */
+    /** The same for the element at a byte offset in the shared tile. */
     static __device__ inline place at_byte(int byte) {
         using shape = typename ST::shape;
         constexpr int row_bytes = shape::cols * static_cast<int>(sizeof(typename ST::dtype));
@@ -42,7 +42,7 @@ struct pieces {
         return {subtile / ST::underlying_subtiles_per_row * shape::rows + inside / row_bytes,
                 subtile % ST::underlying_subtiles_per_row * row_bytes + inside % row_bytes};
     }
-    /** Whether a lane of wave `wave` has a part of a piece in turn i. */
+    /** True if a lane of wave `wave` has a part of a piece in turn i. */
     static __device__ inline bool has(int i, int wave, int lane) {
         if constexpr (whole)
             return even || i * waves + wave < total;

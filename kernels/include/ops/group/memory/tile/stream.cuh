@@ -15,7 +15,7 @@ struct rows_in_order {
 
 namespace detail {
 
-/** What `count` loads of `bytes` bytes a lane, side by side in shared memory, do with one M0. */
+/** `count` loads of `bytes` bytes per lane, adjacent in shared memory, with one M0. */
 template <int bytes, int count, int first>
 __device__ inline void load_direct_run(const i32x4 &resource, uint32_t lds, const uint32_t *offsets,
                                        uint32_t uniform_offset) {
@@ -99,10 +99,10 @@ struct tile_stream {
                   "tile_stream: Rows puts a row further up than it is in its wave's part of the tile");
 
     /**
-     * @brief Where in the matrix a lane's loads begin, less what the instructions' own offsets add.
+     * @brief Offset in the matrix of a lane's first load, minus the instructions' own offsets.
      *
-     * They add it for shared and for global memory alike, and only shared memory wants it. In a matrix whose rows are
-     * at least as long as the tile's that much comes before.
+     * These offsets are added to both shared and global addresses, and only shared memory needs them. In a matrix whose
+     * rows are at least as long as the tile's that much comes before.
      */
     uint32_t offsets[loads];
 
@@ -153,7 +153,7 @@ struct tile_stream {
         return static_cast<uint32_t>(columns) * sizeof(typename ST::dtype);
     }
 
-    /** Where in shared memory this wave's part of a tile goes; the same in all lanes. */
+    /** Address in shared memory of this wave's part of a tile; the same in all lanes. */
     static __device__ inline uint32_t lds_base(const ST &tile) {
         return static_cast<uint32_t>(__builtin_amdgcn_readfirstlane(
             static_cast<int>(detail::shared_address(&tile.data[0]) +

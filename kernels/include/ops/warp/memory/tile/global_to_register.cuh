@@ -62,7 +62,7 @@ __device__ inline typename run<To, count>::elements convert_run(const typename r
         constexpr int step = base_types::packing<typename base_types::packing<To>::packed_type>::num();
         constexpr int step_from = base_types::packing<typename base_types::packing<From>::packed_type>::num();
         if constexpr (step == step_from && count % step == 0) {
-            // Packed conversions where there are any: two at a time.
+            // Packed conversions, if there are any: two at a time.
             using to2 = typename base_types::packing<To>::packed_type;
             using from2 = typename base_types::packing<From>::packed_type;
 #pragma unroll
@@ -146,7 +146,7 @@ __device__ inline auto in_rows(uint32_t pitch) {
         return static_cast<uint32_t>(row) * pitch + static_cast<uint32_t>(bytes_in<U>(col));
     };
 }
-/** Row `rows(row)` for row `row` of a tile; out of range where there is no such row. */
+/** Row `rows(row)` for row `row` of a tile; out of range if there is no such row. */
 template <typename U, typename Rows>
 __device__ inline auto in_chosen_rows(uint32_t pitch, size_t count, const Rows &rows) {
     return [pitch, count, &rows](int row, int col) {

@@ -10,7 +10,7 @@ namespace kittens {
 
 namespace detail {
 
-/** How 16 lanes get a column each: 8 bytes at once on gfx950, 4 on gfx942. */
+/** Reads that give each of 16 lanes a column: 8 bytes at once on gfx950, 4 on gfx942. */
 template <int size>
 struct column_lanes {
 #if defined(KITTENS_CDNA4)
@@ -18,7 +18,7 @@ struct column_lanes {
     using piece = u32x2;
     /** Rows that a piece is of. */
     static constexpr int rows = read::rows;
-    /** Which of these rows and which column a lane reads. */
+    /** The row and the column that a lane reads. */
     static __host__ __device__ constexpr int row(int lane) { return read::row(lane); }
     static __host__ __device__ constexpr int col(int lane) { return read::col(lane); }
     static __device__ inline piece load(shared_pointer<const char> at, int) { return read::load(at); }
@@ -34,7 +34,7 @@ struct column_lanes {
 #endif
 };
 
-/** How they get `count` neighbours of each row. */
+/** Reads of `count` neighbours of each row. */
 template <int count>
 struct neighbour_lanes {
     static constexpr int rows = 1;
@@ -64,7 +64,7 @@ struct column_places {
                     if (offset(lane, j, e, 0) != offset(lane, 0, e % period, 0) + step(j, e, period)) return false;
         return true;
     }
-    /** Elements of which each has a place of its own; others are constants behind one of these. */
+    /** Elements with addresses of their own; the others are a constant distance from one of these. */
     static constexpr int period = [] {
         int least = Lanes::rows;
         while (!has_period(least) && least < base::elements_per_thread) least *= 2;
@@ -85,7 +85,7 @@ struct column_places {
     }
 };
 
-/** What a lane reads of a row of a shared tile: `count` neighbours. */
+/** The part of a shared tile's row that a lane reads: `count` neighbours. */
 template <typename T, int count>
 struct neighbours {
     static constexpr int bytes = count * static_cast<int>(sizeof(T));
@@ -102,7 +102,7 @@ struct neighbours {
     }
 };
 
-/** Words of columns of as many rows as fill one: word i has what the rows have of column i. */
+/** Columns as words, for as many rows as fill a word: word i has the elements of column i. */
 template <int count>
 __device__ inline void words_of_columns(unsigned (&columns)[count], const neighbours<bf16, count> (&rows)[2]) {
 #pragma unroll
@@ -187,13 +187,13 @@ struct columns_in_turn {
     static constexpr int in_word = 4 / static_cast<int>(sizeof(typename RT::T));
     /** Registers of a base tile in a lane. */
     static constexpr int words = base::elements_per_thread / in_word;
-    /** What a lane reads at once. */
+    /** The elements that a lane reads at once. */
     using run = detail::neighbours<detail::select<in_word == 2, bf16, int8>, high>;
     static_assert(ST::atom_bytes >= run::bytes, "columns_in_turn: the swizzle keeps what a lane reads together");
 
     run rows[RT::width][words][in_word];
 
-    /** What was loaded into src with a group's `load` must be waited for first. `first_col` is a multiple of RT's rows.
+    /** Data loaded into src with a group's `load` must be waited for first. `first_col` is a multiple of RT's rows.
      */
     __device__ inline void fetch(const ST &src, int first_col) {
         detail::check_columns<RT, ST>();

@@ -34,7 +34,7 @@ struct shared_run {
     static constexpr int piece_bytes = min(bytes, atom);
     static constexpr int per_piece = piece_bytes / static_cast<int>(sizeof(T));
     using piece = run<T, per_piece>;
-    /** One scalar where there is one: LLVM 21 takes a vector of two apart and reads its halves one by one. */
+    /** A scalar if one suffices: LLVM 21 splits a vector of two and reads its halves separately. */
     using word = select<piece::word_bytes == 8, unsigned long long, typename piece::word>;
     struct words {
         word w[piece::count];
@@ -94,7 +94,7 @@ __host__ __device__ constexpr uint32_t held_offset(int i, int j, int lane, int e
 }
 
 /**
- * @brief Which lanes the LDS serves together, as the lane numbers that span them, and over how many banks.
+ * @brief Lanes that the LDS serves together, as the lane numbers that span them, and the number of banks.
  *
  * Measured on gfx950 for reads of 8 and 16 bytes a lane and writes of 8; elsewhere as many lanes as 128 bytes hold.
  */
@@ -121,7 +121,8 @@ struct lds_phase {
 };
 
 /**
- * @brief How a base tile's elements go between a lane and shared memory: in cells of `bytes` bytes, one an instruction.
+ * @brief Moves of a base tile's elements between a lane and shared memory: in cells of `bytes` bytes, one per
+ * instruction.
  *
  * In the row layout a cell is a piece of a run. In the column layout, where a lane's neighbours in a register are of
  * different rows, lanes side by side exchange elements first, so that each has neighbours of one row: a cell is 4 bytes
@@ -142,7 +143,7 @@ struct cells {
     static constexpr int side = is_row || size >= 4 ? 1 : 4 / size;
     static constexpr int run_bytes = is_row ? base::stride * size : size * side;
     static constexpr int total_bytes = base::elements_per_thread * size;
-    /** Whether the scheme applies: whole words, and sides that are powers of two. */
+    /** True if the scheme applies: whole words, and sides that are powers of two. */
     static constexpr bool possible = is_power_of_two(size) && run_bytes % 4 == 0 && ST::atom_bytes % 4 == 0 &&
                                      is_power_of_two(base::rows) && is_power_of_two(base::cols) &&
                                      is_power_of_two(base::stride) &&
@@ -175,7 +176,7 @@ struct cells {
         };
         uint32_t basis[6] = {};
         int rank = 0;
-        // What is left of a vector after elimination; the basis is kept with distinct highest bits.
+        // The remainder of a vector after elimination; the basis is kept with distinct highest bits.
         const auto rest = [&](uint32_t v) {
             for (int b = 0; b < rank; b++)
                 if ((v ^ basis[b]) < v) v ^= basis[b];
@@ -202,7 +203,7 @@ struct cells {
         return result;
     }
 
-    /** The widest cells without a conflict; where there are none, the widest. */
+    /** The widest cells without a conflict; if there are none, the widest. */
     static __host__ __device__ constexpr plan best(bool writes) {
         for (int bytes = widest; bytes >= 4; bytes /= 2) {
             const plan found = plan_of(bytes, writes, true);
@@ -306,7 +307,7 @@ struct transposing_read {
     /** Rows that one read covers, and lanes that read a row of 16 columns. */
     static constexpr int rows = 8 / size;
     static constexpr int lanes_of_row = 2 * size;
-    /** Which of the rows and columns a lane reads from. */
+    /** The row and the column that a lane reads from. */
     static __host__ __device__ constexpr int row(int lane) { return lane % 16 / lanes_of_row; }
     static __host__ __device__ constexpr int col(int lane) { return lane % lanes_of_row * rows; }
 
@@ -321,7 +322,7 @@ struct transposing_read {
     }
 };
 
-/** Whether and how a column layout is read with them. */
+/** The reads of a column layout with these instructions, if any. */
 template <typename RT, ducks::st::all ST>
 struct transposing {
     static constexpr int size = static_cast<int>(sizeof(typename ST::dtype));
@@ -340,7 +341,7 @@ struct transposing {
 #endif
 
 /**
- * @brief Where a lane's run of fp6 is: fours of three bytes are moved by 8 bytes, in the row layout and in whole runs.
+ * @brief Offset of a lane's run of fp6: fours of three bytes are moved by 8 bytes, in the row layout and in whole runs.
  */
 template <typename RT, ducks::st::all ST>
 struct fp6_run {
@@ -373,7 +374,7 @@ inline constexpr void check_sizes() {
 /**
  * @brief dst = src, of the same size. The compiler waits for the values where they are used.
  *
- * What was loaded into src with a group's `load` must be waited for first: `wait_vmcnt`, `barrier`.
+ * Data loaded into src with a group's `load` must be waited for first: `wait_vmcnt`, `barrier`.
  *
  * Costs, for each 16 bytes that a lane gets: in the row layout one ds_read_b128, or two ds_read_b64 where the swizzle
  * or the base shape's stride keep less together; in the column layout two ds_read_b64_tr on gfx950, on gfx942 four

@@ -117,7 +117,7 @@ __device__ inline void load_along(RV &dst, const GL &src, const coord<> &at) {
         dst.data[i][e / count] = detail::bit_cast<typename RV::dtype>(elements);
     });
 }
-/** The elements from `at` on along `axis` of dst = src; past the end of the axis none. */
+/** The elements of dst = src from `at` on along `axis`; none past the end of the axis. */
 template <int axis = 2, ducks::rv::all RV, ducks::gl::all GL>
 __device__ inline void store_along(const GL &dst, const RV &src, const coord<> &at) {
     using U = typename GL::dtype;

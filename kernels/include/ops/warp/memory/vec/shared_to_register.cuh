@@ -10,7 +10,7 @@
 namespace kittens {
 
 namespace detail {
-/* Of the host's pass, which runs none of it, clang 21 takes no pointer for the builtin. */
+/* In the host's pass, which runs none of it, clang 21 does not accept a pointer for the builtin. */
 __device__ inline bool is_shared([[maybe_unused]] const void *address) {
 #if defined(__HIP_DEVICE_COMPILE__)
     return __builtin_amdgcn_is_shared(address);

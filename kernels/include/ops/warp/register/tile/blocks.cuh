@@ -11,7 +11,7 @@ namespace kittens {
 
 namespace detail {
 
-/** What a lane holds of blocks of `block` columns, in the row layout. */
+/** A lane's part of blocks of `block` columns, in the row layout. */
 template <int block, ducks::rt::all RT>
 struct lane_blocks {
     using base = typename RT::base_tile;

@@ -167,14 +167,14 @@ struct exchange {
             if (has[at]) found.at[found.count++] = at;
         return found;
     }
-    /** Whether all lanes take a unit from themselves. */
+    /** True if all lanes take a unit from themselves. */
     static __host__ __device__ constexpr bool stays(int i, int j, int unit) {
         for (int lane = 0; lane < WARP_THREADS; lane++)
             if (of(i, j, lane, unit).lane != lane) return false;
         return true;
     }
 
-    /** Whether all lanes take the same part of a word. */
+    /** True if all lanes take the same part of a word. */
     static __host__ __device__ constexpr bool alike(int i, int j, int unit) {
         for (int lane = 1; lane < WARP_THREADS; lane++)
             if ((of(i, j, lane, unit).unit - of(i, j, 0, unit).unit) % per_word != 0) return false;

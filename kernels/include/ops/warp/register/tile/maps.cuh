@@ -16,7 +16,7 @@ namespace kittens {
 
 namespace detail {
 
-/** Whether two tiles have their elements in the same lanes and registers. */
+/** True if two tiles have their elements in the same lanes and registers. */
 template <typename A, typename B>
 inline constexpr bool same_distribution =
     A::rows == B::rows && A::cols == B::cols && is_same<typename A::layout, typename B::layout> &&
@@ -330,7 +330,7 @@ __device__ inline void copy(RT &dst, const RT &src) {
 }
 
 namespace detail {
-/** Whether U is what a map of two arguments takes for its second. */
+/** True if U is a valid second argument of a map with two arguments. */
 template <typename RT, typename U>
 inline constexpr bool is_operand_of_tile =
     requires(RT &dst, const RT &lhs, const U &rhs) { bin_map<base_ops::sum>(dst, lhs, rhs); };

@@ -45,7 +45,7 @@ using bf16x8 = __bf16 __attribute__((ext_vector_type(8)));
 using i32x16 = int __attribute__((ext_vector_type(16)));
 using i32x8 = int __attribute__((ext_vector_type(8)));
 
-/** How the matrix instructions of gfx950 number the formats of small floats; -1 for the other types. */
+/** Numbers of the small-float formats in gfx950's matrix instructions; -1 for the other types. */
 template <typename T>
 inline constexpr int matrix_format = -1;
 template <>

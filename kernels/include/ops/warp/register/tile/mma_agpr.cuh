@@ -51,7 +51,7 @@ KITTENS_MFMA_AGPR(fp8e4m3, 32, 32, "f32_32x32x64_f8f6f4")
 #endif
 #undef KITTENS_MFMA_AGPR
 
-/** The bits of a base tile of floats or ints, of which one instruction makes the whole. */
+/** The bits of a base tile of floats or ints, which one instruction produces as a whole. */
 template <typename Base>
 using base_accumulator = float __attribute__((ext_vector_type(Base::elements_per_thread)));
 

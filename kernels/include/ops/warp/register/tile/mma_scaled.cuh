@@ -57,7 +57,7 @@ __device__ inline void mma_scaled_base(D &d, const A &a, const B &b, [[maybe_unu
 #endif
 }
 
-/** A format given by number, or -1 for that of the element type; a type stands for every format of its size. */
+/** A format by its number, or -1 for that of the element type; a type stands for every format of its size. */
 template <int given, typename T>
 __host__ __device__ constexpr int scaled_format() {
     constexpr bool has_format = matrix_format<T> >= 0;

@@ -11,7 +11,7 @@
 namespace kittens {
 
 namespace detail {
-/** d = a bᵀ + c; K in as many instructions as the operands hold. */
+/** d = a bᵀ + c, with as many instructions along K as the operands require. */
 template <typename T, int side, typename D, typename Operand>
 __device__ inline void mma_words(D &d, const Operand &a, const Operand &b, const D &c) {
     constexpr int have = static_cast<int>(sizeof(Operand)), bytes = mfma_bytes<T, side, have>();

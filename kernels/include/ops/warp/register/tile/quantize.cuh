@@ -15,7 +15,7 @@
 
 namespace kittens {
 
-/** Which power of two a block's scale is, where the largest number divided by the format's largest is none. */
+/** Rounding of a block's scale to a power of two, if the largest number divided by the format's largest is none. */
 enum class scale_rounding {
     /** By the exponent of the largest number alone, as the OCP specification has it; what is beyond saturates. */
     down,
@@ -27,7 +27,8 @@ enum class scale_rounding {
 
 namespace detail {
 
-/** What scales are made from: a format's largest number, its exponent, its mantissa's bits. */
+/** Properties of a format that scales depend on: its largest number, that number's exponent, the bits of the mantissa.
+ */
 template <typename T>
 struct format_of {
     static constexpr bool is_fp4 = is_same<T, fp4e2m1_2>, is_e2m3 = is_same<T, fp6e2m3_4>,
@@ -96,7 +97,7 @@ __device__ inline void quantize_each_block(DST &dst, SRC &scales, const SRC &src
 } // namespace detail
 
 /**
- * @brief The float scale for numbers of which the largest size is `absmax`: divided by T's largest, at least 1e-10
+ * @brief The float scale for numbers of magnitude up to `absmax`: divided by T's largest, at least 1e-10
  * divided by it (AITER's bound); NaN of infinity and NaN.
  */
 template <typename T>

@@ -26,7 +26,7 @@ __device__ inline typename base_types::packing<T2>::unpacked_type fold_packed(co
     return result;
 }
 
-/** What reductions are made in: of pairs, and of one. */
+/** Types that reductions are computed in: for pairs, and for single elements. */
 template <typename T>
 using summed_pair = select<is_same<T, int>, int2, float2>;
 template <typename T>

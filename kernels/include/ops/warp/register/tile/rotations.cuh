@@ -20,7 +20,7 @@ __device__ inline void rotate(RT &first, RT &second, const RT &x, const RT &y, c
 }
 
 /**
- * @brief The same of neighbours in a row: columns 2 i and 2 i + 1 are turned by the angle in column i.
+ * @brief The same for neighbours in a row: columns 2 i and 2 i + 1 are turned by the angle in column i.
  *
  * @tparam ANGLES a tile of half the columns in the base shape with half the columns and half the stride, so that a lane
  *                holds the angles of its own pairs.

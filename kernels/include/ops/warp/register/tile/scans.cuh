@@ -35,7 +35,7 @@ __device__ inline void row_scan(DST &dst, const SRC &src) {
         using base = typename DST::base_tile;
         constexpr int minor = base::distribution::minor, stride = base::stride, packing = DST::packing;
         const int lane = laneid();
-        // Runs of all base tiles and strides lie one after the other; each is shared by the lanes of a row.
+        // The runs of all base tiles and strides are consecutive; each is shared by the lanes of a row.
 #pragma unroll
         for (int i = 0; i < DST::height; i++) {
             float carry = 0.0f;

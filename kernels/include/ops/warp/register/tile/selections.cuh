@@ -14,7 +14,7 @@ struct candidate {
     float value;
     int column;
 };
-/** The larger; of equal ones that of the lower column; NaN only where there is nothing else. */
+/** The larger one; among equals, the one in the lower column; NaN only if there is nothing else. */
 struct larger {
     // By value and by members: a choice between two objects becomes one between addresses, which puts them in scratch.
     template <typename T>

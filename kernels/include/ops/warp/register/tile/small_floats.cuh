@@ -19,7 +19,7 @@ namespace kittens {
 
 namespace detail {
 
-/** Whether SMALL is of small floats and WIDE has the same numbers in the same lanes. */
+/** True if SMALL is a tile of small floats and WIDE has the same numbers in the same lanes. */
 template <ducks::rt::all SMALL, ducks::rt::all WIDE>
 inline constexpr void check_small_and_wide() {
     constexpr int n = numbers_in<typename SMALL::T>;
@@ -59,7 +59,7 @@ __device__ inline lane_numbers<Base::elements_per_thread> numbers_of(const Base 
     return to;
 }
 
-/** Numbers, divided by `scale`, a power of two, as small floats of type T one after the other. */
+/** Numbers divided by `scale`, a power of two, as consecutive small floats of type T. */
 template <typename T, int count>
 struct small_floats {
     static constexpr int n = numbers_in<T>;
@@ -149,7 +149,7 @@ __device__ inline void copy(DST &dst, const SRC &src) {
 /**
  * @brief dst = src divided by block scales: what `mma_*_scaled` with the same scales computes with as src.
  *
- * Blocks are of 32 numbers along K, of which a lane holds one whole in each base tile.
+ * Blocks have 32 numbers along K; a lane holds one whole block in each base tile.
  *
  * @param scales registers as `mma_*_scaled` takes them: of base tile {i, s} byte i % 4 of register i / 4 of those of s.
  *        (In the column layout base tiles along K come first, {s, i}.) A scale is 1 to 254, 2^-126 to 2^127.

@@ -60,7 +60,7 @@ __device__ inline void unary_op_range(RV &dst, const RV &src, int first, int end
         if (n >= first && n < end) dst.data[i][k] = op::template op<typename RV::dtype>(src.data[i][k]);
     }
 }
-/** Of the first half, or of the rest. */
+/** For the first half, or for the rest. */
 template <ducks::base_ops::unary op, ducks::rv::all RV>
 __device__ inline void unary_op_first_half_vec(RV &dst, const RV &src) {
     unary_op_range<op>(dst, src, 0, RV::outer_dim * RV::inner_dim / 2);
@@ -253,7 +253,7 @@ __device__ inline void copy(RV &dst, const RV &src) {
 }
 
 namespace detail {
-/** Whether U is what a map of two arguments takes for its second. */
+/** True if U is a valid second argument of a map with two arguments. */
 template <typename RV, typename U>
 inline constexpr bool is_operand_of_vector =
     requires(RV &dst, const RV &lhs, const U &rhs) { bin_map<base_ops::sum>(dst, lhs, rhs); };

@@ -11,7 +11,7 @@ namespace kittens {
 
 namespace detail {
 
-/** What changes no result of an operation, where there is such a value. */
+/** The neutral element of an operation, if it has one. */
 template <typename op>
 inline constexpr bool has_neutral = is_same<op, base_ops::sum> || is_same<op, base_ops::mul> ||
                                     is_same<op, base_ops::max> || is_same<op, base_ops::min>;
@@ -56,7 +56,7 @@ __device__ inline void reduce_vector(typename RV::T &result, const RV &src) {
 
 } // namespace detail
 
-/** result = op over the elements of src, in an order of its own; in float, rounded once. */
+/** result = op over the elements of src, in an unspecified order; in float, rounded once. */
 template <ducks::base_ops::binary op, ducks::rv::all RV>
 __device__ inline void reduce(typename RV::T &result, const RV &src) {
     constexpr bool whole = !RV::is_naive || RV::length % WARP_THREADS == 0 || detail::has_neutral<op>;

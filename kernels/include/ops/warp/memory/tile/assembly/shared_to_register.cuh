@@ -17,21 +17,21 @@ namespace kittens {
 
 namespace detail {
 
-/** Where the steps of a row layout's loads and stores begin: cells of `bytes` bytes. */
+/** First offsets of the steps of a row layout's loads and stores: cells of `bytes` bytes. */
 template <typename A, ducks::st::all ST, int bytes>
 struct row_steps {
     using C = cells<A, ST>;
     static __host__ __device__ constexpr int row(int lane, int step) { return C::row(lane, step, bytes); }
     static __host__ __device__ constexpr int col(int lane, int step) { return C::col(lane, step, bytes); }
 };
-/** The same of elements of a column layout, one by one. */
+/** The same for single elements of a column layout. */
 template <typename A>
 struct element_steps {
     static __host__ __device__ constexpr int row(int lane, int step) { return A::base_tile::row(lane, step); }
     static __host__ __device__ constexpr int col(int lane, int step) { return A::base_tile::col(lane, step); }
 };
 #if defined(KITTENS_CDNA4)
-/** The same of the reads that transpose. */
+/** The same for reads that transpose. */
 template <typename A, ducks::st::all ST>
 struct transposing_steps {
     using how = transposing<A, ST>;
@@ -53,7 +53,7 @@ struct step_address {
     /** The base tile lies in one of the shared tile's, in which offsets are linear in the bits of lane and step. */
     static constexpr bool contained = shape::rows % base::rows == 0 && shape::cols % base::cols == 0;
 
-    /** Where a lane's step is in the tile, and where its first step of the first base tile is. */
+    /** Offset of a lane's step in the tile, and of its first step in the first base tile. */
     static __host__ __device__ constexpr uint32_t offset(int lane) {
         return shared_offset<A, ST>(i, j, Steps::row(lane, step), Steps::col(lane, step));
     }
@@ -74,7 +74,7 @@ struct step_address {
             if (offset(lane) - first_offset(lane) != offset(0) - first_offset(0)) return false;
         return true;
     }
-    /** Whether the distance from a lane's first step is a constant. */
+    /** True if the distance from a lane's first step is a constant. */
     static constexpr bool one_address = same_distance();
     static constexpr uint32_t constant =
         one_address ? offset(0) - first_offset(0)
@@ -82,7 +82,7 @@ struct step_address {
                           (first_row / shape::rows * ST::underlying_subtiles_per_row + first_col / shape::cols) *
                           ST::underlying_subtile_bytes)
                     : 0;
-    /** What of it fits the offset of an instruction, 16 bits. */
+    /** The part of it that fits an instruction's offset, 16 bits. */
     static constexpr int immediate = static_cast<int>(constant % 65536);
 
     /** A lane's part, where it is the same for every step, and the tile begins at `memory`. */
@@ -105,7 +105,7 @@ struct step_address {
     }
 };
 
-/** How a tile's base tiles are read: steps, their number, and what one does. */
+/** Reads of a tile's base tiles: steps, their number, and the action of one. */
 template <ducks::art::all A, ducks::st::all ST>
 struct pinned_access {
     using U = typename ST::dtype;
@@ -207,12 +207,12 @@ struct step_patterns {
     static constexpr bool by_words = access::bytes >= 4;
     static_assert(by_words, "lane_addresses: on gfx942 column layouts are loaded element by element; load(dst, src)");
 
-    /** Of a step its bits of the offset in the shared tile's base tile. */
+    /** A step's bits of the offset in the shared tile's base tile. */
     static __host__ __device__ constexpr uint32_t of_step(int i, int j, int step) {
         return ST::order::inside(i * base::rows % shape::rows + steps::row(0, step),
                                  j * base::cols % shape::cols + steps::col(0, step));
     }
-    /** Which of them are a lane's too. */
+    /** Those bits that depend on the lane as well. */
     static __host__ __device__ constexpr uint32_t pattern(int i, int j, int step) {
         return of_step(i, j, step) & first::lane_bits();
     }
@@ -301,7 +301,7 @@ __device__ inline void load(B &, const lane_addresses<A, ST> &from) {
             macros::ds_read<to, access::bytes / 4, offset>(address);
     });
 }
-/** Starts storing base tile {N, M}, of a tile in the row layout, likewise. */
+/** Starts storing base tile {N, M}, of a tile in the row layout, in the same way. */
 template <int N, int M, int further = 0, ducks::art::all B, ducks::art::all A, ducks::st::all ST>
 __device__ inline void store(const lane_addresses<A, ST> &to, const B &) {
     using access = detail::pinned_access<A, ST>;

@@ -107,7 +107,7 @@ __device__ inline void accvgpr_read(T0 &, const T1 &) {
         });
     });
 }
-/** A tile in VGPRs to a tile in AGPRs likewise. */
+/** A tile in VGPRs to a tile in AGPRs, in the same way. */
 template <ducks::art::all T0, ducks::art::all T1>
 __device__ inline void accvgpr_write(T0 &, const T1 &) {
     constexpr bool as_many = T0::height == T1::height && T0::width == T1::width &&

@@ -24,10 +24,10 @@ __device__ inline void for_base_tiles(F f) {
         [&]<int i>() { for_constants<A::width>([&]<int j>() { f.template operator()<i, j>(); }); });
 }
 
-/** Whether a functor of `macros` works on any register, not only on floats. */
+/** True if a functor of `macros` works on any register, not only on floats. */
 template <typename op>
 inline constexpr bool any_type = is_same<op, macros::zero> || is_same<op, macros::copy>;
-/** Whether it takes a transcendental instruction, whose result the next instruction may not read. */
+/** True if it uses a transcendental instruction, whose result the next instruction may not read. */
 template <typename op>
 inline constexpr bool transcendental =
     is_same<op, macros::exp2> || is_same<op, macros::log2> || is_same<op, macros::rcp> || is_same<op, macros::rsqrt> ||

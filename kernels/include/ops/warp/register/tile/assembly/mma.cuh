@@ -156,7 +156,7 @@ struct pinned_product {
     }
 
     static __device__ inline void all() {
-        // Of a product in one go, a sum written over an operand would be read as that operand.
+        // If the whole product were issued at once, a sum written over an operand would be read as that operand.
         constexpr bool apart_from_a = apart_from<A>, apart_from_b = apart_from<B>;
         static_assert(apart_from_a && apart_from_b, "mma: the accumulators' registers are apart from the operands'");
         wait_states<2>();
