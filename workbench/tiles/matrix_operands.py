@@ -126,7 +126,7 @@ def instruction(element: str, shape: Shape, target: str) -> Instruction | None:
     return max(fitting, key=lambda record: record.width, default=None)
 
 
-def rows() -> list[tuple[str, str, str, str, str]]:
+def rows() -> list[tuple[str, ...]]:
     """Element type, operand's base shape, accumulator's, and instructions by target."""
     table = []
     for element in (name for name in BYTES if name not in ALIKE):

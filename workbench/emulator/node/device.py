@@ -18,6 +18,7 @@ from types import FrameType
 from workbench import errors, targets
 from workbench.approximation import default_approximation
 from workbench.codeobject import CodeObject, KernelInfo
+from workbench.codeobject.elf import MAX_ARGUMENT_BYTES
 from workbench.codeobject.names import demangle, first_names, short_name
 from workbench.emulator.native import abi
 from workbench.emulator.node import console, dispatch, faults, limits
@@ -403,7 +404,7 @@ class EmulatedDevice:
         """The block for a launch's packet and arguments, allocated at the first launch."""
         if self._argument_block is None:
             self._argument_block = self.node.memory.allocate(
-                _ARGUMENT_OFFSET + limits.MAX_ARGUMENT_BYTES + _ARGUMENT_OFFSET,
+                _ARGUMENT_OFFSET + MAX_ARGUMENT_BYTES + _ARGUMENT_OFFSET,
                 MemoryKind.INTERNAL,
                 self.ordinal,
             )

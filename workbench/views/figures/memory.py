@@ -37,7 +37,7 @@ def lds(now: ProfileResult | None, base: ProfileResult | None, hue: str = SERIES
         figure.add_trace(_stack("bank conflicts", FAILED, {n: more.value for n, (_, more) in pairs.items()}))
         figure.update_layout(showlegend=True)
     rate = now.metrics["LDS conflict rate"].figure if pairs and now is not None else None
-    title = f"LDS banks: conflict cycles {ratio(rate.value)} the others" if rate is not None else "LDS banks"
+    title = f"LDS banks: {ratio(rate.value)} conflict cycles" if rate is not None else "LDS banks"
     figure.update_xaxes(title="LDS cycles, all compute units", rangemode="tozero")
     origins = [more.origin for _, more in pairs.values()]
     head = ("counter", "value", "to baseline")
