@@ -177,8 +177,8 @@ struct Group {
     HkPast *past;       /* of the worker */
 };
 
-/* HK_ALLOCATION_HOST: a program may count on the host to write it while a kernel runs. HK_ALLOCATION_ROUNDED: it is
- * there up to `read_end`, for writes too, and what goes behind `end` is made known. */
+/* HK_ALLOCATION_HOST: a program may count on the host to write it while a kernel runs. HK_ALLOCATION_ROUNDED: it may be
+ * written up to a multiple of HK_STORAGE_BLOCK, and what goes behind `end` is made known. */
 enum { HK_ALLOCATION_READ = 1, HK_ALLOCATION_WRITE = 2, HK_ALLOCATION_HOST = 4, HK_ALLOCATION_ROUNDED = 8 };
 
 /* Memory that a kernel may access: [base, end), and for reads up to `read_end`. Device addresses are host addresses. */
@@ -418,10 +418,13 @@ int32_t hk_listed_access(uint64_t base, uint64_t size);
 
 /* What PyTorch's allocations are multiples of on a GPU: kMinBlockSize of c10/cuda/CUDACachingAllocator.h. */
 #define HK_STORAGE_BLOCK 512
+/* Bytes that kernels may read behind such a multiple, at most. A GPU has them to the end of the piece of memory from
+ * which the tensor is cut, which is 2 MiB and more; tiles go less far. */
+#define HK_STORAGE_ROOM 65536
 
-/* Memory of a tensor; `number`: later ones have larger ones. */
+/* Memory of a tensor, of which reads reach `reach` bytes; `number`: later ones have larger ones. */
 typedef struct HkStorage {
-    uint64_t base, bytes, number;
+    uint64_t base, bytes, number, reach;
 } HkStorage;
 
 /* What our allocator has given out: how many pieces, how often that has changed, and their bytes, rounded up, now and
@@ -435,8 +438,8 @@ uint64_t hk_storages_allocator(uint64_t other);
 void hk_storages_state(HkStorages *state);
 void hk_storages_forget_most(void);
 uint64_t hk_storages_list(HkStorage *list, uint64_t room);
-/* Bytes of the piece that begins at an address; 0 where none does. */
-uint64_t hk_storage_bytes(uint64_t base);
+/* The piece that begins at an address; zeros where none does. */
+void hk_storage_at(uint64_t base, HkStorage *storage);
 
 /* HkAccess.kind. */
 enum {

@@ -106,8 +106,8 @@ class Allocation:
         uses: how often a host range was registered.
         granularity: bytes of which an allocator of the memory gives a multiple: kernels may read up to there,
             where they are not sanitized.
-        rounded: whether the allocator of `Memory.storages` has made it so: kernels may write there too, and
-            sanitized ones go on, as all of that is made known.
+        reach: bytes that reads reach where the allocator of `Memory.storages` gave it, else 0: kernels may
+            write as far as a granule there, and sanitized ones go on, as all of that is made known.
         written: which bytes were written, where it is memory that a program asked a device for.
         number: later ones have larger numbers.
     """
@@ -123,7 +123,7 @@ class Allocation:
     element: int = 0
     uses: int = 1
     granularity: int = DWORD
-    rounded: bool = False
+    reach: int = 0
     written: Written | None = None
     number: int = field(default_factory=itertools.count().__next__)
 
@@ -134,6 +134,8 @@ class Allocation:
     @property
     def read_end(self) -> int:
         """End of the readable range: of the granule, or of the last page if nothing is mapped behind it."""
+        if self.reach:
+            return self.base + self.reach
         aligned_end, page = self.base + _up(self.size, self.granularity), _up(self.end, _PAGE)
         if aligned_end <= page or host_access(page, aligned_end - page) & abi.ALLOCATION_READ:
             return aligned_end
@@ -415,7 +417,8 @@ class Memory:
                     allocation = self._host_memory(base, size)
                     allocation.granularity = granularity
                     if granularity == abi.STORAGE_BLOCK:
-                        allocation.rounded = self.storages.bytes_at(base) == size
+                        bytes_there, reach = self.storages.at(base)
+                        allocation.reach = reach if bytes_there == size else 0
                     if base in labels:
                         allocation.label, allocation.element = labels[base]
                     lent.append(allocation)
@@ -754,11 +757,11 @@ class _Fixed:
 
 
 def _read_end(allocation: Allocation, exact: bool) -> int:
-    return allocation.end if exact and not allocation.rounded else allocation.read_end
+    return allocation.end if exact and not allocation.reach else allocation.read_end
 
 
 def _access(allocation: Allocation) -> int:
-    if allocation.rounded:
+    if allocation.reach:
         return ROUNDED
     return abi.ALLOCATION_READ | (abi.ALLOCATION_WRITE if allocation.writable else 0)
 
