@@ -114,6 +114,11 @@ MEASURED = (
     Product("tests/kernels/operator_table.py", ("docs/operators.md",), "a minute or more"),
     Product("tests/modelled_times.py", ("workbench/operators/modelled.json",), "hours"),
     Product(
+        "tests/toolchain/competitions.py LIST --write",
+        ("tests/data/competitions.json",),
+        "others' programs",
+    ),
+    Product(
         "tests/toolchain/hip_programs.py LIST --write", ("tests/data/hip_programs.json",), "others' programs"
     ),
 )

@@ -143,14 +143,14 @@ def test_a_submission_with_load_inline(tmp_path: Path, monkeypatch: pytest.Monke
                 assert torch.equal(operator(x, 3.0), result)
             units = device.properties["multiProcessorCount"]
             assert submission.module.describe(x) == [0, 1, 64, units, 1, 1]
-            # Behind its 4,000 bytes a GPU's allocator has 96 more.
+            # Behind its 4,000 bytes a GPU has more, with or without the end of a block of 512.
             with pytest.warns(TensorOverrun, match="read 32 bytes past the end of .*float32 tensor 1000"):
                 assert (submission.module.past(x) > 0).all()
             with wb.sanitizing() as watch:
                 assert (submission.module.past(x) > 0).all()
             [finding] = watch.findings
             assert "float32 tensor 1000" in finding.message
-            with pytest.raises(AddressFault, match=r"read .* past the end of .*float32 tensor 1024"):
+            with pytest.warns(TensorOverrun, match="read 32 bytes past the end of .*float32 tensor 1024"):
                 submission.module.past(torch.zeros(1024, device="cuda"))
             monkeypatch.setenv("HIPKITTENS_BOUNDS", "exact")
             with pytest.raises(AddressFault, match=r"read .* past the end of .*float32 tensor 1000"):

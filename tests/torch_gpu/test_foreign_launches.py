@@ -18,6 +18,7 @@ import torch
 
 import workbench as wb
 from workbench.emulator.hip import calls
+from workbench.emulator.native import abi
 from workbench.errors import TensorOverrun
 
 SOURCE = """#include <hip/hip_runtime.h>
@@ -246,8 +247,17 @@ def test_writes_past_a_tensor(call: Call) -> None:
 
 def test_what_no_allocator_has_behind_a_tensor(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     out = torch.zeros(8, device="cuda")
-    # A multiple of 512 bytes has nothing behind it.
-    call("read_past", torch.zeros(1024, device="cuda"), out, 1024)
+    x = torch.zeros(1024, device="cuda")
+    with pytest.warns(TensorOverrun, match=r"read 65536 bytes past the end of .*float32 tensor 1024\b"):
+        call("read_past", x, out, 1024 + abi.STORAGE_ROOM // 4 - 8)
+    assert call("wait") == SUCCESS
+    call("read_past", x, out, 1024 + abi.STORAGE_ROOM // 4)
+    assert call("wait") == ILLEGAL_ADDRESS
+    # A write would be one into another tensor.
+    call("write_past", x, 1024)
+    assert call("wait") == ILLEGAL_ADDRESS
+    large = torch.zeros(10 << 20, dtype=torch.int8, device="cuda")
+    call("read_past", large, out, large.numel() // 4)
     assert call("wait") == ILLEGAL_ADDRESS
     monkeypatch.setenv("HIPKITTENS_BOUNDS", "exact")
     x = torch.zeros(1000, device="cuda")

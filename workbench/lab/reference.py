@@ -45,8 +45,8 @@ def likely(name: str, module: Module | Kernels | None) -> dict[str, list[str]]:
 
 
 def _fit(spec: KernelSpec, name: str, module: Module | Kernels | None) -> float:
-    """Rates how well a spec fits a cell: 0 if it does not, else the share of its inputs' names that a kernel's
-    arguments have too; the cell's own name counts more.
+    """Rates how well a spec fits a cell: 0 if it does not, else the share of its inputs' names that are
+    arguments of a kernel; the cell's own name counts more.
     """
     common, score = 0.0, 2.0 * (spec.name.rpartition("/")[2] == name)
     inputs = [parameter.name for parameter in inspect.signature(spec.reference).parameters.values()]

@@ -132,7 +132,7 @@ class EmulatedBackend:
         return node().memory.storages.allocator(address)
 
     def has_tensor(self, address: int) -> bool:
-        return node().memory.storages.bytes_at(address) > 0
+        return node().memory.storages.at(address)[0] > 0
 
     def tensor_memory(self) -> TensorMemory:
         storages = node().memory.storages

@@ -20,6 +20,7 @@ from workbench.emulator.node.storages import _latest
 from workbench.launches import BufferLabel
 
 STORAGES = node().memory.storages
+ROOM, MIB = abi.STORAGE_ROOM, 1 << 20
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +67,7 @@ def test_a_child_process_has_its_own() -> None:
     child = os.fork()
     if child == 0:
         y = torch.empty(1000)
-        listed = STORAGES.bytes_at(x.data_ptr()), STORAGES.bytes_at(y.data_ptr())
+        listed = STORAGES.at(x.data_ptr())[0], STORAGES.at(y.data_ptr())[0]
         os._exit(0 if listed == (4000, 4000) else 1)
     assert os.waitpid(child, 0)[1] == 0
 
@@ -83,13 +84,18 @@ def test_a_table_has_each_once() -> None:
         assert memory.whereabouts(y.data_ptr() + 308, 4, 0).startswith("1 byte past the end of ")
     # Memory lent by another owner has the bounds that the owner gives.
     assert lent[3] == x.data_ptr() + 4000
-    assert listed[1:4] == [y.data_ptr() + 308, abi.ALLOCATION_ROUNDED | 3, y.data_ptr() + 512]
+    assert listed[1:4] == [
+        y.data_ptr() + 308,
+        abi.ALLOCATION_ROUNDED | 3,
+        y.data_ptr() + 512 + abi.STORAGE_ROOM,
+    ]
     rows = np.frombuffer(ffi.buffer(memory.table(0)), np.uint64).reshape(-1, 5)
     assert not (rows[:, 0] == y.data_ptr()).any()
 
 
 @pytest.mark.parametrize(
-    ("granularity", "exact", "reads"), [(512, True, 512), (512, False, 512), (4, True, 77), (4, False, 80)]
+    ("granularity", "exact", "reads"),
+    [(512, True, 512 + ROOM), (512, False, 512 + ROOM), (4, True, 77), (4, False, 80)],
 )
 def test_where_reads_end(granularity: int, exact: bool, reads: int) -> None:
     x = torch.empty(77, dtype=torch.int8)
@@ -97,6 +103,24 @@ def test_where_reads_end(granularity: int, exact: bool, reads: int) -> None:
         table = node().memory.table(0, exact)
         [end] = [row.read_end for row in table if row.base == x.data_ptr()]
     assert end == x.data_ptr() + reads
+
+
+# Pieces of a GPU's memory are 2 MiB for tensors up to 1 MiB, 20 MiB up to 10, and then a multiple of 2 MiB.
+@pytest.mark.parametrize(
+    ("size", "reach"),
+    [
+        (512, 512 + ROOM),
+        (MIB, MIB + ROOM),
+        (10 * MIB - 512, 10 * MIB - 512 + ROOM),
+        (10 * MIB, 10 * MIB),
+        (12 * MIB - 1000, 12 * MIB),
+        (12 * MIB + 1, 12 * MIB + 512 + ROOM),
+    ],
+)
+def test_memory_goes_on_behind_a_tensor(size: int, reach: int) -> None:
+    x = torch.empty(size, dtype=torch.int8)
+    assert STORAGES.at(x.data_ptr()) == (size, reach)
+    assert not STORAGES.at(x.data_ptr() + 64)[0]
 
 
 def test_addresses_that_nobody_knows() -> None:
@@ -109,5 +133,8 @@ def test_addresses_that_nobody_knows() -> None:
 
 
 def test_of_pieces_that_overlap_the_latest_counts() -> None:
-    records = np.array([[640, 64, 1], [600, 100, 2], [704, 10, 3], [900, 0, 4], [690, 10, 0]], np.uint64)
+    records = np.array(
+        [[640, 64, 1, 512], [600, 100, 2, 512], [704, 10, 3, 512], [900, 0, 4, 512], [690, 10, 0, 512]],
+        np.uint64,
+    )
     assert _latest(records)[:, 2].tolist() == [2, 3]

@@ -181,8 +181,8 @@ struct Group {
     HkPast *past;       /* the worker's */
 };
 
-/* HK_ALLOCATION_HOST: the host may write the memory while a kernel runs. HK_ALLOCATION_ROUNDED: the memory exists up to
- * `read_end`, for writes too, and accesses past `end` are reported. */
+/* HK_ALLOCATION_HOST: the host may write the memory while a kernel runs. HK_ALLOCATION_ROUNDED: the memory may be
+ * written up to a multiple of HK_STORAGE_BLOCK, and accesses past `end` are reported. */
 enum { HK_ALLOCATION_READ = 1, HK_ALLOCATION_WRITE = 2, HK_ALLOCATION_HOST = 4, HK_ALLOCATION_ROUNDED = 8 };
 
 /* Memory that a kernel may access: [base, end), and reads up to `read_end`. Device addresses are host addresses. */
@@ -430,10 +430,13 @@ int32_t hk_listed_access(uint64_t base, uint64_t size);
 
 /* Granularity of PyTorch's allocations on a GPU, in bytes: kMinBlockSize of c10/cuda/CUDACachingAllocator.h. */
 #define HK_STORAGE_BLOCK 512
+/* Bytes that kernels may read behind such a multiple, at most. A GPU has them to the end of the piece of memory from
+ * which the tensor is cut, which is 2 MiB and more; tiles go less far. */
+#define HK_STORAGE_ROOM 65536
 
-/* Memory of a tensor; `number` increases with each allocation. */
+/* Memory of a tensor. `reach`: bytes from its base that reads may access; `number` increases with each allocation. */
 typedef struct HkStorage {
-    uint64_t base, bytes, number;
+    uint64_t base, bytes, number, reach;
 } HkStorage;
 
 /* Memory that our allocator has given out: number of blocks, number of changes so far, and rounded bytes, now and at
@@ -448,8 +451,8 @@ uint64_t hk_storages_allocator(uint64_t other);
 void hk_storages_state(HkStorages *state);
 void hk_storages_forget_most(void);
 uint64_t hk_storages_list(HkStorage *list, uint64_t room);
-/* Bytes of the block that begins at `base`; 0 if none does. */
-uint64_t hk_storage_bytes(uint64_t base);
+/* The block that begins at `base`; zeros if none does. */
+void hk_storage_at(uint64_t base, HkStorage *storage);
 
 /* HkAccess.kind. */
 enum {

@@ -106,8 +106,9 @@ class Allocation:
         uses: number of registrations of a host range.
         granularity: the allocator's sizes are multiples of this many bytes: kernels without the sanitizer may
             read up to the next multiple.
-        rounded: True if the allocator of `Memory.storages` rounded the size up: kernels may also write there,
-            and sanitized launches continue, since every such access is reported.
+        reach: bytes from the base that reads may access if the allocator of `Memory.storages` gave the memory,
+            else 0: kernels may also write up to a multiple of the granularity, and sanitized launches continue,
+            since every such access is reported.
         written: record of the written bytes, for memory that a program allocated on a device; else None.
         number: serial number; later allocations have larger numbers.
     """
@@ -123,7 +124,7 @@ class Allocation:
     element: int = 0
     uses: int = 1
     granularity: int = DWORD
-    rounded: bool = False
+    reach: int = 0
     written: Written | None = None
     number: int = field(default_factory=itertools.count().__next__)
 
@@ -134,6 +135,8 @@ class Allocation:
     @property
     def read_end(self) -> int:
         """End of the readable range: of the granule, or of the last page if nothing is mapped behind it."""
+        if self.reach:
+            return self.base + self.reach
         aligned_end, page = self.base + _up(self.size, self.granularity), _up(self.end, _PAGE)
         if aligned_end <= page or host_access(page, aligned_end - page) & abi.ALLOCATION_READ:
             return aligned_end
@@ -417,7 +420,8 @@ class Memory:
                     allocation = self._host_memory(base, size)
                     allocation.granularity = granularity
                     if granularity == abi.STORAGE_BLOCK:
-                        allocation.rounded = self.storages.bytes_at(base) == size
+                        bytes_there, reach = self.storages.at(base)
+                        allocation.reach = reach if bytes_there == size else 0
                     if base in labels:
                         allocation.label, allocation.element = labels[base]
                     lent.append(allocation)
@@ -757,11 +761,11 @@ class _Fixed:
 
 
 def _read_end(allocation: Allocation, exact: bool) -> int:
-    return allocation.end if exact and not allocation.rounded else allocation.read_end
+    return allocation.end if exact and not allocation.reach else allocation.read_end
 
 
 def _access(allocation: Allocation) -> int:
-    if allocation.rounded:
+    if allocation.reach:
         return ROUNDED
     return abi.ALLOCATION_READ | (abi.ALLOCATION_WRITE if allocation.writable else 0)
 

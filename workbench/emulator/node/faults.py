@@ -415,11 +415,13 @@ def past_end(scene: Scene, base: int, bytes_past: int, is_write: bool) -> str:
     allocation = scene.memory.find(base)
     where = "" if allocation is None else f" of {allocation.describe_at(allocation.end + bytes_past - 1)}"
     verb, effect = (
-        ("wrote", "the write harms nothing") if is_write else ("read", "it gets what is left there")
+        ("wrote", f"rounds up to {abi.STORAGE_BLOCK} bytes, so that the write harms nothing")
+        if is_write
+        else ("read", "cuts tensors from larger memory, so that it gets what lies there")
     )
     return (
-        f"{verb} {bytes_past} byte{'' if bytes_past == 1 else 's'} past the end{where}; PyTorch's "
-        f"allocator rounds up to {abi.STORAGE_BLOCK} bytes on a GPU, so that {effect}"
+        f"{verb} {bytes_past} byte{'' if bytes_past == 1 else 's'} past the end{where}; on a GPU PyTorch's "
+        f"allocator {effect}"
     )
 
 

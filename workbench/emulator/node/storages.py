@@ -53,9 +53,11 @@ class Storages:
         native_library().hk_storages_forget_most()
 
     @staticmethod
-    def bytes_at(address: int) -> int:
-        """Bytes of the piece that begins at an address; 0 if none does."""
-        return int(native_library().hk_storage_bytes(address))
+    def at(address: int) -> tuple[int, int]:
+        """Bytes of the block that begins at an address, and bytes that reads may access; zeros if none does."""
+        storage = ffi.new("HkStorage *")
+        native_library().hk_storage_at(address, storage)
+        return int(storage.bytes), int(storage.reach)
 
     def rows(self, granularity: int) -> Rows:
         """All of it as kernels may touch it.
@@ -80,17 +82,16 @@ class Storages:
 
     def _new_rows(self, granularity: int) -> Rows:
         room = int(self._state().count)
-        records = np.empty((room, 3), np.uint64)
+        records = np.empty((room, 4), np.uint64)
         count = native_library().hk_storages_list(ffi.from_buffer("HkStorage[]", records), room)
         records = _latest(records[:count])
         records = records[np.argsort(records[:, 2])]
-        base, size = records[:, 0], records[:, 1]
+        base, size, _, reach = records.T
         rows = np.empty((len(records), 5), np.uint64)
         rows[:, 0], rows[:, 1] = base, base + size
-        rows[:, 2] = (
-            ROUNDED if granularity == abi.STORAGE_BLOCK else abi.ALLOCATION_READ | abi.ALLOCATION_WRITE
-        )
-        rows[:, 3] = base + _up(size, granularity)
+        is_rounded = granularity == abi.STORAGE_BLOCK
+        rows[:, 2] = ROUNDED if is_rounded else abi.ALLOCATION_READ | abi.ALLOCATION_WRITE
+        rows[:, 3] = base + (reach if is_rounded else _up(size, granularity))
         rows[:, 4] = _placed(size.tolist())
         return rows[np.argsort(rows[:, 0])]
 
@@ -102,7 +103,7 @@ def _latest(records: Rows) -> Rows:
     there.
 
     Args:
-        records: [n, 3] fields of `HkStorage`.
+        records: [n, 4] fields of `HkStorage`.
     """
     records = records[(records[:, 1] > 0).nonzero()]
     while True:

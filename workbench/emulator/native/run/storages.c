@@ -57,23 +57,30 @@ static int grow(void) {
     return 1;
 }
 
-static uint64_t rounded(uint64_t bytes) { return (bytes + HK_STORAGE_BLOCK - 1) & ~(HK_STORAGE_BLOCK - 1ull); }
+/* Bytes that kernels may read of a piece: to the end of memory of the size that PyTorch's allocator asks a GPU for,
+ * kSmallBuffer, kLargeBuffer or a multiple of kRoundLarge of c10/cuda/CUDACachingAllocator.h, where the piece is the
+ * first that is cut from it. */
+static uint64_t reach_of(uint64_t bytes) {
+    const uint64_t mib = 1 << 20, block = hk_block_bytes(bytes);
+    uint64_t whole = block <= mib ? 2 * mib : block < 10 * mib ? 20 * mib : (block + 2 * mib - 1) & ~(2 * mib - 1);
+    return whole - block < HK_STORAGE_ROOM ? whole : block + HK_STORAGE_ROOM;
+}
 
 static void enter(uint64_t base, uint64_t bytes, Deleter deleter) {
     Entry *entry = &entries[look_up(base)];
     if (entry->storage.base == 0)
         taken++;
     else
-        bytes_now -= rounded(entry->storage.bytes);
-    *entry = (Entry){{base, bytes, numbers++}, deleter};
-    bytes_now += rounded(bytes);
+        bytes_now -= hk_block_bytes(entry->storage.bytes);
+    *entry = (Entry){{base, bytes, numbers++, reach_of(bytes)}, deleter};
+    bytes_now += hk_block_bytes(bytes);
     if (bytes_now > bytes_most) bytes_most = bytes_now;
     changes++;
 }
 
 /* Removes an entry; later entries that its slot had displaced move up. */
 static void leave(uint64_t hole) {
-    bytes_now -= rounded(entries[hole].storage.bytes);
+    bytes_now -= hk_block_bytes(entries[hole].storage.bytes);
     taken--;
     changes++;
     for (uint64_t slot = (hole + 1) & (slots - 1); entries[slot].storage.base != 0; slot = (slot + 1) & (slots - 1)) {
@@ -99,8 +106,8 @@ static void give_back(void *owner) {
 
 static DataPtr allocate(Allocator *self, size_t bytes) {
     (void)self;
-    /* As with PyTorch's allocator on a GPU, the bytes behind a tensor up to `all` belong to no other. */
-    size_t all = rounded(bytes) < bytes ? bytes : rounded(bytes);
+    /* The bytes behind a tensor up to `all` belong to no other. */
+    size_t all = reach_of(bytes) < bytes ? bytes : reach_of(bytes);
     DataPtr memory = ((Allocate)wrapped->functions[ALLOCATE])(wrapped, all);
     /* Memory that owns itself, as all of this allocator's does; the other word is its deleter. */
     void **deleter = memory.first == memory.data ? &memory.second : &memory.first;
@@ -149,10 +156,10 @@ HK_EXPORT uint64_t hk_storages_list(HkStorage *list, uint64_t room) {
     return count;
 }
 
-HK_EXPORT uint64_t hk_storage_bytes(uint64_t base) {
+HK_EXPORT void hk_storage_at(uint64_t base, HkStorage *storage) {
+    *storage = (HkStorage){0};
     pthread_mutex_lock(&lock);
-    uint64_t bytes = slots ? entries[look_up(base)].storage.bytes : 0;
-    if (bytes != 0 && entries[look_up(base)].storage.base == 0) bytes = 0;
+    uint64_t slot = slots ? look_up(base) : 0;
+    if (slots && entries[slot].storage.base != 0) *storage = entries[slot].storage;
     pthread_mutex_unlock(&lock);
-    return bytes;
 }

@@ -54,9 +54,15 @@ static inline const Allocation *hk_find_allocation(const Machine *m, uint64_t ad
     return a != NULL && address < a->end ? a : NULL;
 }
 
+/* Bytes that PyTorch's allocator on a GPU gives for a request of `bytes`. */
+static inline uint64_t hk_block_bytes(uint64_t bytes) {
+    return (bytes + HK_STORAGE_BLOCK - 1) & ~(HK_STORAGE_BLOCK - 1ull);
+}
+
 /* True if an access that begins in or behind an allocation and ends at `hi` ends in its padding. */
-static inline int hk_ends_past(const Allocation *a, uint64_t hi) {
-    return (a->flags & HK_ALLOCATION_ROUNDED) && hi > a->end && hi <= a->read_end;
+static inline int hk_ends_past(const Allocation *a, uint64_t hi, int is_write) {
+    if (!(a->flags & HK_ALLOCATION_ROUNDED) || hi <= a->end) return 0;
+    return hi <= (is_write ? a->base + hk_block_bytes(a->end - a->base) : a->read_end);
 }
 
 /* Records such an access. */
@@ -69,8 +75,9 @@ __attribute__((noinline, unused)) static int hk_find_range(Wave *w, uint64_t lo,
     const Allocation *a = hk_allocation_before(w->group->machine, lo);
     if (a == NULL || hi < lo) return 0;
     if (hi > a->end) {
-        if (hk_ends_past(a, hi)) {
-            hk_note_past(w->group->past, a, hi, need == HK_ALLOCATION_WRITE);
+        int is_write = need == HK_ALLOCATION_WRITE;
+        if (hk_ends_past(a, hi, is_write)) {
+            hk_note_past(w->group->past, a, hi, is_write);
             return 1;
         }
         uint64_t end = w->reads_dwords ? (a->end + 3) & ~3ull : a->read_end;

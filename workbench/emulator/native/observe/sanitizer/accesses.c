@@ -106,7 +106,7 @@ static uint64_t addresses(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, u
 /* Reports an access to the padding behind an allocation. */
 static void check_past(Wave *w, const SanOp *o, uint64_t lo, uint32_t bytes, int is_write, int32_t lane) {
     const Allocation *a = hk_allocation_before(w->group->machine, lo);
-    if (a == NULL || !hk_ends_past(a, lo + bytes)) return;
+    if (a == NULL || !hk_ends_past(a, lo + bytes, is_write)) return;
     uint64_t detail = lo + bytes - a->end;
     san_found(w, SAN_FOUND_PAST, &o->op, ~0ull, lane, a->base, detail | (is_write ? SAN_FAULT_WRITES : 0), 0, 0);
 }
