@@ -95,8 +95,8 @@ SETTINGS = (
     ),
     Setting(
         "HIPKITTENS_BOUNDS",
-        "`hardware` or `exact`: whether kernels may read past the end of a tensor as PyTorch's allocator on a "
-        "GPU would let them, where its `cuda` is the emulated device "
+        "`hardware` or `exact`: whether kernels may read past the end of a tensor as PyTorch's allocator on "
+        "a GPU would let them, where its `cuda` is the emulated device "
         "([page](host_programs.md#memory-past-the-end-of-a-tensor))",
         "`hardware`",
     ),

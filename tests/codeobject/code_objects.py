@@ -4,8 +4,9 @@
         [--results FILE] [--minutes M] [--write]
 
 Every file in FOLDER, at any depth, that is an AMDGPU ELF, a fat binary or a host program that embeds one
-counts. Nothing runs. `--sample` draws N files by the seed. `--write` keeps the counts and every reason under
-NAME in `tests/data/code_objects.json`, and puts the table of all that this has into docs/host_programs.md.
+counts. Nothing runs. `--sample` draws N files by the seed, and NAME then says so. `--write` stores the counts
+and every reason under NAME in `tests/data/code_objects.json`, and puts the table of all that this has into
+docs/host_programs.md.
 Exits with 1 if a kernel for an emulated device is not translated. FILE keeps what came of each file, so that
 an interrupted count goes on where it stopped; after `--minutes M` it begins no other file, and says which.
 """
@@ -296,14 +297,13 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--minutes", type=float, default=math.inf, help="after which no file is begun")
     parser.add_argument("--write", action="store_true", help="store the counts, and write the page")
     options = parser.parse_args(arguments)
-    if options.write and options.sample is not None:
-        parser.error("--write is for all files, and --sample leaves some out: give one of the two")
     paths = files(options.folder)
     if not paths:
         parser.error(f"{options.folder} has no file with device code: no ELF file and no fat binary")
-    if options.sample is not None:
-        paths = sorted(random.Random(options.seed).sample(paths, min(options.sample, len(paths))))
     name = options.name or options.folder.resolve().name
+    if options.sample is not None and options.sample < len(paths):
+        name += f" ({options.sample} of {len(paths):,} files, seed {options.seed})"
+        paths = sorted(random.Random(options.seed).sample(paths, options.sample))
     results = count(counted(options.folder, paths, options.jobs, options.results, options.minutes))
     print(table({name: results}))
     if options.write:

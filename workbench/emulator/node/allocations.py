@@ -106,9 +106,9 @@ class Allocation:
         uses: number of registrations of a host range.
         granularity: the allocator's sizes are multiples of this many bytes: kernels without the sanitizer may
             read up to the next multiple.
-        reach: bytes from the base that reads may access if the allocator of `Memory.storages` gave the memory,
-            else 0: kernels may also write up to a multiple of the granularity, and sanitized launches continue,
-            since every such access is reported.
+        reach: bytes from the base that reads may access, for memory of the allocator of `Memory.storages`;
+            else 0. Kernels may also write there, up to a multiple of the granularity, and sanitized launches
+            continue, since every such access is reported.
         written: record of the written bytes, for memory that a program allocated on a device; else None.
         number: serial number; later allocations have larger numbers.
     """

@@ -54,7 +54,7 @@ class Storages:
 
     @staticmethod
     def at(address: int) -> tuple[int, int]:
-        """Bytes of the block that begins at an address, and bytes that reads may access; zeros if none does."""
+        """Bytes of the block at an address, and bytes that reads may access; zeros if none begins there."""
         storage = ffi.new("HkStorage *")
         native_library().hk_storage_at(address, storage)
         return int(storage.bytes), int(storage.reach)
