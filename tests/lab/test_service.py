@@ -16,6 +16,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import workbench as wb
 from workbench.lab.heat import heat
+from workbench.lab.reference import LIKELY
 from workbench.lab.service import Service
 from workbench.magics.cell import written
 from workbench.profile.instructions import latest
@@ -158,6 +159,7 @@ def test_heat_charges_inlined_code_to_the_cell(module: wb.Module) -> None:
 
 def test_the_form_of_a_reference_begins_with_the_last_launch(service: Service) -> None:
     form = ask(service, "reference_form", module="scale")["result"]
+    assert (form.pop("used"), len(form.pop("fitting"))) == ([], LIKELY)
     assert form == {
         "launch": "scale[4, 64]",
         "inputs": "dict(x=torch.randn((256,)), n=256, times=10)",
