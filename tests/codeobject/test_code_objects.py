@@ -101,7 +101,7 @@ def test_the_command_writes_the_page_beside_other_collections(
     assert code_objects.main([str(folder / "deeper"), "--sample", "1"]) == 0
     assert capsys.readouterr().out.count("| deeper (1 of 2 files, seed 1) |") == 1
     code_objects.main([str(folder), "--sample", "1", "--write"])
-    assert f"{folder.name} (1 of 5 files, seed 1)" in code_objects.stored()
+    assert f"{folder.name} (1 of 7 files, seed 1)" in code_objects.stored()
     (folder / "empty").mkdir()
     with pytest.raises(SystemExit):
         code_objects.main([str(folder / "empty")])

@@ -103,14 +103,19 @@ def instructions() -> tuple[Instruction, ...]:
     records = []
     for match in _INSTRUCTION.finditer(text):
         element, side, width, result, size, suffix = match.groups()
-        mnemonic = f"v_mfma_{result}_{size}_{suffix}"
+        mnemonic = _mnemonic(result, size, suffix)
         target = "gfx950" if any(first <= match.start() < end for first, end in newer) else ""
         records.append(Instruction(element, int(side), int(width), mnemonic, target))
     for name, side, depth in _ANY_FLOAT.findall(text):
         width = int(side) * int(depth) // LANES
         for element in set(_FORMAT.findall(text)) & set(BYTES):
-            records.append(Instruction(element, int(side), width, f"v_mfma_{name}", "gfx950"))
+            records.append(Instruction(element, int(side), width, _mnemonic(name), "gfx950"))
     return tuple(records)
+
+
+def _mnemonic(*parts: str) -> str:
+    """An instruction's name in a listing, from the parts of its builtin's."""
+    return "_".join(("v", "mfma", *parts))
 
 
 def instruction(element: str, shape: Shape, target: str) -> Instruction | None:
