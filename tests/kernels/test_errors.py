@@ -31,6 +31,11 @@ def no_match(name: str) -> str:
     return f"no matching function for call to '{name}'"
 
 
+SAME_TYPE = (
+    "dst and src have the same type; `b` is rt_bf<32, 32>, `a` is rt_fl<32, 32>; copy(to, from) converts"
+)
+
+
 def register_types() -> Programs:
     wrong: Programs = []
     for shape, (rows, cols, _) in SHAPES.items():
@@ -115,7 +120,7 @@ def memory() -> Programs:
         ("rt_bf<32, 32> r; load(r, x, coord<sv_bf<32>>{0});", "the coordinate counts in vectors"),
         ("rv_bf<64> r; load(r, x, coord<rt_bf<32, 32>>{0});", "the coordinate counts in tiles"),
         ("rt_bf<32, 32> r; store(r, x, {0, 0, 0, 0});", "the destination comes first"),
-        ("rt_bf<32, 32> r; load(r, r, {0, 0, 0, 0});", no_match("load")),
+        ("rt_bf<32, 32> r; load(r, r, {0, 0, 0, 0});", "`r` is rt_bf<32, 32>; src is a tensor (gl)"),
         (
             "__shared__ st_fp6e2m3_4<16, 32> s; rt_fp6e2m3_4<16, 32, row_l, rt_16x32_4_s> r; load(r, s);",
             "tiles of fp6 are in the row layout with a stride of 8",
@@ -156,15 +161,15 @@ def maps() -> Programs:
         ),
     ]
     for name in ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "rcp", "neg", "abs", "relu"):
-        wrong.append((f"rt_fl<32, 32> a; rt_bf<32, 32> b; {name}(b, a);", no_match(name)))
+        wrong.append((f"rt_fl<32, 32> a; rt_bf<32, 32> b; {name}(b, a);", f"{name}(dst, src): {SAME_TYPE}"))
     for name in ("sqrt", "rsqrt", "rcp", "neg"):
         wrong.append(
             (f"__shared__ st_fl<32, 32> s; __shared__ st_bf<32, 32> t; {name}(s, t);", no_match(name))
         )
     for name in ("tril", "triu", "make_causal", "make_causal_t"):
-        wrong.append((f"rt_fl<32, 32> a; rt_bf<32, 32> b; {name}(b, a);", no_match(name)))
+        wrong.append((f"rt_fl<32, 32> a; rt_bf<32, 32> b; {name}(b, a);", SAME_TYPE))
     for name in ("left_fill", "right_fill", "upper_fill", "lower_fill"):
-        wrong.append((f"rt_fl<32, 32> a; rt_bf<32, 32> b; {name}(b, a, 1);", no_match(name)))
+        wrong.append((f"rt_fl<32, 32> a; rt_bf<32, 32> b; {name}(b, a, 1);", SAME_TYPE))
     return wrong
 
 
@@ -251,7 +256,10 @@ def multiplication() -> Programs:
             ((d, taller, b), "mma: the accumulator is M x N"),
             ((f"rt_bf<{n}, {n}>", a, b), "mma: the accumulators are of float"),
             ((d, a, f"rt_hf<{n}, {n}, {b_layout}>"), "mma: a and b have the same element type"),
-            ((f"rt_fl<{n}, {n}, row_l, rt_32x32_s>", a, b), "mma: the accumulator's base shape is"),
+            (
+                (f"rt_fl<{n}, {n}, row_l, rt_32x32_s>", a, b),
+                "mma: the base shape of `d` is rt_32x32_s; beside `a`",
+            ),
         ):
             declared = " ".join(f"{t} {v}; zero({v});" for t, v in zip(types, "dab", strict=True))
             wrong.append((f"{declared} mma_{form}(d, a, b, d);", says))
@@ -265,9 +273,12 @@ def multiplication() -> Programs:
         (
             f"{start} rt_bf<32, 32, row_l, rt_16x32_s> a; zero(a); "
             "rt_bf<32, 32, row_l, rt_16x32_4_s> b; zero(b); mma_ABt(d, a, b, d);",
-            "put K in the same order",
+            "mma: the base shape of `b` is rt_16x32_4_s; beside `a`",
         ),
-        ("rt_fl<32, 32> d; __shared__ st_bf<32, 32> s; mma_ABt(d, s, s, d);", no_match("mma_ABt")),
+        (
+            "rt_fl<32, 32> d; __shared__ st_bf<32, 32> s; mma_ABt(d, s, s, d);",
+            "`s` is st_bf<32, 32>; a is a register tile; load brings it",
+        ),
     ]
     return wrong
 
