@@ -215,11 +215,12 @@ print(int(status), name(record))
 
 def test_programs_of_rocm() -> None:
     programs = ("hipconfig --version", "echo", "offload-arch", "rocm_agent_enumerator", "rocminfo")
-    script = "; ".join((*programs, '"$ROCM_PATH/bin/hipcc" --version'))
-    result = execute("--quiet", "--", "sh", "-c", script)
+    programs = (*programs, 'echo "$PYTORCH_ROCM_ARCH"', '"$ROCM_PATH/bin/hipcc" --version')
+    result = execute("--quiet", "--", "sh", "-c", "; ".join(programs))
     assert result.stderr == ""
     lines = result.stdout.splitlines()
     assert lines[:4] == ["7.2.0", "gfx942", "gfx000", "gfx942"]
+    assert lines.count("gfx942") == 3
     assert "  Marketing Name:           AMD Instinct MI300X" in lines
     assert any(line.startswith("HIP version: 7.2.0") for line in lines)
 

@@ -105,6 +105,8 @@ def run(
     elif not device().observes:
         # A GPU's own libraries work without this command.
         variables["HIPKITTENS_DEVICE"] = device("emulated").name
+    # Containers with PyTorch for ROCm set it: scripts that have a default of their own then leave it alone.
+    variables.setdefault("PYTORCH_ROCM_ARCH", device(variables.get("HIPKITTENS_DEVICE")).arch)
     if clock is not None:
         variables["HIPKITTENS_CLOCK"] = clock
     with contextlib.ExitStack() as stack:
