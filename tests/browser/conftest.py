@@ -391,15 +391,17 @@ class Lab:
         return self.page.locator(".jp-hipkittens-Dashboard")
 
     def card(self, key: str, within: Locator | None = None) -> Locator:
-        """A figure of the dashboard's panel, or of a cell, once it is drawn.
+        """A figure of the dashboard's panel, or of a cell, once it is drawn; without data it is a sentence.
 
         It is drawn when it comes into view, and what grows above it pushes it out again.
         """
-        card = (within or self.dashboard).locator(f".wb-grid .wb-card[data-key='{key}']")
+        chosen = f".wb-grid .wb-card[data-key='{key}']"
+        card = (within or self.dashboard).locator(chosen)
+        empty = (within or self.dashboard).locator(f"{chosen}.wb-empty")
 
         def drawn() -> bool:
             card.scroll_into_view_if_needed()
-            return card.locator(".main-svg").count() > 0
+            return card.locator(".main-svg").count() + empty.count() > 0
 
         self.until(drawn, f"the figure {key}")
         return card
