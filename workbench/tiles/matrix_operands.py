@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from workbench.paths import include_dir
+from workbench.toolchain.mistakes import types
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "matrix_operands.md"
 TARGETS = ("gfx942", "gfx950")
@@ -22,7 +23,6 @@ BYTES = {"float": 4, "bf16": 2, "half": 2, "fp8e4m3": 1, "fp8e5m2": 1, "int8": 1
 ALIKE = ("half", "fp8e5m2")
 """Types with the same rows as the one before, but for the names of the instructions."""
 
-_SHAPE = re.compile(r"^using (rt_\w+) = rt_shape<(\d+), (\d+), (\d+)>;", re.M)
 _INSTRUCTION = re.compile(
     r"^struct mfma<(\w+), (\d+), (\d+)> .*?__builtin_amdgcn_mfma_(\w+?)_?(\d+x\d+x\d+)_?(\w*?)(?:_1k)?\(",
     re.M | re.S,
@@ -88,11 +88,9 @@ class Instruction:
     target: str
 
 
-@cache
 def shapes() -> tuple[Shape, ...]:
     """Base shapes that the library names, with the names that kernels use."""
-    text = (include_dir() / "types/register/rt_shape.cuh").read_text(encoding="utf-8")
-    return tuple(Shape(f"{name}_s", *map(int, size)) for name, *size in _SHAPE.findall(text))
+    return tuple(Shape(name, *size) for name, size in types.shapes().by_name.items())
 
 
 @cache
