@@ -43,7 +43,6 @@ _KEEPS: Rows[Keeps] = (
     (r"v_(min|max|med)3_[fiu]16|v_(fma|mad)_mix(lo|hi)_f16|v_ashr_pk_[iu]8_i32|v_bitop3_b16", Keeps.PART),
     (r"v_cvt_(pk|sr)_(fp8|bf8)_f32|v_cvt_sr_(f16|bf16)_f32", Keeps.PART),
     (r"v_cvt_scalef32_((sr_)?pk_fp4|(sr_|pk_)(fp8|bf8)|f16)_.*", Keeps.PART),
-    (r"(ds_read|.*_load)_.*_d16(_hi)?|t?buffer_load_format_d16_(hi_)?x(yz)?", Keeps.PART),
 )
 
 _READS: Rows[Registers] = (

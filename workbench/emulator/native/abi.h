@@ -232,7 +232,6 @@ enum {
     HK_LATE_LAST = 1,  /* when a wait asks for them */
     HK_LATE_DRAWN = 2, /* at a wait, or at an earlier time drawn from the seed */
 };
-#define HK_LATE_PART 1 /* SanOp.imm of an access with a late effect: it loads part of a register */
 
 /* Target of the hidden argument hidden_hostcall_buffer (rocclr's devhostcall.hpp). A packet is identified by its index,
  * with a tag in the bits above. */

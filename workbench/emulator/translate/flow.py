@@ -56,11 +56,17 @@ def reachable(code_object: CodeObject, entry: int) -> Code:
     base, data = code_object.text
     ends = {s.address + s.size for s in code_object.symbols.of_kind("function") if s.size}
     code = Code({}, {entry})
-    pending = [entry]
-    functions_added = False
+    pending = [(entry, KnownScalars())]
+    made: set[int] = set()
+    any_target = False
+
+    def follow_later(addresses: Iterable[int]) -> None:
+        for address in addresses:
+            code.leaders.add(address)
+            pending.append((address, KnownScalars()))
+
     while pending:
-        address = pending.pop()
-        scalars = KnownScalars()
+        address, scalars = pending.pop()
         while address not in code.instructions:
             if not base <= address < base + len(data):
                 raise CodeObjectError(
@@ -76,23 +82,26 @@ def reachable(code_object: CodeObject, entry: int) -> Code:
                     if flow is Flow.INDIRECT_CALL and is_padding(data, successor - base):
                         continue  # This call never returns, such as a failed assertion's.
                     code.leaders.add(successor)
-                    pending.append(successor)
+                    pending.append((successor, scalars.branched(instruction, taken=successor != after)))
                 if flow in (Flow.JUMP, Flow.INDIRECT_CALL):
                     target = scalars.pair(instruction.src[0])
-                    targets: list[int] = []
                     if target is not None:
-                        targets = [target]
-                    elif not functions_added and not _is_return(instruction):
-                        functions_added = True
-                        targets = function_symbols(code_object)
-                    code.leaders.update(targets)
-                    pending.extend(targets)
+                        follow_later([target])
+                    elif not any_target and not _is_return(instruction):
+                        any_target = True
+                        follow_later(function_symbols(code_object))
                 break
             if after in ends:
                 code.falls.add(address)
                 break
             scalars.follow(instruction)
+            if (place := scalars.code_address(instruction)) is not None:
+                made.add(place)
             address = after
+        if any_target and not pending:
+            # Such as those of Tensile's activation functions, one of which a jump chooses later.
+            places = {place for place in made if base <= place < base + len(data)} - code.leaders
+            follow_later(sorted(places))
     return code
 
 

@@ -7,8 +7,7 @@ launches does not have.
 from __future__ import annotations
 
 from workbench.codeobject.instruction import Instruction
-from workbench.codeobject.instructions import Control, Keeps
-from workbench.emulator.native import abi
+from workbench.codeobject.instructions import Control
 from workbench.emulator.native.abi import ffi
 from workbench.emulator.native.ops import OpFields, Rows
 from workbench.emulator.sanitizer.describe import describe
@@ -36,16 +35,13 @@ class LateAccesses:
         """Have an instruction's effect come later; False for one that is none of memory or LDS."""
         if instruction.record.memory is None:
             return False
-        part = abi.LATE_PART if instruction.record.keeps is Keeps.PART else 0
-        self._translator.native(function, self._record(instruction, part), True, through="hk_late_native")
+        self._translator.native(function, self._record(instruction), True, through="hk_late_native")
         self._issued = True
         return True
 
-    def _record(self, instruction: Instruction, part: int | None = None) -> bytes:
+    def _record(self, instruction: Instruction) -> bytes:
         record = describe(instruction, self._rows)
         assert record is not None, instruction.mnemonic
-        if part is not None:
-            record.imm = part
         return bytes(ffi.buffer(record))
 
     def _call(self, function: str, instruction: Instruction, record: bytes) -> None:

@@ -154,7 +154,7 @@ int32_t hk_to_lds(Wave *w, const Op *op, HkData data, const uint64_t *at, uint64
         if (out_of_range >> lane & 1)
             memset(to, 0, width);
         else if (rows == 1)
-            hk_put32(to, hk_loaded(data, from, 0));
+            hk_put32(to, hk_loaded(data, from));
         else
             memcpy(to, from, width);
     }

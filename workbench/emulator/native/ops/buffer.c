@@ -4,8 +4,10 @@
  * (imm[0] where it is a constant), offset the immediate, flags HK_BUFFER_*; imm[1] the data kind of
  * a load to LDS.
  *
- * Range checks as in the ISA guides: a raw buffer compares the offset, without the scalar offset, to num_records, a
- * structured buffer the index; each dword of a wide access is checked separately. Reads out of range give 0, and writes
+ * Range checks as in the ISA guides: in a raw buffer the offset is out of range from num_records less the scalar offset
+ * on, in a structured one the index from num_records on; each dword of a wide access is checked separately. Tensile's
+ * edges rely on it (_UseSgprForGRO), although LLVM's intrinsics say that the check leaves the scalar offset out. No
+ * guide says what a scalar offset beyond num_records does: taken as out of range. Reads out of range give 0, and writes
  * are dropped. Accesses in range are then checked against the allocations like any other.
  */
 #include "ops/buffer.h"
@@ -21,7 +23,7 @@ static void hk_general_addresses(const Wave *w, const Op *op, const HkResource *
     const uint32_t *index_row = idxen ? hk_row(w, op->src0) : NULL;
     const uint32_t *offset_row = offen ? hk_row(w, op->src0) + (idxen ? HK_LANES : 0) : NULL;
     int structured = idxen && r->stride != 0, unchecked = r->add_tid && !idxen;
-    uint64_t start = r->base + hk_buffer_scalar_offset(w, op);
+    uint64_t scalar = hk_buffer_scalar_offset(w, op), start = r->base + scalar;
     uint64_t safe = 0;
     HkAddresses *a = &b->address;
     a->wide = 1;
@@ -35,7 +37,7 @@ static void hk_general_addresses(const Wave *w, const Op *op, const HkResource *
         if (structured) {
             if (index >= r->records) in_range = 0;
         } else if (!unchecked) {
-            while (in_range > 0 && offset + (uint64_t)(in_range - 1) * size >= r->records) in_range--;
+            while (in_range > 0 && scalar + offset + (uint64_t)(in_range - 1) * size >= r->records) in_range--;
         }
         uint64_t place;
         if (r->swizzle) {
@@ -66,10 +68,10 @@ void hk_buffer_addresses(const Wave *w, const Op *op, const HkResource *r, uint6
     if (!r->swizzle && !r->add_tid && !(op->flags & HK_BUFFER_IDXEN) && (op->flags & HK_BUFFER_OFFEN)) {
         const uint32_t *row = hk_row(w, op->src0);
         HkSpan32 span = hk_span32(row, exec);
-        uint64_t last = (uint64_t)span.hi + (uint32_t)op->offset + (uint64_t)(count - 1) * size;
-        if (last < r->records) {
+        uint64_t uniform = (uint64_t)hk_buffer_scalar_offset(w, op) + (uint32_t)op->offset;
+        if (uniform + span.hi + (uint64_t)(count - 1) * size < r->records) {
             HkAddresses *a = &b->address;
-            uint64_t start = r->base + hk_buffer_scalar_offset(w, op) + (uint32_t)op->offset;
+            uint64_t start = r->base + uniform;
             a->wide = 0;
             a->base = (uint8_t *)(uintptr_t)start;
             a->offsets = hk_safe32(row, exec, a->safe);
@@ -113,7 +115,7 @@ static int32_t hk_buffer_slow(Wave *w, const Op *op, const HkResource *r, HkBuff
             uint32_t *reg = rows + c * HK_LANES + lane;
             HkData one = count > 1 ? HK_B32 : data;
             if (!is_write)
-                *reg = hk_loaded(one, inside ? p : zero, *reg);
+                *reg = hk_loaded(one, inside ? p : zero);
             else if (inside)
                 hk_put_small(one, p, *reg);
         }

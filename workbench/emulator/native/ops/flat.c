@@ -48,7 +48,7 @@ static void hk_scratch_write(const Wave *w, uint32_t offset, unsigned lane, uint
 
 HK_INLINE void hk_put_lane(HkData data, uint32_t *rows, unsigned lane, const uint8_t *from) {
     if (hk_data_rows(data) == 1)
-        rows[lane] = hk_loaded(data, from, rows[lane]);
+        rows[lane] = hk_loaded(data, from);
     else
         for (int r = 0; r < hk_data_rows(data); r++) rows[HK_LANES * r + lane] = hk_get32(from + 4 * r);
 }

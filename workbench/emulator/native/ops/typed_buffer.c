@@ -138,12 +138,10 @@ static void hk_load_element(const Op *op, const HkElementMove *m, uint64_t addre
     for (uint32_t c = 0; c < count; c++)
         result[c] = hk_is_integer(m->number) ? result[c] & 0xffff : hk_to_half(hk_float(result[c]));
     if (op->imm[1] & HK_FORMAT_HIGH)
-        rows[lane] = (rows[lane] & 0xffff) | result[0] << 16;
+        rows[lane] = result[0] << 16;
     else
-        for (uint32_t c = 0; c < count; c += 2) {
-            uint32_t *reg = rows + c / 2 * HK_LANES + lane;
-            *reg = result[c] | (c + 1 < count ? result[c + 1] << 16 : *reg & 0xffff0000u);
-        }
+        for (uint32_t c = 0; c < count; c += 2)
+            rows[c / 2 * HK_LANES + lane] = result[c] | (c + 1 < count ? result[c + 1] << 16 : 0);
 }
 
 static void hk_store_element(const Op *op, const HkElementMove *m, uint64_t address, const uint32_t *rows,

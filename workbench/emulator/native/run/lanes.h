@@ -102,8 +102,12 @@ HK_INLINE uint32_t hk_data_bytes(HkData data) {
     return 0;
 }
 
-/* The new value of a register after a load of at most 32 bits; `old` is its previous value. */
-HK_INLINE uint32_t hk_loaded(HkData data, const uint8_t *p, uint32_t old) {
+/* The new value of a register after a load of at most 32 bits.
+ *
+ * A load of half a register clears the other half, as these targets have SRAM-ECC: Tensile joins two such loads by OR
+ * (HasEccHalf, true for gfx906 to gfx950), and LLVM does not expect the other half to stay (d16PreservesUnusedBits).
+ * The ISA guides' pseudocode, which leaves it, is that of the opcode without SRAM-ECC. */
+HK_INLINE uint32_t hk_loaded(HkData data, const uint8_t *p) {
     switch (data) {
     case HK_U8:
         return *p;
@@ -114,17 +118,17 @@ HK_INLINE uint32_t hk_loaded(HkData data, const uint8_t *p, uint32_t old) {
     case HK_I16:
         return (uint32_t)(int32_t)(int16_t)hk_get16(p);
     case HK_U8_LO:
-        return (old & 0xffff0000u) | *p;
+        return *p;
     case HK_I8_LO:
-        return (old & 0xffff0000u) | (uint16_t)(int16_t)(int8_t)*p;
+        return (uint16_t)(int16_t)(int8_t)*p;
     case HK_U16_LO:
-        return (old & 0xffff0000u) | hk_get16(p);
+        return hk_get16(p);
     case HK_U8_HI:
-        return (old & 0xffffu) | (uint32_t)*p << 16;
+        return (uint32_t)*p << 16;
     case HK_I8_HI:
-        return (old & 0xffffu) | (uint32_t)(uint16_t)(int16_t)(int8_t)*p << 16;
+        return (uint32_t)(uint16_t)(int16_t)(int8_t)*p << 16;
     case HK_U16_HI:
-        return (old & 0xffffu) | hk_get16(p) << 16;
+        return hk_get16(p) << 16;
     default:
         return hk_get32(p);
     }
@@ -236,7 +240,7 @@ HK_INLINE void hk_gather(HkData data, uint32_t *rows, int wide, const uint8_t *b
         for (int g = 0; g < HK_LANES; g += 16) {
             uint32_t part[16];
 #pragma clang loop unroll(full)
-            for (int l = 0; l < 16; l++) part[l] = hk_loaded(data, HK_AT(wide, base, offsets, g + l), rows[g + l]);
+            for (int l = 0; l < 16; l++) part[l] = hk_loaded(data, HK_AT(wide, base, offsets, g + l));
             *(u32x16 *)(rows + g) = *(const u32x16 *)part;
         }
     }
@@ -250,7 +254,6 @@ HK_INLINE void hk_gather_masked(HkData data, uint32_t *rows, int wide, const uin
     /* Both cases end here, so that the gather is inlined once. */
     uint32_t temporary[4 * HK_LANES] __attribute__((aligned(64)));
     uint32_t *to = exec == HK_ALL_LANES ? rows : temporary;
-    if (to != rows && hk_data_rows(data) == 1) memcpy(temporary, rows, 4 * HK_LANES);
     hk_gather(data, to, wide, base, offsets);
     if (to == rows) return;
     for (int r = 0; r < hk_data_rows(data); r++) hk_row_blend(rows + HK_LANES * r, temporary + HK_LANES * r, exec);

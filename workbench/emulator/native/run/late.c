@@ -22,11 +22,10 @@
 #include "ops/addresses.h"
 
 enum {
-    DONE,             /* counted only */
-    TO_REGISTER,      /* `rows` has the data */
-    TO_REGISTER_BITS, /* `rows` has the data, followed by a mask of the bits that the load writes */
-    TO_LDS,           /* `rows` has the data, lane by lane */
-    IN_LDS,           /* `rows` has the source registers' content at the issue */
+    DONE,        /* counted only */
+    TO_REGISTER, /* `rows` has the data */
+    TO_LDS,      /* `rows` has the data, lane by lane */
+    IN_LDS,      /* `rows` has the source registers' content at the issue */
 };
 
 #define ROWS 5 /* an address and 16 bytes (or twice 8) to write: more than any load returns */
@@ -116,13 +115,6 @@ static int32_t take_effect(Wave *w, const Access *a) {
         for (uint32_t n = 0; n < o->dst_count; n++)
             hk_row_blend(hk_row(w, o->dst + n), a->rows + n * HK_LANES, a->exec);
         break;
-    case TO_REGISTER_BITS: {
-        uint32_t *row = hk_row(w, o->dst);
-        const uint32_t *bits = a->rows + dst_bytes(o) / 4;
-        for (uint32_t i = 0; i < (uint32_t)o->dst_count * HK_LANES; i++)
-            row[i] = (row[i] & ~bits[i]) | (a->rows[i] & bits[i]);
-        break;
-    }
     case TO_LDS: {
         uint32_t width = o->bytes < 4 ? 4 : o->bytes, step = hk_to_lds_step(width);
         HK_FOR_LANES(lane, a->exec & hk_lanes_below(w->group->lds_end, a->start, step, width))
@@ -161,13 +153,6 @@ static int32_t issue(Wave *w, Queue *q, const SanOp *o, NativeFn operation, Acce
     return 0;
 }
 
-/* True if the load writes a register that it also reads. */
-static int overlaps(const SanOp *o) {
-    for (int i = 0; i < SAN_SOURCES; i++)
-        if (o->src_count[i] && o->src[i] < o->dst + o->dst_count && o->dst < o->src[i] + o->src_count[i]) return 1;
-    return 0;
-}
-
 /* Loads now, without changing the registers yet. */
 static int32_t load(Wave *w, Access *a) {
     const SanOp *o = a->op;
@@ -177,18 +162,6 @@ static int32_t load(Wave *w, Access *a) {
     int32_t fault = a->operation(w, &o->op);
     memcpy(a->rows, row, bytes);
     a->effect = TO_REGISTER;
-    /* The bits that the load writes are those that do not depend on the old content. If the load also writes its
-     * address register, nothing else writes that register before the load takes effect. */
-    if (!fault && o->imm == HK_LATE_PART && !overlaps(o)) {
-        int32_t profile = w->group->profile;
-        uint32_t *bits = a->rows + bytes / 4;
-        for (size_t i = 0; i < bytes / 4; i++) row[i] = ~old[i];
-        w->group->profile = 0;
-        fault = a->operation(w, &o->op);
-        w->group->profile = profile;
-        for (size_t i = 0; i < bytes / 4; i++) bits[i] = ~(row[i] ^ a->rows[i]);
-        a->effect = TO_REGISTER_BITS;
-    }
     memcpy(row, old, bytes);
     return fault;
 }

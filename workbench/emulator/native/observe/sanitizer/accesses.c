@@ -42,7 +42,8 @@ static void check_wraps(Wave *w, const SanOp *o, const HkResource *r, uint64_t o
     const uint32_t *row = hk_row(w, op->src0);
     HK_FOR_LANES(lane, out) {
         uint32_t offset = row[lane], sum = offset + (uint32_t)op->offset;
-        if (offset == ~0u || sum >= offset || (uint64_t)sum + o->bytes > r->records) continue;
+        uint64_t end = (uint64_t)sum + hk_buffer_scalar_offset(w, op) + o->bytes;
+        if (offset == ~0u || sum >= offset || end > r->records) continue;
         san_found(w, SAN_FOUND_WRAPS, op, ~0ull, (int32_t)lane, offset, (uint32_t)op->offset, 0, 0);
     }
 }
