@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ import pytest
 import torch
 
 import workbench as wb
+from workbench.kernel import by_file
 from workbench.kernel.foreign import ForeignCall, recording_all
 
 SOURCE = """#include <hip/hip_runtime.h>
@@ -29,9 +31,18 @@ extern "C" void scale(const float *x, float *out, float factor, int n) {
     scale_kernel<<<(n + 255) / 256, 256>>>(x, out, factor, n);
 }
 extern "C" void reverse(float *x) { reverse_kernel<<<1, 64>>>(x); }
+extern "C" int module_launch(const void *code, const char *name, void *arguments, size_t size) {
+    hipModule_t module;
+    hipFunction_t function;
+    void *extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, arguments, HIP_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                     HIP_LAUNCH_PARAM_END};
+    if (int error = hipModuleLoadData(&module, code)) return error;
+    if (int error = hipModuleGetFunction(&function, module, name)) return error;
+    return hipModuleLaunchKernel(function, 2, 1, 1, 64, 1, 1, 0, nullptr, nullptr, extra);
+}
 """
 
-Launch = Callable[..., None]
+Launch = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +59,11 @@ def library_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def call(library_file: Path) -> Iterator[Launch]:
     """Calls a function of the library inside the door; tensors become their addresses."""
 
-    def called(name: str, *values: Any) -> None:
+    def called(name: str, *values: Any) -> Any:
         function = getattr(ctypes.CDLL(str(library_file)), name)
-        function(*(ctypes.c_void_p(v.data_ptr()) if isinstance(v, torch.Tensor) else v for v in values))
+        return function(
+            *(ctypes.c_void_p(v.data_ptr()) if isinstance(v, torch.Tensor) else v for v in values)
+        )
 
     with wb.torch_as_gpu("emulated:gfx950"):
         yield called
@@ -71,6 +84,36 @@ def test_observed(call: Launch) -> None:
     out.zero_()
     wb.time(launch)
     assert torch.equal(out, 2 * x)
+
+
+FLYDSL = Path(__file__).parents[1] / "data" / "flydsl_add_gfx950.co"
+"""Machine code that FlyDSL 0.3.2 made of `c[place] = x + y`, on lines 7 to 10 of add.py."""
+
+
+def test_code_of_flydsl(call: Launch) -> None:
+    """Its launches are counted by the lines of its Python source, and sanitized."""
+    code = FLYDSL.read_bytes()
+    x, y, out = (
+        torch.randn(128, device="cuda"),
+        torch.randn(128, device="cuda"),
+        torch.zeros(128, device="cuda"),
+    )
+
+    def launch() -> None:
+        block = b"".join(struct.pack("<Qq", tensor.data_ptr(), 128) for tensor in (x, y, out))[:44]
+        assert not call("module_launch", code, b"add_kernel_0", block, ctypes.c_size_t(len(block)))
+
+    profile = wb.profile(launch)
+    assert torch.equal(out, x + y)
+    assert profile["SQ_WAVES"].value == 2
+    lines = {line: value for (file, line), value in profile.lines.items() if Path(file).name == "add.py"}
+    assert lines.keys() == {5, 7, 8, 9, 10}
+    # Two loads and a store of a wave, each on its line.
+    assert [lines[line].classes.get("vmem_load", 0) for line in (8, 9, 10)] == [2, 2, 0]
+    assert lines[10].classes["vmem_store"] == 2
+    assert not wb.sanitize(launch).findings
+    # A notebook's cell is such a file: its marks are those of these kernels.
+    assert by_file.kernels_of("add.py").keys() == {"add_kernel_0"}
 
 
 def test_findings(call: Launch) -> None:

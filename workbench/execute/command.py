@@ -107,6 +107,8 @@ def run(
         variables["HIPKITTENS_DEVICE"] = device("emulated").name
     # Containers with PyTorch for ROCm set it: scripts that have a default of their own then leave it alone.
     variables.setdefault("PYTORCH_ROCM_ARCH", device(variables.get("HIPKITTENS_DEVICE")).arch)
+    # FlyDSL's machine code has lines of its source only if asked for; Triton's has them always.
+    variables.setdefault("FLYDSL_DEBUG_ENABLE_DEBUG_INFO", "1")
     if clock is not None:
         variables["HIPKITTENS_CLOCK"] = clock
     with contextlib.ExitStack() as stack:

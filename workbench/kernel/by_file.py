@@ -1,12 +1,10 @@
-"""Launched Triton kernels, by the file of their functions: in a notebook each cell is a file."""
+"""Launched kernels of languages in Python, by the file of their functions: a notebook's cell is one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from workbench.kernel import Kernel
+from workbench.kernel.kernel import Kernel
 
 _FILES = 256
 """Files that are remembered, the newest."""

@@ -10,9 +10,11 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from workbench.codeobject.names import instance_name
+from workbench.kernel import by_file
 from workbench.kernel.devices import resolve_device
 from workbench.kernel.kernel import Kernel, recording
 from workbench.kernel.launch import LastLaunch, Launch
@@ -38,7 +40,10 @@ class ForeignCall:
     @property
     def kernel(self) -> Kernel:
         """The kernel that ran."""
-        return kernel_of(self.launch.code, self.launch.kernel, self.device.arch)
+        kernel = kernel_of(self.launch.code, self.launch.kernel, self.device.arch)
+        if kernel.module.own_file:
+            by_file.note(kernel.module.own_file, kernel)
+        return kernel
 
     @property
     def device(self) -> Device:
@@ -104,7 +109,10 @@ def kernel_of(code: bytes, symbol: str, arch: str) -> Kernel:
 
 @lru_cache(maxsize=8)
 def _module(code: bytes, arch: str) -> Module:
-    return Module(code, name="program", arch=arch)
+    module = Module(code, name="program", arch=arch)
+    # A language's kernel is in the file that its debug info names, as a cell's is.
+    module.own_file = Path(module.debug.source).name if module.debug is not None else ""
+    return module
 
 
 __all__ = ["ForeignCall", "kernel_of", "recording_all"]

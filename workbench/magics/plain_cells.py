@@ -1,4 +1,4 @@
-"""Plain Python cells with Triton kernels: the last line's result is marked in the cell, as by `%%triton`.
+"""Plain Python cells with kernels of Triton or FlyDSL: the last result is marked in the cell, as by `%%triton`.
 
 A cell that defines a kernel, launches it and ends with `wb.profile(...)` has heat, and machine code linked
 with its lines; one that ends with `wb.sanitize(...)`, or that a fault ends, has squiggles. A fault of another
@@ -39,14 +39,14 @@ class PlainCells:
             from workbench.magics import marks
 
             marks.mark_fault(fault)
-        driver = sys.modules.get("workbench.triton_driver.launched")
+        by_file = sys.modules.get("workbench.kernel.by_file")
         cell = result.info.raw_cell if result.info is not None else ""
         # IPython strips empty lines at the start, so a magic does not get the whole cell.
-        if driver is None or not cell or cell[0].isspace() or cell.startswith("%%"):
+        if by_file is None or not cell or cell[0].isspace() or cell.startswith("%%"):
             return
         text = self._shell.transform_cell(cell)  # type: ignore[no-untyped-call]
         name = self._shell.compile.get_code_name(cell, text, result.execution_count or 0)
-        kernels = list(driver.of(Path(name).name).values())
+        kernels = list(by_file.kernels_of(Path(name).name).values())
         if kernels:
             from workbench.magics import plain_cell_results
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.check.sanitizer import sanitize_target
 from workbench.errors import KernelFault, WorkbenchError
-from workbench.kernel import Kernel, Kernels, recording
+from workbench.kernel import Kernel, Kernels, by_file, recording
 from workbench.magics.failures import quiet
 from workbench.magics.presenter import show, show_fault, show_findings
 from workbench.magics.run import measure
 from workbench.operators.launch_target import resolve
 from workbench.toolchain import Diagnostic
-from workbench.triton_driver import launched, triton
+from workbench.triton_driver import triton
 from workbench.views.cell import CellResult
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def run_cell(shell: InteractiveShell, options: argparse.Namespace, cell: str) ->
         with triton(options.device or None) as device, recording() as launches:
             _run(text, file, shell.user_ns)
     except KernelFault as fault:
-        running = launched.kernels_of(Path(file).name).get(fault.kernel or "")
+        running = by_file.kernels_of(Path(file).name).get(fault.kernel or "")
         source_file = running.module.own_file if running is not None else Path(file).name
         show_fault(options.name, cell, fault, source_file)
         raise

@@ -14,9 +14,9 @@ from triton.backends.compiler import GPUTarget
 
 from workbench import targets
 from workbench.errors import DeviceError, EmptyGrid
-from workbench.kernel import Kernel, Launch, load
+from workbench.kernel import Kernel, Launch, by_file, load
 from workbench.runtime import Device
-from workbench.triton_driver import arguments, launched
+from workbench.triton_driver import arguments
 from workbench.triton_driver.benchmark import quietly_modelled
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Launcher:
         dynamic = max(self._shared - kernel.resources.lds, 0)
         if enter is not None:
             enter(launch_metadata)
-        launched.note(self._file, kernel)
+        by_file.note(self._file, kernel)
         record = kernel.launch(Launch((x, y, z), self._block, dynamic), passed, {}, device=self._device)
         # The launcher outlives the driver that created it.
         runtime.driver.active.spent.launched(kernel.name, record)
