@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import debian_libraries
 import pytest
-from debian_libraries import SAMPLES, outcome, stored, table
+from debian_libraries import SAMPLES, Listing, outcome, stored, table
 
 GOOGLETEST = """
 [       OK ] a.one (1 ms)
@@ -54,3 +54,17 @@ def test_the_page_has_what_is_stored() -> None:
     results = stored()
     assert set(results) <= set(SAMPLES)
     assert table(results) in debian_libraries.PAGE.read_text()
+
+
+def test_a_short_listing() -> None:
+    """Tests of one function and category, evenly spaced, behind the listing's own header."""
+
+    def record(function: str, category: str, number: int) -> bytes:
+        words = (word.encode().ljust(64, b"\0") for word in (function, "name", category))
+        return b"".join(words) + bytes([number])
+
+    listing = Listing("/tests.data", header=3, record=193, function=0, category=128)
+    records = [record("dot", "quick", n) for n in range(6)] + [record("dot", "nightly", 7)]
+    records += [record("dot_batched", "quick", 8), record("axpy", "quick", 9)]
+    short = listing.short(b"abc" + b"".join(records), ("axpy", "dot"), 3)
+    assert short == b"abc" + records[-1] + records[0] + records[2] + records[4]
