@@ -112,6 +112,23 @@ def test_sanitized(link: Link, tmp_path: Path, code: Path) -> None:
     assert execute("--sanitize", "--", sys.executable, "-c", "").returncode == 2
 
 
+@needs.python_library
+def test_as_hardware(link: Link, tmp_path: Path) -> None:
+    """A program whose kernel does not wait for what it loads."""
+    source = """#include <hip/hip_runtime.h>
+extern "C" __global__ void twice(float *x) {
+  float value, sum;
+  asm volatile("v_mov_b32 %1, 0\\n\\tglobal_load_dword %1, %2, %3\\n\\tv_add_f32 %0, %1, %1\\n\\t"
+               "s_waitcnt vmcnt(0)" : "=&v"(sum), "=&v"(value) : "v"(4 * threadIdx.x), "s"(x));
+  x[threadIdx.x] = sum;
+}
+"""
+    hasty = tmp_path / "hasty.co"
+    hasty.write_bytes(compile_device(source, CompileOptions("gfx942")).code_object)
+    assert execute("--quiet", "--", link(6), hasty).stdout.startswith("parent: 10\n")
+    assert execute("--quiet", "--as-hardware", "--", link(6), hasty).stdout.startswith("parent: 0\n")
+
+
 def test_a_process_that_has_a_python(code: Path) -> None:
     program = f"""
 import ctypes

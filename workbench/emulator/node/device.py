@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import cache
 from types import FrameType
 
-from workbench import errors, targets
+from workbench import bounds, errors, targets
 from workbench.approximation import default_approximation
 from workbench.codeobject import CodeObject, KernelInfo
 from workbench.codeobject.elf import MAX_ARGUMENT_BYTES
@@ -395,7 +395,7 @@ class EmulatedDevice:
             allocations=self.node.memory.table(self.ordinal, request.options.sanitize),
             hostcalls=served.hostcalls,
             serve=served.callback,
-            exact_shared=limits.exact_shared(request.options.shared_bounds),
+            exact_shared=bounds.is_exact(bounds.SHARED, request.options.shared_bounds),
             approximation=request.approximation,
             lateness=request.lateness,
         )
