@@ -72,10 +72,12 @@ def live_tensors() -> Iterator[Any]:
     for tensor in [item for item in gc.get_objects() if type(item) in kinds]:
         if not tensor.is_cpu or tensor.layout is not torch.strided:
             continue
-        # A tensor of PyTorch's own tracing has no memory.
+        # A tensor of PyTorch's own tracing has no memory: it has no storage, or one on the device "meta",
+        # of whose address PyTorch warns.
         with contextlib.suppress(RuntimeError):
-            tensor.data_ptr()
-            yield tensor
+            if tensor.untyped_storage().device.type != "meta":
+                tensor.data_ptr()
+                yield tensor
 
 
 def _subclasses(kind: type) -> Iterator[type]:

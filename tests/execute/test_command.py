@@ -151,21 +151,25 @@ print(x[5])
 
 def test_tensors_whose_addresses_c_code_launches_with(code: Path) -> None:
     program = f"""
-import ctypes, torch
+import ctypes, threading, torch
 hip = ctypes.CDLL("libamdhip64.so.6")
 module, kernel = ctypes.c_void_p(), ctypes.c_void_p()
+# As with HIP_VISIBLE_DEVICES, the device is number 0, which every thread begins with.
+assert hip.hipSetDevice(0) == 0
+name = ctypes.create_string_buffer(64)
+threading.Thread(target=lambda: hip.hipDeviceGetName(name, 64, 0)).start()
 assert hip.hipModuleLoad(ctypes.byref(module), {str(code)!r}.encode()) == 0
 assert hip.hipModuleGetFunction(ctypes.byref(kernel), module, b"twice") == 0
 x = torch.arange(128, dtype=torch.float32, device="cuda")
 memory = ctypes.c_void_p(x[32:].data_ptr())
 pointers = (ctypes.c_void_p * 1)(ctypes.addressof(memory))
 assert hip.hipModuleLaunchKernel(kernel, 1, 1, 1, 64, 1, 1, 0, None, pointers, None) == 0
-print(x[31:34].tolist(), x[95:97].tolist())
+print(x[31:34].tolist(), x[95:97].tolist(), name.value.decode())
 memory.value += 4 << 20
 print(hip.hipModuleLaunchKernel(kernel, 1, 1, 1, 64, 1, 1, 0, None, pointers, None) != 0)
 """
     result = execute("--", sys.executable, "-c", program)
-    assert result.stdout == "[31.0, 64.0, 66.0] [190.0, 96.0]\nTrue\n", result.stderr
+    assert result.stdout == "[31.0, 64.0, 66.0] [190.0, 96.0] AMD Instinct MI300X\nTrue\n", result.stderr
 
 
 @pytest.mark.parametrize(("end", "status"), [("", 0), ("ctypes.CDLL(None).exit(188)", 188)])

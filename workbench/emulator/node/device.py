@@ -59,17 +59,20 @@ _MANAGED = ".managed"
 
 
 _PACKAGE = __name__.partition(".")[0]
-_shown: str | None = None
+_first: str | None = None
+_alone = False
 
 
-def show_only(name: str) -> None:
-    """Let this process have just one emulated device, as number 0; before any is used.
+def show_first(name: str, *, alone: bool) -> None:
+    """Makes an emulated device number 0 of this process, once; before any is used.
 
     Args:
         name: name, as from `device_name`.
+        alone: True to hide the others, which else follow in their order.
     """
-    global _shown
-    _shown = name
+    global _first, _alone
+    if _first is None:
+        _first, _alone = name, alone
 
 
 def device_name(product: Product) -> str:
@@ -81,7 +84,8 @@ def device_name(product: Product) -> str:
 
 def products() -> tuple[Product, ...]:
     """The products that are emulated, in the order of the devices' ordinals."""
-    return tuple(product for product in targets.PRODUCTS if _shown in (None, device_name(product)))
+    first = tuple(product for product in targets.PRODUCTS if device_name(product) == _first)
+    return first if _alone else first + tuple(p for p in targets.PRODUCTS if p not in first)
 
 
 class _Thread(threading.local):
@@ -684,4 +688,4 @@ def node() -> Node:
     return instance
 
 
-__all__ = ["EmulatedDevice", "Node", "device_name", "node", "products", "show_only"]
+__all__ = ["EmulatedDevice", "Node", "device_name", "node", "products", "show_first"]
