@@ -249,8 +249,6 @@ class EmulatedDevice:
         counter = self.node.counter if not requested.observed or requested.sanitize else None
         if counter is not None:
             options = replace(options, count=True, profile=True, traffic=COUNTED.traffic, steps=COUNTED.steps)
-        timeout = limits.time_limit(options.timeout)
-        started = time.monotonic()
         approximation = options.approximate or default_approximation()
         if approximation is not None:
             approximation = approximation.for_kernel(kernel_name)
@@ -267,10 +265,30 @@ class EmulatedDevice:
             approximation,
             late,
         )
+        scene, record, outcome = self._execute(request)
+        if counter is not None:
+            counter(record, loaded.code_object, clock.form(arguments)[1])
+        if timed is not None:
+            record = timed.ended(record, outcome.counts, requested)
+        if counter is not None:
+            record = record.asked_by(requested)
+        self.node.keep(record)
+        self.node.ended()
+        for note in record.notes:
+            _warn(note, errors.SharedMemoryOverrun)
+        if outcome.past is not None and not options.sanitize:
+            _warn(faults.past(scene, outcome.past), errors.TensorOverrun)
+        return record
+
+    def _execute(self, request: Request) -> tuple[faults.Scene, LaunchRecord, Outcome]:
+        """Runs a kernel to its end, with what its options ask for in the record; raises as `launch`."""
+        loaded, geometry = request.loaded, request.geometry
+        timeout = limits.time_limit(request.options.timeout)
+        started = time.monotonic()
         form = self._form(request)
         translating = time.monotonic() - started
         scene = form.scene
-        limits.check_arguments(scene.kernel, arguments)
+        limits.check_arguments(scene.kernel, request.arguments)
         with self.node.launch_lock:
             served = self.node.services.for_launch(loaded, form.kinds)
             prepared = self._prepare(form, request, served)
@@ -280,10 +298,10 @@ class EmulatedDevice:
             except dispatch.Interrupted as stopped:
                 raise faults.interruption(scene, stopped.outcome) from None
             record = LaunchRecord(
-                kernel=kernel_name,
+                kernel=request.kernel,
                 grid=geometry.groups,
                 block=geometry.block,
-                dynamic_shared=dynamic_shared,
+                dynamic_shared=request.dynamic_shared,
                 device=self.name,
                 wall_seconds=outcome.seconds,
                 translation_seconds=translating,
@@ -303,20 +321,7 @@ class EmulatedDevice:
                 self.node.stopped += 1
                 self.node.ended()
                 raise fault
-        record = observer.completed(record, outcome)
-        if counter is not None:
-            counter(record, loaded.code_object, clock.form(arguments)[1])
-        if timed is not None:
-            record = timed.ended(record, outcome.counts, requested)
-        if counter is not None:
-            record = record.asked_by(requested)
-        self.node.keep(record)
-        self.node.ended()
-        for note in record.notes:
-            _warn(note, errors.SharedMemoryOverrun)
-        if outcome.past is not None and not request.options.sanitize:
-            _warn(faults.past(scene, outcome.past), errors.TensorOverrun)
-        return record
+        return scene, observer.completed(record, outcome), outcome
 
     def _form(self, request: Request) -> _Form:
         """The part of a launch that like launches share, built and checked for the first of them."""
