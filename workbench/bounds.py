@@ -11,12 +11,16 @@ from contextvars import ContextVar
 
 from workbench import settings
 from workbench.errors import UsageError
+from workbench.launches import DWORD
 
 SHARED = "HIPKITTENS_SHARED_BOUNDS"
 """Variable of accesses beyond a kernel's shared memory."""
 TENSORS = "HIPKITTENS_BOUNDS"
 """Variable of accesses past the end of a tensor, in memory that PyTorch's allocator on a GPU would have."""
 HARDWARE, EXACT = "hardware", "exact"
+_PAGE = 4096
+"""Bytes of a GPU's page, of which a program's allocations are multiples (AMDGPU_GPU_PAGE_SIZE of Linux's
+amdgpu driver)."""
 
 _in_block: ContextVar[bool] = ContextVar("hardware_bounds", default=False)
 
@@ -38,6 +42,17 @@ def is_exact(variable: str, choice: str | None = None) -> bool:
         origin = "shared_bounds" if choice else variable
         raise UsageError(f"{origin} is {value!r}; expected {HARDWARE!r} or {EXACT!r}.")
     return value == EXACT
+
+
+def allocation_granularity() -> int:
+    """Bytes of whose multiples kernels may read a program's own allocations: of a page as on hardware, if
+    that is asked for, else of a dword.
+
+    Raises:
+        UsageError: HIPKITTENS_BOUNDS is neither "hardware" nor "exact".
+    """
+    is_asked = _in_block.get() or settings.value_of(settings.AS_HARDWARE) not in (None, "", "0")
+    return _PAGE if is_asked and not is_exact(TENSORS) else DWORD
 
 
 @contextmanager

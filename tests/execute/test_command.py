@@ -127,6 +127,16 @@ extern "C" __global__ void twice(float *x) {
     hasty.write_bytes(compile_device(source, CompileOptions("gfx942")).code_object)
     assert execute("--quiet", "--", link(6), hasty).stdout.startswith("parent: 10\n")
     assert execute("--quiet", "--as-hardware", "--", link(6), hasty).stdout.startswith("parent: 0\n")
+    # Past the 256 bytes that hipMalloc gave, and past their page.
+    beyond = source.replace(
+        "%1, %2, %3\\n", "%1, %2, %3\\n\\ts_waitcnt vmcnt(0)\\n\\tglobal_load_dword v9, %2, %4\\n", 1
+    )
+    for offset, statuses in ((256, (4, 0)), (4096, (4, 4))):
+        file = tmp_path / f"beyond_{offset}.co"
+        text = beyond.replace('"s"(x));', f'"s"(x), "s"(x + {offset // 4}) : "v9");')
+        file.write_bytes(compile_device(text, CompileOptions("gfx942")).code_object)
+        for options, status in zip(((), ("--as-hardware",)), statuses, strict=True):
+            assert execute("--quiet", *options, "--", link(6), file).returncode == status
 
 
 def test_a_process_that_has_a_python(code: Path) -> None:
