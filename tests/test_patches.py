@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
+import sys
 import warnings
 from types import ModuleType, SimpleNamespace
 
@@ -106,3 +108,32 @@ def test_other_code_that_cleans_up_after_itself_is_no_conflict():
             theirs.replace(module, "call", "theirs")
         assert module.call == "ours"
     assert module.call == "library's"
+
+
+def test_what_is_never_undone_says_nothing_at_exit():
+    program = """
+import contextlib, string, sys
+from workbench.patches import Patches
+
+@contextlib.contextmanager
+def finder():
+    sys.meta_path.insert(0, None)
+    try:
+        yield
+    finally:
+        print("undone")
+        sys.meta_path.remove(None)
+
+@contextlib.contextmanager
+def door():
+    with Patches() as patches:
+        patches.enter_context(finder())
+        patches.replace(string, "digits", "0")
+        string.digits = "1"
+        yield
+
+left_open = door()
+left_open.__enter__()
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")

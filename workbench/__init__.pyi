@@ -25,6 +25,7 @@ from .exercises import CheckResult as CheckResult
 from .exercises import Exercise as Exercise
 from .exercises import exercise as exercise
 from .exercises import exercises as exercises
+from .hardware_mode import as_hardware as as_hardware
 from .history.results import History as History
 from .history.results import history as history
 from .kernel import HostModule as HostModule

@@ -4,7 +4,8 @@ An emulated device rounds `v_rcp`, `v_rsq`, `v_sqrt`, `v_exp` and `v_log` exactl
 need not: code that is right with exact results alone passes here and fails there. On request each result has
 an error below the published bound (`codeobject.instructions.accuracy`). It is drawn by a seed, the function
 and its argument, so that a run repeats, and that two instructions agree on the same argument, as a GPU's do.
-The launch decides, else a `with approximate(...)` block, else HIPKITTENS_APPROXIMATE.
+The launch decides, else a `with approximate(...)` block, else HIPKITTENS_APPROXIMATE, else
+HIPKITTENS_AS_HARDWARE.
 """
 
 from __future__ import annotations
@@ -77,15 +78,17 @@ def default_approximation() -> Approximation | None:
     """The approximation for launches that name none; None if there is no such default.
 
     Raises:
-        UsageError: HIPKITTENS_APPROXIMATE is no seed.
+        UsageError: HIPKITTENS_APPROXIMATE, or HIPKITTENS_AS_HARDWARE in its place, is no seed.
     """
     setting = _chosen.get()
     if setting is not None:
         return setting
-    text = settings.value_of(VARIABLE)
+    text, origin = settings.value_as_hardware(VARIABLE)
     if not text:
         return None
-    return Approximation(checked_seed(int(text) if text.isdecimal() else text, VARIABLE))
+    if origin != VARIABLE and text == settings.LAST:
+        return Approximation(SEEDS[0])
+    return Approximation(checked_seed(int(text) if text.isdecimal() else text, origin))
 
 
 @contextmanager

@@ -5,8 +5,8 @@ for it. Code that waits too little, or overwrites what is still being read, is r
 request loads of memory change their registers, loads to LDS change LDS, and LDS instructions have their
 effect, at the last moment that the waits allow, or at a time before it that is drawn by a seed
 (native/run/late.c). A program that waits for what it uses gives the same bits. The launch decides, else a
-`with late_loads(...)` block, else HIPKITTENS_LATE. The sanitizer, which looks at the order itself, has them
-at once, and so has a tape.
+`with late_loads(...)` block, else HIPKITTENS_LATE, else HIPKITTENS_AS_HARDWARE. The sanitizer, which looks at
+the order itself, has them at once, and so has a tape.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from workbench import settings
 from workbench.approximation import checked_seed
 from workbench.errors import UsageError
+from workbench.settings import LAST
 
 VARIABLE = "HIPKITTENS_LATE"
-LAST = "last"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +60,13 @@ def default_lateness() -> Lateness | None:
     """The setting of launches that specify none; None: loads complete at once.
 
     Raises:
-        UsageError: HIPKITTENS_LATE is neither "last" nor a seed.
+        UsageError: HIPKITTENS_LATE, or HIPKITTENS_AS_HARDWARE in its place, is neither "last" nor a seed.
     """
     setting = _chosen.get()
     if setting is not None:
         return setting
-    text = settings.value_of(VARIABLE)
-    return lateness_of(int(text) if text.isdecimal() else text, VARIABLE) if text else None
+    text, origin = settings.value_as_hardware(VARIABLE)
+    return lateness_of(int(text) if text.isdecimal() else text, origin) if text else None
 
 
 @contextmanager

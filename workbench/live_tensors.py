@@ -13,13 +13,11 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from workbench import settings
-from workbench.errors import UsageError
+from workbench import bounds
 from workbench.launches import DWORD
 
 _BLOCK = 512
 """Granularity of PyTorch's GPU allocations in bytes: kMinBlockSize of its CUDACachingAllocator."""
-_BOUNDS = "HIPKITTENS_BOUNDS"
 _LOWEST, _END = 1 << 22, 1 << 57
 """Below this a number is a size, a stride or a flag; from there on no system has addresses of a process."""
 
@@ -30,10 +28,7 @@ def granularity() -> int:
     Raises:
         UsageError: HIPKITTENS_BOUNDS is neither "hardware" nor "exact".
     """
-    value = settings.value_of(_BOUNDS) or "hardware"
-    if value not in ("hardware", "exact"):
-        raise UsageError(f"{_BOUNDS} is {value!r}; expected 'hardware' or 'exact'.")
-    return DWORD if value == "exact" else _BLOCK
+    return DWORD if bounds.is_exact(bounds.TENSORS) else _BLOCK
 
 
 def is_address(number: int) -> bool:
@@ -77,10 +72,12 @@ def live_tensors() -> Iterator[Any]:
     for tensor in [item for item in gc.get_objects() if type(item) in kinds]:
         if not tensor.is_cpu or tensor.layout is not torch.strided:
             continue
-        # A tensor of PyTorch's own tracing has no memory.
+        # A tensor of PyTorch's own tracing has no memory: it has no storage, or one on the device "meta",
+        # of whose address PyTorch warns.
         with contextlib.suppress(RuntimeError):
-            tensor.data_ptr()
-            yield tensor
+            if tensor.untyped_storage().device.type != "meta":
+                tensor.data_ptr()
+                yield tensor
 
 
 def _subclasses(kind: type) -> Iterator[type]:

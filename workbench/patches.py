@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import ctypes
 import warnings
+import weakref
 from typing import Any
 
 from workbench.errors import PatchConflict
 
 _ABSENT = object()
+_stacks: weakref.WeakSet[Patches] = weakref.WeakSet()
+
+
+@atexit.register
+def _stay() -> None:
+    # A generator that nobody finished would undo it while Python takes modules apart. Nothing is freed any
+    # more that has one reference too many, neither these stacks nor the contexts in them.
+    for stack in list(_stacks):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(stack.pop_all()))
 
 
 class Patches(contextlib.ExitStack):
@@ -19,8 +31,12 @@ class Patches(contextlib.ExitStack):
             patches.enter_context(autocast_reaches_cpu())
 
     If other code replaced an attribute in the meantime and left its value there, the attribute keeps that
-    value, and a `PatchConflict` warning names it.
+    value, and a `PatchConflict` warning names it. What is still replaced when Python ends stays so.
     """
+
+    def __init__(self) -> None:
+        super().__init__()
+        _stacks.add(self)
 
     def replace(self, owner: Any, name: str, value: Any, *, create: bool = False) -> None:
         """Set an attribute until the stack ends.

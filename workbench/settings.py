@@ -41,6 +41,21 @@ class Setting:
 
 
 HOST_CLOCK, MODELLED_CLOCK = CLOCKS = "host", "modelled"
+
+AS_HARDWARE = "HIPKITTENS_AS_HARDWARE"
+LAST = "last"
+"""Loads at the last moment, as a value of HIPKITTENS_LATE and `AS_HARDWARE`."""
+
+
+def value_as_hardware(name: str) -> tuple[str, str]:
+    """Value of a variable, "" if neither it nor `AS_HARDWARE` is set, and the name of the one that is."""
+    text = value_of(name)
+    if text:
+        return text, name
+    text = value_of(AS_HARDWARE)
+    return ("" if text is None or text == "0" else text), AS_HARDWARE
+
+
 """Clocks of Python in a script that `exec` runs."""
 
 SETTINGS = (
@@ -111,6 +126,13 @@ SETTINGS = (
         "`last` or a seed: when loads of emulated devices come: at the last moment that `s_waitcnt` allows, "
         "or at a time before that is drawn by the seed ([page](sanitizer.md#as-hardware))",
         "they come at once",
+    ),
+    Setting(
+        AS_HARDWARE,
+        "`last` or a seed: everything of emulated devices as hardware may have it: loads that come late, "
+        "results that err, accesses beyond memory that continue; what is set for one of these goes first. "
+        "`0`: not so ([page](sanitizer.md#everything-as-hardware))",
+        "not set",
     ),
     Setting(
         "HIPKITTENS_MEMORY",

@@ -112,6 +112,33 @@ def test_sanitized(link: Link, tmp_path: Path, code: Path) -> None:
     assert execute("--sanitize", "--", sys.executable, "-c", "").returncode == 2
 
 
+@needs.python_library
+def test_as_hardware(link: Link, tmp_path: Path) -> None:
+    """A program whose kernel does not wait for what it loads."""
+    source = """#include <hip/hip_runtime.h>
+extern "C" __global__ void twice(float *x) {
+  float value, sum;
+  asm volatile("v_mov_b32 %1, 0\\n\\tglobal_load_dword %1, %2, %3\\n\\tv_add_f32 %0, %1, %1\\n\\t"
+               "s_waitcnt vmcnt(0)" : "=&v"(sum), "=&v"(value) : "v"(4 * threadIdx.x), "s"(x));
+  x[threadIdx.x] = sum;
+}
+"""
+    hasty = tmp_path / "hasty.co"
+    hasty.write_bytes(compile_device(source, CompileOptions("gfx942")).code_object)
+    assert execute("--quiet", "--", link(6), hasty).stdout.startswith("parent: 10\n")
+    assert execute("--quiet", "--as-hardware", "--", link(6), hasty).stdout.startswith("parent: 0\n")
+    # Past the 256 bytes that hipMalloc gave, and past their page.
+    beyond = source.replace(
+        "%1, %2, %3\\n", "%1, %2, %3\\n\\ts_waitcnt vmcnt(0)\\n\\tglobal_load_dword v9, %2, %4\\n", 1
+    )
+    for offset, statuses in ((256, (4, 0)), (4096, (4, 4))):
+        file = tmp_path / f"beyond_{offset}.co"
+        text = beyond.replace('"s"(x));', f'"s"(x), "s"(x + {offset // 4}) : "v9");')
+        file.write_bytes(compile_device(text, CompileOptions("gfx942")).code_object)
+        for options, status in zip(((), ("--as-hardware",)), statuses, strict=True):
+            assert execute("--quiet", *options, "--", link(6), file).returncode == status
+
+
 def test_a_process_that_has_a_python(code: Path) -> None:
     program = f"""
 import ctypes
@@ -134,21 +161,25 @@ print(x[5])
 
 def test_tensors_whose_addresses_c_code_launches_with(code: Path) -> None:
     program = f"""
-import ctypes, torch
+import ctypes, threading, torch
 hip = ctypes.CDLL("libamdhip64.so.6")
 module, kernel = ctypes.c_void_p(), ctypes.c_void_p()
+# As with HIP_VISIBLE_DEVICES, the device is number 0, which every thread begins with.
+assert hip.hipSetDevice(0) == 0
+name = ctypes.create_string_buffer(64)
+threading.Thread(target=lambda: hip.hipDeviceGetName(name, 64, 0)).start()
 assert hip.hipModuleLoad(ctypes.byref(module), {str(code)!r}.encode()) == 0
 assert hip.hipModuleGetFunction(ctypes.byref(kernel), module, b"twice") == 0
 x = torch.arange(128, dtype=torch.float32, device="cuda")
 memory = ctypes.c_void_p(x[32:].data_ptr())
 pointers = (ctypes.c_void_p * 1)(ctypes.addressof(memory))
 assert hip.hipModuleLaunchKernel(kernel, 1, 1, 1, 64, 1, 1, 0, None, pointers, None) == 0
-print(x[31:34].tolist(), x[95:97].tolist())
+print(x[31:34].tolist(), x[95:97].tolist(), name.value.decode())
 memory.value += 4 << 20
 print(hip.hipModuleLaunchKernel(kernel, 1, 1, 1, 64, 1, 1, 0, None, pointers, None) != 0)
 """
     result = execute("--", sys.executable, "-c", program)
-    assert result.stdout == "[31.0, 64.0, 66.0] [190.0, 96.0]\nTrue\n", result.stderr
+    assert result.stdout == "[31.0, 64.0, 66.0] [190.0, 96.0] AMD Instinct MI300X\nTrue\n", result.stderr
 
 
 @pytest.mark.parametrize(("end", "status"), [("", 0), ("ctypes.CDLL(None).exit(188)", 188)])

@@ -23,10 +23,8 @@ def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Clears what the process has found out about compilers."""
     monkeypatch.delenv("HIPKITTENS_COMPILER", raising=False)
     search.forget()
-    compiler_trial._check.cache_clear()
     yield
     search.forget()
-    compiler_trial._check.cache_clear()
 
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)
@@ -103,7 +101,6 @@ def test_a_broken_compiler_is_skipped_or_named(fresh: None, monkeypatch: pytest.
 
     monkeypatch.setattr(compiler_trial, "other_compilers", lambda compiler, arch: [worse])
     search.forget()
-    compiler_trial._check.cache_clear()
     with pytest.warns(UntrustedCompiler, match=r"clang 21 \(/bad/clang\+\+\) makes wrong code of a byte"):
         compiler_trial.check("gfx950")
     assert find_compiler("gfx950").path == bad.path

@@ -312,10 +312,16 @@ def test_an_absent_generator_says_what_to_use() -> None:
         ("hip/hip_gl_interop.h", "no memory with graphics"),
         ("rocfft/rocfft.h", "rocFFT is not on the emulated device: transform with a kernel"),
         ("hipfft/hipfft.h", "hipFFT is not on the emulated device"),
+        ("hipsolver/hipsolver.h", "hipSOLVER is not on the emulated device: solve with a kernel"),
+        ("rocsolver/rocsolver.h", "rocSOLVER is not on the emulated device"),
+        ("hipsparse/hipsparse.h", "hipSPARSE is not on the emulated device: multiply with a kernel"),
+        ("rocsparse/rocsparse.h", "rocSPARSE is not on the emulated device"),
+        ("miopen/miopen.h", "MIOpen is not on the emulated device"),
         ("rccl/rccl.h", "RCCL is not on the emulated device: a program has one device here"),
         ("rocprim/rocprim.hpp", r"rocPRIM is .* so install it \(librocprim-dev, .* give its folder with -I"),
         ("thrust/device_vector.h", r"rocThrust is .* so install it \(librocthrust-dev, .* with -I"),
         ("thrust/iterator/zip_iterator.h", "rocThrust is not installed here"),
+        ("thrust/shuffle.h", "rocThrust is not installed here"),
     ],
 )
 def test_an_absent_library_is_refused_by_name(

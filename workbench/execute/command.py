@@ -20,7 +20,7 @@ from workbench.execute.folder import environment, rocm_folder
 from workbench.profile.counters import NOTE, table_lines
 from workbench.runtime import device, reports, tally
 from workbench.runtime.tally import launches
-from workbench.settings import CLOCKS
+from workbench.settings import AS_HARDWARE, CLOCKS, LAST
 from workbench.toolchain.hipcc import main as hipcc
 
 FINDINGS, NOTHING_LAUNCHED = 1, 2
@@ -41,6 +41,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--counters", action="store_true", help="print the counters of a profile for each kernel, at the end"
     )
     parser.add_argument(
+        "--as-hardware",
+        action="store_true",
+        help="loads come late, results err, and accesses beyond memory continue, as on hardware",
+    )
+    parser.add_argument(
         "--clock",
         choices=CLOCKS,
         help="what time.perf_counter tells in a Python script: this computer's clock (host, the default) or "
@@ -59,6 +64,7 @@ def run_options(options: argparse.Namespace) -> int:
         device_name=options.device,
         sanitize=options.sanitize,
         counters=options.counters,
+        as_hardware=options.as_hardware,
         clock=options.clock,
         json_file=options.json,
         quiet=options.quiet,
@@ -71,6 +77,7 @@ def run(
     device_name: str | None = None,
     sanitize: bool = False,
     counters: bool = False,
+    as_hardware: bool = False,
     clock: str | None = None,
     json_file: str | None = None,
     quiet: bool = False,
@@ -86,6 +93,7 @@ def run(
         sanitize: True to sanitize launches; with findings the status is `FINDINGS`, and without a launch
             `NOTHING_LAUNCHED`.
         counters: True to count launches; the summary includes each kernel's sums.
+        as_hardware: True to set HIPKITTENS_AS_HARDWARE to "last", unless it is set.
         clock: one of `settings.CLOCKS`, for scripts; None: from the environment.
         json_file: file for launches, times and counters.
         quiet: True to omit the summary; findings and counters are still printed.
@@ -109,6 +117,8 @@ def run(
     variables.setdefault("PYTORCH_ROCM_ARCH", device(variables.get("HIPKITTENS_DEVICE")).arch)
     # FlyDSL's machine code has lines of its source only if asked for; Triton's has them always.
     variables.setdefault("FLYDSL_DEBUG_ENABLE_DEBUG_INFO", "1")
+    if as_hardware:
+        variables.setdefault(AS_HARDWARE, LAST)
     if clock is not None:
         variables["HIPKITTENS_CLOCK"] = clock
     with contextlib.ExitStack() as stack:

@@ -30,7 +30,7 @@ from workbench.launches import LaunchOptions
 from workbench.runtime import LoadedModule
 from workbench.targets import WAVE, runs_on
 from workbench.toolchain import Compiler, find_compiler, process, zig
-from workbench.toolchain.search import other_compilers, pass_over
+from workbench.toolchain.search import also_forget, other_compilers, pass_over
 
 _PATIENCE = 600.0
 """Seconds for a trial, which may have to build the emulated device first."""
@@ -309,6 +309,9 @@ def _check(compiler: Compiler, arch: str, is_chosen: bool) -> None:
         UntrustedCompiler,
         stacklevel=4,
     )
+
+
+also_forget(_check.cache_clear)
 
 
 def _beyond_limits(compiler: Compiler, arch: str) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from workbench import lateness, paths
+from workbench import bounds, lateness, paths
 from workbench.approximation import VARIABLE, default_approximation
 from workbench.errors import (
     NothingSanitized,
@@ -249,7 +249,7 @@ def _environment(env: Mapping[str, str] | None) -> dict[str, str]:
     errors = {} if approximation is None else {VARIABLE: str(approximation.seed)}
     late = lateness.default_lateness()
     delays = {} if late is None else {lateness.VARIABLE: str(late)}
-    environment = {**os.environ, **errors, **delays, **(env or {})}
+    environment = {**os.environ, **errors, **delays, **bounds.variables(), **(env or {})}
     roots = [str(Path(paths.__file__).resolve().parent.parent), environment.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, roots))
     return environment

@@ -225,6 +225,9 @@ class Backend(Library, Protocol):
             WorkbenchError: a time could not be modelled.
         """
 
+    def make_first(self, node: Node) -> None:
+        """Makes an emulated device number 0 of this process, before any is used; GPUs keep their numbers."""
+
     def enter_program(
         self, node: Node, write: Callable[[str, bool], None], libraries: Mapping[str, Path] | None
     ) -> None:

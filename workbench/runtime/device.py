@@ -293,6 +293,10 @@ class Device:
         HIP for, in order, each when it has ended; none on a GPU."""
         return self.backend.foreign_launches(take)
 
+    def make_first(self) -> None:
+        """Makes an emulated device number 0 of this process; see `registry.make_first`."""
+        self.backend.make_first(self._node)
+
     def enter_program(
         self, write: Callable[[str, bool], None], libraries: Mapping[str, Path] | None = None
     ) -> None:

@@ -23,7 +23,7 @@ from workbench.emulator.hip.calls import failure_listeners, heard, raised, say_d
 from workbench.emulator.hip.devices import properties
 from workbench.emulator.node import clock, console, interrupts
 from workbench.emulator.node.allocations import usable_memory
-from workbench.emulator.node.device import device_name, node, products, show_only
+from workbench.emulator.node.device import device_name, node, products, show_first
 from workbench.errors import DeviceError, WorkbenchError
 from workbench.launches import BufferLabel, ForeignLaunch, LaunchModel, LaunchOptions, LaunchRecord
 from workbench.numerics import FAST, VARIABLE
@@ -216,10 +216,13 @@ class EmulatedBackend:
         finally:
             watchers.remove(watcher)
 
+    def make_first(self, node: Node) -> None:
+        show_first(node.name, alone=False)
+
     def enter_program(
         self, node: Node, write: Callable[[str, bool], None], libraries: Mapping[str, Path] | None
     ) -> None:
-        show_only(node.name)
+        show_first(node.name, alone=True)
         os.environ[VARIABLE] = node.numerics
         emulator.load_all(libraries)
         _report_where_asked()

@@ -284,6 +284,9 @@ class GpuBackend:
     def kernel_times(self, node: Node) -> Mapping[str, KernelTime]:
         return {}
 
+    def make_first(self, node: Node) -> None:
+        pass
+
     def enter_program(
         self, node: Node, write: Callable[[str, bool], None], libraries: Mapping[str, Path] | None
     ) -> None:

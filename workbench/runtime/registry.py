@@ -49,6 +49,22 @@ def look_again() -> None:
     _devices.cache_clear()
 
 
+def make_first(name: str | None = None) -> None:
+    """Makes an emulated device number 0 of this process, unless devices have been asked for already.
+
+    Foreign code, and threads that choose no device, use number 0. GPUs keep their numbers.
+
+    Args:
+        name: as in `device`.
+
+    Raises:
+        DeviceError: there is no such device.
+    """
+    if not _devices.cache_info().currsize:
+        device(name).make_first()
+        look_again()
+
+
 def devices() -> list[Device]:
     """Lists the devices of this machine: its GPUs, then the emulated ones."""
     return list(_all())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from workbench.toolchain.questions import UnusableError
 
 _found: dict[tuple[str | None, ...], Compiler] = {}
 _lock = threading.Lock()
+_on_forget: list[Callable[[], object]] = []
 
 
 def find_compiler(arch: str | None = None) -> Compiler:
@@ -64,6 +66,13 @@ def forget() -> None:
     """Search again at the next call, after something was installed."""
     with _lock:
         _found.clear()
+    for clear in _on_forget:
+        clear()
+
+
+def also_forget(clear: Callable[[], object]) -> None:
+    """Has `forget` call a function too, which drops what follows from the compilers here."""
+    _on_forget.append(clear)
 
 
 def _find(arch: str | None) -> Compiler:

@@ -19,6 +19,7 @@ from workbench.patches import Patches
 from workbench.runtime import Device
 from workbench.runtime.backend import TensorMemory
 from workbench.runtime.gpu import WHEEL
+from workbench.runtime.registry import make_first
 from workbench.settings import MODELLED_CLOCK
 from workbench.torch_gpu import graphs
 from workbench.torch_gpu.children import spawned_inside
@@ -96,8 +97,11 @@ def torch_as_gpu(device: Device | str | None = None) -> Iterator[Device]:
 def enter() -> None:
     """Makes PyTorch's "cuda" an emulated device for the rest of the process; see `torch_as_gpu`.
 
+    If the process has used no device yet, this one is number 0 for code that asks HIP.
+
     Raises as `torch_as_gpu`.
     """
+    make_first()
     door = torch_as_gpu()
     device = door.__enter__()
     # What it changed stays until the interpreter is gone.
@@ -110,6 +114,7 @@ def enter() -> None:
 
 def _enter_child(device: str) -> None:
     """Does the same in a process that `multiprocessing` has spawned."""
+    make_first(device)
     door = torch_as_gpu(device)
     door.__enter__()
     _entered.append(door)

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from workbench import cache, errors
+from workbench import bounds, cache, errors
 from workbench.emulator.native import abi, native_library
 from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.node.storages import ROUNDED, Rows, Storages
@@ -256,6 +256,7 @@ class Memory:
                 raise
             allocation = Allocation(base, size, kind, device, hip_flags=hip_flags, label=label)
             if kind is MemoryKind.DEVICE:
+                allocation.granularity = bounds.allocation_granularity()
                 allocation.written = Written(base, size, self._unseen[device])
             self._insert(allocation)
             return allocation

@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import cache
 from types import FrameType
 
-from workbench import errors, targets
+from workbench import bounds, errors, targets
 from workbench.approximation import default_approximation
 from workbench.codeobject import CodeObject, KernelInfo
 from workbench.codeobject.elf import MAX_ARGUMENT_BYTES
@@ -59,17 +59,20 @@ _MANAGED = ".managed"
 
 
 _PACKAGE = __name__.partition(".")[0]
-_shown: str | None = None
+_first: str | None = None
+_alone = False
 
 
-def show_only(name: str) -> None:
-    """Let this process have just one emulated device, as number 0; before any is used.
+def show_first(name: str, *, alone: bool) -> None:
+    """Makes an emulated device number 0 of this process, once; before any is used.
 
     Args:
         name: name, as from `device_name`.
+        alone: True to hide the others, which else follow in their order.
     """
-    global _shown
-    _shown = name
+    global _first, _alone
+    if _first is None:
+        _first, _alone = name, alone
 
 
 def device_name(product: Product) -> str:
@@ -81,7 +84,8 @@ def device_name(product: Product) -> str:
 
 def products() -> tuple[Product, ...]:
     """The products that are emulated, in the order of the devices' ordinals."""
-    return tuple(product for product in targets.PRODUCTS if _shown in (None, device_name(product)))
+    first = tuple(product for product in targets.PRODUCTS if device_name(product) == _first)
+    return first if _alone else first + tuple(p for p in targets.PRODUCTS if p not in first)
 
 
 class _Thread(threading.local):
@@ -245,8 +249,6 @@ class EmulatedDevice:
         counter = self.node.counter if not requested.observed or requested.sanitize else None
         if counter is not None:
             options = replace(options, count=True, profile=True, traffic=COUNTED.traffic, steps=COUNTED.steps)
-        timeout = limits.time_limit(options.timeout)
-        started = time.monotonic()
         approximation = options.approximate or default_approximation()
         if approximation is not None:
             approximation = approximation.for_kernel(kernel_name)
@@ -263,10 +265,30 @@ class EmulatedDevice:
             approximation,
             late,
         )
+        scene, record, outcome = self._execute(request)
+        if counter is not None:
+            counter(record, loaded.code_object, clock.form(arguments)[1])
+        if timed is not None:
+            record = timed.ended(record, outcome.counts, requested)
+        if counter is not None:
+            record = record.asked_by(requested)
+        self.node.keep(record)
+        self.node.ended()
+        for note in record.notes:
+            _warn(note, errors.SharedMemoryOverrun)
+        if outcome.past is not None and not options.sanitize:
+            _warn(faults.past(scene, outcome.past), errors.TensorOverrun)
+        return record
+
+    def _execute(self, request: Request) -> tuple[faults.Scene, LaunchRecord, Outcome]:
+        """Runs a kernel to its end, with what its options ask for in the record; raises as `launch`."""
+        loaded, geometry = request.loaded, request.geometry
+        timeout = limits.time_limit(request.options.timeout)
+        started = time.monotonic()
         form = self._form(request)
         translating = time.monotonic() - started
         scene = form.scene
-        limits.check_arguments(scene.kernel, arguments)
+        limits.check_arguments(scene.kernel, request.arguments)
         with self.node.launch_lock:
             served = self.node.services.for_launch(loaded, form.kinds)
             prepared = self._prepare(form, request, served)
@@ -276,10 +298,10 @@ class EmulatedDevice:
             except dispatch.Interrupted as stopped:
                 raise faults.interruption(scene, stopped.outcome) from None
             record = LaunchRecord(
-                kernel=kernel_name,
+                kernel=request.kernel,
                 grid=geometry.groups,
                 block=geometry.block,
-                dynamic_shared=dynamic_shared,
+                dynamic_shared=request.dynamic_shared,
                 device=self.name,
                 wall_seconds=outcome.seconds,
                 translation_seconds=translating,
@@ -299,20 +321,7 @@ class EmulatedDevice:
                 self.node.stopped += 1
                 self.node.ended()
                 raise fault
-        record = observer.completed(record, outcome)
-        if counter is not None:
-            counter(record, loaded.code_object, clock.form(arguments)[1])
-        if timed is not None:
-            record = timed.ended(record, outcome.counts, requested)
-        if counter is not None:
-            record = record.asked_by(requested)
-        self.node.keep(record)
-        self.node.ended()
-        for note in record.notes:
-            _warn(note, errors.SharedMemoryOverrun)
-        if outcome.past is not None and not request.options.sanitize:
-            _warn(faults.past(scene, outcome.past), errors.TensorOverrun)
-        return record
+        return scene, observer.completed(record, outcome), outcome
 
     def _form(self, request: Request) -> _Form:
         """The part of a launch that like launches share, built and checked for the first of them."""
@@ -395,7 +404,7 @@ class EmulatedDevice:
             allocations=self.node.memory.table(self.ordinal, request.options.sanitize),
             hostcalls=served.hostcalls,
             serve=served.callback,
-            exact_shared=limits.exact_shared(request.options.shared_bounds),
+            exact_shared=bounds.is_exact(bounds.SHARED, request.options.shared_bounds),
             approximation=request.approximation,
             lateness=request.lateness,
         )
@@ -684,4 +693,4 @@ def node() -> Node:
     return instance
 
 
-__all__ = ["EmulatedDevice", "Node", "device_name", "node", "products", "show_only"]
+__all__ = ["EmulatedDevice", "Node", "device_name", "node", "products", "show_first"]

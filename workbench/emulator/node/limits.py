@@ -17,7 +17,6 @@ MAX_WORK_ITEMS = 1024
 MAX_SCRATCH_BYTES = 2**13 * 256 * 4 // WAVE
 MAX_GRID_BLOCKS = (2**31 - 1, 65536, 65536)
 _DEFAULT_TIMEOUT_SECONDS = 600.0
-_SHARED_BOUNDS = "HIPKITTENS_SHARED_BOUNDS"
 
 
 def static_shared(kernel: KernelInfo) -> int:
@@ -143,19 +142,6 @@ def missing_arguments(kernel: KernelInfo, size: int) -> tuple[KernelArg, ...]:
     return tuple(
         arg for arg in kernel.args if not arg.hidden and size < arg.offset + arg.size <= kernel.kernarg_size
     )
-
-
-def exact_shared(choice: str | None) -> bool:
-    """True if an access beyond a kernel's shared memory stops the launch, by `LaunchOptions.shared_bounds`.
-
-    Raises:
-        UsageError: the value, or HIPKITTENS_SHARED_BOUNDS, is neither "hardware" nor "exact".
-    """
-    origin = "shared_bounds" if choice else _SHARED_BOUNDS
-    value = choice or settings.value_of(_SHARED_BOUNDS) or "hardware"
-    if value not in ("hardware", "exact"):
-        raise UsageError(f"{origin} is {value!r}; expected 'hardware' or 'exact'.")
-    return value == "exact"
 
 
 def time_limit(seconds: float | None) -> float | None:
