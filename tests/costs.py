@@ -2,7 +2,8 @@
 
 `tests/tiers.py` reads it. Functions that it runs whole anyway are left out. What the tests of a file share,
 such as a library that is compiled for them, is set up by whichever runs first. So its time is divided among
-all functions that use it, and the file names it: they are drawn together, else each draw would set it up.
+all functions that use it. Those that take less than it are drawn together, by its name, else each draw would
+set it up.
 """
 
 from __future__ import annotations
@@ -79,9 +80,9 @@ class Recorder:
         for fixture in sorted(self.users, key=self.seconds.__getitem__):
             seconds, users = self.seconds.pop(fixture), self.users[fixture]
             for function in users:
-                self.seconds[function] += seconds / len(users)
-                if seconds >= self.least:
+                if seconds >= max(self.least, self.seconds[function]):
                     shared[function] = fixture.rpartition("::")[2]
+                self.seconds[function] += seconds / len(users)
         with self.file.open("w", newline="") as stream:
             lines = csv.writer(stream, lineterminator="\n")
             lines.writerow(("function", "seconds", "fixture"))

@@ -29,7 +29,8 @@ TARGET = re.compile(r"gfx\w+")
 COSTS = Path(__file__).parent / "data" / "test_costs.csv"
 """Functions of tests, the seconds of processor time that all their cases take together, and the costly
 fixture that they share with others of their file (tests/costs.py); recorded by
-`make test-all ARGS=--record-costs=tests/data/test_costs.csv` on a machine that has nothing else to do."""
+`HIPKITTENS_CACHE=$(mktemp -d) make test-all ARGS=--record-costs=tests/data/test_costs.csv` on a machine that
+has nothing else to do, since tests take less where an earlier run compiled their kernels."""
 
 SECONDS = 0.4
 """Seconds of processor time that a function's tests may take in `make test`, on average over its seeds."""
