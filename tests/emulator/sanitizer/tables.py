@@ -14,7 +14,6 @@ from pathlib import Path
 
 from tests.emulator.sanitizer.hazards import INTERLOCKED, pairs
 from tests.emulator.sanitizer.seeded import CASES
-from tests.page_parts import replace
 from workbench.emulator.sanitizer.hazard_rules import RULES, TARGETS, Rule
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "sanitizer.md"
@@ -69,7 +68,11 @@ def generated(text: str) -> str:
     """The document with its generated parts made anew."""
     for name, make in PARTS.items():
         begin, end = f"<!-- {name}: generated -->\n", f"<!-- {name}: end -->"
-        text = replace(text, begin, f"\n{make()}\n\n", end)
+        head, opened, rest = text.partition(begin)
+        _, closed, tail = rest.partition(end)
+        if not opened or not closed:
+            raise ValueError(f"{DOCUMENT.name} has no part {name!r}")
+        text = f"{head}{begin}\n{make()}\n\n{end}{tail}"
     return text
 
 
