@@ -20,6 +20,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
+# Containers set it to keep images small. Here it would make each process compile all that it imports, and each worker
+# of pytest rewrite the assertions of all tests.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: generated check-generated demo lab test test-quick test-all test-product test-triton coverage lint wheels docs release browser format clean
 
 demo: $(VENV)/.installed

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import json_records
+import page_parts
 
 from workbench import cache, paths
 
@@ -275,9 +276,7 @@ def stored() -> dict[str, dict[str, Record]]:
 def write(results: Mapping[str, Mapping[str, Record]]) -> None:
     """Keeps the results, and puts their table into the page."""
     DATA.write_text(json_records.dumps(results, 2))
-    before, _, rest = PAGE.read_text().partition(START)
-    _, _, behind = rest.partition(END)
-    PAGE.write_text(f"{before}{START}\n{table(results)}\n{END}{behind}")
+    page_parts.write(PAGE, START, table(results), END)
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -17,6 +17,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import page_parts
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "tests.md"
 START, END = "<!-- commands: begin -->\n", "<!-- commands: end -->\n"
@@ -140,9 +142,7 @@ def _links(product: Product) -> str:
 
 def page() -> str:
     """docs/tests.md with the table."""
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(START)
-    _, _, after = rest.partition(END)
-    return f"{before}{START}{table()}{END}{after}"
+    return page_parts.replace(PAGE.read_text(encoding="utf-8"), START, table(), END)
 
 
 def contents(products: Iterable[Product]) -> dict[str, bytes | None]:

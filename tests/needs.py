@@ -4,12 +4,39 @@ from __future__ import annotations
 
 import shutil
 import sysconfig
+from importlib import import_module, metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from workbench.execute.folder import python_library as _python_library
 
+
+def _major(package: str) -> int:
+    """The first number of a package's version; 0 where it is not installed."""
+    try:
+        return int(metadata.version(package).partition(".")[0])
+    except metadata.PackageNotFoundError:
+        return 0
+
+
+class DeferredModule:
+    """A module that is imported when a test first uses it: each worker collects all tests."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("_"):  # pytest looks for its own at collection
+            raise AttributeError(attribute)
+        return getattr(import_module(self._name), attribute)
+
+
+transformers = pytest.mark.skipif(
+    _major("transformers") < 5,
+    reason="transformers 5 is not installed: pip install 'transformers>=5'",
+)
 python_headers = pytest.mark.skipif(
     not Path(sysconfig.get_path("include"), "Python.h").is_file(),
     reason="Python.h is not installed (apt-get install python3-dev)",

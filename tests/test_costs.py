@@ -38,15 +38,34 @@ def test_busy(busy, number): pass
 def test_waits(): time.sleep(0.3)
 """
 
+SHARED = """
+import subprocess, sys
+import pytest
+
+BUSY = "import time\\nwhile time.process_time() < 0.4: pass"
+
+@pytest.fixture(scope="module")
+def library():
+    subprocess.run([sys.executable, "-c", BUSY])
+
+def test_first(library): pass
+def test_second(library): pass
+"""
+
 
 @pytest.mark.parametrize("options", [(), ("-n", "2")])
 def test_processor_time_by_function(options: tuple[str, ...], tmp_path: Path) -> None:
-    """A fixture's child counts, waiting does not."""
+    """A fixture's child counts, waiting does not; what functions share is divided among them."""
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "test_sample.py").write_text(SAMPLE)
+    (tmp_path / "test_shared.py").write_text(SHARED)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
     environment = {**os.environ, "PYTEST_ADDOPTS": ""}
     subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=True)
-    costs = tiers.costs(tmp_path / "out/costs.csv")
-    assert list(costs) == ["test_sample.py::test_busy"]
+    file = tmp_path / "out/costs.csv"
+    costs = tiers.costs(file)
+    first, second = (f"test_shared.py::test_{name}" for name in ("first", "second"))
+    assert list(costs) == ["test_sample.py::test_busy", first, second]
     assert 0.4 <= costs["test_sample.py::test_busy"] < 10
+    assert tiers.fixtures(file) == dict.fromkeys((first, second), "test_shared.py::library")
+    assert costs[first] == costs[second] >= 0.2

@@ -13,6 +13,7 @@ import csv
 import hashlib
 import math
 import re
+from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
@@ -23,9 +24,13 @@ TIERS = ("test", "commit", "all")
 RESULTS = re.compile(rf"{OPERATORS}::test_results\[(.*)-(gfx\w+)\]$")
 """For each operator one target's results are compared: nothing else finds most faults of its kernels."""
 
+TARGET = re.compile(r"gfx\w+")
+
 COSTS = Path(__file__).parent / "data" / "test_costs.csv"
-"""Functions of tests and the seconds of processor time that all their cases take together, recorded by
-`make test-all ARGS=--record-costs=tests/data/test_costs.csv` on a machine that has nothing else to do."""
+"""Functions of tests, the seconds of processor time that all their cases take together, and the costly
+fixture that they share with others of their file (tests/costs.py); recorded by
+`HIPKITTENS_CACHE=$(mktemp -d) make test-all ARGS=--record-costs=tests/data/test_costs.csv` on a machine that
+has nothing else to do, since tests take less where an earlier run compiled their kernels."""
 
 SECONDS = 0.4
 """Seconds of processor time that a function's tests may take in `make test`, on average over its seeds."""
@@ -33,9 +38,16 @@ SECONDS = 0.4
 AT_LEAST: tuple[tuple[str, int], ...] = (
     ("tests/kernels/generated/", 6),
     (OPERATORS, 1000),
+    # PyTorch's rules, by code that operators share; compilations that run nothing; a measurement's own tests.
+    ("tests/kernels/test_habits.py", 1000),
+    ("tests/kernels/test_host_pass.py", 1000),
+    ("tests/kernels/test_kernel_costs.py", 1000),
     ("tests/kernels/", 16),
 )
-"""Prefixes of tests' names, and n: at least one in n of them runs, since few others find a tile's faults."""
+"""Prefixes of tests' names, and n: at least one in n of them runs, since few others find a tile's faults.
+
+The first prefix that fits counts.
+"""
 
 QUICK: tuple[str, ...] = (
     "tests/codeobject",
@@ -66,10 +78,35 @@ def number(drawn: str, seed: str) -> int:
 
 
 @cache
-def costs(file: Path = COSTS) -> dict[str, float]:
-    """Seconds of processor time by function; those that are not recorded take less than SECONDS."""
+def _records(file: Path) -> tuple[dict[str, str], ...]:
     with file.open(newline="") as lines:
-        return {row["function"]: float(row["seconds"]) for row in csv.DictReader(lines)}
+        return tuple(csv.DictReader(lines))
+
+
+@cache
+def fixtures(file: Path = COSTS) -> dict[str, str]:
+    """The costly fixture that a function shares with others of its file, by function, as `FILE::FIXTURE`."""
+    return {
+        row["function"]: f"{row['function'].partition('::')[0]}::{row['fixture']}"
+        for row in _records(file)
+        if row["fixture"]
+    }
+
+
+@cache
+def costs(file: Path = COSTS) -> dict[str, float]:
+    """Seconds of processor time by function; those that are not recorded take less than SECONDS.
+
+    Functions that share a fixture are drawn together, so each has the mean of theirs.
+    """
+    seconds = {row["function"]: float(row["seconds"]) for row in _records(file)}
+    users = defaultdict(list)
+    for function, fixture in fixtures(file).items():
+        users[fixture].append(function)
+    for functions in users.values():
+        mean = sum(map(seconds.__getitem__, functions)) / len(functions)
+        seconds.update(dict.fromkeys(functions, mean))
+    return seconds
 
 
 def share(test: str) -> int:
@@ -93,8 +130,11 @@ def runs(test: str, tier: str, seed: str) -> bool:
     if one_in == 1:
         return True
     # Tests that share a compilation are drawn together.
-    whole = group(test)
-    drawn = test if whole == test.partition("::")[0] else whole
+    if fixture := fixtures().get(test.partition("[")[0]):
+        drawn = " ".join((fixture, *TARGET.findall(test)))
+    else:
+        whole = group(test)
+        drawn = test if whole == test.partition("::")[0] else whole
     return number(drawn, seed) % one_in == 0
 
 

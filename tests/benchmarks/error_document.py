@@ -88,16 +88,16 @@ class Errors:
         """Errors of the rows; None if there are none."""
         if not compared:
             return None
-        ratios = sorted(each.ratio for each in compared)
+        ratios = sorted(comparison.ratio for comparison in compared)
         last = len(ratios) - 1
         return cls(
             len(ratios),
-            statistics.median(each.error for each in compared),
+            statistics.median(comparison.error for comparison in compared),
             statistics.median(ratios),
             ratios[round(0.1 * last)],
             ratios[round(0.9 * last)],
-            sum(each.error <= NEAR for each in compared) / len(ratios),
-            statistics.median(abs(each.net - 1) for each in compared),
+            sum(comparison.error <= NEAR for comparison in compared) / len(ratios),
+            statistics.median(abs(comparison.net - 1) for comparison in compared),
         )
 
 
@@ -146,9 +146,14 @@ def kernel_of(row: Row) -> str:
 
 def _judged(compared: Iterable[Compared]) -> list[Judged]:
     return [
-        Judged(each.regime, each.row.group, each.net, f"{kernel_of(each.row)} on {_arch(each.row)}")
-        for each in compared
-        if each.regime
+        Judged(
+            comparison.regime,
+            comparison.row.group,
+            comparison.net,
+            f"{kernel_of(comparison.row)} on {_arch(comparison.row)}",
+        )
+        for comparison in compared
+        if comparison.regime
     ]
 
 
@@ -169,12 +174,12 @@ def expected(
     """Errors that `wb.time` states: by regime, and by class of kernels where no regime is known."""
     compared = nearest(rows, modelled)
     classes: dict[str, object] = {}
-    for group in dict.fromkeys(each.row.group for each in compared):
-        of_group = [each for each in compared if each.row.group == group]
+    for group in dict.fromkeys(comparison.row.group for comparison in compared):
+        of_group = [comparison for comparison in compared if comparison.row.group == group]
         errors = Errors.from_compared(of_group)
         if errors is not None:
             classes[group] = {
-                "kernels": sorted({kernel_of(each.row) for each in of_group}),
+                "kernels": sorted({kernel_of(comparison.row) for comparison in of_group}),
                 "rows": errors.rows,
                 "median": round(errors.median, 3),
                 "low": round(errors.low, 2),
@@ -218,9 +223,10 @@ HEAD = ("rows", "median error", "median ratio", "80 % of ratios", "within 20 %",
 
 
 def _by(title: str, compared: Sequence[Compared], key: Callable[[Row], str]) -> list[str]:
-    names = sorted({key(each.row) for each in compared})
+    names = sorted({key(comparison.row) for comparison in compared})
     rows = [
-        _errors(n, Errors.from_compared([each for each in compared if key(each.row) == n])) for n in names
+        _errors(n, Errors.from_compared([comparison for comparison in compared if key(comparison.row) == n]))
+        for n in names
     ]
     total = [_errors("**all**", Errors.from_compared(compared))] if len(names) > 1 else []
     return [*_table((title, *HEAD), rows + total), ""]
@@ -235,16 +241,16 @@ def _caches(compared: Compared) -> str:
 def _single(compared: Sequence[Compared]) -> list[str]:
     rows = [
         (
-            each.row.problem.kernel,
-            each.row.problem.shape,
-            each.row.problem.gpu,
-            f"{each.us:.4g}",
-            f"{each.row.us:.4g}",
-            f"{each.ratio:.2f}",
-            each.bound,
-            "; ".join(filter(None, (each.row.quantity, _caches(each), each.row.caveat))),
+            comparison.row.problem.kernel,
+            comparison.row.problem.shape,
+            comparison.row.problem.gpu,
+            f"{comparison.us:.4g}",
+            f"{comparison.row.us:.4g}",
+            f"{comparison.ratio:.2f}",
+            comparison.bound,
+            "; ".join(filter(None, (comparison.row.quantity, _caches(comparison), comparison.row.caveat))),
         )
-        for each in compared
+        for comparison in compared
     ]
     head = ("kernel", "shape", "GPU", "modelled us", "published us", "ratio", "bound by", "timed by; caveat")
     return [*_table(head, rows), ""]
@@ -254,8 +260,8 @@ CACHES = {"kept": "warm", "cleared": "cold"}
 """Words of tables for the state of the caches."""
 
 QUANTITIES_SAID = "; ".join(
-    f"{each.name}: {each.description}, {each.seconds * 1e6:g} us more than the kernel time"
-    for each in QUANTITIES.values()
+    f"{quantity.name}: {quantity.description}, {quantity.seconds * 1e6:g} us more than the kernel time"
+    for quantity in QUANTITIES.values()
 )
 
 INTRODUCTION = f"""# How far modelled times are from published ones
@@ -362,14 +368,20 @@ from their GPUs, `UnderLoad` in `workbench/targets/`) and in `workbench/profile/
 def left_out(compared: Sequence[Compared]) -> list[tuple[str, int, float, float, float]]:
     """For each class: rows, median error, the other classes' factor, median error with that factor."""
     table = []
-    for group in sorted({each.row.group for each in compared}):
-        of_class = [each for each in compared if each.row.group == group]
-        others = [each.ratio for each in compared if each.row.group != group]
+    for group in sorted({comparison.row.group for comparison in compared}):
+        of_class = [comparison for comparison in compared if comparison.row.group == group]
+        others = [comparison.ratio for comparison in compared if comparison.row.group != group]
         if others:
             factor = 1 / statistics.median(others)
-            fitted = statistics.median(abs(factor * each.ratio - 1) for each in of_class)
+            fitted = statistics.median(abs(factor * comparison.ratio - 1) for comparison in of_class)
             table.append(
-                (group, len(of_class), statistics.median(each.error for each in of_class), factor, fitted)
+                (
+                    group,
+                    len(of_class),
+                    statistics.median(comparison.error for comparison in of_class),
+                    factor,
+                    fitted,
+                )
             )
     return table
 
@@ -385,7 +397,7 @@ def _left_out(compared: Sequence[Compared]) -> list[str]:
 
 def _nearest(compared: Sequence[Compared]) -> list[str]:
     """The table that the goals apply to, and its parts."""
-    late = [each for each in compared if each.row.caveat.startswith("looked up")]
+    late = [comparison for comparison in compared if comparison.row.caveat.startswith("looked up")]
     return [
         "## HipKittens' rows, by the nearest kernel",
         "",
@@ -421,7 +433,7 @@ def _regimes(compared: Sequence[Compared]) -> list[str]:
         low <= row.ratio <= high
         for group in {row.group for row in judged}
         for row in judged
-        if row.group == group and (others := [each.ratio for each in judged if each.group != group])
+        if row.group == group and (others := [other.ratio for other in judged if other.group != group])
         for low, high in (spread(others),)
     )
     head = (
@@ -476,9 +488,9 @@ def _owners(reports: Sequence[Report]) -> list[str]:
     """The page's section on reports of `python -m workbench hardware`, from the files in `hardware/`."""
     head = ("report", "category", "times", "modelled over measured, median", "80 % from", "to")
     rows = [
-        (each.title, category, count, *(f"{value:.2f}" for value in middle))
-        for each in reports
-        for category, count, *middle in each.errors()
+        (report.title, category, count, *(f"{value:.2f}" for value in middle))
+        for report in reports
+        for category, count, *middle in report.errors()
     ]
     none = [
         "Nobody has sent a report of `python -m workbench hardware` yet "
@@ -496,8 +508,8 @@ def document(rows: Sequence[Row], modelled: Mapping[Problem, Modelled], tritons:
         tritons: published rows of Triton's kernels.
     """
     compared = compare(rows, modelled)
-    like = [each for each in compared if each.row.like]
-    others = [each for each in compared if not each.row.like]
+    like = [comparison for comparison in compared if comparison.row.like]
+    others = [comparison for comparison in compared if not comparison.row.like]
     failed = Counter(
         found.failure.partition(":")[0] or "other"
         for row in rows
@@ -506,7 +518,7 @@ def document(rows: Sequence[Row], modelled: Mapping[Problem, Modelled], tritons:
     waiting = sum(row.problem not in modelled for row in rows)
     lines = [
         INTRODUCTION,
-        *([FORMER] if any(each.former for each in compared) else []),
+        *([FORMER] if any(comparison.former for comparison in compared) else []),
         *_regimes(outside(rows, modelled, tritons)),
         *_nearest(nearest(rows, modelled)),
         *_themselves(own(rows, modelled)),

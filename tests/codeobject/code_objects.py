@@ -32,6 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 import json_records  # noqa: E402
+import page_parts  # noqa: E402
 
 from workbench.codeobject import printer  # noqa: E402
 from workbench.codeobject.decoder import decode  # noqa: E402
@@ -200,9 +201,7 @@ def write(collection: str, results: dict[str, dict[str, Any]]) -> None:
     """Stores a collection's results beside those of others, and puts the table of all into the page."""
     everything = {**stored(), collection: results}
     DATA.write_text(json_records.dumps(everything, 4, sort_keys=False))
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(START)
-    _, _, behind = rest.partition(END)
-    PAGE.write_text(f"{before}{START}\n{table(everything)}\n{END}{behind}", encoding="utf-8")
+    page_parts.write(PAGE, START, table(everything), END)
 
 
 def alone(path: Path, folder: Path, end: float = math.inf) -> list[Fate]:

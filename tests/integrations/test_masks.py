@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import itertools
 import random
-from importlib import import_module
 from typing import Any
 
+import needs
 import pytest
 import torch
 
 from workbench.errors import UsageError
 
-pytest.importorskip("transformers", reason="transformers is not installed: pip install 'transformers>=5'")
-masks = import_module("workbench.integrations.transformers.masks")
-of_matrix, recognised = masks.of_matrix, masks.recognised
+pytestmark = needs.transformers
+masks = needs.DeferredModule("workbench.integrations.transformers.masks")
 
 
 def mask_matrix(mask: Any, batch: int, queries: int, keys: int) -> torch.Tensor:
@@ -59,7 +58,7 @@ def test_packed_and_padded(causal: bool, window: int) -> None:
             left, right = drawn.randint(0, tokens // 3), drawn.randint(0, tokens // 3)
             padding.append([left <= i < tokens - right for i in range(tokens)])
         keep = torch.tensor(padding)
-        mask = recognised(lambda b, q, k, matrices=matrices: matrices[b][q][:, k], keep, keep)
+        mask = masks.recognised(lambda b, q, k, matrices=matrices: matrices[b][q][:, k], keep, keep)
         expected = torch.stack(matrices) & keep[:, :, None] & keep[:, None, :]
         assert torch.equal(mask_matrix(mask, 2, tokens, tokens), expected), (tokens, padding)
 
@@ -67,7 +66,7 @@ def test_packed_and_padded(causal: bool, window: int) -> None:
 def test_a_cache_with_room_left() -> None:
     """Two queries at positions 5 and 6 of a cache with room for 10."""
     seen = torch.arange(10) <= torch.tensor([[5], [6]])
-    mask = of_matrix(seen[None, None], 1, 2, 10)
+    mask = masks.of_matrix(seen[None, None], 1, 2, 10)
     assert mask.causal
     assert torch.equal(mask_matrix(mask, 1, 2, 10)[0], seen)
 
@@ -75,23 +74,23 @@ def test_a_cache_with_room_left() -> None:
 def test_numbers_that_are_added() -> None:
     seen = matrix([5, 4], True, 0)
     added = torch.zeros(9, 9).masked_fill(~seen, float("-inf"))
-    mask = of_matrix(added[None, None], 1, 9, 9)
+    mask = masks.of_matrix(added[None, None], 1, 9, 9)
     assert torch.equal(mask_matrix(mask, 1, 9, 9)[0], seen)
     with pytest.raises(UsageError, match="adds numbers to scores"):
-        of_matrix(added[None, None] + 0.5, 1, 9, 9)
+        masks.of_matrix(added[None, None] + 0.5, 1, 9, 9)
 
 
 def test_what_no_kernel_has() -> None:
     every_other = matrix([8], True, 0)
     every_other[7, 3] = False
     with pytest.raises(UsageError, match="query 7 of sequence 0 sees keys with gaps"):
-        of_matrix(every_other[None, None], 1, 8, 8)
+        masks.of_matrix(every_other[None, None], 1, 8, 8)
     # A prefix that all see, and a causal rest.
     prefix = matrix([8], True, 0)
     prefix[:, :3] = True
     with pytest.raises(UsageError, match="neither causal nor the same on both sides"):
-        of_matrix(prefix[None, None], 1, 8, 8)
+        masks.of_matrix(prefix[None, None], 1, 8, 8)
     with pytest.raises(UsageError, match="one mask for all heads"):
-        of_matrix(torch.ones(1, 2, 8, 8, dtype=torch.bool), 1, 8, 8)
+        masks.of_matrix(torch.ones(1, 2, 8, 8, dtype=torch.bool), 1, 8, 8)
     with pytest.raises(UsageError, match="no token takes part"):
-        of_matrix(torch.zeros(1, 1, 8, 8, dtype=torch.bool), 1, 8, 8)
+        masks.of_matrix(torch.zeros(1, 1, 8, 8, dtype=torch.bool), 1, 8, 8)

@@ -6,37 +6,36 @@ from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
+import needs
 import pytest
 import torch
 from transformer_models import FAMILIES, REPLACED, batch, cosines, make, step
 
 from workbench.errors import ShapeError, UsageError
 
-transformers = pytest.importorskip(
-    "transformers", minversion="5", reason="transformers 5 is not installed: pip install 'transformers>=5'"
-)
+pytestmark = needs.transformers
 HK = "workbench.integrations.transformers"
-use, attention = import_module(HK).use, import_module(HK).attention
-embedding = import_module(f"{HK}.embedding").embedding
-replacements = import_module(f"{HK}.replacements")
-CALLERS = [import_module(f"{HK}.{name}") for name in ("use", "attention", "replacements")]
-
-
-class Formulas(replacements.References):  # type: ignore[name-defined,misc]
-    """PyTorch formulas in any dtype, in place of the operators that the replacements call."""
-
-    def flash_attention(self, q: Any, k: Any, v: Any, causal: bool, layout: str, **how: Any) -> Any:
-        assert layout == "bhnd"
-        result = super().__getattr__("flash_attention")(
-            *(t.transpose(1, 2) for t in (q, k, v)), causal, **how
-        )
-        return SimpleNamespace(out=result.out.transpose(1, 2))
+transformers, hk = needs.DeferredModule("transformers"), needs.DeferredModule(HK)
+embeddings = needs.DeferredModule(f"{HK}.embedding")
+CALLERS = [*(f"{HK}.{name}" for name in ("use", "attention", "replacements")), "workbench.nn.loss"]
 
 
 @pytest.fixture
 def by_formula(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (*CALLERS, import_module("workbench.nn.loss")):
-        monkeypatch.setattr(module, "ops", Formulas())
+    replacements = import_module(f"{HK}.replacements")
+
+    class Formulas(replacements.References):  # type: ignore[name-defined,misc]
+        """PyTorch formulas in any dtype, in place of the operators that the replacements call."""
+
+        def flash_attention(self, q: Any, k: Any, v: Any, causal: bool, layout: str, **how: Any) -> Any:
+            assert layout == "bhnd"
+            result = super().__getattr__("flash_attention")(
+                *(t.transpose(1, 2) for t in (q, k, v)), causal, **how
+            )
+            return SimpleNamespace(out=result.out.transpose(1, 2))
+
+    for caller in CALLERS:
+        monkeypatch.setattr(import_module(caller), "ops", Formulas())
 
 
 @pytest.mark.usefixtures("by_formula")
@@ -46,7 +45,7 @@ def test_formulas(family: str) -> None:
     model, inputs = make(family, torch.float64), batch()
     loss, gradients = step(model, inputs)
     before = model(**inputs).logits.detach()
-    with use(model) as used:
+    with hk.use(model) as used:
         assert {row.replaced for row in used.rows if row.replaced} == REPLACED[family]
         assert not [row for row in used.rows if not row.replaced]
         ours, our_gradients = step(model, inputs)
@@ -69,7 +68,7 @@ def test_kernels(family: str) -> None:
     _, expected = step(make(family, torch.float64), inputs)
     _, theirs = step(make(family), inputs)
     model = make(family)
-    use(model)
+    hk.use(model)
     _, ours = step(model, inputs)
     our_cosines, reference = cosines(ours, expected), cosines(theirs, expected)
     assert our_cosines
@@ -85,7 +84,7 @@ def test_packed_sequences() -> None:
     positions = torch.cat([torch.arange(11), torch.arange(8)])[None]
     inputs = {"input_ids": ids, "labels": ids, "position_ids": positions, "use_cache": False}
     expected = step(model, inputs)[0]
-    with use(model):
+    with hk.use(model):
         assert step(model, inputs)[0] == pytest.approx(expected, rel=1e-6)
 
 
@@ -97,7 +96,7 @@ def test_generation_with_a_cache() -> None:
     mask[0, :5] = 0
     how = {"attention_mask": mask, "max_new_tokens": 4, "do_sample": False, "pad_token_id": 0}
     expected = model.generate(ids, **how)
-    with use(model):
+    with hk.use(model):
         assert torch.equal(model.generate(ids, **how), expected)
 
 
@@ -111,7 +110,7 @@ def test_a_module_that_computes_something_else_is_left() -> None:
     for layer in model.model.layers:
         layer.mlp.__class__ = Doubling
     loss, _ = step(model, batch())
-    with use(model) as used:
+    with hk.use(model) as used:
         left = [row for row in used.rows if row.kind == "Doubling"]
         assert [(row.replaced, row.by) for row in left] == [("", "computes something else than the kernel")]
         assert step(model, batch())[0] == pytest.approx(loss, rel=1e-6)
@@ -120,7 +119,7 @@ def test_a_module_that_computes_something_else_is_left() -> None:
 @pytest.mark.usefixtures("by_formula")
 def test_checkpointing_gives_the_same_gradients() -> None:
     model, inputs = make("llama", torch.float64), batch()
-    use(model)
+    hk.use(model)
     loss, gradients = step(model, inputs)
     model.gradient_checkpointing_enable({"use_reentrant": False})
     again, recomputed = step(model, inputs)
@@ -132,39 +131,39 @@ def test_a_row_that_many_tokens_take_has_their_sum() -> None:
     """In bf16 a sum of 4,096 ones, one after the other, ends at 256; a row that pads has none."""
     weight = torch.zeros(3, 8, dtype=torch.bfloat16, requires_grad=True)
     ids = torch.cat([torch.zeros(4096), torch.ones(3), torch.full((5,), 2)]).long()[None]
-    embedding(ids, weight, padding=1).sum().backward()
+    embeddings.embedding(ids, weight, padding=1).sum().backward()
     assert weight.grad is not None
     assert weight.grad.tolist() == [[4096.0] * 8, [0.0] * 8, [5.0] * 8]
 
 
 def test_wrong_models() -> None:
     with pytest.raises(UsageError, match="expected a PreTrainedModel"):
-        use(torch.nn.Linear(2, 2))
+        hk.use(torch.nn.Linear(2, 2))
     model = make("llama")
-    use(model)
+    hk.use(model)
     with pytest.raises(UsageError, match="has the kernels already"):
-        use(model)
+        hk.use(model)
     small = make("llama", head_dim=32)
     with pytest.raises(UsageError, match=r"model\.layers\.0\.self_attn: the head dimension is 32; expected"):
-        use(small)
+        hk.use(small)
     assert not [m for m in small.modules() if "forward" in vars(m)]
 
 
 def test_a_model_without_attention() -> None:
     config = transformers.ResNetConfig(embedding_size=8, hidden_sizes=[8], depths=[1], num_labels=2)
     with pytest.raises(UsageError, match="ResNetForImageClassification has no module that calls attention"):
-        use(transformers.ResNetForImageClassification(config))
+        hk.use(transformers.ResNetForImageClassification(config))
 
 
 def test_wrong_calls_name_the_module() -> None:
     model = make("llama", attention_dropout=0.1)
-    use(model)
+    hk.use(model)
     with pytest.raises(UsageError, match=r"model\.layers\.0\.self_attn: attention dropout is 0\.1"):
-        attention(model.model.layers[0].self_attn, *(torch.zeros(1, 2, 4, 64),) * 3, dropout=0.1)
+        hk.attention(model.model.layers[0].self_attn, *(torch.zeros(1, 2, 4, 64),) * 3, dropout=0.1)
     wide = make("llama", torch.float32)
-    use(wide)
+    hk.use(wide)
     with pytest.raises(ShapeError, match=r"model\.layers\.0\.self_attn\.q_proj: .*float32"):
         wide(**batch())
     layer, heads = wide.model.layers[1].self_attn, (torch.zeros(1, 2, 4, 64),) * 3
     with pytest.raises(UsageError, match=r"model\.layers\.1\.self_attn: attention mask has the shape"):
-        attention(layer, *heads, torch.ones(1, 1, 4, 5, dtype=torch.bool))
+        hk.attention(layer, *heads, torch.ones(1, 1, 4, 5, dtype=torch.bool))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import needs
 import pytest
 import torch
 
 from workbench import nn
 
-transformers = pytest.importorskip("transformers")
+pytestmark = needs.transformers
+transformers = needs.DeferredModule("transformers")
 
 SIZES = {
     "hidden_size": 128,

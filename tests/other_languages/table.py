@@ -31,6 +31,7 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE.parent))
 
 import json_records  # noqa: E402
+import page_parts  # noqa: E402
 
 DATA = ROOT / "tests" / "data" / "other_languages.json"
 PAGE = ROOT / "docs" / "other_languages.md"
@@ -231,9 +232,7 @@ def cell(record: Record | None) -> str:
 def write(results: Results) -> None:
     """Keeps the results, and puts their table into the page."""
     DATA.write_text(json_records.dumps(results, 3))
-    before, _, rest = PAGE.read_text().partition(START)
-    _, _, behind = rest.partition(END)
-    PAGE.write_text(f"{before}{START}\n{table(results)}\n{END}{behind}")
+    page_parts.write(PAGE, START, table(results), END)
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -43,6 +43,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 import hip_programs  # noqa: E402
 import json_records  # noqa: E402
+import page_parts  # noqa: E402
 
 DATA = ROOT / "tests" / "data" / "competitions.json"
 PAGE = ROOT / "docs" / "host_programs.md"
@@ -152,9 +153,7 @@ def write(name: str, result: Result) -> None:
     """Keep a submission's result beside the others', and put the table of all into the page."""
     results = {**stored(), name: result}
     DATA.write_text(json_records.dumps(results, 1))
-    before, _, rest = PAGE.read_text().partition(_START)
-    _, _, behind = rest.partition(_END)
-    PAGE.write_text(f"{before}{_START}\n{table(results)}\n{_END}{behind}")
+    page_parts.write(PAGE, _START, table(results), _END)
 
 
 def main(arguments: Sequence[str]) -> None:

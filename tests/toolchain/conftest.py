@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import shutil
@@ -16,7 +17,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from workbench import toolchain
+from workbench import cache, toolchain
 from workbench.errors import CompilerNotFound
 from workbench.toolchain import search
 from workbench.toolchain.zig import host_target
@@ -24,10 +25,14 @@ from workbench.toolchain.zig import host_target
 
 @pytest.fixture(scope="session")
 def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One for all workers: the device's library and precompiled headers are made once."""
+    """One for all workers: precompiled headers are made once. The device's library is that of other tests."""
     run = tmp_path_factory.getbasetemp()
     folder = (run.parent if "PYTEST_XDIST_WORKER" in os.environ else run) / "toolchain-cache"
     folder.mkdir(mode=0o700, exist_ok=True)
+    native = cache.folder() / "native"
+    native.mkdir(mode=0o700, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        (folder / "native").symlink_to(native)
     return folder
 
 

@@ -52,6 +52,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 import json_records  # noqa: E402
+import page_parts  # noqa: E402
 
 DATA = ROOT / "tests" / "data" / "hip_programs.json"
 PAGE = ROOT / "docs" / "host_programs.md"
@@ -325,9 +326,7 @@ def write(collection: str, name: str, target: str, result: Mapping[str, Any]) ->
     results = stored()
     results.setdefault(collection, {}).setdefault(name, {})[target] = dict(result)
     DATA.write_text(json_records.dumps(results, 2))
-    before, _, rest = PAGE.read_text().partition(_START)
-    _, _, behind = rest.partition(_END)
-    PAGE.write_text(f"{before}{_START}\n{table(results, failures_only=True)}\n{_END}{behind}")
+    page_parts.write(PAGE, _START, table(results, failures_only=True), _END)
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import runpy
 from pathlib import Path
 
+import needs
 import pytest
 import torch
 
@@ -15,7 +16,7 @@ from workbench.training.data import Text
 from workbench.training.memory import LiveBytes
 from workbench.training.models import MASK, MODELS, model_named
 
-pytest.importorskip("transformers", minversion="5", reason="transformers 5 is not installed")
+pytestmark = needs.transformers
 
 
 def run(out: Path, *more: str) -> dict[str, object]:

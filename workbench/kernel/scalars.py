@@ -86,14 +86,14 @@ def _float(kind: Type, value: int | float) -> bytes:
     if code is None:
         raise UnfitError(repr(number), f"{kind.name}, which only bytes can give")
     try:
-        data = struct.pack(code, number)
+        encoded = struct.pack(code, number)
         if narrow and math.isfinite(number):
-            data = _round_bf16(data)
-            if data[2:] in (b"\x80\x7f", b"\x80\xff"):
+            encoded = _round_bf16(encoded)
+            if encoded[2:] in (b"\x80\x7f", b"\x80\xff"):
                 raise OverflowError
     except OverflowError:
         raise UnfitError(repr(number), f"a value that {kind.name} can hold") from None
-    return data[2:] if narrow else data
+    return encoded[2:] if narrow else encoded
 
 
 def _untyped(kind: Type, number: Any) -> bytes:
@@ -116,8 +116,8 @@ def _int_range(kind: Type) -> tuple[int, int]:
     return (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if kind.kind == "int" else (0, (1 << bits) - 1)
 
 
-def _round_bf16(data: bytes) -> bytes:
+def _round_bf16(encoded: bytes) -> bytes:
     """A float's bytes with the low half rounded away, to nearest even."""
-    bits = int.from_bytes(data, "little")
+    bits = int.from_bytes(encoded, "little")
     bits += 0x7FFF + (bits >> 16 & 1)
     return (bits & 0xFFFF0000).to_bytes(4, "little")

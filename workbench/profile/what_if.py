@@ -316,9 +316,7 @@ class Again:
         if without := change.without | {a for loads in change.merged for a in loads[1:]}:
             tally = self._less(without)
         if change.plain:
-            moved = sum(
-                (self.launch.record.counts or {}).get(a, 0) for a in change.plain & self._transcendental()
-            )
+            moved = sum(self._executions(a) for a in change.plain & self._transcendental())
             classes = tally.classes
             slow, plain = classes.get("trans", 0) - moved, classes.get("valu", 0) + moved
             tally = replace(tally, classes={**classes, "trans": slow, "valu": plain})
@@ -342,10 +340,7 @@ class Again:
         classes, cycles = dict(self.launch.tally.classes), self.launch.tally.matrix_cycles
         device = dict(self.launch.tally.device)
         for address in without:
-            count, instruction = (
-                (self.launch.record.counts or {}).get(address, 0),
-                self.launch.instructions.get(address),
-            )
+            count, instruction = self._executions(address), self.launch.instructions.get(address)
             if instruction is None:
                 continue
             classes[instruction.record.pipeline] = classes.get(instruction.record.pipeline, 0) - count
