@@ -38,8 +38,8 @@ elements. The compiler's errors about `mma` name this page.
 
 ## Layouts
 
-`mma_ABt(d, a, b, c)` multiplies M x K by N x K. The layouts are those of the function that you call, and a and
-b have the same size along K:
+`mma_ABt(d, a, b, c)` multiplies M x K by N x K. The layouts are those of the function that you call, and the
+sizes along K are equal:
 
 | function | a | b | c and d |
 | --- | --- | --- | --- |

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from workbench.toolchain.diagnostics import Diagnostic, instance_notes
-from workbench.toolchain.mistakes.accepted import ACCEPTED
+from workbench.toolchain.mistakes.accepted import ACCEPTED, SilentMistake
 from workbench.toolchain.mistakes.cell_text import Cell, Span
 from workbench.toolchain.mistakes.cuda import CUDA
 from workbench.toolchain.mistakes.error_context import (
@@ -217,13 +218,31 @@ def unsaid(cell: Cell, name: str) -> tuple[Diagnostic, ...]:
         cell: a source that compiles.
         name: name of the source.
     """
-    warnings = []
-    for mistake in ACCEPTED:
-        for explanation in mistake.find(cell):
-            at = explanation.at or Span(0, 0, "")
-            line, column = cell.line_and_column(at.start)
-            place = Diagnostic(
-                line, column, mistake.severity, explanation.message, cell_line=line, cell_column=column
-            )
-            warnings.append(replace(_shown(place, explanation, mistake.name, cell, name), printed=""))
-    return tuple(warnings)
+    findings = (_silent(mistake, mistake.severity, "", cell, name) for mistake in ACCEPTED)
+    return tuple(itertools.chain.from_iterable(findings))
+
+
+def habits(cell: Cell, name: str, severity: str, option: str) -> tuple[Diagnostic, ...]:
+    """Habits of warps of 32 lanes, as a compiler warns of them.
+
+    Args:
+        cell: a source that compiles.
+        name: name of the source.
+        severity: "warning" or "error".
+        option: the flag that controls them.
+    """
+    mistakes = (mistake for mistake in ACCEPTED if mistake.severity == "note")
+    return tuple(itertools.chain.from_iterable(_silent(m, severity, option, cell, name) for m in mistakes))
+
+
+def _silent(
+    mistake: SilentMistake, severity: str, option: str, cell: Cell, name: str
+) -> Iterator[Diagnostic]:
+    suffix = f" [{option}]" if option else ""
+    for explanation in mistake.find(cell):
+        line, column = cell.line_and_column(explanation.at.start if explanation.at else 0)
+        explanation = replace(explanation, message=explanation.message + suffix)
+        place = Diagnostic(
+            line, column, severity, explanation.message, option=option, cell_line=line, cell_column=column
+        )
+        yield replace(_shown(place, explanation, mistake.name, cell, name), printed="")
