@@ -16,10 +16,13 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import nbformat
+import psutil
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbconvert import HTMLExporter
@@ -31,8 +34,37 @@ MOST_MB = 3.0
 """Of a notebook that is saved with its outputs: what one still likes to open, and to have in git."""
 
 
-def execute(path: Path, *, timeout: int = 600, quiet: bool = False) -> nbformat.NotebookNode:
+@dataclass(frozen=True)
+class CellTime:
+    """How long a cell took.
+
+    Attributes:
+        index: of the cell in the notebook.
+        wall: seconds that passed.
+        processor: seconds that the kernel and what it started computed.
+    """
+
+    index: int
+    wall: float
+    processor: float
+
+
+def execute(
+    path: Path,
+    *,
+    timeout: int = 600,
+    quiet: bool = False,
+    cache: Path | None = None,
+    done: Callable[[CellTime], None] | None = None,
+) -> nbformat.NotebookNode:
     """Run every cell of the notebook at `path` in a fresh kernel and return it with its outputs.
+
+    Args:
+        path: the notebook.
+        timeout: seconds that a cell may take.
+        quiet: print nothing.
+        cache: the workbench's cache; None for the usual one.
+        done: called after each cell that holds code.
 
     An exception stops the run; cells that fail on purpose catch it, since others' runners stop at it too.
 
@@ -44,14 +76,24 @@ def execute(path: Path, *, timeout: int = 600, quiet: bool = False) -> nbformat.
     # Figures as HTML too: an exported page has no JupyterLab to draw plotly's own format.
     environment = os.environ | {"PLOTLY_RENDERER": "plotly_mimetype+notebook"}
     total = sum(cell.cell_type == "code" for cell in notebook.cells)
-    state = {"done": 0, "start": 0.0}
+    state = {"done": 0, "start": 0.0, "processor": 0.0}
+    if cache is not None:
+        environment["HIPKITTENS_CACHE"] = str(cache)
+
+    def processor() -> float:
+        times = psutil.Process(client.km.provisioner.pid).cpu_times()
+        return float(times.user + times.system + times.children_user + times.children_system)
 
     def started(cell: nbformat.NotebookNode, cell_index: int) -> None:
-        state["start"] = time.perf_counter()
+        state["start"], state["processor"] = time.perf_counter(), processor()
 
     def finished(cell: nbformat.NotebookNode, cell_index: int, execute_reply: dict[str, Any]) -> None:
         state["done"] += 1
         seconds = time.perf_counter() - state["start"]
+        if done is not None:
+            done(CellTime(cell_index, seconds, processor() - state["processor"]))
+        if quiet:
+            return
         first = cell.source.strip().splitlines()[0] if cell.source.strip() else ""
         print(f"  [{state['done']}/{total}] {seconds:6.2f} s  {first[:80]}", flush=True)
 
@@ -62,8 +104,8 @@ def execute(path: Path, *, timeout: int = 600, quiet: bool = False) -> nbformat.
         # ipykernel warns of its own local sockets, about which a reader can do nothing.
         extra_arguments=["--IPKernelApp.log_level=ERROR"],
         resources={"metadata": {"path": str(path.parent)}},
-        on_cell_execute=None if quiet else started,
-        on_cell_executed=None if quiet else finished,
+        on_cell_execute=started,
+        on_cell_executed=finished,
     )
     # A run by machine is none of the reader's: neither a run nor an exercise's try stays in the folder.
     with tempfile.TemporaryDirectory() as folder:

@@ -55,12 +55,21 @@ DERIVED = (
     Product("-m workbench.lab.options", ("workbench/lab/src/options.ts",)),
     Product("-m workbench.lab.templates", ("workbench/lab/src/templates.ts",)),
     Product("-m workbench.lab.words", ("workbench/lab/src/words.ts",)),
+    Product("-m workbench.tiles.matrix_operands", ("docs/matrix_operands.md",)),
     Product("-m tests.emulator.sanitizer.tables", ("docs/sanitizer.md",)),
     Product("tests/kernels/generated/tile_table.py", ("docs/tile_tests.md",)),
 )
 """Follows from the sources and from stored results, in a minute for all."""
 
+NOTEBOOKS = (
+    *("notebooks/01_first_kernel.ipynb", "notebooks/02_matrix_multiply.ipynb"),
+    *("notebooks/03_tiles_and_layouts.ipynb", "notebooks/04_attention.ipynb"),
+    "notebooks/05_finding_the_limit.ipynb",
+)
+"""Notebooks whose cells say how long they take."""
+
 MEASURED = (
+    Product(f"notebooks/cell_seconds.py {' '.join(NOTEBOOKS)}", NOTEBOOKS, "some minutes"),
     Product(
         "-m workbench.codeobject.instructions.isa.enumerate",
         ("workbench/codeobject/instructions/isa/opcodes.csv",),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 import signal
 import subprocess
 import sys
@@ -25,6 +27,25 @@ def test_operators_are_described(capsys: pytest.CaptureFixture[str]) -> None:
     assert text.startswith("normalization/rmsnorm\n\nEvery row divided by its root mean square")
     assert "\ngemm/fp8\n" in text
     assert "[..., cols] of bf16, fp16 or fp32" in text
+
+
+def helps(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """What a command prints about itself."""
+    with contextlib.suppress(SystemExit):
+        main([*words, "--help"])
+    return capsys.readouterr().out
+
+
+def test_every_command_describes_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    names = re.search(r"\{([\w,-]+)\}", helps([], capsys))
+    assert names is not None
+    for name in names[1].split(","):
+        text = helps([name], capsys)
+        head, _, rest = text.partition("\n\n")
+        assert head.startswith("usage: "), name
+        assert name in head
+        # After its usage a sentence, not yet the list of its options.
+        assert re.match(r"[A-Z][a-z]+ [^.]*\.(?:\s|$)", rest), (name, rest[:100])
 
 
 def test_names_of_operators_and_categories() -> None:

@@ -13,6 +13,24 @@ from typing import Any
 
 from workbench.errors import WorkbenchError
 
+_EXEC_USAGE = (
+    "python -m workbench exec [--device DEVICE] [--sanitize] [--counters] [--clock CLOCK] [--json FILE] "
+    "[--quiet] -- PROGRAM [ARGUMENT ...]"
+)
+_EXEC = "run a program, a Python script or a C++ source, with all its child processes, on the emulated device"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _command(commands: Any, name: str, help: str, **options: Any) -> argparse.ArgumentParser:
+    """Adds a command, whose own help begins with what the list of commands says of it."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=help, description=_sentence(help), **options
+    )
+    return parser
+
 
 def commands() -> argparse.ArgumentParser:
     """The parser of `python -m workbench`, one subparser a command."""
@@ -21,68 +39,76 @@ def commands() -> argparse.ArgumentParser:
     version = sys.modules["workbench"].__version__
     parser.add_argument("--version", action="version", version=f"hipkittens-workbench {version}")
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser(
+    _command(
+        commands,
         "doctor",
         help="check compiler, headers, HIP library and devices; say what is missing and how to install it",
     ).set_defaults(run=_doctor)
-    commands.add_parser("devices", help="list the devices that can run kernels").set_defaults(run=_list)
-    listed = commands.add_parser("kernels", help="list the kernel library, or describe some of its kernels")
+    _command(commands, "devices", help="list the devices that can run kernels").set_defaults(run=_list)
+    listed = _command(commands, "kernels", help="list the kernel library, or describe some of its kernels")
     listed.add_argument("names", nargs="*", metavar="NAME", help='"gemm/bf16", or a category such as "gemm"')
     listed.set_defaults(run=_kernels)
-    cache_command = commands.add_parser("cache", help="show the contents of the compilation cache")
+    cache_command = _command(commands, "cache", help="show the contents of the compilation cache")
     cache_command.add_argument("action", nargs="?", choices=["clear"], help="empty the cache")
     cache_command.set_defaults(run=_cache)
-    new = commands.add_parser("new", help="write a notebook with a kernel from a template")
+    new = _command(commands, "new", help="write a notebook with a kernel from a template")
     new.add_argument("template", nargs="?", help="name of the template; leave it out to list them")
     new.add_argument("file", nargs="?", help="the notebook to write; default: TEMPLATE.ipynb")
     new.set_defaults(run=_new)
-    run = commands.add_parser("run", help="verify and time kernels of the library")
+    run = _command(commands, "run", help="verify and time kernels of the library")
     run.add_argument("names", nargs="+", metavar="NAME", help='"gemm/bf16", or a category such as "gemm"')
     run.add_argument("--device", help="MI355X, gfx942, gpu:0, ...; default: the default device")
     run.add_argument("--shapes", action="store_true", help="all shapes of the spec, not only the first")
     run.add_argument("--report", metavar="FILE", help="write the results to an HTML page")
     run.set_defaults(run=_run)
     _add_bench(commands)
-    commands.add_parser(
+    _command(
+        commands,
         "hipcc",
         help="compile and link HIP sources as ROCm's hipcc does, for the emulated device",
         add_help=False,
     ).set_defaults(run=_hipcc)
-    exchanged = commands.add_parser("hipify", help="give CUDA sources HIP's names; list remaining work")
+    exchanged = _command(commands, "hipify", help="give CUDA sources HIP's names; list remaining work")
     exchanged.add_argument("files", nargs="+", metavar="FILE", help="C++ sources and headers of CUDA")
     exchanged.add_argument("--in-place", action="store_true", help="rewrite the files; default: print them")
     exchanged.set_defaults(run=_hipify)
-    script = commands.add_parser(
-        "install-hipcc", help="write a script named hipcc that runs the command above, for makefiles"
+    script = _command(
+        commands,
+        "install-hipcc",
+        help="write a script named hipcc that runs the command above, for makefiles",
     )
     script.add_argument("folder", nargs="?", help="default: the programs of this Python's environment")
     script.set_defaults(run=_install_hipcc)
-    commands.add_parser(
+    _command(
+        commands,
         "exec",
-        help="run a program, a Python script or a C++ source, with all its child processes, on the emulated "
-        "device; exec --help lists the options",
-        usage="python -m workbench exec [--device DEVICE] [--sanitize] [--counters] [--clock CLOCK] "
-        "[--json FILE] [--quiet] -- PROGRAM [ARGUMENT ...]",
+        help=_EXEC,
+        usage=_EXEC_USAGE,
     ).set_defaults(run=_exec)
-    commands.add_parser(
+    _command(
+        commands,
         "script",
         help="another name of exec for a Python script: exec -- python FILE",
         usage="python -m workbench script [--device DEVICE] (FILE | -m MODULE) [ARGUMENT ...]",
     ).set_defaults(run=_script)
-    commands.add_parser(
+    _command(
+        commands,
         "sanitize",
         help="run a program and look for races, missing waits and similar faults in every launch of it or of "
         "its children; exits with 1 if there are findings, with 2 if nothing was launched",
         usage="python -m workbench sanitize PROGRAM [ARGUMENT ...]",
     ).set_defaults(run=_sanitize)
-    commands.add_parser(
+    _command(
+        commands,
         "train",
-        help="train a small language model on the kernels; needs transformers; train --help says more",
+        help="train a small language model on the kernels; needs transformers",
         add_help=False,
     ).set_defaults(run=_train)
     _add_hardware(commands)
-    keys = commands.add_parser(
-        "certificates", help="make certificates for a Dask cluster of several machines (needs openssl)"
+    keys = _command(
+        commands,
+        "certificates",
+        help="make certificates for a Dask cluster of several machines (needs openssl)",
     )
     keys.add_argument("folder", metavar="FOLDER", help="folder for them and for Dask's configuration")
     keys.set_defaults(run=_certificates)
@@ -112,7 +138,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _add_bench(commands: Any) -> None:
-    bench = commands.add_parser(
+    bench = _command(
+        commands,
         "bench",
         help="time operators on published problems; compare with Triton, PyTorch and published figures",
     )
@@ -178,7 +205,8 @@ def _bench(options: argparse.Namespace) -> int:
 
 
 def _add_hardware(commands: Any) -> None:
-    hardware = commands.add_parser(
+    hardware = _command(
+        commands,
         "hardware",
         help="compare an AMD GPU with the emulated device: bits, counters and times, in two files",
     )
@@ -269,7 +297,9 @@ def _sanitize(options: argparse.Namespace) -> int:
 def _run_program(words: Sequence[str]) -> int:
     from workbench.execute.command import add_options, run_options
 
-    parser = argparse.ArgumentParser(prog="python -m workbench exec")
+    parser = argparse.ArgumentParser(
+        prog="python -m workbench exec", usage=_EXEC_USAGE, description=_sentence(_EXEC)
+    )
     add_options(parser)
     return run_options(parser.parse_args(list(words)))
 

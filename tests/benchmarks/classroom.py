@@ -3,13 +3,15 @@
 python tests/benchmarks/classroom.py [kernels]
 
 Each is a Jupyter kernel of its own that loads the workbench, compiles a tile kernel, verifies it, profiles
-it and opens a dashboard, as a student does. The table has the seconds of each step, the slowest kernel's too,
-and what a kernel holds: its resident memory, and its share of it (PSS), in which pages that several map count
-once. It is printed for one kernel and for several, with an empty cache and with the code in it.
+it and opens a dashboard, as a student does, and asks for completions as the editor does. The table has the
+seconds of each step, the slowest kernel's and the processor's too, and what a kernel and its clangd hold:
+resident memory, and the share of it (PSS) in which pages that several map count once. It is printed for one
+kernel and for several, with an empty cache and with the code in it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import statistics
 import sys
@@ -18,6 +20,7 @@ import threading
 import time
 from pathlib import Path
 
+import psutil
 from jupyter_client.manager import start_new_kernel
 
 STUDENTS = int(sys.argv[1]) if len(sys.argv) > 1 else 10
@@ -32,6 +35,11 @@ __global__ void scale(const scale_globals g) {
     mul(tile, tile, g.by);
     store(g.x, tile, {0, 0, (int)blockIdx.x, 0});
 }"""
+HEAD = KERNEL.partition("    store(")[0]
+QUESTION = f"""\
+params = {{'text': {HEAD + "    tile."!r}, 'line': {HEAD.count(chr(10))}, 'column': 9}}
+while 'result' not in service.answer({{'id': 1, 'method': 'complete', 'params': params}}):
+    pass  # an editor, too, asks again where it was not answered in time"""
 STEPS = {
     "load the workbench": "%load_ext workbench\nimport torch, workbench as wb\nx = torch.ones(512, 64)",
     "compile": KERNEL,
@@ -39,6 +47,8 @@ STEPS = {
     "inputs=dict(x=x, by=2.0), outputs=['x']).passed",
     "profile": "wb.profile(scale['scale'][32, 64], x=x, by=2.0)",
     "dashboard": "wb.dashboard()",
+    "complete": f"from workbench.lab.service import Service\nservice = Service({{}})\n{QUESTION}",
+    "complete again": QUESTION,
 }
 
 
@@ -47,27 +57,34 @@ class Student(threading.Thread):
 
     Attributes:
         seconds: of each step.
+        processor: seconds that the kernel and what it started computed in each step.
         memory: resident bytes, and its share of pages that are mapped by several.
+        clangd: the same of its clangd.
     """
 
     def __init__(self, barrier: threading.Barrier, environment: dict[str, str]) -> None:
         super().__init__(daemon=True)
         self._barrier, self._environment = barrier, environment
         self.seconds: dict[str, float] = {}
-        self.memory = 0, 0
+        self.processor: dict[str, float] = {}
+        self.memory = self.clangd = 0, 0
 
     def run(self) -> None:
         manager, client = start_new_kernel(startup_timeout=300, env=self._environment)
+        kernel = psutil.Process(manager.provisioner.pid)
         try:
             for name, code in STEPS.items():
                 self._barrier.wait()
-                started = time.monotonic()
+                started, computed = time.monotonic(), processor(kernel)
                 reply = client.execute_interactive(code, timeout=600, output_hook=lambda _: None)
                 if reply["content"]["status"] != "ok":
                     raise RuntimeError(f"{name}: {reply['content']}")
                 self.seconds[name] = time.monotonic() - started
+                self.processor[name] = processor(kernel) - computed
             self._barrier.wait()
-            self.memory = memory(manager.provisioner.pid)
+            self.memory = memory(kernel.pid)
+            servers = (child for child in kernel.children(recursive=True) if "clangd" in child.name())
+            self.clangd = next((memory(server.pid) for server in servers), (0, 0))
             self._barrier.wait()
         except BaseException:
             self._barrier.abort()
@@ -75,6 +92,16 @@ class Student(threading.Thread):
         finally:
             client.stop_channels()
             manager.shutdown_kernel(now=True)
+
+
+def processor(kernel: psutil.Process) -> float:
+    """Seconds that a kernel and its processes have computed."""
+    seconds = 0.0
+    for process in (kernel, *kernel.children(recursive=True)):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            times = process.cpu_times()
+            seconds += times.user + times.system + times.children_user + times.children_system
+    return seconds
 
 
 def memory(process: int) -> tuple[int, int]:
@@ -93,13 +120,19 @@ def lesson(cache: str, count: int) -> str:
         student.start()
     for student in students:
         student.join()
-    lines = [f"{'step':22} median   slowest"]
+    lines = [f"{'step':22} median   slowest  of the processor"]
     for name in STEPS:
         seconds = [student.seconds[name] for student in students]
-        lines.append(f"{name:22} {statistics.median(seconds):5.1f} s  {max(seconds):5.1f} s")
-    resident, share = zip(*(student.memory for student in students), strict=True)
-    lines.append(f"memory of a kernel: {statistics.median(resident) / 1e6:.0f} MB resident")
-    lines.append(f"together: {sum(share) / 1e6:.0f} MB, {sum(share) / count / 1e6:.0f} MB a kernel")
+        computed = statistics.median(student.processor[name] for student in students)
+        lines.append(
+            f"{name:22} {statistics.median(seconds):5.1f} s  {max(seconds):5.1f} s  {computed:5.1f} s"
+        )
+    for what in ("memory", "clangd"):
+        resident, share = zip(*(getattr(student, what) for student in students), strict=True)
+        lines.append(
+            f"{what} of a kernel: {statistics.median(resident) / 1e6:.0f} MB resident, "
+            f"{sum(share) / count / 1e6:.0f} MB its share, together {sum(share) / 1e6:.0f} MB"
+        )
     return "\n".join(lines)
 
 

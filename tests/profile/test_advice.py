@@ -38,6 +38,33 @@ extern "C" __global__ void conflicts_cured(float *out) {
     EACH;
     out[i] = shared_sum(tile, 1, out);
 }
+extern "C" __global__ void conflicts_hidden(const float4 *x, float4 *out) {
+    __shared__ float tile[4096];
+    tile[threadIdx.x % 64 * 64 + threadIdx.x / 64] = threadIdx.x;
+    __syncthreads();
+    float scale = tile[threadIdx.x % 64 * 64 + threadIdx.x / 64];
+    for (int k = 0; k < 8; k++) {
+        int i = (blockIdx.x * 8 + k) * 256 + threadIdx.x;
+        float4 a = x[i];
+        out[i] = {a.x * scale, a.y * scale, a.z * scale, a.w * scale};
+    }
+}
+typedef short bf16x8 __attribute__((ext_vector_type(8)));
+typedef float float32x4 __attribute__((ext_vector_type(4)));
+#define MATRIX_LOOP(each_turn)                                                     \
+    float32x4 sum = {};                                                            \
+    for (int k = 0; k < steps; k++) {                                              \
+        bf16x8 tile = x[k * 64 + threadIdx.x % 64];                                \
+        sum = __builtin_amdgcn_mfma_f32_16x16x32_bf16(                             \
+            __builtin_bit_cast(bf16_t, tile), __builtin_bit_cast(bf16_t, tile), sum, 0, 0, 0); \
+        each_turn;                                                                 \
+    }                                                                              \
+    out[blockIdx.x * blockDim.x + threadIdx.x] = sum
+typedef __bf16 bf16_t __attribute__((ext_vector_type(8)));
+extern "C" __global__ void product(const bf16x8 *x, float32x4 *out, int steps) { MATRIX_LOOP(); }
+extern "C" __global__ void product_of_powers(const bf16x8 *x, float32x4 *out, int steps) {
+    MATRIX_LOOP(sum[0] = __builtin_amdgcn_exp2f(sum[0]));
+}
 extern "C" __global__ void scattered_loads(const float *x, float *out) {
     EACH;
     out[i] = x[(i % 256) * 1024 + i / 256];
@@ -155,6 +182,50 @@ def advice_of(name: str) -> set[str]:
 def test_a_fault_is_named_and_its_cured_twin_is_not(name: str) -> None:
     assert RULE_OF[name] in advice_of(name)
     assert RULE_OF[name] not in advice_of(f"{name}_cured")
+
+
+def test_conflicts_that_cost_no_time_are_told_with_what_hides_them() -> None:
+    groups = 512
+    x = torch.zeros(groups * 8 * 256 * 4)
+    result = wb.profile(module()["conflicts_hidden"][groups, 256], x, torch.zeros_like(x))
+    assert isinstance(result, wb.ProfileResult)
+    assert "conflicts" not in {finding.rule for finding in result.advice}
+    fault = next(fault for fault in result.advice.hidden if fault.finding.rule == "conflicts")
+    lost, active = (result[name] for name in ("SQ_LDS_BANK_CONFLICT", "SQ_LDS_IDX_ACTIVE"))
+    assert lost.value > 0.9 * active.value
+    assert list(fault.finding.evidence.values()) == [lost, active], "with the origins of the counters"
+    assert fault.behind == "memory"
+    assert 0 <= fault.cost.value < (1 - 1 / WORTH) * fault.time.value
+    sentence = f"hidden behind memory here: {fault.cost.value:.2g} of {fault.time.value:.4g} us"
+    assert sentence in repr(result.advice)
+    assert sentence in str(result.advice._repr_html_())
+    assert sentence in result._repr_html_()
+    assert sentence in repr(summed("both", [(result.advice, 1.0)]))
+    # What does cost time is a finding, and only that.
+    assert not profiled("conflicts").advice.hidden
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("product", "Each step along K waits for its own loads"),
+        ("product_of_powers", "Each turn waits for its own loads"),
+    ],
+)
+def test_a_loop_over_k_is_called_so(name: str, words: str) -> None:
+    steps = 64
+    x, out = torch.zeros(steps * 64 * 8, dtype=torch.bfloat16), torch.zeros(256 * 4 * 256)
+    advice = wb.advice(module()[name][256, 256], x, out, steps)
+    titles = {finding.rule: finding.title for finding in advice}
+    assert titles["early-wait"] == words
+    assert "{" not in repr(advice)
+
+
+def test_only_what_sums_over_k_is_told_to_split_it() -> None:
+    split = "the sum over K split among work-groups"
+    product = wb.advice("gemm/bf16", shape={"m": 256, "n": 256, "k": 256}, device="emulated:gfx950")
+    assert split in repr(product)
+    assert "split" not in repr(profiled("conflicts_cured", 64).advice)
 
 
 def test_a_finding_has_evidence_a_place_and_a_gain_with_its_error() -> None:

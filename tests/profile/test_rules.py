@@ -83,6 +83,7 @@ def facts(
             occupancy=occupancy or Occupancy(8, 8, "wave slots", 8), scratch=0, vgpr_spills=0
         ),
         machine=SimpleNamespace(compute_units=UNITS, target=GFX950),
+        shape={},
         argument_bytes=arguments,
         work={"flops": flops},
         caches=Replayed((caches,), 1) if caches is not None else None,

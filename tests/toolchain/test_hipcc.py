@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -422,6 +423,53 @@ def test_options_that_the_linker_does_not_know_are_left_out(folder: Path) -> Non
     left_out = driver._without(line, ("-Wl,--allow-multiple-definition",))
     assert left_out == ["-Wl,--allow-multiple-definition"]
     assert line.inputs == [Source("main.hip", "hip"), "-lm"]
+
+
+HALF_WAVE = """#include <hip/hip_runtime.h>
+#include "inc/reduce.h"
+__global__ void vote(float *x) {
+#if defined(__NVCC__)
+    unsigned on = __activemask();
+#else
+    unsigned positive = __ballot(x[threadIdx.x] > 0);
+#endif
+    x[threadIdx.x] = half_sum(x[threadIdx.x]) + positive;
+}
+"""
+HALF_SUM = """#pragma once
+__device__ inline float half_sum(float v) {
+    for (int o = 16; o > 0; o /= 2) v += __shfl_down(v, o);
+    return v;
+}
+"""
+
+
+def test_code_for_warps_of_32_lanes_is_warned_of_at_its_line(folder: Path) -> None:
+    (folder / "vote.hip").write_text(HALF_WAVE)
+    (folder / "inc" / "reduce.h").write_text(HALF_SUM)
+    both = ("--offload-arch=gfx942", "--offload-arch=gfx950")
+    output = hipcc("-Werror", "-c", "vote.hip", "-o", "vote.o", *both)
+    places = re.findall(r"^(\S+): warning: .* \[-Wwave32\]$", output, re.MULTILINE)
+    # Once for both targets, and nothing of what only nvcc compiles.
+    assert places == ["vote.hip:7:25", "inc/reduce.h:3:18"]
+    assert output.count("a wave has 64 lanes") == 1
+    assert hipcc("-Wno-wave32", "-c", "vote.hip", "-o", "vote.o", *both) == ""
+    output = hipcc("-Werror=wave32", "-c", "vote.hip", "-o", "none.o", status=1)
+    assert "vote.hip:7:25: error: " in output
+    assert not (folder / "none.o").exists()
+
+
+def test_switches_of_warnings_of_32_lanes() -> None:
+    assert read(["-x", "hip", "-"], {}).wave32 == "warning"
+    last = {
+        "-Wwave32": "warning",
+        "-Wno-wave32": "",
+        "-Werror=wave32": "error",
+        "-Wno-error=wave32": "warning",
+    }
+    for word, severity in last.items():
+        line = read(["-Werror=wave32", word, "-x", "hip", "-"], {})
+        assert (line.wave32, line.both) == (severity, []), "clang does not know the flag"
 
 
 def test_languages(folder: Path) -> None:

@@ -117,6 +117,18 @@ CASES = (
         "mma_ABt",
     ),
     Case(
+        "Accumulators of mma of different types",
+        "rt_bf<16, 32> a, b; rt_fl<16, 16> d; rt_fl<16, 16, col_l> c; zero(c); mma_ABt(d, a, b, c);",
+        "mma: the accumulators c and d have the same type: ",
+        "mma_ABt",
+    ),
+    Case(
+        "Operands that no matrix instruction takes",
+        "rt_int<16, 32> a, b; rt_fl<16, 16> d; zero(d); mma_ABt(d, a, b, d);",
+        "they take float, bf16, half, int8, fp8",
+        "mma_ABt",
+    ),
+    Case(
         "A map with a vector that is not the tile's own",
         "rt_fl<32, 48> a; zero(a); rv_fl<32> v; zero(v); mul_row(a, a, v);",
         "mul_row takes rt_fl<32, 48>::col_vec, `v` is rv_fl<32>",
@@ -386,7 +398,9 @@ def test_mistake_has_one_finding_with_sentence_place_and_fix(number: int) -> Non
     assert error.mistake == case.mistake
     assert case.says in error.message
     assert "\n" not in error.message
-    assert len(error.message) < 240
+    sentence, _, page = error.message.partition(" (docs/")
+    assert len(sentence) < 240
+    assert bool(page) == any(mistake.page for mistake in REFUSED if mistake.name == case.mistake)
     assert error.file is None, "it is the cell's"
     line = line_of(number, case.body)
     assert line[error.column - 1 :].startswith(case.at), line[error.column - 1 :]
@@ -395,6 +409,52 @@ def test_mistake_has_one_finding_with_sentence_place_and_fix(number: int) -> Non
     assert mend(source, error.fixits).split("\n")[-1] == expected
     assert "../" not in error.text
     assert error.printed, "what the compiler printed is kept"
+
+
+def test_errors_about_matrix_instructions_name_the_page_with_the_table() -> None:
+    pages = {mistake.name: mistake.page for mistake in REFUSED if "mma:" in mistake.says.pattern}
+    # Which registers an assembly tile may share is no question of shapes.
+    assert {name for name, page in pages.items() if not page} == {"Ranges of registers that overlap"}
+    for page in filter(None, pages.values()):
+        path, _, section = page.partition("#")
+        text = (Path(__file__).parents[2] / path).read_text()
+        headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
+        assert section in [heading.lower().replace(" ", "-") for heading in headings]
+
+
+UNKNOWN = """#include <hip/hip_runtime.h>
+__global__ void f(float *x) {
+  { unknown_t a = 1; float scale = 2; }
+  x[0] = scale;
+  for (unknown_t c = 0; c < 2; c++) { x[1] = c; }
+  x[2] = c;
+  float4<3> w = {1};
+  x[4] = w.x;
+}
+__global__ void g(unknown_t p, float *x) { x[0] = p; x[1] = q; }
+__global__ void h(float *x) { x[0] = p; }
+"""
+"""Undeclared names, one of which follows from an error in its declaration: that of `w`."""
+
+
+def test_an_undeclared_name_stands_for_itself_unless_its_declaration_is_wrong() -> None:
+    errors = failure(UNKNOWN)
+    undeclared = [
+        (error.line, match[1])
+        for error in errors
+        if (match := re.match(r"use of undeclared identifier '(\w+)'", error.message))
+    ]
+    assert undeclared == [(4, "scale"), (6, "c"), (10, "q"), (11, "p")]
+    assert len({(error.line, error.column) for error in errors}) == len(errors), "one finding a place"
+    assert {error.line: error.follows for error in errors if error.follows} == {4: 1, 7: 1}
+
+
+def test_a_name_beside_a_mistake_with_tiles_stands_for_itself() -> None:
+    errors = failure(f"{HEAD}__global__ void f(float *x) {{ rt_fl<16, 64, rt_16x16_s> t; x[0] = other; }}")
+    assert [error.message[:28] for error in errors] == [
+        "the third argument of rt_fl ",
+        "use of undeclared identifier",
+    ]
 
 
 def test_what_the_fixes_make_compiles() -> None:

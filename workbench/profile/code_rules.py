@@ -84,8 +84,8 @@ def divided(sequence: roles.Sequence, name: str, remedy: str, *, integer: bool) 
             stays = [instruction for instruction in all_of_it if sequence.kept(instruction)]
             gone = frozenset(i.address for i in all_of_it if i not in stays)
             change = Change(without=gone, plain=frozenset(instruction.address for instruction in stays))
-            evidence = {name: counted(len(stays), "a turn"), "they take": percent(share)}
-            return Seen(evidence, change, remedy, begins[0].address)
+            evidence = {f"{name} a {{turn}}": counted(len(stays)), "they take": percent(share)}
+            return Seen(evidence, change, remedy, begins[0].address, facts.is_over_k(loop))
         return None
 
     return look
@@ -142,9 +142,10 @@ def narrow_lds(facts: Facts) -> Seen | None:
             if goes_to(instruction, (Space.LDS,), Access.LOAD) and _is_narrow(instruction)
         ]
         if share >= STALLED and len(reads) >= _TOGETHER:
-            evidence = {"reads of a dword a lane": counted(len(reads), "a turn"), "waits": percent(share)}
+            evidence = {"reads of a dword a lane, a {turn}": counted(len(reads)), "waits": percent(share)}
             remedy = "Read 16 bytes a lane at once (ds_read_b128: float4, or a tile's own loads)."
-            return Seen(evidence, Change(merged=_merged(reads)), remedy, reads[0].address)
+            change = Change(merged=_merged(reads))
+            return Seen(evidence, change, remedy, reads[0].address, facts.is_over_k(loop))
     return None
 
 

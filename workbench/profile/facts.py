@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from workbench.codeobject.instructions import Trait
 from workbench.origin import Expected, Figure, Origin
 from workbench.profile.loops import InnerLoop, inner_loops
 from workbench.profile.simulation.unit import REASONS
@@ -53,6 +54,8 @@ class Profiled(Protocol):
     @property
     def machine(self) -> Product: ...
     @property
+    def shape(self) -> Mapping[str, object]: ...
+    @property
     def argument_bytes(self) -> int: ...
     @property
     def work(self) -> Mapping[str, int]: ...
@@ -69,16 +72,25 @@ class Seen:
         change: the change whose gain is modelled.
         what: the remedy in words.
         address: address of the instruction concerned; None for the launch as a whole.
+        over_k: True if it is about a loop over the K of a matrix product, for `loop_words`.
     """
 
     evidence: dict[str, Figure]
     change: Change
     what: str
     address: int | None = None
+    over_k: bool = False
 
 
 Look = Callable[["Facts"], Seen | None]
 """A rule's function: its observation in a profile, or None."""
+
+
+def loop_words(text: str, *, over_k: bool) -> str:
+    """A rule's text with its `{loop}` and `{turn}` as readers of that kernel call them."""
+    step = "step along K" if over_k else "turn"
+    return text.format(loop="loop over K" if over_k else "loop", turn=step)
+
 
 STALLED = 0.15
 """Part of the waves' time that a reason must take before a rule looks at it."""
@@ -120,6 +132,25 @@ class Facts:
         ran = tuple(self.code[a] for a in sorted(self.counts) if self.counts[a] and a in self.code)
         loads = InnerLoop(ran, 1).decided_by_loads(turns=1)
         return loads.union(*(loop.decided_by_loads() for loop in self.loops))
+
+    def is_over_k(self, loop: InnerLoop) -> bool:
+        """True if a loop adds up products over the K of a matrix product.
+
+        An operator's shape says whether there is a K. Without one, matrix instructions do that are alone:
+        attention, whose loop is over keys, has exponentials among them.
+        """
+        if self.profile.shape:
+            return {"n", "k"} <= set(self.profile.shape) and any(map(_adds_products, loop.code))
+        matrix = any(i.record.matrix is not None for i in loop.code)
+        return matrix and not any(Trait.TRANSCENDENTAL in i.record.traits for i in loop.code)
+
+    @cached_property
+    def has_k(self) -> bool:
+        """True if the launch adds up products over the K of a matrix product."""
+        ran = tuple(self.code[a] for a in sorted(self.counts) if self.counts[a] and a in self.code)
+        # A short K may be a loop without turns.
+        loops = [InnerLoop(ran, 1)] if self.profile.shape else self.loops
+        return any(map(self.is_over_k, loops))
 
     @property
     def waves(self) -> int:
@@ -199,6 +230,13 @@ class Facts:
     def groups(self) -> int:
         x, y, z = self.profile.record.grid
         return x * y * z
+
+
+def _adds_products(instruction: Instruction) -> bool:
+    arithmetic = instruction.record.arithmetic
+    if instruction.record.matrix is not None:
+        return True
+    return arithmetic is not None and arithmetic.kind == "FMA"
 
 
 def counted(value: float, unit: str = "") -> Figure:

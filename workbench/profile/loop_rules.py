@@ -39,12 +39,13 @@ def same_each_turn(facts: Facts) -> Seen | None:
         share = facts.spent_on(gone)
         if share < STALLED or not any(is_load(instruction) for instruction in same):
             continue
-        evidence = {"accesses to the same place each turn": counted(len(same)), "they take": percent(share)}
+        evidence = {"accesses to the same place each {turn}": counted(len(same)), "they take": percent(share)}
         remedy = (
-            "Load it before the loop, keep it in a register, and store it behind. The compiler does not "
+            "Load it before the {loop}, keep it in a register, and store it behind. The compiler does not "
             "where another pointer may be the same (__restrict__)."
         )
-        return Seen(evidence, Change(without=gone), remedy, facts.dearest(gone))
+        change = Change(without=gone)
+        return Seen(evidence, change, remedy, facts.dearest(gone), facts.is_over_k(loop))
     return None
 
 
@@ -58,9 +59,10 @@ def early_wait(facts: Facts) -> Seen | None:
         width = sum(o.width for a in free for o in facts.code[a].dst if o.kind in ("v", "a"))
         if not _fit(facts, width):
             continue
-        evidence = {"waits for memory": percent(share), "loads of a turn": counted(len(loads))}
-        remedy = "Load a turn ahead, and wait by vmcnt(n) for what is needed alone."
-        return Seen(evidence, _ahead(facts, loop, waits), remedy, facts.dearest(free))
+        evidence = {"waits for memory": percent(share), "loads of a {turn}": counted(len(loads))}
+        remedy = "Load a {turn} ahead, and wait by vmcnt(n) for what is needed alone."
+        change = _ahead(facts, loop, waits)
+        return Seen(evidence, change, remedy, facts.dearest(free), facts.is_over_k(loop))
     return None
 
 
@@ -137,12 +139,13 @@ def short_loop(facts: Facts) -> Seen | None:
         if share < STALLED:
             continue
         evidence = {
-            "instructions of a turn": counted(len(loop.code)),
+            "instructions of a {turn}": counted(len(loop.code)),
             "of them to count and jump": counted(len(overhead)),
             "these take": percent(share),
         }
         remedy = "Unroll it by four or more: at each jump the wave waits for the fetch of its target."
-        return Seen(evidence, Change(unrolled=overhead), remedy, loop.code[-1].address)
+        change = Change(unrolled=overhead)
+        return Seen(evidence, change, remedy, loop.code[-1].address, facts.is_over_k(loop))
     return None
 
 
@@ -182,8 +185,9 @@ def atomics(facts: Facts) -> Seen | None:
         same = frozenset(i.address for i in mine if loop.is_same_each_turn(i))
         if same:
             some = sum(facts.counts[a] for a in same)
-            remedy = "Add up in a register, and send one atomic behind the loop."
-            return Seen({"atomics": counted(some)}, Change(without=same), remedy, facts.dearest(same))
+            remedy = "Add up in a register, and send one atomic behind the {loop}."
+            evidence, over_k = {"atomics": counted(some)}, facts.is_over_k(loop)
+            return Seen(evidence, Change(without=same), remedy, facts.dearest(same), over_k)
     return None
 
 
@@ -197,10 +201,11 @@ def few_lanes(facts: Facts) -> Seen | None:
             continue
         evidence = {
             "lanes at work": modelled(round(wave * max(lanes), 1), f"of {wave}"),
-            "the loop takes": percent(share),
+            "the {loop} takes": percent(share),
         }
         remedy = "Share the work out to all lanes (a tree of __shfl_xor, or a reduction of the tile library)."
-        return Seen(evidence, Change(without=loop.addresses), remedy, loop.code[0].address)
+        change = Change(without=loop.addresses)
+        return Seen(evidence, change, remedy, loop.code[0].address, facts.is_over_k(loop))
     return None
 
 

@@ -39,15 +39,18 @@ class Rule:
 
     Attributes:
         key: short name of the rule.
-        title: the fault, in words.
+        title: the fault, in words (`facts.loop_words`).
         look: returns its observation in a profile; None if there is no fault.
         explains: rules whose findings follow from this one's, and are listed after it.
+        wastes: "LDS" or "memory", whose counters show the fault, so that readers expect to hear of it even if
+            it costs no time; "" if it is of no interest then.
     """
 
     key: str
     title: str
     look: Look
     explains: tuple[str, ...] = ()
+    wastes: str = ""
 
 
 _UNEVEN = 1.3
@@ -66,7 +69,7 @@ def _stall(reason: str, name: str, remedy: str, *, chained: bool = False) -> Loo
             # Two chains side by side: each waits for its own results while the other goes on.
             vector = facts.ran(lambda i: i.record.pipeline in ("valu", "trans", "mfma"))
             change = Change(independent=frozenset(vector))
-        return Seen({name: percent(share)}, change, remedy, worst)
+        return Seen({name: percent(share)}, change, remedy, worst, facts.has_k)
 
     return look
 
@@ -118,12 +121,13 @@ def _scratch(instruction: Instruction) -> bool:
 
 
 def _conflicts(facts: Facts) -> Seen | None:
-    lost, active = facts.counter("SQ_LDS_BANK_CONFLICT"), facts.counter("SQ_LDS_IDX_ACTIVE")
+    names = ("SQ_LDS_BANK_CONFLICT", "SQ_LDS_IDX_ACTIVE")
+    lost, active = map(facts.counter, names)
     if not active or lost < 0.1 * (active - lost):
         return None
     worst = facts.costs("bank_conflicts")
     return Seen(
-        {"SQ_LDS_BANK_CONFLICT": counted(lost, "cycles"), "SQ_LDS_IDX_ACTIVE": counted(active, "cycles")},
+        {name: facts.profile.counters[name] for name in names},
         Change(bank_conflicts=0),
         "Lanes that are served together use the same banks: swizzle or pad the shared tile "
         "(docs/bank_conflicts.md).",
@@ -177,10 +181,13 @@ def _few_groups(facts: Facts) -> Seen | None:
     units = int(facts.profile.machine.compute_units)
     if facts.groups >= units or facts.model.seconds < 2 * facts.model.overhead:
         return None
+    smaller = (
+        "smaller tiles, or the sum over K split among work-groups" if facts.has_k else "smaller work-groups"
+    )
     return Seen(
         {"work-groups": counted(facts.groups), "compute units": counted(units)},
         Change(spread=facts.groups / units),
-        "Compute units stay empty: smaller tiles, or split the sum over K.",
+        f"Compute units stay empty: {smaller}.",
     )
 
 
@@ -232,10 +239,13 @@ def _tail(facts: Facts) -> Seen | None:
     full = -(-facts.groups // units)
     if rounds <= 1 or rounds / full > 0.9:
         return None
+    another = "work-groups of another size, or a persistent kernel"
+    if facts.has_k:
+        another = "another tile size, a persistent kernel, or stream K"
     return Seen(
         {"rounds of work-groups": counted(round(rounds, 2)), "rounds that it takes": counted(full)},
         Change(spread=rounds / full),
-        "The last round leaves most of the chip empty: another tile size, a persistent kernel, or stream K.",
+        f"The last round leaves most of the chip empty: {another}.",
     )
 
 
@@ -277,8 +287,9 @@ def _vector_in_matrix_loop(facts: Facts) -> Seen | None:
             "MFMA": counted(sum(matrix.values())),
         },
         Change(without=frozenset(vector)),
-        "Vector instructions keep the matrix cores waiting: move addresses and scales out of the loop.",
+        "Vector instructions keep the matrix cores waiting: move addresses and scales out of the {loop}.",
         max(vector, key=lambda a: vector[a]),
+        facts.has_k,
     )
 
 
@@ -358,6 +369,7 @@ RULES: tuple[Rule, ...] = (
         "LDS bank conflicts",
         _conflicts,
         ("lds-wait", "lds-port", "narrow-lds", "barriers", "early-wait"),
+        wastes="LDS",
     ),
     Rule(
         "loads-scattered",
@@ -379,16 +391,16 @@ RULES: tuple[Rule, ...] = (
     Rule("narrow-lds", "Reads of a few bytes a lane from LDS", narrow_lds, ("lds-port", "lds-wait")),
     Rule(
         "repeated-loads",
-        "The same place is loaded in each turn",
+        "The same place is loaded in each {turn}",
         same_each_turn,
         ("early-wait", "chained-loads", "many-loads"),
     ),
     Rule("many-loads", "The same bytes are loaded many times", _repeated),
     Rule("tile-order", "L2 serves little of what is read again", _tile_order),
     Rule("wait-moved", "A wait stands before other work", moved_wait, ("early-wait",)),
-    Rule("early-wait", "Each turn waits for its own loads", early_wait, ("memory-queue",)),
+    Rule("early-wait", "Each {turn} waits for its own loads", early_wait, ("memory-queue",)),
     Rule("chained-loads", "Each load waits for the one before", chained_loads),
-    Rule("short-loop", "A short loop waits for its jump", short_loop),
+    Rule("short-loop", "A short {loop} waits for its jump", short_loop),
     Rule(
         "imbalance",
         "Waves of a work-group have unequal work",
@@ -400,7 +412,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "atomics",
-        "An atomic in each turn",
+        "An atomic in each {turn}",
         atomics,
         ("early-wait", "chained-loads", "memory-queue", "repeated-loads"),
     ),
@@ -461,7 +473,9 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "scalar-wait",
         "Waits for scalar loads",
-        _stall("WAIT_SCALAR", "waits for scalar loads", "Load arguments and offsets once, before the loop."),
+        _stall(
+            "WAIT_SCALAR", "waits for scalar loads", "Load arguments and offsets once, before the {loop}."
+        ),
     ),
     Rule(
         "barriers",
@@ -489,7 +503,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("memory-queue", "The queue of vector memory is full", queue),
     Rule("idling", "s_nop and s_sleep take much of the time", _idling),
-    Rule("spills", "Registers are spilled", _spills, _SPILLED),
+    Rule("spills", "Registers are spilled", _spills, _SPILLED, wastes="memory"),
     Rule("matrix-loop", "Vector instructions beside the matrix instructions", _vector_in_matrix_loop),
     Rule("no-matrix-cores", "Matrix products without matrix cores", _scalar_matrix),
     Rule(

@@ -34,11 +34,12 @@ _CDNA4 = re.compile(r"^#if defined\(KITTENS_CDNA4\)$.*?^#endif$", re.M | re.S)
 HEAD = """# Operands of matrix instructions
 
 Which base shape of a register tile goes with which operand of which matrix instruction (MFMA), by type of the
-elements. In `mma_ABt(d, a, b, c)`, M x K times N x K, all of these hold:
+elements. The compiler's errors about `mma` name this page.
 
-- a and b have the same element type and the same size along K, and **one base shape of a row of the table**;
-- c and d have one type: elements of float (int for int8), and the base shape of the same row;
-- the layouts are those of the function that you call:
+## Layouts
+
+`mma_ABt(d, a, b, c)` multiplies M x K by N x K. The layouts are those of the function that you call, and the
+sizes along K are equal:
 
 | function | a | b | c and d |
 | --- | --- | --- | --- |
@@ -46,6 +47,11 @@ elements. In `mma_ABt(d, a, b, c)`, M x K times N x K, all of these hold:
 | `mma_AB` | M x K, `row_l` | K x N, `col_l` | M x N, either |
 | `mma_AtB` | K x M, `col_l` | K x N, `col_l` | M x N, either |
 | `mma_AtBt` | K x M, `col_l` | N x K, `row_l` | M x N, either |
+
+## Base shapes
+
+- a and b have the same element type, and **one base shape of a row of the table**;
+- c and d have one type: elements of float (int for int8), and the base shape of the same row.
 
 The shapes are written M (N) by K, as in the row layout. In the column layout K runs down, so exchange the
 two numbers: where the table has `rt_16x32_s`, a tile in the column layout has `rt_32x16_s`. Both operands

@@ -5,7 +5,7 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from workbench.display import shows
-from workbench.profile.findings import WORTH, Advice, Finding
+from workbench.profile.findings import WORTH, Advice, Finding, HiddenFault
 from workbench.views.badge import badge, badges
 from workbench.views.markup import block, bold, details, tag
 
@@ -25,9 +25,10 @@ def advice_list(advice: Advice, *, brief: bool = False) -> Markup:
     Args:
         brief: leave out how far modelled gains may be off; the line above the list says it already.
     """
+    hidden = Markup("").join(_hidden(fault, brief) for fault in advice.hidden)
     if not advice:
         message = f"No rule found a change that the model gives {WORTH:g} times or more for."
-        return tag("div", message, kind="wb-dim")
+        return tag("div", message, kind="wb-dim") + hidden
     entries = [_entry(finding, brief) for finding in advice]
     markup = tag("ol", *entries[:MANY], kind="wb-advice")
     if len(entries) > MANY:
@@ -35,21 +36,35 @@ def advice_list(advice: Advice, *, brief: bool = False) -> Markup:
             MANY + 1, Markup("").join(entries[MANY:])
         )
         markup += details(f"{len(entries) - MANY} more", more)
-    return markup
+    return markup + hidden
 
 
 def _entry(finding: Finding, brief: bool) -> Markup:
     gain = Markup('<b title="{}">{} times as fast</b> without it').format(
         "by the model: the same launch again, with the change", f"{finding.gain.value:.2f}"
     )
+    head = Markup("{}: {} {}").format(_title(finding), gain, badge(finding.gain, brief=brief))
+    evidence = tag("div", _evidence(finding), kind="wb-dim")
+    return tag("li", tag("div", head), tag("div", finding.what), evidence)
+
+
+def _hidden(fault: HiddenFault, brief: bool) -> Markup:
+    """A fault that costs no time, on one line: nothing is to be done about it."""
+    head = Markup("{}: {} {}").format(_title(fault.finding), fault.sentence, badge(fault.time, brief=brief))
+    return tag("div", Markup("{}. {}").format(head, _evidence(fault.finding)), kind="wb-dim")
+
+
+def _title(finding: Finding) -> Markup:
     where = f", line {finding.place[1]}" if finding.place else ""
     where += f" ({finding.header})" if finding.header else ""
-    head = Markup("{}{}: {} {}").format(bold(finding.title), where, gain, badge(finding.gain, brief=brief))
+    return bold(finding.title) + where
+
+
+def _evidence(finding: Finding) -> Markup:
     seen = ", ".join(
         f"{name} {_amount(figure.value)} {figure.unit}".rstrip() for name, figure in finding.evidence.items()
     )
-    evidence = Markup("{} {}").format(seen, badges(finding.evidence.values()))
-    return tag("li", tag("div", head), tag("div", finding.what), tag("div", evidence, kind="wb-dim"))
+    return Markup("{} {}").format(seen, badges(finding.evidence.values()))
 
 
 def _amount(value: float) -> str:

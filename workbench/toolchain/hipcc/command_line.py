@@ -12,6 +12,7 @@ from pathlib import Path
 
 from workbench.errors import UsageError
 from workbench.targets import ARCHS
+from workbench.toolchain.hipcc import wave32
 
 Option = tuple[str, ...]
 """The words of an option: itself and, where that is a word of its own, its value."""
@@ -64,6 +65,7 @@ class CommandLine:
         device_only, host_only: True to build only one part of the source.
         linked_device_code: device code is linked later with that of other sources (`-fgpu-rdc`).
         save_temps: where to keep the device part's assembly: "cwd" or "obj"; "" to discard it.
+        wave32: severity of what `-Wwave32` reports: "warning", "error", or "" to report nothing.
         show: print the commands: "-v", or "-###", which runs none; "" to print none.
     """
 
@@ -80,6 +82,7 @@ class CommandLine:
     host_only: bool = False
     linked_device_code: bool = False
     save_temps: str = ""
+    wave32: str = "warning"
     show: str = ""
 
     def output_of(self, source: Source) -> str:
@@ -255,6 +258,8 @@ class _Reader:
             line.device_only = line.host_only = False
         elif match := re.fullmatch(r"--?save-temps(?:=(cwd|obj))?", word):
             line.save_temps = match[1] or "cwd"
+        elif (severity := wave32.severity_of(word)) is not None:
+            line.wave32 = severity
         elif word in ("-v", "--verbose", "-###"):
             line.show = "-###" if word == "-###" else "-v"
         elif word in ("-M", "-MM"):

@@ -44,6 +44,7 @@ made for this computer, device code for each --offload-arch; the program finds t
   -fgpu-rdc              device code calls functions of other files
   -I, -D, -U, -include   headers and macros;  -L, -l, -Wl,  of the linker
   -O0 to -O3, -g, -std=  and other options of clang: as clang takes them
+  -Wno-wave32            no warnings of code for warps of 32 lanes; -Werror=wave32: errors
   -M, -MM, -MD, -MF      dependencies for make
   -v, -###               show the commands, or only show them
   --save-temps           keep files in between

@@ -24,9 +24,11 @@ from workbench.targets import macros
 from workbench.toolchain import precompiled
 from workbench.toolchain.compilation import compile_device
 from workbench.toolchain.compiler import Compiler, include_folders
+from workbench.toolchain.hipcc import wave32
 from workbench.toolchain.hipcc.command_line import CommandLine, Option, Source, Stage
 from workbench.toolchain.host_library import Library, device_part
 from workbench.toolchain.job import to_front_end
+from workbench.toolchain.mistakes import ACCEPTED
 from workbench.toolchain.options import CompileOptions, compile_timeout
 from workbench.toolchain.source_text import source_text
 
@@ -90,9 +92,11 @@ class Unit:
 
         Raises:
             CompileError, CompilerNotFound, CompilerCrashed, CompilerTimeout, UsageError
-            FailedError: the compiler of the host part found an error.
+            FailedError: the compiler of the host part found an error, or `-Werror=wave32` one.
         """
         line = self.line
+        if self.source.language == "hip" and line.stage is not Stage.PREPROCESSED and not line.host_only:
+            self._report_wave32()
         host = not line.device_only
         if self.source.language != "hip":
             self._start([*self._plain(), *self._end(output)])
@@ -111,6 +115,34 @@ class Unit:
             Path(bundle).write_bytes(fat_binary(self._codes()))
             embedded = to_front_end("-fcuda-include-gpubinary", bundle)
             self._start([*self._host(), *embedded, *self._end(output)])
+
+    def _report_wave32(self) -> None:
+        line = self.line
+        if line.show == "-###" or ("-w",) in line.both or not line.wave32:
+            return
+        folders = [
+            option[0][2:] if option[0].startswith("-I") else option[1]
+            for option in line.both
+            if option[0].startswith("-I") or option[0] == "-iquote"
+        ]
+        diagnostics = wave32.warnings(self.source.path, self.text, folders, line.wave32, self._preprocessed)
+        for diagnostic in diagnostics:
+            print(diagnostic, file=sys.stderr)
+        if diagnostics and line.wave32 == "error":
+            raise FailedError(1)
+
+    def _preprocessed(self) -> str:
+        """The device part behind the preprocessor; "" where that fails, as compiling then does."""
+        return subprocess.run(
+            [*self._device(self.archs[0]), "-E", self.source.path],
+            env=self.compiler.environment(self.folder),
+            input=self.text,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            encoding="utf-8",
+            errors="surrogateescape",
+            check=False,
+        ).stdout
 
     def _codes(self) -> dict[str, bytes]:
         return {arch: self._code(arch) for arch in self.archs}
@@ -145,7 +177,9 @@ class Unit:
         with warnings.catch_warnings(record=True) as doubts:
             warnings.simplefilter("always")
             result = compile_device(self.text, compile_options, with_host=True)
-        for message in (*result.diagnostics, *(f"warning: {doubt.message}" for doubt in doubts)):
+        habits = {mistake.name for mistake in ACCEPTED if mistake.severity == "note"}
+        findings = [finding for finding in result.diagnostics if finding.mistake not in habits]
+        for message in (*findings, *(f"warning: {doubt.message}" for doubt in doubts)):
             print(message, file=sys.stderr)
         if self.line.save_temps:
             self._save(arch, result.code_object)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from workbench.toolchain.mistakes.accepted import ACCEPTED
 from workbench.toolchain.mistakes.cuda import CUDA
-from workbench.toolchain.mistakes.explain import explained, unsaid
+from workbench.toolchain.mistakes.explain import explained, habits, unsaid
 from workbench.toolchain.mistakes.refused import REFUSED
 
-__all__ = ["ACCEPTED", "CUDA", "REFUSED", "explained", "unsaid"]
+__all__ = ["ACCEPTED", "CUDA", "REFUSED", "explained", "habits", "unsaid"]

@@ -119,6 +119,35 @@ class Cell:
                     return at
         return None
 
+    def statement(self, offset: int) -> tuple[int, int]:
+        """Start and end of the statement, or of the list of parameters, that a place is in."""
+        start = max(self.code.rfind(mark, 0, offset) for mark in ";{}") + 1
+        depth = 0
+        for at in range(offset, len(self.code)):
+            letter = self.code[at]
+            depth += (letter in "([{") - (letter in ")]}")
+            if depth < 0 or (letter == ";" and not depth):
+                return start, at
+        return start, len(self.code)
+
+    def scope_end(self, offset: int) -> int:
+        """Offset up to which a name that is declared at a place may be used."""
+        depth = 0
+        for at in range(offset - 1, -1, -1):
+            letter = self.code[at]
+            depth += (letter in ")]}") - (letter in "([{")
+            if depth < 0:
+                break
+        else:
+            return len(self.code)
+        end = self.closing(at)
+        if end is not None and letter != "{":
+            # A parameter, or the head of a loop: the block or the statement behind it.
+            rest = re.compile(r"[^;{]*").match(self.code, end)
+            last = rest.end() if rest else end
+            end = self.closing(last) if self.code[last : last + 1] == "{" else last
+        return len(self.code) if end is None else end
+
     def split(self, opening: int) -> tuple[Span, ...]:
         """Spans between the commas of the brackets that open at an offset."""
         end = self.closing(opening)

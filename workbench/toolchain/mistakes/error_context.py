@@ -53,12 +53,14 @@ class Mistake:
             text.
         explain: returns the explanation; None if the error is another mistake after all.
         folds: further errors that follow from it.
+        page: page and section with the rule that was broken; "" where the message says all of it.
     """
 
     name: str
     says: re.Pattern[str]
     explain: Callable[[ErrorContext], Explanation | None]
     folds: Folds = "itself"
+    page: str = ""
 
 
 class ErrorContext:

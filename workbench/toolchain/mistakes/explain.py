@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from workbench.toolchain.diagnostics import Diagnostic, instance_notes
-from workbench.toolchain.mistakes.accepted import ACCEPTED
+from workbench.toolchain.mistakes.accepted import ACCEPTED, SilentMistake
 from workbench.toolchain.mistakes.cell_text import Cell, Span
 from workbench.toolchain.mistakes.cuda import CUDA
 from workbench.toolchain.mistakes.error_context import (
@@ -22,6 +24,7 @@ from workbench.toolchain.mistakes.refused import REFUSED, with_operands
 _NOTES = 4
 """Notes of an error that are shown; a call that fits no function has dozens."""
 _GIVES_UP = "too many errors emitted"
+_UNDECLARED = re.compile(r"use of undeclared identifier '(?P<name>\w+)'")
 
 
 def explained(
@@ -67,6 +70,8 @@ def _one(
         if mistake.says.search(context.message):
             explanation = mistake.explain(context)
             if explanation:
+                if mistake.page:
+                    explanation = replace(explanation, message=f"{explanation.message} ({mistake.page})")
                 return mistake, _shown(finding, explanation, mistake.name, cell, name)
     if context.asserted and finding.cell_line and finding.file is not None and in_library(finding.file):
         return None, _shown(finding, with_operands(context), "", cell, name)
@@ -81,35 +86,48 @@ def _followed(
 ) -> int | None:
     """Which finding this one follows from; None where it stands for itself."""
     instance = instance_notes(finding)
+    match = _UNDECLARED.search(finding.message)
+    undeclared = match["name"] if match else ""
     for index, (cause, mistake) in enumerate(folding):
         if mistake and mistake.folds == "rest":
             return index
         if mistake and mistake.folds == "line" and cause.cell_line == finding.cell_line:
+            if undeclared and not _in_statement(finding, cause, cell):
+                continue  # a name of another statement on that line
             return index
         if instance and is_asserted(cause) and not is_asserted(finding) and instance_notes(cause) == instance:
             return index  # what a template cannot do with operands that its check has refused
         earlier = diagnostics[index]
-        place = (finding.file, finding.line, finding.column, finding.message)
-        if finding.line and place == (earlier.file, earlier.line, earlier.column, earlier.message):
+        place = (finding.file, finding.line, finding.column)
+        # Clang goes on with the name that it proposes, and finds that this does not fit either.
+        twin = earlier.message == finding.message or "; did you mean '" in earlier.message
+        if finding.line and twin and place == (earlier.file, earlier.line, earlier.column):
             return index
-    undeclared = finding.message.partition("use of undeclared identifier '")[2].rstrip("'")
-    if undeclared.isidentifier():
-        # A name whose own declaration has an error is unknown after it.
+    use = cell.offset(finding.cell_line, finding.cell_column)
+    if undeclared and use is not None:
         for index, (cause, _) in enumerate(folding):
-            start, end = cell.offset(cause.cell_line, 1), cell.offset(cause.cell_line + 1, 1)
-            declared = (
-                cell.declaration(undeclared, end if end is not None else len(cell.code))
-                if start is not None
-                else None
-            )
-            if (
-                declared
-                and start is not None
-                and start <= declared.type.start
-                and diagnostics[index].severity == "error"
-            ):
+            if diagnostics[index].severity == "error" and _spoils(cause, undeclared, use, cell):
                 return index
     return None
+
+
+def _in_statement(finding: Diagnostic, cause: Diagnostic, cell: Cell) -> bool:
+    """True if two findings are about one statement of the source."""
+    first, second = (cell.offset(error.cell_line, error.cell_column) for error in (cause, finding))
+    if first is None or second is None:
+        return False
+    start, end = cell.statement(first)
+    return start <= second <= end
+
+
+def _spoils(cause: Diagnostic, name: str, use: int, cell: Cell) -> bool:
+    """True if an error is in the declaration of a name, which is unknown after it, in the scope of a use."""
+    at = cell.offset(cause.cell_line, cause.cell_column)
+    if at is None:
+        return False
+    start, end = cell.statement(at)
+    declared = cell.declaration(name, end + 1)
+    return declared is not None and start <= declared.type.start < use <= cell.scope_end(declared.type.start)
 
 
 def _folded(diagnostic: Diagnostic, finding: Diagnostic) -> Diagnostic:
@@ -200,13 +218,31 @@ def unsaid(cell: Cell, name: str) -> tuple[Diagnostic, ...]:
         cell: a source that compiles.
         name: name of the source.
     """
-    warnings = []
-    for mistake in ACCEPTED:
-        for explanation in mistake.find(cell):
-            at = explanation.at or Span(0, 0, "")
-            line, column = cell.line_and_column(at.start)
-            place = Diagnostic(
-                line, column, mistake.severity, explanation.message, cell_line=line, cell_column=column
-            )
-            warnings.append(replace(_shown(place, explanation, mistake.name, cell, name), printed=""))
-    return tuple(warnings)
+    findings = (_silent(mistake, mistake.severity, "", cell, name) for mistake in ACCEPTED)
+    return tuple(itertools.chain.from_iterable(findings))
+
+
+def habits(cell: Cell, name: str, severity: str, option: str) -> tuple[Diagnostic, ...]:
+    """Habits of warps of 32 lanes, as a compiler warns of them.
+
+    Args:
+        cell: a source that compiles.
+        name: name of the source.
+        severity: "warning" or "error".
+        option: the flag that controls them.
+    """
+    mistakes = (mistake for mistake in ACCEPTED if mistake.severity == "note")
+    return tuple(itertools.chain.from_iterable(_silent(m, severity, option, cell, name) for m in mistakes))
+
+
+def _silent(
+    mistake: SilentMistake, severity: str, option: str, cell: Cell, name: str
+) -> Iterator[Diagnostic]:
+    suffix = f" [{option}]" if option else ""
+    for explanation in mistake.find(cell):
+        line, column = cell.line_and_column(explanation.at.start if explanation.at else 0)
+        explanation = replace(explanation, message=explanation.message + suffix)
+        place = Diagnostic(
+            line, column, severity, explanation.message, option=option, cell_line=line, cell_column=column
+        )
+        yield replace(_shown(place, explanation, mistake.name, cell, name), printed="")

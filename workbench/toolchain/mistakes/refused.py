@@ -25,6 +25,8 @@ _WANTED = {
     "st_shape": "the base shape of a shared tile (st_16x16_s, st_32x32_s, ...)",
     "art": "the list of ranges of registers (ducks::art::type_list<...>)",
 }
+_LAYOUTS = "docs/matrix_operands.md#layouts"
+_BASE_SHAPES = "docs/matrix_operands.md#base-shapes"
 _ALLOWED_LINE = 230
 """Characters of a sentence, past which operands are left to the source."""
 
@@ -683,22 +685,40 @@ REFUSED = (
         _multiple,
     ),
     Mistake(
-        "An operand of mma in the wrong layout", re.compile(r"mma: [ab] is in the row layout in"), _mma_layout
+        "An operand of mma in the wrong layout",
+        re.compile(r"mma: [ab] is in the row layout in"),
+        _mma_layout,
+        page=_LAYOUTS,
     ),
     Mistake(
         "An accumulator that is not of float",
         re.compile(r"mma: the accumulators are of float"),
         _mma_accumulator,
+        page=_BASE_SHAPES,
     ),
     Mistake(
         "Operands of mma of different sizes",
         re.compile(r"mma: a and b have the same size along K|mma: the accumulator is M x N"),
         with_operands,
+        page=_LAYOUTS,
     ),
     Mistake(
         "Operands of mma of different types",
         re.compile(r"mma: a and b have the same element type"),
         with_operands,
+        page=_BASE_SHAPES,
+    ),
+    Mistake(
+        "Accumulators of mma of different types",
+        re.compile(r"mma: the accumulators c and d have the same"),
+        with_operands,
+        page=_LAYOUTS,
+    ),
+    Mistake(
+        "Operands that no matrix instruction takes",
+        re.compile(r"mma: the matrix cores of this target have no instruction for these operands"),
+        with_operands,
+        page=_BASE_SHAPES,
     ),
     Mistake(
         "A base shape that does not go with the other operand",
@@ -706,6 +726,7 @@ REFUSED = (
             r"mma: the base shapes of a and b put K in the same order|mma: the accumulator's base shape is"
         ),
         _mma_shape,
+        page=_BASE_SHAPES,
     ),
     Mistake(
         "A map with a vector that is not the tile's own",
