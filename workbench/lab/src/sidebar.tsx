@@ -22,6 +22,7 @@ import { isCurrent, type ICellPayload, type IHeat, type IKernel, type Origin } f
 import type { Preferences } from './preferences';
 import { describeReference, referenceOf } from './reference';
 import { standing } from './standing';
+import type { ITutorial } from './tutorials';
 
 /**
  * What the sidebar shows: follows the current notebook, its kernel and its cells.
@@ -204,7 +205,8 @@ export class Sidebar extends ReactWidget {
   constructor(
     private readonly model: WorkbenchModel,
     private readonly commands: CommandRegistry,
-    private readonly trans: TranslationBundle
+    private readonly trans: TranslationBundle,
+    private readonly tutorials: () => Promise<ITutorial[]>
   ) {
     super();
     this.addClass('jp-hipkittens-Sidebar');
@@ -215,7 +217,14 @@ export class Sidebar extends ReactWidget {
   protected render(): JSX.Element {
     return (
       <UseSignal signal={this.model.changed}>
-        {() => <Contents model={this.model} commands={this.commands} trans={this.trans} />}
+        {() => (
+          <Contents
+            model={this.model}
+            commands={this.commands}
+            trans={this.trans}
+            tutorials={this.tutorials}
+          />
+        )}
       </UseSignal>
     );
   }
@@ -227,22 +236,14 @@ interface IProps {
   trans: TranslationBundle;
 }
 
-function Contents(props: IProps): JSX.Element {
+function Contents(props: IProps & { tutorials: () => Promise<ITutorial[]> }): JSX.Element {
   const { model, trans } = props;
   if (!model.panel) {
     return (
       <>
         <Welcome {...props} />
-        <p className="jp-hipkittens-Hint">
-          {trans.__('Open a notebook to see its kernels here, or')}{' '}
-          <button
-            className="jp-hipkittens-Link"
-            onClick={() => void props.commands.execute(CommandIDs.tutorials)}
-          >
-            {trans.__('the first tutorial')}
-          </button>
-          .
-        </p>
+        <p className="jp-hipkittens-Hint">{trans.__('Open a notebook to see its kernels here.')}</p>
+        <Tutorials {...props} />
       </>
     );
   }
@@ -256,6 +257,35 @@ function Contents(props: IProps): JSX.Element {
       <Kernels {...props} />
       <History {...props} />
     </>
+  );
+}
+
+/** The tutorials by their titles. */
+function Tutorials(props: IProps & { tutorials: () => Promise<ITutorial[]> }): JSX.Element {
+  const { commands, trans, tutorials } = props;
+  const [all, setAll] = React.useState<readonly ITutorial[]>([]);
+  React.useEffect(() => void tutorials().then(setAll), [tutorials]);
+  return (
+    <Section title={trans.__('Tutorials')}>
+      {all.length === 0 && (
+        <p className="jp-hipkittens-Hint">
+          {trans.__('They are not in this folder, but in the folder notebooks of the HipKittens workbench.')}
+        </p>
+      )}
+      <ul className="jp-hipkittens-List">
+        {all.map(({ path, title }) => (
+          <li key={path}>
+            <button
+              className="jp-hipkittens-Link"
+              title={path}
+              onClick={() => void commands.execute('docmanager:open', { path })}
+            >
+              {title}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </Section>
   );
 }
 
@@ -469,7 +499,7 @@ function HeatSwitch({ model, trans }: IProps): JSX.Element | null {
       </select>
       {preferences.lineHeat && (
         <p className="jp-hipkittens-Hint" aria-live="polite">
-          {plain(`${shown.doc ?? ''} ${heat.note}`)}
+          {plain(shown.doc || heat.note)}
         </p>
       )}
     </Section>
