@@ -33,7 +33,13 @@ export async function tutorials(contents: Pick<Contents.IManager, 'get'>): Promi
   return [];
 }
 
+/** Words of file names that are names. */
+const NAMES: Record<string, string> = { gpu: 'GPU', torch: 'PyTorch', triton: 'Triton' };
+
 function titleOf(number: number, words: string): string {
-  const text = words.replace(/_/g, ' ');
+  const text = words
+    .split('_')
+    .map(word => NAMES[word] ?? word)
+    .join(' ');
   return `${number}. ${text[0].toUpperCase()}${text.slice(1)}`;
 }

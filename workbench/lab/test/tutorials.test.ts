@@ -18,7 +18,7 @@ function server(folders: Record<string, string[]>): Pick<Contents.IManager, 'get
 
 describe('tutorials', () => {
   const files = [
-    '20_gallery.ipynb',
+    '13_on_a_gpu.ipynb',
     '02_matrix_multiply.ipynb',
     '01_first_kernel.ipynb',
     'run.py',
@@ -29,7 +29,7 @@ describe('tutorials', () => {
     assert.deepEqual(await tutorials(server({ notebooks: files, '': ['01_my_kernel.ipynb'] })), [
       { path: 'notebooks/01_first_kernel.ipynb', title: '1. First kernel' },
       { path: 'notebooks/02_matrix_multiply.ipynb', title: '2. Matrix multiply' },
-      { path: 'notebooks/20_gallery.ipynb', title: '20. Gallery' }
+      { path: 'notebooks/13_on_a_gpu.ipynb', title: '13. On a GPU' }
     ]);
   });
 
