@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from types import ModuleType
 
@@ -456,6 +457,7 @@ def test_findings_from_another_cell_are_marked_in_the_kernels_cell(shell, monkey
     assert [mark for mark in faulted if mark["source"] == "sanitizer"] == marks
     [fault] = [mark for mark in faulted if mark["source"] == "device"]
     assert (fault["line"], fault["severity"], fault["option"]) == (7, "error", "out of bounds")
+    assert re.match(r"(read|wrote) 4 bytes at 0x", fault["message"]), "the cause first; notes say which lane"
     watched = marked(f"""
 with wb.sanitizing():
     try:
@@ -464,6 +466,7 @@ with wb.sanitizing():
         pass
 """)[PAYLOAD]["diagnostics"]
     assert {mark["option"] for mark in watched if mark["source"] == "sanitizer"} >= {"race", "out of bounds"}
+    assert {mark["source"] for mark in watched} == {"sanitizer"}, "it has found the cause of the fault"
     # A new compilation of the cell is other code, without findings so far.
     run(shell, "raced", RACED.replace("^ 64", "^ 32"))
     assert marked("raced['flip'][1, 128](x, 0)") is None

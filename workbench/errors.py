@@ -230,6 +230,7 @@ class KernelFault(WorkbenchError):
         workgroup: (x, y, z) of the work-group; None if unknown.
         wave: index of the wave in its work-group; None if unknown.
         lane: lane in the wave; None if it concerns the whole wave.
+        cause: what happened, without kernel, place and lane; "" if only the message has it.
         findings: earlier findings of the sanitizer, if it was on.
         code: digest of the code object that ran, as `Module.digest`; "" if unknown.
     """
@@ -247,8 +248,10 @@ class KernelFault(WorkbenchError):
         workgroup: tuple[int, int, int] | None = None,
         wave: int | None = None,
         lane: int | None = None,
+        cause: str = "",
     ) -> None:
         super().__init__(message)
+        self.cause = cause
         self.kernel = kernel
         self.address = address
         self.source = source

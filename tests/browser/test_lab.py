@@ -203,6 +203,13 @@ class TestJourney:
         tip = lab.page.locator(".cm-tooltip-lint")
         tip.wait_for()
         lab.says(tip, "expected ';'")
+        place, editor = tip.bounding_box(), lab.cell(RMS).locator(".cm-editor").bounding_box()
+        assert place
+        assert editor
+        assert editor["x"] <= place["x"]
+        assert place["x"] + place["width"] <= editor["x"] + editor["width"]
+        font = "dom => getComputedStyle(dom).fontFamily"
+        assert tip.locator("b").evaluate(font) == lab.sidebar.evaluate(font)
         lab.shot("squiggle", lab.cell(RMS).locator(".jp-Cell-inputWrapper"))
 
     def test_a_fix_is_applied_by_a_click(self, lab: Lab) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ import torch
 from IPython.core.interactiveshell import InteractiveShell
 
 import workbench as wb
+from workbench.events import hub
+from workbench.history import recorder
 from workbench.lab.heat import heat
 from workbench.lab.reference import LIKELY
 from workbench.lab.service import Service
@@ -268,3 +271,27 @@ def test_imports_for_a_cell_finish_before_a_concurrent_check_continues() -> None
         [sys.executable, "-c", _ASKED_FIRST], capture_output=True, text=True, timeout=300
     )
     assert process.stdout.split() == ["True", "True"], process.stderr
+
+
+def test_runs_are_those_of_the_kernels_notebook_or_of_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HIPKITTENS_HISTORY", str(tmp_path / "runs.sqlite"))
+    for name in ("first", "second"):
+        monkeypatch.setenv("JPY_SESSION_NAME", str(tmp_path / f"{name}.ipynb"))
+        recorder.stop()
+        hub.clear()
+        assert recorder.start() is not None
+        hub.publish("failed", f"of_{name}", {"kind": "time", "error": "stopped", "shape": {}})
+    service = Service({})
+
+    def listed(**how: bool) -> list[tuple[str, str]]:
+        reply = service.answer({"id": 1, "method": "runs", "params": how})
+        return [(run["module"], run["notebook"]) for run in reply["result"]["runs"]]
+
+    try:
+        assert listed() == [("of_second", "second.ipynb")]
+        assert listed(folder=True) == [("of_first", "first.ipynb"), ("of_second", "second.ipynb")]
+    finally:
+        recorder.stop()
+        hub.clear()

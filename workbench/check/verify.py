@@ -412,7 +412,7 @@ def _verify_spec(
         options = {"spec": spec if code is not None else None, "seed": seed, "device": where}
         again = Request(code or spec, (), inputs or {}, options if inputs else {**options, "shape": full})
         result = dataclasses.replace(result, again=again)
-    return _told(spec.name, result)
+    return _told(spec.name, result, spec.name)
 
 
 def _verify_launch(
@@ -440,6 +440,8 @@ def _verify_launch(
 
     def wanted(**passed: Any) -> Any:
         return reference(**{name: value for name, value in passed.items() if every or name in taken})
+
+    wanted.__name__ = getattr(reference, "__name__", "")
 
     def launched(**passed: Any) -> Mapping[str, Any]:
         for name in in_place:
@@ -469,9 +471,15 @@ def _origin(device: Device) -> Origin:
     return Origin.COUNTED if device.observes else device.origin
 
 
-def _told(name: str, result: VerifyResult) -> VerifyResult:
-    """Itself, after it was published under a name."""
-    summary = {"passed": result.passed, "shape": result.shape, "device": result.device, "code": result.code}
+def _told(name: str, result: VerifyResult, reference: str) -> VerifyResult:
+    """Itself, after it was published under a name, with the reference's name ("" for one that has none)."""
+    summary = {
+        "passed": result.passed,
+        "shape": result.shape,
+        "device": result.device,
+        "code": result.code,
+        "reference": reference,
+    }
     hub.publish("verify", name, summary)
     return result
 
@@ -533,7 +541,7 @@ def _verify_function(
         digest_of(each for each, _ in launches),
         _origin(last.device),
     )
-    return _told(verified.name, verified)
+    return _told(verified.name, verified, getattr(reference, "__name__", "").replace("<lambda>", "a lambda"))
 
 
 def _is_tensor(value: Any) -> bool:

@@ -221,9 +221,13 @@ class History(Shown):
     def _runs(self) -> tuple[RecordedRun, ...]:
         return tuple(_read(self._store, self._where, self._values))
 
-    def of(self, kernel: str = "", *, session: str = "") -> History:
-        """Filters runs by kernel, by session, or by both."""
-        filters = [("kernel = ?", kernel), ("session = ?", session)]
+    def of(self, kernel: str = "", *, session: str = "", notebook: str = "") -> History:
+        """Filters runs by kernel, by session and by the file name of the session's notebook."""
+        filters = [
+            ("kernel = ?", kernel),
+            ("session = ?", session),
+            ("session IN (SELECT id FROM session WHERE notebook = ?)", notebook),
+        ]
         more = [(text, value) for text, value in filters if value]
         where = " AND ".join(filter(None, (self._where, *(text for text, _ in more))))
         return History(self._store, where, (*self._values, *(value for _, value in more)))

@@ -70,6 +70,10 @@ class Finding:
         """A launch's (`workbench.check.sanitizer.Finding`); one in a header says where it is."""
         in_cell = finding.is_own
         other = finding.related
+        other_side = ""
+        if other:
+            same_file = in_cell and other[0] == finding.file
+            other_side = f"line {other[1]}" if same_file else f"{other[0]}:{other[1]}"
         return cls(
             line=finding.line if in_cell else 0,
             column=finding.column if in_cell else 0,
@@ -77,7 +81,7 @@ class Finding:
             message=finding.message if in_cell else f"{finding.message}\nat {finding.place}",
             notes=(
                 f"`{finding.instruction}`; {finding.who}" if finding.instruction else finding.who,
-                *([f"the other side: {other[0]}:{other[1]}"] if other else []),
+                *([f"the other side: {other_side}"] if other_side else []),
             ),
             source=source,
             option=finding.category,

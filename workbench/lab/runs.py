@@ -70,7 +70,8 @@ def recorded(run: RecordedRun) -> dict[str, Any]:
     """A run of the file as the extension's run history keeps it."""
     findings, first = run.finding_count, run.findings[0].message if run.findings else ""
     place = run.kind, run.seconds, run.kernel, run.shape
-    return _entry(*place, run.time, run.verified, run.error, findings, first)
+    entry = _entry(*place, run.time, run.verified, run.error, findings, first)
+    return {**entry, "notebook": run.session.notebook}
 
 
 def _run(event: Event) -> dict[str, Any] | None:

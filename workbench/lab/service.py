@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench import magic_options
@@ -252,15 +253,23 @@ class Service:
             "previous": listing(old).to_dict() if old is not None else None,
         }
 
-    def runs(self) -> dict[str, Any]:
-        """The latest runs of the folder's file, oldest first; none if none is kept, or it is damaged."""
+    def runs(self, folder: bool = False) -> dict[str, Any]:
+        """The latest runs in the folder's file, oldest first; none if none is kept, or it is damaged.
+
+        Args:
+            folder: those of all notebooks of the folder, not only of this kernel's.
+        """
         recording = recorder.current()
         if recording is None or not recording.path.is_file():
             return {"runs": []}
         from workbench.history.results import History
 
+        name = Path(recorder.notebook()).name
         try:
-            latest = History(recording.store).latest(RUNS)
+            history = History(recording.store)
+            if not folder:
+                history = history.of(notebook=name) if name else history.of(session=recording.session)
+            latest = history.latest(RUNS)
         except HistoryError:
             return {"runs": []}
         return {"runs": [recorded(run) for run in latest]}

@@ -6,6 +6,7 @@ cell's kernels, or a fault stops one, the finding is added to that output.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -45,8 +46,15 @@ class _Output:
         if self.marks.get((source, kernel), ()) == findings:
             return
         self.marks[source, kernel] = findings
-        latest = dict.fromkeys(finding for marks in self.marks.values() for finding in marks)
+        latest = one_a_cause(finding for marks in self.marks.values() for finding in marks)
         self.handle.update(with_launch_findings(self.bundle, latest), raw=True)  # type: ignore[no-untyped-call]
+
+
+def one_a_cause(findings: Iterable[Finding]) -> list[Finding]:
+    """Each finding once; the fault that stopped a launch only where the sanitizer has not found its cause."""
+    latest = list(dict.fromkeys(findings))
+    sanitized = {(finding.line, finding.option) for finding in latest if finding.source == _SANITIZER}
+    return [f for f in latest if f.source != _DEVICE or (f.line, f.option) not in sanitized]
 
 
 _outputs: dict[str, _Output] = {}

@@ -71,12 +71,14 @@ STALLS = Measure(
     "cycles",
     Origin.MODELLED,
     "Cycles that waves stand at a wait until what they wait for is there, or at an MFMA until the matrix "
-    "core is free, over all waves; each as if it had its SIMD to itself.",
+    "core is free, over all waves; each as if it had its SIMD to itself. They stand where they show, which "
+    "may be after the line that caused them.",
 )
 SIMULATED_STALLS = replace(
     STALLS,
     doc="Cycles that waves stand before an instruction, over all waves, by the simulation of a compute unit; "
-    "`InstructionProfile.reasons` says why.",
+    "`InstructionProfile.reasons` says why. They stand where they show, which may be after the line that "
+    "caused them.",
 )
 CONFLICTS = Measure(
     "bank_conflicts", "LDS bank conflicts", "cycles", Origin.COUNTED, "What SQ_LDS_BANK_CONFLICT counts."

@@ -235,7 +235,7 @@ def of_fault(code: PlacedCode, fault: KernelFault) -> Finding:
     file, line, column = (code.place(address) if address is not None else None) or ("", 0, 0)
     return Finding(
         category="out of bounds" if type(fault).__name__ in _OUT_OF_BOUNDS else "fault",
-        message=str(fault),
+        message=fault.cause or str(fault),
         file=file,
         line=line,
         column=column,

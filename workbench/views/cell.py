@@ -21,6 +21,7 @@ from workbench.profile.results import ProfileResult
 from workbench.profile.timing import TimeResult
 from workbench.views.markup import block, bold, details, tag
 from workbench.views.resources import changes, kernel_table
+from workbench.views.verdict import last_verification
 
 if TYPE_CHECKING:
     from workbench.errors import CompileError, WorkbenchError
@@ -51,7 +52,8 @@ class Ran:
         kind: "compile", "run", "time", "verify", "profile" or "sanitize".
         kernel: kernel or spec that ran, "" for a compile.
         time: duration; None if unknown.
-        verified: True if the result was right; None if it was not checked.
+        verified: True if the result was right, in this run or in the last verification of the same code; None
+            if it was not checked.
         error: first line of the error; "" if there was none.
     """
 
@@ -141,11 +143,15 @@ class CellResult:
         kind = "profile" if profiled else "time" if timed else "verify" if verified is not None else "compile"
         if kind == "compile" and any(isinstance(r, SanitizeResult) for r in self.results):
             kind = "sanitize"
+        right = verified.passed if verified is not None else None
+        if right is None and profiled is not None:
+            before = last_verification(profiled)
+            right = before.passed if before is not None and not before.stale else None
         return Ran(
             kind if self.error is None else "run",
             kernel=next((r.name for r in self.results), ""),
             time=timed.median if timed is not None else profiled.time if profiled is not None else None,
-            verified=verified.passed if verified is not None else None,
+            verified=right,
             error=headline(self.error) if self.error is not None else "",
         )
 

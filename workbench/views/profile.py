@@ -18,7 +18,7 @@ from workbench.views.badge import badge, marker, style
 from workbench.views.markup import block, bold, code, details, tag
 from workbench.views.table import Cell, Table, number
 from workbench.views.timing import breakdown_bars, time_html
-from workbench.views.verdict import verdict, verified_before
+from workbench.views.verdict import last_verification, verdict
 
 SHOWN = (
     "SQ_INSTS_VALU",
@@ -50,7 +50,7 @@ def profile_html(result: ProfileResult) -> Markup:
         map(_metric, measurements),
         tips=[f"{m.metric.doc} {m.metric.text}. Source: {m.metric.source}" for m in measurements],
     )
-    head = [verdict(result, verified_before(result))]
+    head = [verdict(result, last_verification(result))]
     if result.complete.again is not None:
         head.append(advice_list(result.advice, brief=True))
     parts = [title, *head, _counters(result), details("derived metrics", metrics, opened=True)]

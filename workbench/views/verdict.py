@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
 from markupsafe import Markup
 
 from workbench.events import hub, shape_told
@@ -16,14 +21,15 @@ RIGHT = {
 }
 
 
-def verdict(result: ProfileResult, verified: bool | None) -> Markup:
+def verdict(result: ProfileResult, verified: bool | Verification | None) -> Markup:
     """One line of HTML, plus one for each remark on the grid.
 
     Args:
-        verified: True if the last verification of the same code passed; None if there was none.
+        verified: True if the last verification of the same code passed, or that verification itself; None if
+            there was none.
     """
-    time = Markup("{} us {}").format(bold(f"{result.time.value:.4g}"), badge(result.time))
-    parts = [RIGHT[verified], time]
+    duration = Markup("{} us {}").format(bold(f"{result.time.value:.4g}"), badge(result.time))
+    parts = [_mark(verified), duration]
     if (roof := result.of_roof) is not None and roof.share is not None:
         parts.append(Markup("{} of the roof ({})").format(bold(f"{roof.share:.0%}"), roof.metric.name))
     if result.model is not None:
@@ -34,20 +40,59 @@ def verdict(result: ProfileResult, verified: bool | None) -> Markup:
     return NOTHING.join([line, *(tag("div", remark, kind="wb-warn") for remark in result.remarks)])
 
 
-def verified_before(result: ProfileResult) -> bool | None:
-    """Result of this process's last verification of the same code, shape and device; None without one."""
-    subject = (result.name, result.device, result.code, _sizes(result.shape))
+def _mark(verified: bool | Verification | None) -> Markup:
+    if not isinstance(verified, Verification):
+        return RIGHT[verified]
+    if verified.stale:
+        outcome = "verified" if verified.passed else "wrong"
+        return tag("span", f"not verified since its code changed ({outcome}{verified})", kind="wb-dim")
+    return Markup("{}{}").format(RIGHT[verified.passed], str(verified))
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The last verification of a profiled kernel in this process.
+
+    Attributes:
+        passed: True if the result was right.
+        reference: name of the reference; "" if it has none.
+        seconds: Unix time.
+        stale: True if the kernel's code has changed since.
+    """
+
+    passed: bool
+    reference: str
+    seconds: float
+    stale: bool
+
+    def __str__(self) -> str:
+        reference = f" against {self.reference}" if self.reference else ""
+        return f"{reference} at {time.strftime('%H:%M:%S', time.localtime(self.seconds))}"
+
+
+def last_verification(result: ProfileResult) -> Verification | None:
+    """The last verification of the same code on the same device, else of the kernel before its code changed.
+
+    A module that is verified under its operator's name and profiled under its kernel's is one code.
+    """
+    subject = (result.name, _sizes(result.shape))
+    before: Verification | None = None
     for event in reversed(hub.history()):
-        if event.kind == "verify":
-            verification = event.data
-            if (
-                event.name,
-                verification["device"],
-                verification["code"],
-                _sizes(shape_told(verification)),
-            ) == subject:
-                return bool(verification["passed"])
-    return None
+        if event.kind != "verify" or event.data["device"] != result.device:
+            continue
+        data = event.data
+        same_name = (event.name, _sizes(shape_told(data))) == subject
+        stale = data["code"] != result.code
+        if (same_name and not stale) or (result.code and not stale and not _sized(result, data)):
+            return Verification(bool(data["passed"]), data.get("reference", ""), event.seconds, False)
+        if before is None and stale and event.name == result.name:
+            before = Verification(bool(data["passed"]), data.get("reference", ""), event.seconds, True)
+    return before
+
+
+def _sized(result: ProfileResult, data: Mapping[str, Any]) -> bool:
+    """Whether both name a shape: then one code at two shapes was verified at one of them only."""
+    return bool(result.shape) and bool(shape_told(data))
 
 
 def _sizes(shape: object) -> str:

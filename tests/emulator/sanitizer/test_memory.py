@@ -302,7 +302,7 @@ def test_a_load_is_reported_though_a_store_faults_after_it(api: Api, arch: str) 
     assert [(f.category, f.line) for f in result.findings] == [("out of bounds", 3), ("out of bounds", 5)]
     store, load = result.findings
     assert "that was freed" in load.message
-    assert " wrote " in store.message
+    assert "wrote " in store.message
     words = r"two\.hip:5: .*that was freed"
     with pytest.raises(errors.AddressFault, match=words):
         launcher(source, out)

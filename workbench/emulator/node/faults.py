@@ -137,9 +137,11 @@ def exception(scene: Scene, report: abi.CData, assertions: Sequence[Assertion] =
         if mine:
             return _assertion(scene, report, mine)
     address = _address(scene, report)
-    message = f"{scene.who(address)}: {what_happened(scene, report)} ({scene.instruction_at(address)})."
+    cause = what_happened(scene, report)
+    who = _work_item(scene, report)
     return _CLASSES.get(kind, errors.KernelFault)(
-        message,
+        f"{scene.who(address)}: {who} {cause} ({scene.instruction_at(address)}).",
+        cause=cause,
         kernel=scene.kernel.name,
         address=address,
         source=scene.source_of(address) if address is not None else None,
@@ -157,9 +159,12 @@ def _assertion(scene: Scene, report: abi.CData, failed: Sequence[Assertion]) -> 
     item = (first.item % x, first.item // x % y, first.item // (x * y))
     group = group_id(scene.geometry, first.group)
     more = f" (and of {len(failed) - 1} more in this block)" if len(failed) > 1 else ""
+    cause = (
+        f"assertion `{first.condition}` failed in {first.function} for thread {item} of block {group}{more}"
+    )
     return errors.AssertionFault(
-        f"kernel {scene.kernel.short_name} at {first.file}:{first.line}: assertion "
-        f"`{first.condition}` failed in {first.function} for thread {item} of block {group}{more}.",
+        f"kernel {scene.kernel.short_name} at {first.file}:{first.line}: {cause}.",
+        cause=cause,
         kernel=scene.kernel.name,
         address=_address(scene, report),
         source=(first.file, first.line, 0),
@@ -184,6 +189,7 @@ def timeout(
     event += f"; {waiting}" if waiting else ""
     return errors.KernelTimeout(
         f"{scene.who(address)}: {event}. {remedy}",
+        cause=f"{event}. {remedy}",
         kernel=scene.kernel.name,
         address=address,
         source=scene.source_of(address) if address is not None else None,
@@ -211,8 +217,10 @@ def deadlock(scene: Scene, outcome: Outcome) -> errors.KernelDeadlock:
             "All work-groups have started: look for the one that should have written there. No other kernel "
             "runs at the same time."
         )
+    cause = f"deadlock: no work-group can continue; {waits(scene, outcome)}. {remedy}"
     return errors.KernelDeadlock(
-        f"{scene.who(address)}: deadlock: no work-group can continue; {waits(scene, outcome)}. {remedy}",
+        f"{scene.who(address)}: {cause}",
+        cause=cause,
         kernel=scene.kernel.name,
         address=address,
         source=scene.source_of(address) if address is not None else None,
@@ -319,24 +327,29 @@ def _address(scene: Scene, report: abi.CData) -> int | None:
     return None
 
 
+def _work_item(scene: Scene, report: abi.CData) -> str:
+    """Such as "lane 3 of wave 0 in work-group (0, 0, 0)"."""
+    lane = int(report.fault.lane)
+    subject = f"lane {lane} of wave {report.wave}" if lane >= 0 else f"wave {report.wave}"
+    return f"{subject} in work-group {group_id(scene.geometry, int(report.group))}"
+
+
 def what_happened(scene: Scene, report: abi.CData) -> str:
-    """Who did what, without the place in the code: "lane 3 of wave 0 in ... read 4 bytes at ..."."""
+    """The fault without who did it where: "read 4 bytes at ..."."""
     fault = report.fault
-    subject = f"lane {fault.lane} of wave {report.wave}" if fault.lane >= 0 else f"wave {report.wave}"
-    who = f"{subject} in work-group {group_id(scene.geometry, int(report.group))}"
-    verb = f"{who} wrote" if fault.is_write else f"{who} read"
+    verb = "wrote" if fault.is_write else "read"
     size = f"{fault.size} byte{'' if fault.size == 1 else 's'}"
     match fault.kind:
         case abi.FAULT_ADDRESS:
             service = _missing_service(int(fault.address))
             if service:
-                return f"{who} {service}"
+                return service
             where = scene.memory.whereabouts(fault.address, fault.size, scene.device)
             address = int(fault.address)
             there = _tensor_there(scene, address) or _no_grid(scene, address)
             return f"{verb} {size} at {address:#x}, {where}{there}"
         case abi.FAULT_READ_ONLY:
-            return f"{who} wrote {size} at {fault.address:#x}, in memory that is read-only"
+            return f"wrote {size} at {fault.address:#x}, in memory that is read-only"
         case abi.FAULT_ALIGNMENT:
             return f"{verb} at {fault.address:#x}, which is not a multiple of {fault.size}"
         case abi.FAULT_LDS:
@@ -351,24 +364,24 @@ def what_happened(scene: Scene, report: abi.CData) -> str:
             )
         case abi.FAULT_TRAP:
             reason = " (a failed assertion or __builtin_trap)" if fault.address == 2 else ""
-            return f"{who} executed trap {fault.address}{reason}"
+            return f"executed trap {fault.address}{reason}"
         case abi.FAULT_MASK:
-            return f"{who} {_wrong_mask(int(fault.address), fault.size | fault.is_write << 32)}"
+            return _wrong_mask(int(fault.address), fault.size | fault.is_write << 32)
         case abi.FAULT_HALT:
-            return f"{who} halted itself"
+            return "halted itself"
         case abi.FAULT_JUMP:
-            return f"{who} jumped to {fault.address:#x}, where no instruction of the code object begins"
+            return f"jumped to {fault.address:#x}, where no instruction of the code object begins"
         case abi.FAULT_END:
             return (
-                f"{who} ran past the end of its function, which has no s_endpgm and no return there: the "
+                "ran past the end of its function, which has no s_endpgm and no return there: the "
                 "compiler considered this path impossible, as after __builtin_unreachable(), an endless loop "
                 "without effects, or a missing return. A GPU executes whatever follows"
             )
         case abi.FAULT_UNSUPPORTED:
-            return f"{who} reached a form of an instruction that the emulated device does not execute"
+            return "reached a form of an instruction that the emulated device does not execute"
         case abi.FAULT_SERVICE:
-            return f"{who} {_refused_service(_signed(int(fault.address)))}"
-    return f"fault {fault.kind}"
+            return _refused_service(_signed(int(fault.address)))
+    return f"met fault {fault.kind}"
 
 
 def beyond_shared(scene: Scene, fault: abi.CData) -> str:

@@ -21,7 +21,7 @@ import {
   type Extension,
   type Text
 } from '@codemirror/state';
-import { EditorView, keymap, showTooltip, type Tooltip } from '@codemirror/view';
+import { EditorView, keymap, showTooltip, tooltips, type Tooltip } from '@codemirror/view';
 
 import type { IFinding, IFix, Position } from './payload';
 
@@ -84,21 +84,27 @@ function shorten(text: string): string {
   return text.length > 40 ? `${text.slice(0, 39)}…` : text;
 }
 
+/** Worst first. */
+const SEVERITIES = ['error', 'warning', 'info'] as const;
+
+function severityOf(finding: IFinding): (typeof SEVERITIES)[number] {
+  return finding.severity === 'error' || finding.severity === 'warning' ? finding.severity : 'info';
+}
+
 /**
- * The editor's diagnostics of a cell's findings, sorted by place.
+ * The editor's diagnostics of a cell's findings, sorted by place, and the worst first at one place.
  */
 export function toDiagnostics(doc: Text, findings: readonly IFinding[]): Diagnostic[] {
   return findings
     .map(finding => {
       const { from, to } = rangeOf(doc, finding);
-      const option = finding.option ? ` [${finding.option}]` : '';
-      const notes = finding.notes.map(note => `\n${note}`).join('');
+      const text = textOf(finding);
       const diagnostic: Diagnostic = {
         from,
         to,
-        severity:
-          finding.severity === 'error' ? 'error' : finding.severity === 'warning' ? 'warning' : 'info',
-        message: `${finding.message}${option}${notes}`,
+        severity: severityOf(finding),
+        message: [`${text.cause}${text.rest}${text.option}`, ...finding.notes].join('\n'),
+        renderMessage: view => describe(finding, view),
         source: finding.source === 'compiler' ? undefined : finding.source
       };
       if (finding.fixits.length) {
@@ -106,7 +112,62 @@ export function toDiagnostics(doc: Text, findings: readonly IFinding[]): Diagnos
       }
       return diagnostic;
     })
-    .sort((a, b) => a.from - b.from || a.to - b.to);
+    .sort(
+      (a, b) =>
+        a.from - b.from ||
+        SEVERITIES.indexOf(a.severity as 'error') - SEVERITIES.indexOf(b.severity as 'error') ||
+        a.to - b.to
+    );
+}
+
+/**
+ * A finding's text in parts: its cause, what follows it, and the flag that controls it.
+ *
+ * The compiler begins with the cause. A launch's finding is of a kind, such as "out of bounds", and its text may begin
+ * with it.
+ */
+export function textOf(finding: IFinding): { cause: string; rest: string; option: string } {
+  const { message, option, source } = finding;
+  if (source === 'compiler' || !option || option === 'note') {
+    const end = message.indexOf('\n');
+    const cause = end < 0 ? message : message.slice(0, end);
+    return {
+      cause,
+      rest: message.slice(cause.length),
+      option: option && option !== 'note' ? ` [${option}]` : ''
+    };
+  }
+  const begins = message.toLowerCase().startsWith(option);
+  const cause = option[0].toUpperCase() + option.slice(1);
+  return { cause, rest: begins ? message.slice(option.length) : `: ${message}`, option: '' };
+}
+
+function describe(finding: IFinding, view: EditorView): HTMLElement {
+  const dom = document.createElement('div');
+  dom.className = 'jp-hipkittens-Finding';
+  keepToEditor(dom, view);
+  const { cause, rest, option } = textOf(finding);
+  const bold = document.createElement('b');
+  bold.append(...withCode(cause));
+  const small = finding.notes.map(note => {
+    const line = document.createElement('small');
+    line.append(...withCode(note));
+    return line;
+  });
+  dom.append(bold, ...withCode(`${rest}${option}`), ...small);
+  return dom;
+}
+
+/** Text with its parts in backticks as code. */
+function withCode(text: string): (Node | string)[] {
+  return text.split('`').map((part, index) => {
+    if (index % 2 === 0) {
+      return part;
+    }
+    const code = document.createElement('code');
+    code.textContent = part;
+    return code;
+  });
 }
 
 function fixAction(doc: Text, fixes: readonly IFix[], finding: IFinding): Action {
@@ -183,7 +244,7 @@ function messages(view: EditorView, shown: readonly Diagnostic[]): HTMLElement {
   for (const diagnostic of shown) {
     const item = document.createElement('li');
     item.className = `cm-diagnostic cm-diagnostic-${diagnostic.severity}`;
-    item.textContent = diagnostic.message;
+    item.append(diagnostic.renderMessage?.(view) ?? diagnostic.message);
     for (const action of diagnostic.actions ?? []) {
       const button = document.createElement('button');
       button.className = 'cm-diagnosticAction';
@@ -226,11 +287,28 @@ function closeMessages(view: EditorView): boolean {
   return true;
 }
 
+/** Pixels of a tooltip's frame, left and right together. */
+const FRAME = 24;
+
+/**
+ * Makes the content of a tooltip no wider than the editor; JupyterLab puts tooltips on the page itself.
+ */
+export function keepToEditor(dom: HTMLElement, view: EditorView): void {
+  dom.style.maxWidth = `${Math.min(640, view.dom.clientWidth - FRAME)}px`;
+}
+
+/** A tooltip stays on its cell: over the sidebar it would cover the button that the user goes for. */
+function spaceOf(view: EditorView): { left: number; top: number; right: number; bottom: number } {
+  const { left, right } = view.dom.getBoundingClientRect();
+  return { left, right, top: 0, bottom: window.innerHeight };
+}
+
 /**
  * Gutter marks and hover text; an edit clears the findings, since they are about other text then.
  */
 export function diagnosticsExtension(): Extension {
   return [
+    tooltips({ tooltipSpace: spaceOf }),
     lintGutter(),
     shownFindings,
     keymap.of([{ key: 'Escape', run: closeMessages }]),

@@ -20,6 +20,8 @@ export interface IHistoryEntry extends IRun {
   module: string;
   /** Findings of a sanitized run; absent for other runs. */
   findings?: number;
+  /** File name of the notebook, for runs of the folder's file. */
+  notebook?: string;
 }
 
 /**

@@ -4,8 +4,9 @@
 
 import { syntaxTree } from '@codemirror/language';
 import type { Extension } from '@codemirror/state';
-import { hoverTooltip, tooltips, type EditorView, type Tooltip } from '@codemirror/view';
+import { hoverTooltip, type EditorView, type Tooltip } from '@codemirror/view';
 
+import { keepToEditor } from './diagnostics';
 import { describeName } from './documentation';
 import { OPTIONS } from './options';
 
@@ -58,17 +59,7 @@ export function describeHover({ signature, doc, facts, title, header }: Omit<IHo
 export type Ask = (text: string, line: number, column: number) => Promise<IHover | null>;
 
 export function hoverExtension(ask: Ask | null): Extension {
-  return [
-    tooltips({ tooltipSpace: spaceOf }),
-    hoverTooltip((view, position) => tooltipAt(view, position, ask))
-  ];
-}
-
-/** A tooltip stays on its notebook: over the sidebar it would cover the button that the user goes for. */
-function spaceOf(view: EditorView): { left: number; top: number; right: number; bottom: number } {
-  const page = { left: 0, top: 0, right: window.innerWidth, bottom: window.innerHeight };
-  const notebook = view.dom.closest('.jp-Notebook')?.getBoundingClientRect();
-  return notebook ? { ...page, left: notebook.left, right: notebook.right } : page;
+  return hoverTooltip((view, position) => tooltipAt(view, position, ask));
 }
 
 async function tooltipAt(view: EditorView, position: number, ask: Ask | null): Promise<Tooltip | null> {
@@ -78,12 +69,10 @@ async function tooltipAt(view: EditorView, position: number, ask: Ask | null): P
   if (!word) {
     return null;
   }
-  const tooltip = (dom: HTMLElement): Tooltip => ({
-    pos: line.from + word.from,
-    end: line.from + word.to,
-    above: true,
-    create: () => ({ dom })
-  });
+  const tooltip = (dom: HTMLElement): Tooltip => {
+    keepToEditor(dom, view);
+    return { pos: line.from + word.from, end: line.from + word.to, above: true, create: () => ({ dom }) };
+  };
   if (magic) {
     const option = OPTIONS.find(({ name }) => name === word.word);
     return option ? tooltip(describeHover({ ...option, title: '', facts: [], header: '' })) : null;

@@ -22,6 +22,7 @@ import { isCurrent, type ICellPayload, type IHeat, type IKernel, type Origin } f
 import type { Preferences } from './preferences';
 import { describeReference, referenceOf } from './reference';
 import { standing } from './standing';
+import type { ITutorial } from './tutorials';
 
 /**
  * What the sidebar shows: follows the current notebook, its kernel and its cells.
@@ -141,7 +142,17 @@ export class WorkbenchModel {
     this._changed.emit();
   }
 
-  /** Runs of the folder's file, where the browser has forgotten its own: after a reset, on another computer. */
+  /** The latest runs of all notebooks of the folder, newest first; none where the kernel has no workbench. */
+  async folderRuns(): Promise<IHistoryEntry[]> {
+    try {
+      const reply = await this.line?.ask<{ runs: IHistoryEntry[] }>('runs', { folder: true });
+      return [...(reply?.runs ?? [])].reverse();
+    } catch {
+      return [];
+    }
+  }
+
+  /** This notebook's runs in the folder's file, where the browser has forgotten its own: after a reset, on another computer. */
   private restore(line: KernelLine): void {
     const path = this._panel?.context.path ?? '';
     if (path && !this.history.of(path).length) {
@@ -194,7 +205,8 @@ export class Sidebar extends ReactWidget {
   constructor(
     private readonly model: WorkbenchModel,
     private readonly commands: CommandRegistry,
-    private readonly trans: TranslationBundle
+    private readonly trans: TranslationBundle,
+    private readonly tutorials: () => Promise<ITutorial[]>
   ) {
     super();
     this.addClass('jp-hipkittens-Sidebar');
@@ -205,7 +217,14 @@ export class Sidebar extends ReactWidget {
   protected render(): JSX.Element {
     return (
       <UseSignal signal={this.model.changed}>
-        {() => <Contents model={this.model} commands={this.commands} trans={this.trans} />}
+        {() => (
+          <Contents
+            model={this.model}
+            commands={this.commands}
+            trans={this.trans}
+            tutorials={this.tutorials}
+          />
+        )}
       </UseSignal>
     );
   }
@@ -217,22 +236,14 @@ interface IProps {
   trans: TranslationBundle;
 }
 
-function Contents(props: IProps): JSX.Element {
+function Contents(props: IProps & { tutorials: () => Promise<ITutorial[]> }): JSX.Element {
   const { model, trans } = props;
   if (!model.panel) {
     return (
       <>
         <Welcome {...props} />
-        <p className="jp-hipkittens-Hint">
-          {trans.__('Open a notebook to see its kernels here, or')}{' '}
-          <button
-            className="jp-hipkittens-Link"
-            onClick={() => void props.commands.execute(CommandIDs.tutorials)}
-          >
-            {trans.__('the first tutorial')}
-          </button>
-          .
-        </p>
+        <p className="jp-hipkittens-Hint">{trans.__('Open a notebook to see its kernels here.')}</p>
+        <Tutorials {...props} />
       </>
     );
   }
@@ -246,6 +257,35 @@ function Contents(props: IProps): JSX.Element {
       <Kernels {...props} />
       <History {...props} />
     </>
+  );
+}
+
+/** The tutorials by their titles. */
+function Tutorials(props: IProps & { tutorials: () => Promise<ITutorial[]> }): JSX.Element {
+  const { commands, trans, tutorials } = props;
+  const [all, setAll] = React.useState<readonly ITutorial[]>([]);
+  React.useEffect(() => void tutorials().then(setAll), [tutorials]);
+  return (
+    <Section title={trans.__('Tutorials')}>
+      {all.length === 0 && (
+        <p className="jp-hipkittens-Hint">
+          {trans.__('They are not in this folder, but in the folder notebooks of the HipKittens workbench.')}
+        </p>
+      )}
+      <ul className="jp-hipkittens-List">
+        {all.map(({ path, title }) => (
+          <li key={path}>
+            <button
+              className="jp-hipkittens-Link"
+              title={path}
+              onClick={() => void commands.execute('docmanager:open', { path })}
+            >
+              {title}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </Section>
   );
 }
 
@@ -459,7 +499,7 @@ function HeatSwitch({ model, trans }: IProps): JSX.Element | null {
       </select>
       {preferences.lineHeat && (
         <p className="jp-hipkittens-Hint" aria-live="polite">
-          {plain(`${shown.doc ?? ''} ${heat.note}`)}
+          {plain(shown.doc || heat.note)}
         </p>
       )}
     </Section>
@@ -551,18 +591,45 @@ function ResourceLine({ kernel, trans }: { kernel: IKernel; trans: TranslationBu
 const SHOWN = 50;
 
 function History({ model, commands, trans }: IProps): JSX.Element {
-  const entries = model.history.of(model.panel?.context.path ?? '');
+  const own = model.history.of(model.panel?.context.path ?? '');
   const [all, setAll] = React.useState(false);
+  const [ofFolder, setOfFolder] = React.useState(false);
+  const [folder, setFolder] = React.useState<readonly IHistoryEntry[]>([]);
+  const latest = own[0]?.at;
+  React.useEffect(() => {
+    let wanted = ofFolder;
+    if (wanted) {
+      void model.folderRuns().then(runs => wanted && setFolder(runs));
+    }
+    return () => {
+      wanted = false;
+    };
+  }, [ofFolder, latest, model.panel]);
+  const entries = ofFolder ? folder : own;
   const shown = all ? entries : entries.slice(0, SHOWN);
   return (
     <Section title={trans.__('Runs')}>
+      <select
+        className="jp-hipkittens-Select"
+        aria-label={trans.__('Whose runs are listed')}
+        value={ofFolder ? 'folder' : 'notebook'}
+        onChange={event => setOfFolder(event.target.value === 'folder')}
+      >
+        <option value="notebook">{trans.__('of this notebook')}</option>
+        <option value="folder">{trans.__('of all notebooks of its folder')}</option>
+      </select>
       {entries.length === 0 ? (
         <p className="jp-hipkittens-Hint">{trans.__('No runs yet.')}</p>
       ) : (
         <>
           <ol className="jp-hipkittens-List" aria-label={trans.__('Run history, newest first')}>
             {shown.map(entry => (
-              <HistoryItem key={`${entry.module}${entry.at}${entry.kind}`} entry={entry} trans={trans} />
+              <HistoryItem
+                key={`${entry.module}${entry.at}${entry.kind}`}
+                entry={entry}
+                notebook={ofFolder ? (entry.notebook ?? '') : ''}
+                trans={trans}
+              />
             ))}
           </ol>
           {entries.length > SHOWN && (
@@ -574,19 +641,27 @@ function History({ model, commands, trans }: IProps): JSX.Element {
               {all ? trans.__('Show the latest %1', SHOWN) : trans.__('Show all %1', entries.length)}
             </button>
           )}
-          <button
-            className="jp-hipkittens-Link"
-            onClick={() => void commands.execute(CommandIDs.clearHistory)}
-          >
-            {trans.__('Clear the history')}
-          </button>
+          {!ofFolder && (
+            <button
+              className="jp-hipkittens-Link"
+              onClick={() => void commands.execute(CommandIDs.clearHistory)}
+            >
+              {trans.__('Clear the history')}
+            </button>
+          )}
         </>
       )}
     </Section>
   );
 }
 
-function HistoryItem({ entry, trans }: { entry: IHistoryEntry; trans: TranslationBundle }): JSX.Element {
+function HistoryItem(props: {
+  entry: IHistoryEntry;
+  /** File name of its notebook, where runs of several are listed. */
+  notebook: string;
+  trans: TranslationBundle;
+}): JSX.Element {
+  const { entry, notebook, trans } = props;
   const when = new Date(entry.at);
   const verdict =
     entry.error !== ''
@@ -623,6 +698,7 @@ function HistoryItem({ entry, trans }: { entry: IHistoryEntry; trans: Translatio
           </span>
         )}
       </div>
+      {notebook && <div className="jp-hipkittens-Dim">{notebook}</div>}
       {entry.error && <div className="jp-hipkittens-Warn">{entry.error}</div>}
       {entry.changes.map(change => (
         <div key={change} className="jp-hipkittens-Change">

@@ -6,19 +6,40 @@ import type { Contents } from '@jupyterlab/services';
 
 const FOLDERS = ['notebooks', ''];
 
-/** Path of the first tutorial; null where the server's folder has none. */
-export async function firstTutorial(contents: Pick<Contents.IManager, 'get'>): Promise<string | null> {
+export interface ITutorial {
+  path: string;
+  /** Such as "2. Matrix multiply": a file browser cuts the names of files. */
+  title: string;
+}
+
+/** The tutorials in their order; none where the server's folder has none. */
+export async function tutorials(contents: Pick<Contents.IManager, 'get'>): Promise<ITutorial[]> {
   for (const folder of FOLDERS) {
     try {
-      const found = (await contents.get(folder, { type: 'directory', content: true }))
+      const files = (await contents.get(folder, { type: 'directory', content: true }))
         .content as Contents.IModel[];
-      const first = found.find(({ name }) => /^01_.*kernel.*\.ipynb$/.test(name));
-      if (first) {
-        return first.path;
+      if (files.some(({ name }) => /^01_.*kernel.*\.ipynb$/.test(name))) {
+        return files
+          .flatMap(({ name, path }) => {
+            const [, number, words] = /^(\d\d)_(\w+)\.ipynb$/.exec(name) ?? [];
+            return number ? [{ path, title: titleOf(Number(number), words) }] : [];
+          })
+          .sort((a, b) => a.path.localeCompare(b.path));
       }
     } catch {
       // No such folder here.
     }
   }
-  return null;
+  return [];
+}
+
+/** Words of file names that are names. */
+const NAMES: Record<string, string> = { gpu: 'GPU', torch: 'PyTorch', triton: 'Triton' };
+
+function titleOf(number: number, words: string): string {
+  const text = words
+    .split('_')
+    .map(word => NAMES[word] ?? word)
+    .join(' ');
+  return `${number}. ${text[0].toUpperCase()}${text.slice(1)}`;
 }

@@ -4,7 +4,15 @@ import { diagnosticCount, forEachDiagnostic, type Diagnostic } from '@codemirror
 import { EditorState, Text } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
 
-import { diagnosticsExtension, goToFinding, offsetOf, rangeOf, showFindings } from '../src/diagnostics';
+import {
+  diagnosticsExtension,
+  goToFinding,
+  keepToEditor,
+  offsetOf,
+  rangeOf,
+  showFindings,
+  textOf
+} from '../src/diagnostics';
 import type { IFinding } from '../src/payload';
 
 const TEXT = '%%hipkittens k\nint main() {\n    return 𝒙 + value\n}';
@@ -52,6 +60,42 @@ describe('places of findings', () => {
   });
 });
 
+describe('texts of findings', () => {
+  const parts = (more: Partial<IFinding>) => Object.values(textOf(finding(2, 1, more)));
+  it('begin with the cause', () => {
+    assert.deepEqual(parts({ message: "expected ';'\nin x.cuh:3", option: '-Wx' }), [
+      "expected ';'",
+      '\nin x.cuh:3',
+      ' [-Wx]'
+    ]);
+    assert.deepEqual(parts({ source: 'sanitizer', option: 'race', message: 'race in shared memory' }), [
+      'Race',
+      ' in shared memory',
+      ''
+    ]);
+    assert.deepEqual(parts({ source: 'device', option: 'out of bounds', message: 'read 4 bytes' }), [
+      'Out of bounds',
+      ': read 4 bytes',
+      ''
+    ]);
+    assert.deepEqual(parts({ source: 'sanitizer', option: 'note', message: 'a resource is large' }), [
+      'a resource is large',
+      '',
+      ''
+    ]);
+  });
+
+  it('are no wider than the editor', () => {
+    const dom = document.createElement('div');
+    const limit = (clientWidth: number) => {
+      keepToEditor(dom, { dom: { clientWidth } } as unknown as EditorView);
+      return parseFloat(dom.style.maxWidth);
+    };
+    assert.ok(limit(400) < 400 && limit(400) > 350);
+    assert.equal(limit(2000), 640);
+  });
+});
+
 describe('findings in an editor', () => {
   const make = () =>
     new EditorView({
@@ -77,6 +121,22 @@ describe('findings in an editor', () => {
     assert.equal(remark.source, 'sanitizer');
     showFindings(view, []);
     assert.equal(diagnosticCount(view.state), 0);
+  });
+
+  it('stand with the worst first where several are at one place, with code set apart', () => {
+    const view = make();
+    showFindings(view, [
+      finding(2, 5, { severity: 'note', message: 'by the way' }),
+      finding(2, 5, { source: 'device', option: 'fault', message: 'executed `s_trap 2`' })
+    ]);
+    assert.deepEqual(
+      all(view).map(one => one.severity),
+      ['error', 'info']
+    );
+    const dom = all(view)[0].renderMessage!(view) as HTMLElement;
+    assert.equal(dom.querySelector('b')!.textContent, 'Fault');
+    assert.equal(dom.querySelector('code')!.textContent, 's_trap 2');
+    assert.equal(dom.textContent, 'Fault: executed s_trap 2');
   });
 
   it('are shown by the keyboard too, one after the other, until the cursor moves', () => {

@@ -9,6 +9,7 @@ import { CommandIDs } from '../commands';
 import type { IServices } from '../editor';
 import { workbenchIcon } from '../icons';
 import { Sidebar } from '../sidebar';
+import { tutorials } from '../tutorials';
 import { INotebooks } from './notebooks';
 import { ID, IWorkbench, TEXTS } from './services';
 
@@ -19,14 +20,14 @@ export const sidebar: JupyterFrontEndPlugin<void> = {
   requires: [INotebooks, IWorkbench],
   optional: [ILayoutRestorer, ITranslator],
   activate: (
-    { commands, shell }: JupyterFrontEnd,
+    { commands, serviceManager, shell }: JupyterFrontEnd,
     { model }: INotebooks,
     { preferences }: IServices,
     restorer: ILayoutRestorer | null,
     translator: ITranslator | null
   ) => {
     const trans = (translator ?? nullTranslator).load(TEXTS);
-    const widget = new Sidebar(model, commands, trans);
+    const widget = new Sidebar(model, commands, trans, () => tutorials(serviceManager.contents));
     widget.id = `${ID}-sidebar`;
     widget.title.icon = workbenchIcon;
     widget.title.caption = trans.__('HipKittens workbench');

@@ -15,7 +15,7 @@ import { CommandIDs } from '../commands';
 import { cardUrl, workbenchIcon } from '../icons';
 import { createNotebook, insertTemplate, selectKernel } from '../newkernel';
 import { TEMPLATES } from '../templates';
-import { firstTutorial } from '../tutorials';
+import { tutorials } from '../tutorials';
 import { INotebooks } from './notebooks';
 import { ID, TEXTS } from './services';
 
@@ -98,7 +98,7 @@ export const templates: JupyterFrontEndPlugin<void> = {
       icon: workbenchIcon,
       execute: async () => {
         await commands.execute(CommandIDs.guide);
-        const path = await firstTutorial(serviceManager.contents);
+        const path = (await tutorials(serviceManager.contents))[0]?.path;
         if (path) {
           await commands.execute('docmanager:open', { path });
         } else {
