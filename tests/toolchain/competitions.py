@@ -15,6 +15,7 @@ The list is one's own, and stays outside of this repository:
     file = "fp8_gemm.py"
     beside = ["solution.hip"]            # files that it reads, in the same folder
     cases = ["m: 64; n: 64; k: 128; seed: 1"]   # in place of the tests in the problem's task.yml
+    cause = "a sum in another order"     # beside the judge's words where cases are not right
 
 PATTERN: of the submissions whose name it finds alone; S: seconds for each; N: submissions at a time.
 `--write` keeps what came of each in `tests/data/competitions.json` as it comes, and puts the table into
@@ -53,8 +54,8 @@ _START, _END = "<!-- submissions -->\n", "<!-- end of submissions -->"
 _RECORD = re.compile(r"^ +- (\{.*\}) *$", re.MULTILINE)
 
 Result = dict[str, Any]
-"""Of a submission: its language and problem, how many cases there are and are right, seconds, and "why" where
-not all are."""
+"""Of a submission: its language and problem, how many cases there are and are right, seconds, and where not
+all are, "why" by the judge's words and "cause" by the list's."""
 
 
 def records(task: str, key: str) -> list[dict[str, Any]]:
@@ -120,7 +121,8 @@ def attempt(
         )
         seconds = round(time.monotonic() - start)
         result = judged((place / "log.txt").read_text(), output, status, cases, timeout)
-    return {key: submission[key] for key in ("language", "problem")} | result | {"seconds": seconds}
+    keys = ["language", "problem", *(["cause"] if "why" in result and "cause" in submission else [])]
+    return {key: submission[key] for key in keys} | result | {"seconds": seconds}
 
 
 def table(results: Mapping[str, Result]) -> str:
@@ -138,7 +140,8 @@ def table(results: Mapping[str, Result]) -> str:
     for name, result in sorted(results.items(), key=lambda item: (item[1]["language"], item[0].casefold())):
         why = result.get("why", "").replace("|", "\\|").replace("`", "")
         cells = [f"{name} ({result['language']})", result["problem"]]
-        cells += [f"{result['right']} of {result['cases']}", f"{result['seconds']}", why and f"`{why}`"]
+        reasons = [*([f"`{why}`"] if why else []), *([result["cause"]] if "cause" in result else [])]
+        cells += [f"{result['right']} of {result['cases']}", f"{result['seconds']}", ": ".join(reasons)]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 

@@ -69,13 +69,14 @@ def submission(text: str, folder: Path, **further: object) -> dict[str, object]:
 def test_submissions_are_judged(problems: Path, tmp_path: Path) -> None:
     (tmp_path / "factor.txt").write_text("2")
     text = "factor = int(open('factor.txt').read())\ndef double(n): return factor * n\n"
-    reads_a_file = submission(text, tmp_path, beside=["factor.txt"])
+    reads_a_file = submission(text, tmp_path, beside=["factor.txt"], cause="not of those that are right")
     result = competitions.attempt(reads_a_file, problems, tmp_path, "MI300X")
     assert result.pop("seconds") < 600
     assert result == {"language": "HIP", "problem": "math/doubling", "cases": 2, "right": 2}
-    wrong = submission("def double(n): return 4", tmp_path)
+    wrong = submission("def double(n): return 4", tmp_path, cause="a constant")
     result = competitions.attempt(wrong, problems, tmp_path, "MI300X")
-    assert (result["cases"], result["right"], result["why"]) == (2, 1, "3 is not doubled")
+    reasons = result["why"], result["cause"]
+    assert (result["cases"], result["right"], *reasons) == (2, 1, "3 is not doubled", "a constant")
 
 
 @pytest.mark.parametrize(
@@ -99,7 +100,7 @@ def test_the_table_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     result = {"language": "HIP", "problem": "p", "cases": 2, "right": 2, "seconds": 7}
     competitions.write("b", result)
     competitions.write("a", {**result, "language": "Triton", "right": 1, "why": "a|`b`"})
-    competitions.write("c", {**result, "right": 0, "why": "no"})
+    competitions.write("c", {**result, "right": 0, "why": "no", "cause": "its file"})
     before, _, rest = page.read_text().partition("<!-- submissions -->\n")
     assert before == "before\n"
     assert rest.endswith("<!-- end of submissions -->\nbehind\n")
@@ -109,7 +110,7 @@ def test_the_table_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         "| submission | problem | cases right | seconds | why not |",
         "| --- | --- | --- | --- | --- |",
         "| b (HIP) | p | 2 of 2 | 7 |  |",
-        "| c (HIP) | p | 0 of 2 | 7 | `no` |",
+        "| c (HIP) | p | 0 of 2 | 7 | `no`: its file |",
         "| a (Triton) | p | 1 of 2 | 7 | `a\\|b` |",
     ]
 

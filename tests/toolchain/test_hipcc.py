@@ -489,6 +489,14 @@ def test_languages(folder: Path) -> None:
     assert read(["scale.cpp"], {"HIP_COMPILE_CXX_AS_HIP": "0"}).sources[0].language == "c++"
 
 
+def test_an_option_is_tried_out_with_an_empty_source(folder: Path) -> None:
+    # AITER's build leaves out the options for which this fails.
+    tried = ["-x", "hip", "-E", "-P", os.devnull, "-o", os.devnull]
+    assert main(["-DOF_THIS_TEST=0", *tried], lambda: "gfx942") == 0
+    with pytest.raises(UsageError, match="-qqq is not an option"):
+        read(["-qqq", *tried], {})
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

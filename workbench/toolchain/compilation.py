@@ -152,6 +152,12 @@ def list_job(job: Job) -> str:
 
 
 def _all_headers(job: Job) -> PrecompiledHeader:
+    command = (*job.compiler.device_command(job.options.arch), *job.own, *job.common)
+    pytorch = precompiled.pytorch_header(
+        job.compiler, command, [precompiled.PRELUDE], job.source, job.prologue
+    )
+    if pytorch is not None:
+        return pytorch
     return _header(job, precompiled.headers_for(job.prologue + job.source, job.early_macros, job.before))
 
 

@@ -35,6 +35,11 @@ class HeaderRejectedError(Exception):
     """The compiler did not accept a precompiled header."""
 
 
+def rejected(text: str) -> bool:
+    """True if a failed compilation's messages are about its precompiled header."""
+    return bool(_REJECTED.search(text))
+
+
 # A class is described also where only the host constructs it, as the argument of a kernel is.
 _DEBUG = ("-g", "-Xclang", "-fno-use-ctor-homing")
 
@@ -177,7 +182,7 @@ class Job:
                 "and was stopped. Give a longer timeout (or set HIPKITTENS_COMPILE_TIMEOUT), "
                 "or compile less in one cell."
             )
-        if finished.returncode != 0 and ready and _REJECTED.search(finished.text):
+        if finished.returncode != 0 and ready and rejected(finished.text):
             raise HeaderRejectedError
         return finished, self._read(finished.text, folder)
 

@@ -3,6 +3,9 @@
 A precompiled header holds the prelude of every source, or `hip/hip_runtime.h`, which begins with it, if the
 source includes that; also `kittens.cuh` and pybind11. It is made after the first compilation that would have
 used it, in the background, or at set-up by `warm`; until then sources compile without it, to the same code.
+
+PyTorch's headers take nearly all of the time of a source that includes them. They are precompiled before
+that source is compiled, since both together take little longer than the source does alone.
 """
 
 from __future__ import annotations
@@ -37,10 +40,15 @@ PYBIND = "pybind11/pybind11.h"
 
 Made = TypeVar("Made")
 
-_BUILD_TIMEOUT = 300.0
+_PYTORCH = ("torch/extension.h", "torch/types.h", "torch/torch.h", "torch/all.h", "ATen/ATen.h")
+"""Those of PyTorch's headers that include most of the others."""
+
+_BUILD_TIMEOUT = 900.0
 _NICENESS = 10
 """Niceness of background compilers, so that the caller's next step goes first."""
 _INCLUDE_LINE = re.compile(r'\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
+_MODULE_NAME = re.compile(r"(?:-D|#define )TORCH_EXTENSION_NAME\b.*\n?")
+"""The macro that differs between extensions; no header looks at it."""
 _DEFINE_LINE = re.compile(r"\s*#\s*(?:define|undef)\s+(\w+)")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
@@ -144,6 +152,8 @@ class PrecompiledHeader:
         headers: PRELUDE or RUNTIME and what follows it, in order.
         instantiate: True if it instantiates the templates that the headers themselves need.
         pybind: folder of pybind11's headers, if they are included.
+        text: the beginning of a source, behind the headers. Clang compares the sizes and times of the files
+            that it includes with those when it was precompiled.
     """
 
     compiler: Compiler
@@ -151,6 +161,7 @@ class PrecompiledHeader:
     headers: tuple[str, ...]
     instantiate: bool = False
     pybind: Path | None = None
+    text: str = ""
 
     @property
     def possible(self) -> bool:
@@ -166,6 +177,7 @@ class PrecompiledHeader:
             *self.command,
             *self.headers,
             str(self.instantiate),
+            self.text,
             *(f"{path}={content(path)}" for path in _our_headers()),
             *(f"{path}={content(path)}" for path in _headers_in(self.pybind or Path(os.devnull))),
         )
@@ -173,9 +185,11 @@ class PrecompiledHeader:
     def use(self, compilation: Callable[[Path | None], Made]) -> Made:
         """Result of a compilation with the precompiled header, or with None if no header fits.
 
-        If there was none, it is made for the next compilation.
+        If there was none, it is made for the next compilation, and that of a source's beginning for this one.
         """
-        ready = self.find() if self.headers else None
+        if self.text:
+            self.build()
+        ready = self.find() if self.headers or self.text else None
         if ready is not None:
             try:
                 return compilation(ready)
@@ -210,7 +224,8 @@ class PrecompiledHeader:
 
             def build(folder: str) -> bool | None:
                 output = os.path.join(folder, "header.pch")
-                succeeded = _run(self._command(output), self.compiler.environment(folder), niceness)
+                environment = self.compiler.environment(folder)
+                succeeded = _run(self._command(output), environment, niceness, self.text)
                 if succeeded and os.path.exists(output):
                     return store.put_file(self.key, Path(output)) is not None
                 return None
@@ -247,9 +262,54 @@ class PrecompiledHeader:
             *(["-fpch-instantiate-templates"] if self.instantiate else []),
             # -S leaves the link step of a device compilation out; -emit-pch decides what is written.
             "-S",
-            *to_front_end("-emit-pch", "-fno-pch-timestamp"),
+            *to_front_end("-emit-pch", *([] if self.text else ["-fno-pch-timestamp"])),
             *("-", "-o", output),
         ]
+
+
+def pytorch_header(
+    compiler: Compiler, command: Sequence[str], headers: Sequence[str], source: str, prologue: str = ""
+) -> PrecompiledHeader | None:
+    """The precompiled form of the includes with which a source begins, up to PyTorch's first large header.
+
+    None where PyTorch's is not among them, or something that it may depend on stands before it.
+
+    Args:
+        command: command line of the compilation without headers in front, input and output.
+        headers: headers in front of the source.
+        source: the source's text.
+        prologue: macros in front of it, as text.
+    """
+    if {"-include", "-imacros"} & set(command):
+        # They would be read once more behind the precompiled header.
+        return None
+    includes = []
+    for line in _COMMENT.sub(" ", source).splitlines():
+        include = _INCLUDE_LINE.match(line)
+        if include is not None and include[2]:
+            includes.append(f"#include <{include[2]}>\n")
+            if include[2] in _PYTORCH:
+                break
+            if "." not in include[2] or _ours(include[2]):
+                continue
+        elif not line.strip():
+            continue
+        return None
+    else:
+        return None
+    words: list[str] = []
+    for before, word in zip(("", *command), command, strict=False):
+        if "-iquote" in (before, word):
+            # Includes in angle brackets are not looked for there, and it is each extension's own folder.
+            continue
+        if before in ("-I", "-isystem", "-idirafter"):
+            words.append(os.path.abspath(word))
+        elif word.startswith("-I") and word != "-I":
+            words.append(f"-I{os.path.abspath(word[2:])}")
+        elif not word.startswith("-cuid=") and not _MODULE_NAME.fullmatch(word):
+            words.append(word)
+    text = _MODULE_NAME.sub("", prologue) + "".join(includes)
+    return PrecompiledHeader(compiler, tuple(words), tuple(headers), instantiate=True, text=text)
 
 
 def top(ready: Path | None, compiler: Compiler) -> list[str]:
@@ -275,10 +335,10 @@ def wait() -> None:
         thread.join()
 
 
-def _run(command: Sequence[str], environment: dict[str, str], niceness: int) -> bool:
+def _run(command: Sequence[str], environment: dict[str, str], niceness: int, text: str) -> bool:
     running = subprocess.Popen(
         list(command),
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env=environment,
@@ -289,7 +349,8 @@ def _run(command: Sequence[str], environment: dict[str, str], niceness: int) -> 
     with _state_lock:
         _running.add(running)
     try:
-        return running.wait(_BUILD_TIMEOUT) == 0
+        running.communicate(text.encode("utf-8", "surrogateescape"), _BUILD_TIMEOUT)
+        return running.returncode == 0
     except subprocess.TimeoutExpired:
         return False
     finally:

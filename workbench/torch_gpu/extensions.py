@@ -30,9 +30,11 @@ from workbench.cache import digest, tool_folder
 from workbench.errors import ToolchainError
 from workbench.patches import Patches
 from workbench.toolchain.compiler import hip_version
-from workbench.toolchain.hipcc.script import hipcc
+from workbench.toolchain.hipcc.cxx import SYSTEM_COMPILERS
+from workbench.toolchain.hipcc.script import hipcc, stand_in
 
 _MODULE = "torch.utils.cpp_extension"
+_CXX = "workbench.toolchain.hipcc.cxx"
 _HERE = Path(__file__).parent / "include"
 _DEVICE = "hipkittens/torch_device.h"
 _FORWARDED = tuple(
@@ -120,7 +122,8 @@ def rocm_home() -> Path:
     Raises:
         ToolchainError: PyTorch's headers are not those that this knows, or the folder cannot be written.
     """
-    texts = {"bin/hipcc": hipcc(), **{f"pytorch/{name}": text for name, text in _headers()}}
+    cxx = stand_in(_CXX, "compiles PyTorch's extensions, most of them by the system's C++ compiler")
+    texts = {"bin/hipcc": hipcc(), "bin/c++": cxx, **{f"pytorch/{name}": text for name, text in _headers()}}
     # Their symbols are in the process that loads the extension.
     for name in ("amdhip64", "c10_hip", "torch_hip"):
         texts[f"lib/lib{name}.so"] = "/* Loaded before: nothing to link with. */\n"
@@ -165,7 +168,8 @@ def _write(folder: Path, texts: dict[str, str], include: Path) -> None:
         for place, text in texts.items():
             (root / place).parent.mkdir(parents=True, exist_ok=True)
             (root / place).write_text(text)
-        (root / "bin" / "hipcc").chmod(0o755)
+        for program in (root / "bin").iterdir():
+            program.chmod(0o755)
         (root / "include").symlink_to(include)
         try:
             root.rename(folder)
@@ -198,8 +202,14 @@ def _check_tools() -> None:
 
 def _cxx_compiler() -> str | None:
     """CXX, or where it names none that is here, as scripts for ROCm's machines do, the system's."""
-    names = (os.environ.get("CXX", ""), "c++", "g++")
+    names = (os.environ.get("CXX", ""), *SYSTEM_COMPILERS)
     return next((name for name in names if name and shutil.which(name.split()[0])), None)
+
+
+def _cxx_command(home: Path) -> str:
+    """The C++ compiler of extensions: the one that CXX names, or ours, which starts the system's."""
+    compiler = _cxx_compiler()
+    return compiler if compiler and compiler == os.environ.get("CXX") else str(home / "bin" / "c++")
 
 
 def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -230,7 +240,7 @@ def _change(module: ModuleType, patches: Patches) -> None:
         "IS_HIP_EXTENSION": True,
         "ROCM_VERSION": hip_version()[:2],
         "include_paths": _include_paths(module.include_paths),
-        "get_cxx_compiler": lambda: _cxx_compiler() or "c++",
+        "get_cxx_compiler": lambda: _cxx_command(home),
         "_write_ninja_file_and_build_library": _checked(module._write_ninja_file_and_build_library),
         "_write_ninja_file_and_compile_objects": _checked(module._write_ninja_file_and_compile_objects),
     }

@@ -338,7 +338,8 @@ class _Reader:
             if word == "-":
                 raise UsageError("hipcc: - is standard input; expected -x hip before it")
             raise UsageError(f"hipcc: {word}: no such file, and its suffix names no language")
-        if word != "-" and not os.path.isfile(word):
+        # Builds try out options with an empty source.
+        if word not in ("-", os.devnull) and not os.path.isfile(word):
             raise UsageError(f"hipcc: {word}: no such file")
         if self.plain and language == "hip" and self.language is None and ending not in (".hip", ".cu"):
             language = "c++"

@@ -12,7 +12,7 @@ import shlex
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,11 +25,12 @@ from workbench.toolchain import precompiled
 from workbench.toolchain.compilation import compile_device
 from workbench.toolchain.compiler import Compiler, include_folders
 from workbench.toolchain.hipcc import wave32
-from workbench.toolchain.hipcc.command_line import CommandLine, Option, Source, Stage
+from workbench.toolchain.hipcc.command_line import LINKED, CommandLine, Option, Source, Stage
 from workbench.toolchain.host_library import Library, device_part
-from workbench.toolchain.job import to_front_end
+from workbench.toolchain.job import HeaderRejectedError, rejected, to_front_end
 from workbench.toolchain.mistakes import ACCEPTED
 from workbench.toolchain.options import CompileOptions, compile_timeout
+from workbench.toolchain.precompiled import PrecompiledHeader
 from workbench.toolchain.source_text import source_text
 
 _STANDARD = "-std=gnu++20"
@@ -99,22 +100,23 @@ class Unit:
             self._report_wave32()
         host = not line.device_only
         if self.source.language != "hip":
-            self._start([*self._plain(), *self._end(output)])
+            self._compile(self._plain(), (), self._end(output))
         elif line.linked_device_code and not (line.host_only or line.device_only):
             bundle = os.path.join(self.folder, f"{digest(self.source.path)[:16]}.bcfb")
             Path(bundle).write_bytes(fat_binary({arch: self._bitcode(arch) for arch in self.archs}))
             embedded = ["-fgpu-rdc", *to_front_end(f"-fembed-offload-object={bundle}")]
-            self._start([*self._host(), *embedded, *self._end(output)])
+            self._compile(self._host(), self._top, [*embedded, *self._end(output)])
         elif line.stage is Stage.CODE_OBJECT:
             assert output is not None
             Path(output).write_bytes(fat_binary(self._codes()))
         elif line.stage in (Stage.PREPROCESSED, Stage.ASSEMBLY) or line.host_only:
-            self._start([*(self._host() if host else self._device(self.archs[0])), *self._end(output)])
+            command = self._host() if host else self._device(self.archs[0])
+            self._start([*command, *self._top, *self._end(output)])
         else:
             bundle = os.path.join(self.folder, f"{digest(self.source.path)[:16]}.hipfb")
             Path(bundle).write_bytes(fat_binary(self._codes()))
             embedded = to_front_end("-fcuda-include-gpubinary", bundle)
-            self._start([*self._host(), *embedded, *self._end(output)])
+            self._compile(self._host(), self._top, [*embedded, *self._end(output)])
 
     def _report_wave32(self) -> None:
         line = self.line
@@ -149,7 +151,9 @@ class Unit:
 
     def _code(self, arch: str) -> bytes:
         if self.line.show == "-###":
-            self._start([*self._device(arch), self.source.path, "-o", self.line.output_of(self.source)])
+            self._start(
+                [*self._device(arch), *self._top, self.source.path, "-o", self.line.output_of(self.source)]
+            )
             return b""
         options = [*self.line.both, *self.line.device]
         include, system, flags, macros = [], [], [f"-cuid={self._cuid}", *self._standard()], []
@@ -188,14 +192,16 @@ class Unit:
     def _bitcode(self, arch: str) -> bytes:
         """Device code that waits for that of other sources."""
         output = os.path.join(self.folder, f"{digest(self.source.path)[:16]}.{plain_target(arch)}.bc")
-        self._start([*self._device(arch), "-fgpu-rdc", "-emit-llvm", "-c", self.source.path, "-o", output])
+        self._start(
+            [*self._device(arch), *self._top, "-fgpu-rdc", "-emit-llvm", "-c", self.source.path, "-o", output]
+        )
         return b"" if self.line.show == "-###" else Path(output).read_bytes()
 
     def _save(self, arch: str, code: bytes) -> None:
         beside = Path(self.line.output or ".").parent if self.line.save_temps == "obj" else Path()
         start = str(beside / f"{self.stem}-hip-amdgcn-amd-amdhsa-{arch}")
         Path(f"{start}.out").write_bytes(code)
-        self._start([*self._device(arch), "-S", self.source.path, "-o", f"{start}.s"])
+        self._start([*self._device(arch), *self._top, "-S", self.source.path, "-o", f"{start}.s"])
 
     @cached_property
     def _cuid(self) -> str:
@@ -216,7 +222,6 @@ class Unit:
             *self._common(),
             *_words(self.line.device),
             *(f"-D{macro}" for macro in macros(arch)),
-            *precompiled.top(None, self.compiler),
         ]
 
     def _host(self) -> list[str]:
@@ -226,7 +231,6 @@ class Unit:
             *self._common(),
             *_words(self.line.host),
             *(f"-D{macro}" for macro in macros(self.archs[0])),
-            *precompiled.top(None, self.compiler),
             "-fPIC",
         ]
 
@@ -258,8 +262,62 @@ class Unit:
                 words += ["-MT", output]
         return words
 
-    def _start(self, command: list[str]) -> None:
-        start(command, self.compiler.environment(self.folder), self.line.show, self.source, self.text)
+    @property
+    def _top(self) -> list[str]:
+        """Arguments for what is in front of every HIP source."""
+        return precompiled.top(None, self.compiler)
+
+    def _compile(self, command: list[str], top: Sequence[str], further: list[str]) -> None:
+        """Run the compiler, where the source begins with PyTorch's headers with these precompiled.
+
+        Args:
+            command: command line of any source with these options.
+            top: arguments for what is in front of every source of its language.
+            further: the rest of the command line.
+        """
+        header = self._header(command, top)
+
+        def run(ready: Path | None) -> None:
+            if ready is None:
+                self._start([*command, *top, *further])
+            else:
+                self._start([*command, *precompiled.precompiled_top(ready), *further], ready=True)
+
+        if header is None:
+            run(None)
+        else:
+            header.use(run)
+
+    def _header(self, command: list[str], top: Sequence[str]) -> PrecompiledHeader | None:
+        if self.line.stage not in (*LINKED, Stage.OBJECT) or self.line.show:
+            return None
+        return precompiled.pytorch_header(self.compiler, command, top[1:], self.text)
+
+    def make_with_header(self, output: str) -> bool:
+        """Compile a C++ source that begins with PyTorch's headers with these precompiled.
+
+        Returns:
+            True if it was compiled; False if the source does not begin with them, or they cannot be
+            precompiled.
+
+        Raises:
+            FailedError: the compiler found an error.
+        """
+        command = self._plain()
+        header = self._header(command, ())
+        ready = header.find() if header is not None and header.build() else None
+        if header is None or ready is None:
+            return False
+        try:
+            self._start([*command, *precompiled.precompiled_top(ready), *self._end(output)], ready=True)
+        except HeaderRejectedError:
+            header.forget()
+            return False
+        return True
+
+    def _start(self, command: list[str], ready: bool = False) -> None:
+        environment = self.compiler.environment(self.folder)
+        start(command, environment, self.line.show, self.source, self.text, ready=ready)
 
 
 def _words(options: Iterable[Option]) -> list[str]:
@@ -272,10 +330,16 @@ def start(
     show: str,
     source: Source | None = None,
     text: str = "",
+    *,
+    ready: bool = False,
 ) -> None:
     """Run a command whose words go to the caller's terminal.
 
+    Args:
+        ready: True if a precompiled header is used.
+
     Raises:
+        HeaderRejectedError: the compiler did not accept the precompiled header.
         FailedError: the command failed.
     """
     if show:
@@ -283,6 +347,13 @@ def start(
     if show == "-###":
         return
     stdin = text.encode("utf-8", "surrogateescape") if source is not None and source.path == "-" else None
-    finished = subprocess.run(command, env=environment, input=stdin, check=False)
+    finished = subprocess.run(
+        command, env=environment, input=stdin, stderr=subprocess.PIPE if ready else None, check=False
+    )
+    if ready:
+        words = finished.stderr.decode("utf-8", "replace")
+        if finished.returncode and rejected(words):
+            raise HeaderRejectedError
+        sys.stderr.write(words)
     if finished.returncode:
         raise FailedError(finished.returncode if finished.returncode > 0 else 1)
