@@ -157,6 +157,9 @@ def missing(names: Sequence[Name], branch: Branch) -> set[Name]:
         source = Path(folder) / "names.hip"
         source.write_text("\n".join([*lines, "}", ""]))
         output = compile_only(source, branch)
+    elsewhere = re.search(r"^(?!\S*names\.hip:)\S+:\d+:\d+: (?:fatal )?error: .*", output, re.MULTILINE)
+    if elsewhere:
+        raise SystemExit(f"the tile library itself does not compile for {branch.arch}: {elsewhere[0]}")
     wrong = {int(m[1]) for m in re.finditer(r"names\.hip:(\d+):\d+: (?:fatal )?error", output)}
     return {name for line, name in about.items() if line in wrong}
 
