@@ -21,8 +21,8 @@ LAYERS = (
     "hardware_mode", "live_tensors",
     "numerics", "codeobject", "toolchain", "emulator", "runtime", "kernel", "operators", "ops", "nn",
     "integrations", "collection", "check", "step", "profile",
-    "history", "exercises", "tiles", "triton_driver", "torch_gpu", "execute", "doctor", "prebuilt", "bench",
-    "hardware",
+    "history", "exercises", "tiles", "triton_driver", "torch_gpu", "execute", "doctor", "prebuilt",
+    "compatibility", "bench", "hardware",
     "views", "lab", "magics", "training", "__main__", "",
 )  # fmt: skip
 """Modules and packages of `workbench` from the lowest to the highest; "" is `workbench` itself."""
@@ -42,6 +42,7 @@ LAZY: dict[str, tuple[set[str], str]] = {
                 "bench",
                 "cache",
                 "check",
+                "compatibility",
                 "doctor",
                 "execute",
                 "hardware",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shlex
 import signal
@@ -104,6 +105,14 @@ def commands() -> argparse.ArgumentParser:
         help="train a small language model on the kernels; needs transformers",
         add_help=False,
     ).set_defaults(run=_train)
+    compared = commands.add_parser(
+        "compatibility",
+        help="list the public names in a checkout of HipKittens that are absent here; exits with 1 if any",
+    )
+    compared.add_argument("checkout", metavar="CHECKOUT", help="the folder that git clone made")
+    compared.add_argument("--arch", help="gfx942 or gfx950; default: that of the checkout's tree of headers")
+    compared.add_argument("--json", action="store_true", help="print JSON")
+    compared.set_defaults(run=_compatibility)
     _add_hardware(commands)
     keys = _command(
         commands,
@@ -338,6 +347,20 @@ def _kernels(options: argparse.Namespace) -> int:
     for name in kernels.named(options.names):
         print(f"{name}\n\n{describe(kernels[name]).text}\n")
     return 0
+
+
+def _compatibility(options: argparse.Namespace) -> int:
+    from dataclasses import asdict
+
+    from workbench import compatibility
+
+    checkout = Path(options.checkout)
+    comparisons = compatibility.compare(checkout, options.arch)
+    if options.json:
+        print(json.dumps([asdict(tree) for tree in comparisons], default=str, indent=1))
+    else:
+        print(compatibility.report(comparisons, checkout))
+    return int(any(tree.arch and tree.absent for tree in comparisons))
 
 
 def _list(options: argparse.Namespace) -> int:

@@ -37,15 +37,13 @@ import compatibility_tables
 import hipkittens_makefiles
 import hipkittens_reasons
 import hipkittens_sources
-from cpp_names import Name, public_names
 from hipkittens_sources import Source
 
 from workbench import targets, toolchain
+from workbench.compatibility import full, missing, public_names
+from workbench.compatibility.cpp_names import Name
 
 HEADERS = Path(__file__).resolve().parents[2] / "kernels" / "include"
-MEMBER_FILES = r"ops/group/(?!group\.cuh)"
-BINDINGS = "pyutils/"
-"""Host code, held by the tests of host modules."""
 MODULES = r"^(kernels/(layernorm|rotary)/kernel|analysis/bf16_gemm/mi350x/kernel_1024)"
 """Modules whose whole grid takes seconds."""
 SOURCE_TIMEOUT = 1800
@@ -59,7 +57,10 @@ RESULTS = ("right", "wrong", "fails", "compiles", "no")
 
 @dataclass(frozen=True)
 class Branch:
-    """A branch of HipKittens: its target, and the macros that select its names here."""
+    """A branch of HipKittens: its target, and the macros that select its names here.
+
+    "main" is main of November 2025, "june" that of June 2026, with its headers for gfx950 in `include/cdna4`.
+    """
 
     name: str
     arch: str
@@ -70,95 +71,11 @@ BRANCHES = {
     branch.name: branch
     for branch in (
         Branch("main", "gfx950"),
+        Branch("june", "gfx950"),
         Branch("cdna3", "gfx942"),
         Branch("fp6", "gfx950", ("KITTENS_FP6",)),
     )
 }
-
-RANGES = "ducks::art::type_list<ducks::art::range<0, 3>>"
-EXAMPLES = {
-    "rt": "rt_bf<32, 32>",
-    "rt_base": "rt_base<bf16, row_l, rt_16x16_s>",
-    "rv": "rt_bf<32, 32>::row_vec",
-    "st": "st_bf<32, 32>",
-    "st_subtile": "st_subtile<st_bf<32, 32>, 16, 16>",
-    "sv": "sv_bf<64>",
-    "gl": "gl<bf16, 1, 1, -1, 64>",
-    "crt": "crt_bf<32, 32>",
-    "crv": "crt_bf<32, 32>::row_vec",
-    "cst": "cst_bf<32, 32>",
-    "csv": "csv_bf<64>",
-    "cgl": "cgl<gl<bf16, 1, 1, -1, 64>>",
-    "coord": "coord<>",
-    "group": "group<4>",
-    "shared_allocator": "shared_allocator<>",
-    "move": "move<float>",
-    "base_types::packing": "base_types::packing<bf16>",
-    "base_types::convertor": "base_types::convertor<float, bf16>",
-    "base_types::constants": "base_types::constants<bf16>",
-    "art": f"art<float, 16, 16, row_l, rt_16x16_s, {RANGES}>",
-    "art_base": "art_base<float, row_l, rt_16x16_s, ducks::art::range<0, 3>>",
-    "ducks::rt_shape::rt_shape": "ducks::rt_shape::rt_16x16",
-    "ducks::rt_shape::transpose": "ducks::rt_shape::transpose<rt_16x32_s>",
-    "ducks::rt_layout::transpose": "ducks::rt_layout::transpose<row_l>",
-    "ducks::gl::compiled_dim": "ducks::gl::compiled_dim<4>",
-    "ducks::art::range": "ducks::art::range<0, 3>",
-    "ducks::art::type_list": RANGES,
-    "ducks::art::type_list_size": f"ducks::art::type_list_size<{RANGES}>",
-    "ducks::art::concat": f"ducks::art::concat<{RANGES}, {RANGES}>",
-    "ducks::art::get_nth_range": f"ducks::art::get_nth_range<{RANGES}, 0>",
-    "ducks::art::split_many": f"ducks::art::split_many<{RANGES}, 2>",
-    "ducks::art::split_one": "ducks::art::split_one<0, 3, 2>",
-    "ducks::art::transpose_2d_impl": f"ducks::art::transpose_2d_impl<{RANGES}, 1, 1, 0>",
-    "ducks::art::transpose_2d_helper": f"ducks::art::transpose_2d_helper<{RANGES}, 1, 1>",
-}
-"""An instance of each class template of HipKittens, whose members are looked up."""
-
-
-def full(name: Name) -> str:
-    return f"{name.scope}::{name.name}".removeprefix("::")
-
-
-def line_about(name: Name, at: int, types: set[str]) -> str:
-    """A line of C++ that compiles where the tile library has a name.
-
-    A member is there where a class that derives from its class and from one with such a member has two.
-    """
-    if name.kind == "macro":
-        return f"MISSING_UNLESS({name.name})"
-    inside = name.scope.removeprefix("kittens::")
-    if inside in EXAMPLES or name.scope in types:
-        of = EXAMPLES.get(inside, f"::{name.scope}")
-        member = {"operator[]": "operator[](int)", "operator()": "operator()(int, int, int)"}.get(
-            name.name, name.name
-        )
-        return (
-            f"struct D{at} {{ int {member}; }}; struct B{at} : {of}, D{at} {{}}; "
-            f"template <class T> concept C{at} = requires {{ &T::{name.name}; }}; "
-            f"static_assert(sizeof({of}) > 0 && !C{at}<B{at}>);"
-        )
-    return f"namespace u{at} {{ using ::{full(name)}; }}"
-
-
-def missing(names: Sequence[Name], branch: Branch) -> set[Name]:
-    """The names that the tile library lacks for a branch."""
-    types = {full(name) for name in names if name.kind == "type"}
-    lines = [
-        '#include "kittens.cuh"',
-        "namespace names { using namespace kittens;",
-    ]
-    about: dict[int, Name] = {}
-    for at, name in enumerate(names):
-        line = line_about(name, at, types)
-        macro = re.fullmatch(r"MISSING_UNLESS\((\w+)\)", line)
-        lines += [f"#ifndef {macro[1]}", "#error missing", "#endif"] if macro else [line]
-        about[len(lines) - 1 if macro else len(lines)] = name
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / "names.hip"
-        source.write_text("\n".join([*lines, "}", ""]))
-        output = compile_only(source, branch)
-    wrong = {int(m[1]) for m in re.finditer(r"names\.hip:(\d+):\d+: (?:fatal )?error", output)}
-    return {name for line, name in about.items() if line in wrong}
 
 
 def compile_only(
@@ -206,30 +123,29 @@ def stated() -> dict[str, list[Name]]:
     return of
 
 
+def tree(root: Path) -> Path:
+    """The headers for CDNA of a folder that has the tile library."""
+    return max(root / "include", root / "include" / "cdna4", key=lambda folder: (folder / "common").is_dir())
+
+
 def names_table(checkouts: dict[str, Path]) -> str:
-    """The table of names; `checkouts` are folders by branch."""
-    by_name: dict[tuple[str, str], dict[str, tuple[Name, bool]]] = {}
+    """The table of names; `checkouts` are folders by branch. Of others there is what the page says."""
+    of = {branch: dict.fromkeys(names, True) for branch, names in stated().items() if names}
     for branch, folder in checkouts.items():
-        names = sorted(
-            {
-                n
-                for root in hipkittens_sources.roots(folder)
-                for n in public_names(root / "include", MEMBER_FILES)
-                if not n.header.startswith(BINDINGS)
-            }
-        )
-        absent = missing(names, BRANCHES[branch])
-        for name in names:
-            by_name.setdefault((name.scope, name.name), {})[branch] = (name, name not in absent)
-    counts = [
-        f"| {branch} | {len(of)} | {sum(here for _, here in of)} |"
-        for branch, of in ((b, [v[b] for v in by_name.values() if b in v]) for b in checkouts)
-    ]
+        names = {n for root in hipkittens_sources.roots(folder) for n in public_names(tree(root))}
+        absent = missing(sorted(names), BRANCHES[branch].arch, BRANCHES[branch].define)
+        of[branch] = {name: name not in absent for name in names}
+    branches = [branch for branch in BRANCHES if branch in of]
+    by_name: dict[tuple[str, str], dict[str, tuple[Name, bool]]] = {}
+    for branch in branches:
+        for name, is_here in of[branch].items():
+            by_name.setdefault((name.scope, name.name), {})[branch] = (name, is_here)
+    counts = [f"| {branch} | {len(of[branch])} | {sum(of[branch].values())} |" for branch in branches]
     rows = []
-    for _, of in sorted(by_name.items()):
-        name = next(iter(of.values()))[0]
-        here = {branch: "yes" if is_here else "no" for branch, (_, is_here) in of.items()}
-        cells = [f"`{full(name)}`", name.kind, *(here.get(branch, "") for branch in checkouts)]
+    for _, in_branches in sorted(by_name.items()):
+        name = next(iter(in_branches.values()))[0]
+        here = {branch: "yes" if is_here else "no" for branch, (_, is_here) in in_branches.items()}
+        cells = [f"`{full(name)}`", name.kind, *(here.get(branch, "") for branch in branches)]
         rows.append("| " + " | ".join(cells) + " |")
     return "\n".join(
         [
@@ -237,8 +153,8 @@ def names_table(checkouts: dict[str, Path]) -> str:
             "| --- | --- | --- |",
             *counts,
             "",
-            f"| name | kind | {' | '.join(checkouts)} |",
-            "| --- | --- |" + " --- |" * len(checkouts),
+            f"| name | kind | {' | '.join(branches)} |",
+            "| --- | --- |" + " --- |" * len(branches),
             *rows,
         ]
     )
@@ -557,7 +473,7 @@ def own_causes(sources: Sequence[Source], outcomes: Known) -> Iterator[str]:
 
 
 def names_in(headers: Path) -> set[str]:
-    return {name.name for name in public_names(headers, MEMBER_FILES)}
+    return {name.name for name in public_names(headers)}
 
 
 def modules_table(checkouts: dict[str, Path], options: argparse.Namespace) -> str:

@@ -10,11 +10,11 @@ import compatibility_tables
 import hipkittens_sources
 import pytest
 import torch
-from cpp_names import Name, public_names
 from test_art import PinnedBatch
 from tile_cases import Batch, close, distinct, random
 
 import workbench as wb
+from workbench.compatibility import missing
 from workbench.runtime import device
 
 CORNER = "{0, 0, 0, 0}"
@@ -24,21 +24,7 @@ CORNER = "{0, 0, 0, 0}"
 def test_names_of_the_page(branch: str) -> None:
     names = compatibility.stated()[branch]
     assert len(names) > 400
-    assert compatibility.missing(names, compatibility.BRANCHES[branch]) == set()
-
-
-def test_missing_names_are_found() -> None:
-    """Tests one existing and one missing name of each kind."""
-    here = [
-        Name("", "KITTENS_DEFAULT_ALIGN", "macro", ""),
-        Name("kittens", "load", "function", ""),
-        Name("kittens::rt", "rows", "constant", ""),
-        Name("kittens::ducks::rt", "all", "concept", ""),
-        Name("kittens::gl", "operator[]", "function", ""),
-    ]
-    absent = [Name(n.scope, f"{n.name}_none", n.kind, "") for n in here if not n.name.startswith("operator")]
-    missing = compatibility.missing([*here, *absent], compatibility.BRANCHES["main"])
-    assert missing == set(absent)
+    assert missing(names, compatibility.BRANCHES[branch].arch, compatibility.BRANCHES[branch].define) == set()
 
 
 def test_the_page_gives_the_reason_for_every_wrong_result() -> None:
@@ -94,8 +80,8 @@ def test_the_default_compilers_are_those_that_are_here(
     asked = []
     monkeypatch.setattr(compatibility, "version", version)
     monkeypatch.setattr(compatibility, "recheck", lambda _, given: asked.append(given.compilers) or True)
-    for missing, rest in (({"clang"}, ()), (set(), ()), ({"clang"}, ("--compilers", "/opt/clang++"))):
-        absent = missing
+    for lacking, rest in (({"clang"}, ()), (set(), ()), ({"clang"}, ("--compilers", "/opt/clang++"))):
+        absent = lacking
         with pytest.raises(SystemExit) as ended:
             compatibility.main(["recheck", "--main", str(tmp_path), *rest])
         assert ended.value.code == 0
@@ -108,49 +94,6 @@ def test_the_default_compilers_are_those_that_are_here(
 def test_sizes_of_a_source_may_be_products() -> None:
     text = "#define M 192*40 // rows\n#define K (8192)\nconstexpr int BLOCK = 64;"
     assert [hipkittens_sources.defined(text, name) for name in ("M", "K", "BLOCK")] == [7680, 8192, 64]
-
-
-def test_names_are_read(tmp_path: Path) -> None:
-    (tmp_path / "some.cuh").write_text(
-        """
-        #define MACRO 1
-        #if 0
-        struct off {};
-        #endif
-        namespace a { namespace b {
-        template <typename T, int n = (1 > 0)> struct alignas(16) klass {
-            using type = T; static constexpr int one = 1, two = 2; T data[n];
-            __device__ inline klass(T value) : data{value} {}
-            template <int axis> __device__ T get() const { return data[axis < n ? axis : 0]; }
-            operator int() const; T &operator[](int);
-          private:
-            int hidden;
-        };
-        template <> struct klass<int> { int other; };
-        template <> inline float klass<float>::get<0>() const { return 0; }
-        namespace detail { void inside(); }
-        }
-        typedef int number __attribute__((mode(SI)));
-        template <typename T> concept all = requires { T::x; };
-        enum class kind { first }; struct forward; // struct commented {};
-        }
-        """
-    )
-    names = {(compatibility.full(n), n.kind) for n in public_names(tmp_path)}
-    assert names == {
-        ("MACRO", "macro"),
-        ("a::b::klass", "type"),
-        ("a::b::klass::type", "type"),
-        ("a::b::klass::one", "constant"),
-        ("a::b::klass::two", "constant"),
-        ("a::b::klass::data", "variable"),
-        ("a::b::klass::get", "function"),
-        ("a::b::klass::operator[]", "function"),
-        ("a::b::klass::other", "variable"),
-        ("a::number", "type"),
-        ("a::all", "concept"),
-        ("a::kind", "type"),
-    }
 
 
 VECTORS = """

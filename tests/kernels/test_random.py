@@ -22,7 +22,7 @@ KNOWN = {
 
 def test_philox_has_the_known_words(arch: str) -> None:
     body = "".join(
-        f"{{ const auto w = philox(detail::u32x4{{{', '.join(f'{c}u' for c in counter)}}}, "
+        f"{{ const auto w = philox(u32x4{{{', '.join(f'{c}u' for c in counter)}}}, "
         f"{key[1] << 32 | key[0]}ull); "
         f"for (int i = 0; i < 4; i++) g.out[4 * {number} + i] = static_cast<int>(w[i]); }}"
         for number, (counter, key) in enumerate(KNOWN)

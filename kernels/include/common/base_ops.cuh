@@ -223,6 +223,20 @@ struct gelu_tanh {
         return narrow<T>(detail::each([](float x) { return detail::gelu_tanh(x); }, widen(a)));
     }
 };
+/** Constants of the approximation by tanh: x / 2 (1 + tanh(SQRT_2_OVER_PI (x + GELU_COEFF x^3))). */
+inline constexpr float SQRT_2_OVER_PI = 0.7978845608028654f;
+inline constexpr float GELU_COEFF = 0.044715f;
+inline constexpr float GELU_INNER_COEFF = GELU_COEFF * SQRT_2_OVER_PI;
+inline constexpr float DGELU_COEFF = 3.0f * GELU_COEFF * SQRT_2_OVER_PI;
+/** Hyperbolic tangent in four instructions, within 2^-22 of it: not to so many ulp near zero. */
+__device__ inline float fast_tanh(float x) { return 1.0f - 2.0f * detail::sigmoid(-2.0f * x); }
+/** The derivative of gelu_tanh. */
+struct dgelu {
+    template <typename T>
+    static __device__ inline T op(const T &a) {
+        return narrow<T>(detail::each([](float x) { return detail::dgelu_tanh(x); }, widen(a)));
+    }
+};
 /** Hyperbolic tangent. */
 struct tanh {
     template <typename T>

@@ -10,7 +10,17 @@
 #include "meta.cuh"
 #include "target.cuh"
 
+/** Four fp8 numbers, or scales, as bits. */
+typedef uint32_t __amd_fp8x4_storage_t;
+
 namespace kittens {
+
+/** Two to four 32-bit words. */
+using i32x2 = int __attribute__((ext_vector_type(2)));
+using i32x3 = int __attribute__((ext_vector_type(3)));
+using u32x2 = uint32_t __attribute__((ext_vector_type(2)));
+using u32x3 = uint32_t __attribute__((ext_vector_type(3)));
+using u32x4 = uint32_t __attribute__((ext_vector_type(4)));
 
 using bf16 = __hip_bfloat16;
 using bf16_2 = __hip_bfloat162;
@@ -39,8 +49,17 @@ using fp8e5m2_4 = __hip_fp8x4_e5m2_fnuz;
 struct fp8e8m0 {
     unsigned char bits;
 };
+using fp8e8m0_2 = unsigned short;
 /** Four scales in a register: what the scaled matrix instructions take, which choose one of the bytes. */
 using fp8e8m0_4 = unsigned;
+
+/** One 4-bit float, in the low half of a byte; and four in 16 bits. Tiles hold pairs, fp4e2m1_2. */
+struct fp4e2m1 {
+    unsigned char bits;
+};
+struct fp4e2m1_4 {
+    unsigned short bits;
+};
 
 /**
  * @brief Two 4-bit floats with 2 exponent bits and 1 mantissa bit (0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives) in a
@@ -131,15 +150,11 @@ __host__ __device__ constexpr Count bytes_in(Count count) {
     return is_six_bits<T> ? count * 6 / 8 : count * static_cast<Count>(sizeof(T));
 }
 
-using i32x2 = int __attribute__((ext_vector_type(2)));
 using f32x2 = float __attribute__((ext_vector_type(2)));
 using f32x4 = float __attribute__((ext_vector_type(4)));
 using f32x16 = float __attribute__((ext_vector_type(16)));
 using bf16x2 = __bf16 __attribute__((ext_vector_type(2)));
 using f16x2 = _Float16 __attribute__((ext_vector_type(2)));
-using u32x2 = unsigned __attribute__((ext_vector_type(2)));
-using u32x3 = unsigned __attribute__((ext_vector_type(3)));
-using u32x4 = unsigned __attribute__((ext_vector_type(4)));
 
 /** Reported once for a type that tiles cannot hold: the list of all that they can. */
 #define KITTENS_NO_SUCH_TYPE                                                                                           \
@@ -253,6 +268,16 @@ template <>
 struct numeric<fp8e8m0> {
     using native = unsigned char;
     using wide = float;
+};
+template <>
+struct numeric<fp4e2m1> {
+    using native = unsigned char;
+    using wide = float;
+};
+template <>
+struct numeric<fp4e2m1_4> {
+    using native = unsigned short;
+    using wide = f32x4;
 };
 template <>
 struct numeric<fp4e2m1_2> {
@@ -391,8 +416,14 @@ __device__ inline typename numeric<T>::wide widen(const T &value) {
         // Exponent 0 is 2^-127, a denormal number; 255 the NaN without a sign.
         const unsigned exponent = value.bits;
         return bit_cast<float>(exponent == 0 ? 0x00400000u : exponent == 255 ? 0x7fc00000u : exponent << 23);
+    } else if constexpr (is_same<T, fp4e2m1>) {
+        return e2m1_value(value.bits & 15u);
     } else if constexpr (is_same<T, fp4e2m1_2>) {
         return wide{e2m1_value(value.bits & 15u), e2m1_value(value.bits >> 4)};
+    } else if constexpr (is_same<T, fp4e2m1_4>) {
+        const unsigned bits = value.bits;
+        return wide{e2m1_value(bits & 15u), e2m1_value(bits >> 4 & 15u), e2m1_value(bits >> 8 & 15u),
+                    e2m1_value(bits >> 12)};
     } else if constexpr (is_fp6<T>) {
         const unsigned bits = value.bits[0] | value.bits[1] << 8 | value.bits[2] << 16;
         using format = fp6_format<T>;
@@ -466,8 +497,13 @@ __device__ inline T narrow(const typename numeric<T>::wide &value) {
         return {static_cast<unsigned char>(low | high << 4)};
     } else if constexpr (is_same<T, fp8e8m0>) {
         return {static_cast<unsigned char>(bit_cast<unsigned>(value) >> 23)};
+    } else if constexpr (is_same<T, fp4e2m1>) {
+        return {static_cast<unsigned char>(e2m1_code(value))};
     } else if constexpr (is_same<T, fp4e2m1_2>) {
         return {static_cast<unsigned char>(e2m1_code(value[0]) | e2m1_code(value[1]) << 4)};
+    } else if constexpr (is_same<T, fp4e2m1_4>) {
+        return {static_cast<unsigned short>(e2m1_code(value[0]) | e2m1_code(value[1]) << 4 | e2m1_code(value[2]) << 8 |
+                                            e2m1_code(value[3]) << 12)};
     } else if constexpr (is_fp6<T>) {
         using format = fp6_format<T>;
         const unsigned bits = format::code(value[0]) | format::code(value[1]) << 6 | format::code(value[2]) << 12 |
@@ -586,6 +622,21 @@ struct packing<fp8e8m0> : detail::packing_of<fp8e8m0, fp8e8m0_4, 1> {};
 template <>
 struct packing<fp8e8m0_4> : detail::packing_of<fp8e8m0, fp8e8m0_4, 4> {};
 template <>
+struct packing<fp8e8m0_2> : detail::packing_of<fp8e8m0, fp8e8m0_2, 2> {};
+template <>
+struct packing<fp4e2m1> {
+    using unpacked_type = fp4e2m1;
+    using packed_type = fp4e2m1_4;
+    static __host__ __device__ inline constexpr int num() { return 1; }
+    static __device__ inline fp4e2m1_4 pack(const fp4e2m1 &value) {
+        return {static_cast<unsigned short>((value.bits & 15u) * 0x1111u)};
+    }
+};
+template <>
+struct packing<fp4e2m1_4> : packing<fp4e2m1> {
+    static __host__ __device__ inline constexpr int num() { return 4; }
+};
+template <>
 struct packing<fp4e2m1_2> : detail::packing_of<fp4e2m1_2, fp4e2m1_8, 1> {};
 template <>
 struct packing<fp4e2m1_8> : detail::packing_of<fp4e2m1_2, fp4e2m1_8, 4> {};
@@ -652,7 +703,7 @@ struct convertor {
                 return detail::narrow<T>(detail::widen(value));
             else if constexpr (detail::is_same<to, int>)
                 return detail::narrow<T>(detail::to_integers(static_cast<float>(detail::widen(value))));
-            else if constexpr (detail::is_same<to, detail::i32x2>)
+            else if constexpr (detail::is_same<to, i32x2>)
                 return detail::narrow<T>(
                     detail::to_integers(__builtin_convertvector(detail::widen(value), detail::f32x2)));
             else if constexpr (detail::wide_count<from> == 1)
@@ -673,7 +724,7 @@ struct constants {
         if constexpr (packing<T>::num() == 1)
             return element;
         else
-            return pack(element);
+            return packing<T>::pack(element);
     }
     static __device__ inline T zero() { return of(0.0f); }
     static __device__ inline T zeros() { return zero(); }

@@ -78,6 +78,10 @@ extern "C" __device__ void llvm_amdgcn_raw_buffer_load_lds(i32x4 resource, as3_u
  *
  * The compiler waits for what they load where it is used, and may move them as far as it sees fit.
  */
+__device__ uint8_t llvm_amdgcn_raw_buffer_load_b8(i32x4 resource, uint32_t voffset, uint32_t soffset,
+                                                  uint32_t aux) __asm("llvm.amdgcn.raw.buffer.load.i8");
+__device__ uint16_t llvm_amdgcn_raw_buffer_load_b16(i32x4 resource, uint32_t voffset, uint32_t soffset,
+                                                    uint32_t aux) __asm("llvm.amdgcn.raw.buffer.load.i16");
 __device__ uint32_t llvm_amdgcn_raw_buffer_load_b32(i32x4 resource, uint32_t voffset, uint32_t soffset,
                                                     uint32_t aux) __asm("llvm.amdgcn.raw.buffer.load.i32");
 __device__ uint64_t llvm_amdgcn_raw_buffer_load_b64(i32x4 resource, uint32_t voffset, uint32_t soffset,

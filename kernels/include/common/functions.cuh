@@ -95,6 +95,17 @@ __device__ inline float gelu_tanh(float x) {
     return x * __builtin_amdgcn_rcpf(1.0f + __builtin_amdgcn_exp2f(x * __builtin_fmaf(cubic, x * x, linear)));
 }
 
+/** The derivative of gelu_tanh: zero at minus infinity, one at infinity. */
+__device__ inline float dgelu_tanh(float x) {
+    // Beyond 20 it is 0 or 1 to the last bit, and the cubic could overflow.
+    const float z = __builtin_amdgcn_fmed3f(x, -20.0f, 20.0f), square = z * z;
+    constexpr float twice = 0x1.988454p+0f, cubic = 0.044715f;
+    const float s = sigmoid(z * twice * __builtin_fmaf(cubic, square, 1.0f));
+    const float slope = twice * __builtin_fmaf(3.0f * cubic, square, 1.0f);
+    const float derivative = __builtin_fmaf(z * slope, s * (1.0f - s), s);
+    return x == x ? derivative : x;
+}
+
 /** log(1 + exp(x)), within 4 ulp. */
 __device__ inline float softplus(float x) {
     const float e = fast_exp(-__builtin_fabsf(x));

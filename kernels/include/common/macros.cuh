@@ -120,6 +120,11 @@ __device__ inline void wait_states() {
 
 namespace macros {
 
+/** Largest constant offsets of instructions for shared memory, those with two offsets, and buffers. */
+__host__ __device__ constexpr uint32_t max_ds_inst_offset() { return 65535; }
+__host__ __device__ constexpr uint32_t max_ds_pk2_inst_offset() { return 255; }
+__host__ __device__ constexpr uint32_t max_mubuf_inst_offset() { return 4095; }
+
 /** Tells the compiler that a register is in use, so that it allocates enough for the kernel. */
 template <int GPR>
 __device__ inline void clobber_gpr() {
@@ -150,16 +155,19 @@ __device__ inline void ds_read_half(uint32_t address) {
         KITTENS_WITH_DATA(GPR, 1, "ds_read_u16_d16 ", ", %2 offset:%3", "v"(address), "n"(offset));
     }
 }
-/** The read that transposes elements of `size` bytes, 1 or 2: 8 bytes a lane to registers `GPR` and `GPR` + 1. */
-template <int GPR, int size, int offset = 0>
+/** The read that transposes elements of 16, 8 or 4 `bits`: 8 bytes a lane to registers `GPR` and `GPR` + 1. */
+template <int GPR, int bits, int offset = 0>
 __device__ inline void ds_read_transposed(uint32_t address) {
+    static_assert(bits == 16 || bits == 8 || bits == 4, "ds_read_b64_tr: elements have 16, 8 or 4 bits");
     static_assert(offset >= 0 && offset < 65536, "ds_read: the offset has 16 bits");
     using detail::FIRST_AGPR;
 #if defined(KITTENS_CDNA4)
-    if constexpr (size == 2) {
+    if constexpr (bits == 16) {
         KITTENS_WITH_DATA(GPR, 2, "ds_read_b64_tr_b16 ", ", %2 offset:%3", "v"(address), "n"(offset));
-    } else {
+    } else if constexpr (bits == 8) {
         KITTENS_WITH_DATA(GPR, 2, "ds_read_b64_tr_b8 ", ", %2 offset:%3", "v"(address), "n"(offset));
+    } else {
+        KITTENS_WITH_DATA(GPR, 2, "ds_read_b64_tr_b4 ", ", %2 offset:%3", "v"(address), "n"(offset));
     }
 #else
     (void)address;
@@ -180,10 +188,10 @@ __device__ inline void ds_write(uint32_t address) {
         KITTENS_WITH_DATA(GPR, words, "ds_write_b128 %2, ", " offset:%3", "v"(address), "n"(offset));
     }
 }
-/** 4, 8 or 16 bytes a lane from global memory, at an offset in a buffer resource, to registers `GPR` on. */
+/** 1 to 4 `words` of 4 bytes a lane from global memory, at an offset in a buffer resource, to registers `GPR` on. */
 template <int GPR, int words, int offset = 0>
 __device__ inline void buffer_load(i32x4 resource, uint32_t lane_offset, uint32_t uniform_offset = 0) {
-    static_assert(words == 1 || words == 2 || words == 4, "buffer_load: a lane loads 1, 2 or 4 words");
+    static_assert(words >= 1 && words <= 4, "buffer_load: a lane loads 1 to 4 words");
     static_assert(offset >= 0 && offset < 4096, "buffer_load: the offset has 12 bits");
     using detail::FIRST_AGPR;
     if constexpr (words == 1) {
@@ -191,6 +199,9 @@ __device__ inline void buffer_load(i32x4 resource, uint32_t lane_offset, uint32_
                           "s"(resource), "s"(uniform_offset), "n"(offset));
     } else if constexpr (words == 2) {
         KITTENS_WITH_DATA(GPR, words, "buffer_load_dwordx2 ", ", %2, %3, %4 offen offset:%5", "v"(lane_offset),
+                          "s"(resource), "s"(uniform_offset), "n"(offset));
+    } else if constexpr (words == 3) {
+        KITTENS_WITH_DATA(GPR, words, "buffer_load_dwordx3 ", ", %2, %3, %4 offen offset:%5", "v"(lane_offset),
                           "s"(resource), "s"(uniform_offset), "n"(offset));
     } else {
         KITTENS_WITH_DATA(GPR, words, "buffer_load_dwordx4 ", ", %2, %3, %4 offen offset:%5", "v"(lane_offset),
@@ -210,7 +221,7 @@ __device__ inline void buffer_load_half(i32x4 resource, uint32_t lane_offset) {
 /** Registers `GPR` on to global memory. They may be written again two wait states later. */
 template <int GPR, int words, int offset = 0>
 __device__ inline void buffer_store(i32x4 resource, uint32_t lane_offset, uint32_t uniform_offset = 0) {
-    static_assert(words == 1 || words == 2 || words == 4, "buffer_store: a lane stores 1, 2 or 4 words");
+    static_assert(words >= 1 && words <= 4, "buffer_store: a lane stores 1 to 4 words");
     static_assert(offset >= 0 && offset < 4096, "buffer_store: the offset has 12 bits");
     using detail::FIRST_AGPR;
     if constexpr (words == 1) {
@@ -218,6 +229,9 @@ __device__ inline void buffer_store(i32x4 resource, uint32_t lane_offset, uint32
                           "s"(resource), "s"(uniform_offset), "n"(offset));
     } else if constexpr (words == 2) {
         KITTENS_WITH_DATA(GPR, words, "buffer_store_dwordx2 ", ", %2, %3, %4 offen offset:%5", "v"(lane_offset),
+                          "s"(resource), "s"(uniform_offset), "n"(offset));
+    } else if constexpr (words == 3) {
+        KITTENS_WITH_DATA(GPR, words, "buffer_store_dwordx3 ", ", %2, %3, %4 offen offset:%5", "v"(lane_offset),
                           "s"(resource), "s"(uniform_offset), "n"(offset));
     } else {
         KITTENS_WITH_DATA(GPR, words, "buffer_store_dwordx4 ", ", %2, %3, %4 offen offset:%5", "v"(lane_offset),
@@ -260,12 +274,17 @@ __device__ inline void ds_read_b128(uint32_t address, int offset = 0) {
 /** The read that transposes elements of 2 bytes, 8 bytes a lane. Only on gfx950. */
 template <int GPR>
 __device__ inline void ds_read_b64_tr_b16(uint32_t address, int offset = 0) {
-    ds_read_transposed<GPR, 2>(address + static_cast<uint32_t>(offset));
+    ds_read_transposed<GPR, 16>(address + static_cast<uint32_t>(offset));
 }
 /** The read that transposes elements of 1 byte, 8 bytes a lane. Only on gfx950. */
 template <int GPR>
 __device__ inline void ds_read_b64_tr_b8(uint32_t address, int offset = 0) {
-    ds_read_transposed<GPR, 1>(address + static_cast<uint32_t>(offset));
+    ds_read_transposed<GPR, 8>(address + static_cast<uint32_t>(offset));
+}
+/** The read that transposes elements of 4 bits, 8 bytes a lane. Only on gfx950. */
+template <int GPR>
+__device__ inline void ds_read_b64_tr_b4(uint32_t address, int offset = 0) {
+    ds_read_transposed<GPR, 4>(address + static_cast<uint32_t>(offset));
 }
 /** Register `GPR` to shared memory at `address` + `offset`. */
 template <int GPR>
@@ -294,6 +313,12 @@ __device__ inline void buffer_load_dwordx2(const i32x4 &resource, uint32_t lane_
                                            int offset = 0) {
     buffer_load<GPR, 2>(resource, lane_offset + static_cast<uint32_t>(offset), uniform_offset);
 }
+/** 12 bytes a lane of global memory to registers `GPR` to `GPR` + 2. */
+template <int GPR>
+__device__ inline void buffer_load_dwordx3(const i32x4 &resource, uint32_t lane_offset, uint32_t uniform_offset = 0,
+                                           int offset = 0) {
+    buffer_load<GPR, 3>(resource, lane_offset + static_cast<uint32_t>(offset), uniform_offset);
+}
 /** 16 bytes a lane of global memory to registers `GPR` to `GPR` + 3. */
 template <int GPR>
 __device__ inline void buffer_load_dwordx4(const i32x4 &resource, uint32_t lane_offset, uint32_t uniform_offset = 0,
@@ -311,6 +336,12 @@ template <int GPR>
 __device__ inline void buffer_store_dwordx2(const i32x4 &resource, uint32_t lane_offset, uint32_t uniform_offset = 0,
                                             int offset = 0) {
     buffer_store<GPR, 2>(resource, lane_offset + static_cast<uint32_t>(offset), uniform_offset);
+}
+/** Registers `GPR` to `GPR` + 2 to global memory. */
+template <int GPR>
+__device__ inline void buffer_store_dwordx3(const i32x4 &resource, uint32_t lane_offset, uint32_t uniform_offset = 0,
+                                            int offset = 0) {
+    buffer_store<GPR, 3>(resource, lane_offset + static_cast<uint32_t>(offset), uniform_offset);
 }
 /** Registers `GPR` to `GPR` + 3 to global memory. */
 template <int GPR>
@@ -348,6 +379,15 @@ template <int DST, int SRC>
 __device__ inline void v_accvgpr_write_b32() {
     static_assert(DST >= detail::FIRST_AGPR && SRC < detail::FIRST_AGPR, "v_accvgpr_write_b32: a VGPR to an AGPR");
     asm volatile("v_accvgpr_write_b32 a[%0], v[%1]" ::"n"(DST - detail::FIRST_AGPR), "n"(SRC));
+}
+/** A value of 4 bytes to a register, and a register's value, as HipKittens calls them. */
+template <int GPR, typename T>
+__device__ inline void v_mov_b32_up2p(const T value) {
+    write_gpr<GPR>(detail::bit_cast<unsigned>(value));
+}
+template <int GPR, typename T = uint32_t>
+__device__ inline T v_mov_b32_p2up() {
+    return detail::bit_cast<T>(read_gpr<GPR>());
 }
 /** A constant to a VGPR. */
 template <int GPR>
@@ -447,6 +487,17 @@ struct zero {
                           "vector instructions take VGPRs; accvgpr_read and accvgpr_write copy to and from AGPRs");    \
             asm volatile(instruction " v[%0], v[%1], v[%2]" ::"n"(DST), "n"(A), "n"(B));                               \
         }                                                                                                              \
+        /** Two registers, one after the other. */                                                                     \
+        template <int DST, int A>                                                                                      \
+        static __device__ inline void op_pk2(float value) {                                                            \
+            op<DST, A>(value);                                                                                         \
+            op<DST + 1, A + 1>(value);                                                                                 \
+        }                                                                                                              \
+        template <int DST, int A, int B>                                                                               \
+        static __device__ inline void op_pk2() {                                                                       \
+            op<DST, A, B>();                                                                                           \
+            op<DST + 1, A + 1, B + 1>();                                                                               \
+        }                                                                                                              \
         /** The second operand of register r of a lane is lane r's of its four. */                                     \
         template <int DST, int A, int B, int r>                                                                        \
         static __device__ inline void op_of_quad() {                                                                   \
@@ -461,6 +512,8 @@ KITTENS_BINARY(mul, "v_mul_f32", "v_mul_f32");
 KITTENS_BINARY(max, "v_max_f32", "v_max_f32");
 KITTENS_BINARY(min, "v_min_f32", "v_min_f32");
 #undef KITTENS_BINARY
+/** `mul`, whose value need not be the same in all lanes. */
+using mul_vgpr = mul;
 
 /** Four registers DST on: those A on, less each lane's value of register B of the first to fourth of its four lanes. */
 template <int DST, int A, int B>

@@ -15,13 +15,13 @@ namespace kittens {
  * cuRAND and PyTorch's generator for GPUs use. Words of different counters or keys are independent, so that any lane
  * can have any element's numbers without a state.
  */
-__device__ inline detail::u32x4 philox(detail::u32x4 counter, uint64_t key) {
+__device__ inline u32x4 philox(u32x4 counter, uint64_t key) {
     auto low = static_cast<uint32_t>(key), high = static_cast<uint32_t>(key >> 32);
 #pragma unroll
     for (int round = 0; round < 10; round++) {
         const uint64_t first = uint64_t{0xd2511f53u} * counter[0], second = uint64_t{0xcd9e8d57u} * counter[2];
-        counter = detail::u32x4{static_cast<uint32_t>(second >> 32) ^ counter[1] ^ low, static_cast<uint32_t>(second),
-                                static_cast<uint32_t>(first >> 32) ^ counter[3] ^ high, static_cast<uint32_t>(first)};
+        counter = u32x4{static_cast<uint32_t>(second >> 32) ^ counter[1] ^ low, static_cast<uint32_t>(second),
+                        static_cast<uint32_t>(first >> 32) ^ counter[3] ^ high, static_cast<uint32_t>(first)};
         low += 0x9e3779b9u;
         high += 0xbb67ae85u;
     }

@@ -20,9 +20,8 @@ namespace kittens {
 /** Four 32-bit words in scalar registers: a buffer resource. */
 using i32x4 = int __attribute__((ext_vector_type(4)));
 using int32x4_t = i32x4;
-using uint2_t = uint32_t __attribute__((ext_vector_type(2)));
-
-using __uint96_t = uint32_t __attribute__((ext_vector_type(3)));
+using uint2_t = u32x2;
+using __uint96_t = u32x3;
 
 /** Units of 4 to 32 bytes. */
 using bytes_4 = HIP_vector_type<float, 1>;

@@ -41,6 +41,15 @@ def least(dtype: str, arch: str) -> float:
 
 Function = Callable[..., torch.Tensor]
 
+
+def dgelu(x: torch.Tensor) -> torch.Tensor:
+    """Derivative of gelu's approximation by tanh, by autograd."""
+    leaf = x.double().requires_grad_()
+    gelu = torch.nn.functional.gelu(leaf, approximate="tanh")
+    (slope,) = torch.autograd.grad(gelu.sum(), leaf)
+    return slope.to(x.dtype)
+
+
 UNARY: dict[str, tuple[Function, float]] = {
     "neg": (torch.neg, 0),
     "abs": (torch.abs, 0),
@@ -53,6 +62,7 @@ UNARY: dict[str, tuple[Function, float]] = {
     "silu": (torch.nn.functional.silu, 8),
     "gelu": (lambda x: -x * torch.special.erfc(-x * 0.5**0.5) / -2, 24),
     "gelu_tanh": (lambda x: x * torch.sigmoid((8 / torch.pi) ** 0.5 * (x + 0.044715 * x**3)), 24),
+    "dgelu": (dgelu, 24),
     "tanh": (torch.tanh, 3),
     "erf": (torch.erf, 2),
     "softplus": (lambda x: torch.log1p(x.exp()), 8),

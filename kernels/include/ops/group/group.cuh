@@ -247,7 +247,7 @@ struct group : detail::shared_maps<N>,
         constexpr int bytes = ST::atom_bytes;
         using P = detail::pieces<ST, N, ST::underlying_subtile_bytes_per_thread>;
         constexpr int step = bytes * WARP_THREADS, of_wave = P::per_wave * P::bytes_per_wave;
-        using word = detail::select<bytes == 16, detail::u32x4, detail::u32x2>;
+        using word = detail::select<bytes == 16, u32x4, u32x2>;
         const detail::program_order order;
         const detail::window<axis, GL> view(dst, idx.template unit_coord<axis, 3>());
         const detail::buffer memory(view.base, view.bytes);

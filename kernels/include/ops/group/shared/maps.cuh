@@ -131,6 +131,7 @@ struct shared_maps {
     KITTENS_UNARY(silu)
     KITTENS_UNARY(gelu)
     KITTENS_UNARY(gelu_tanh)
+    KITTENS_UNARY(dgelu)
     KITTENS_UNARY(tanh)
     KITTENS_UNARY(erf)
     KITTENS_UNARY(softplus)

@@ -98,6 +98,96 @@ struct move {
     static __device__ inline void stg(T *dst, const T &src) { detail::store_to(dst, src); }
 };
 
+// HipKittens' single instructions on values; those on registers by number are in common/macros.cuh.
+namespace macros {
+
+// A value from and to shared memory, at `address` + `offset`.
+template <typename T = uint32_t>
+__device__ inline void ds_read_b32(T &dst, uint32_t address, int offset = 0) {
+    static_assert(sizeof(T) == 4, "ds_read_b32: to a value of 4 bytes");
+    dst = detail::load_from<T>(address + static_cast<uint32_t>(offset));
+}
+#define KITTENS_SHARED_VALUE(bits, word)                                                                               \
+    template <typename T = word>                                                                                       \
+    __device__ inline T ds_read_b##bits(uint32_t address, int offset = 0) {                                            \
+        static_assert(sizeof(T) == bits / 8, "ds_read_b" #bits ": to a value of " #bits " bits");                      \
+        return detail::load_from<T>(address + static_cast<uint32_t>(offset));                                          \
+    }
+KITTENS_SHARED_VALUE(64, u32x2)
+KITTENS_SHARED_VALUE(128, u32x4)
+#undef KITTENS_SHARED_VALUE
+#define KITTENS_SHARED_VALUE(bits)                                                                                     \
+    template <typename T>                                                                                              \
+    __device__ inline void ds_write_b##bits(const T &value, uint32_t address, int offset = 0) {                        \
+        static_assert(sizeof(T) == bits / 8, "ds_write_b" #bits ": of a value of " #bits " bits");                     \
+        detail::store_to(address + static_cast<uint32_t>(offset), value);                                              \
+    }
+KITTENS_SHARED_VALUE(32)
+KITTENS_SHARED_VALUE(64)
+KITTENS_SHARED_VALUE(128)
+#undef KITTENS_SHARED_VALUE
+
+// A value from and to global memory, at the sum of the offsets in a buffer resource. One of three words has 16 bytes.
+#define KITTENS_BUFFER_LOAD(name, word, bits, narrow, wide)                                                            \
+    template <typename T = word>                                                                                       \
+    __device__ inline T buffer_load_##name(const i32x4 &resource, uint32_t lane_offset, uint32_t uniform_offset = 0,   \
+                                           uint32_t offset = 0) {                                                      \
+        const detail::program_order order;                                                                             \
+        const auto loaded = llvm_amdgcn_raw_buffer_load_b##bits(resource, lane_offset + offset, uniform_offset, 0);    \
+        return detail::bit_cast<T>(static_cast<wide>(static_cast<narrow>(loaded)));                                    \
+    }
+KITTENS_BUFFER_LOAD(dword, uint32_t, 32, uint32_t, uint32_t)
+KITTENS_BUFFER_LOAD(dwordx2, u32x2, 64, uint64_t, uint64_t)
+KITTENS_BUFFER_LOAD(dwordx3, u32x3, 96, u32x3, u32x3)
+KITTENS_BUFFER_LOAD(dwordx4, u32x4, 128, __uint128_t, __uint128_t)
+KITTENS_BUFFER_LOAD(ubyte, uint32_t, 8, uint8_t, uint32_t)
+KITTENS_BUFFER_LOAD(sbyte, uint32_t, 8, int8_t, int32_t)
+KITTENS_BUFFER_LOAD(ushort, uint32_t, 16, uint16_t, uint32_t)
+KITTENS_BUFFER_LOAD(sshort, uint32_t, 16, int16_t, int32_t)
+#undef KITTENS_BUFFER_LOAD
+/** Into the low or high half of a value of 4 bytes, whose other half stays. */
+#define KITTENS_BUFFER_LOAD_HALF(name, bits, narrow)                                                                   \
+    template <typename T = uint32_t>                                                                                   \
+    __device__ inline void buffer_load_##name##_d16(T &dst, const i32x4 &resource, uint32_t lane_offset,               \
+                                                    uint32_t uniform_offset = 0, uint32_t offset = 0) {                \
+        const detail::program_order order;                                                                             \
+        const auto loaded = llvm_amdgcn_raw_buffer_load_b##bits(resource, lane_offset + offset, uniform_offset, 0);    \
+        const uint32_t half = static_cast<uint16_t>(static_cast<narrow>(loaded));                                      \
+        dst = detail::bit_cast<T>((detail::bit_cast<uint32_t>(dst) & 0xffff0000u) | half);                             \
+    }                                                                                                                  \
+    template <typename T = uint32_t>                                                                                   \
+    __device__ inline void buffer_load_##name##_d16_hi(T &dst, const i32x4 &resource, uint32_t lane_offset,            \
+                                                       uint32_t uniform_offset = 0, uint32_t offset = 0) {             \
+        const detail::program_order order;                                                                             \
+        const auto loaded = llvm_amdgcn_raw_buffer_load_b##bits(resource, lane_offset + offset, uniform_offset, 0);    \
+        const uint32_t half = static_cast<uint16_t>(static_cast<narrow>(loaded));                                      \
+        dst = detail::bit_cast<T>((detail::bit_cast<uint32_t>(dst) & 0xffffu) | half << 16);                           \
+    }
+KITTENS_BUFFER_LOAD_HALF(ubyte, 8, uint8_t)
+KITTENS_BUFFER_LOAD_HALF(sbyte, 8, int8_t)
+KITTENS_BUFFER_LOAD_HALF(short, 16, uint16_t)
+#undef KITTENS_BUFFER_LOAD_HALF
+#define KITTENS_BUFFER_STORE(name, word, bits, raw, shift)                                                             \
+    template <typename T = word>                                                                                       \
+    __device__ inline void buffer_store_##name(const T &value, const i32x4 &resource, uint32_t lane_offset,            \
+                                               uint32_t uniform_offset = 0, uint32_t offset = 0) {                     \
+        const detail::program_order order;                                                                             \
+        const auto whole = detail::bit_cast<word>(value);                                                              \
+        llvm_amdgcn_raw_buffer_store_b##bits(static_cast<raw>(whole shift), resource, lane_offset + offset,            \
+                                             uniform_offset, 0);                                                       \
+    }
+KITTENS_BUFFER_STORE(dword, uint32_t, 32, uint32_t, )
+KITTENS_BUFFER_STORE(dwordx2, uint64_t, 64, uint64_t, )
+KITTENS_BUFFER_STORE(dwordx3, u32x3, 96, u32x3, )
+KITTENS_BUFFER_STORE(dwordx4, __uint128_t, 128, __uint128_t, )
+KITTENS_BUFFER_STORE(byte, uint32_t, 8, uint8_t, )
+KITTENS_BUFFER_STORE(short, uint32_t, 16, uint16_t, )
+KITTENS_BUFFER_STORE(byte_d16_hi, uint32_t, 8, uint8_t, >> 16)
+KITTENS_BUFFER_STORE(short_d16_hi, uint32_t, 16, uint16_t, >> 16)
+#undef KITTENS_BUFFER_STORE
+
+} // namespace macros
+
 namespace detail {
 template <typename T>
 inline constexpr uint32_t bytes_of = sizeof(T);

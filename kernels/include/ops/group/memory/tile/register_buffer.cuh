@@ -81,7 +81,7 @@ __device__ inline void store_register_buffer_to_shared(ST &dst, const float4 *bu
     using P = detail::buffered<ST, threads>;
     constexpr int together = ST::atom_bytes < 16 ? ST::atom_bytes : 16;
     static_assert(together >= 4, "register buffer: the swizzle keeps 4 bytes together");
-    using word = detail::select<together == 16, detail::u32x4, detail::select<together == 8, detail::u32x2, uint32_t>>;
+    using word = detail::select<together == 16, u32x4, detail::select<together == 8, u32x2, uint32_t>>;
     struct words {
         word at[16 / together];
     };

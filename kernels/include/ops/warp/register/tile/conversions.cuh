@@ -81,7 +81,7 @@ __device__ inline void copy_numbers(DST &dst, const SRC &src) {
             for (int j = 0; j < DST::width; j++)
 #pragma unroll
                 for (int k = 0; k < DST::packed_per_base_tile; k++) {
-                    detail::u32x2 bits = detail::bit_cast<detail::u32x2>(src.tiles[i][j].data[k]);
+                    u32x2 bits = detail::bit_cast<u32x2>(src.tiles[i][j].data[k]);
                     // To nearest, ties to even; the upper halves are what is left.
                     bits[0] += 0x7fffu + (bits[0] >> 16 & 1u);
                     bits[1] += 0x7fffu + (bits[1] >> 16 & 1u);

@@ -286,6 +286,11 @@ template <ducks::rt::all RT>
 __device__ inline void gelu_tanh(RT &dst, const RT &src) {
     unary_map<base_ops::gelu_tanh>(dst, src);
 }
+/** The derivative of gelu_tanh. */
+template <ducks::rt::all RT>
+__device__ inline void dgelu(RT &dst, const RT &src) {
+    unary_map<base_ops::dgelu>(dst, src);
+}
 template <ducks::rt::all RT>
 __device__ inline void tanh(RT &dst, const RT &src) {
     unary_map<base_ops::tanh>(dst, src);

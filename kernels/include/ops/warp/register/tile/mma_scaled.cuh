@@ -170,6 +170,25 @@ __device__ inline void mma_ABt_base_scaled(D &d, const A &a, const B &b, const D
     d = sum;
 }
 
+#if defined(KITTENS_CDNA4)
+/**
+ * @brief d = a bᵀ + c on what a lane has of base tiles of 16x128, with block scales: one instruction.
+ *
+ * @tparam opsel_a,opsel_b bytes of *scale_a and *scale_b, 0 to 3.
+ * @tparam cbsz,blgp formats of a and b: 0 e4m3, 1 e5m2.
+ */
+template <int opsel_a, int opsel_b, int cbsz = 0, int blgp = 0>
+__device__ inline void mfma1616128_scaled(float2 (&d)[2], const fp8e4m3_4 (&a)[8], const fp8e4m3_4 (&b)[8],
+                                          const float2 (&c)[2], const fp8e8m0_4 *scale_a, const fp8e8m0_4 *scale_b) {
+    static_assert((cbsz == 0 || cbsz == 1) && (blgp == 0 || blgp == 1),
+                  "mfma1616128_scaled: formats are 0 (e4m3) and 1 (e5m2)");
+    const auto sum = __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(
+        detail::bit_cast<detail::i32x8>(a), detail::bit_cast<detail::i32x8>(b), detail::bit_cast<detail::f32x4>(c),
+        cbsz, blgp, opsel_a, static_cast<int>(*scale_a), opsel_b, static_cast<int>(*scale_b));
+    __builtin_memcpy(&d, &sum, sizeof(sum));
+}
+#endif
+
 /**
  * @brief A scale register for four base tiles of 16 rows, from scales in memory.
  *

@@ -31,7 +31,7 @@ __device__ inline void dropout(DST &dst, const SRC &src, float p, uint64_t seed,
     for (int i = 0; i < DST::height; i++)
 #pragma unroll
         for (int j = 0; j < DST::width; j++) {
-            detail::u32x4 words;
+            u32x4 words;
 #pragma unroll
             for (int k = 0; k < DST::packed_per_base_tile; k++) {
                 using numbers = detail::numbers<typename SRC::dtype>;
@@ -43,8 +43,7 @@ __device__ inline void dropout(DST &dst, const SRC &src, float p, uint64_t seed,
                     const int row = first_row + i * DST::base_tile_rows + DST::base_tile::row(lane, n);
                     const int col = first_col + j * DST::base_tile_cols + DST::base_tile::col(lane, n);
                     if (!in_fours || n % 4 == 0)
-                        words = philox(detail::u32x4{static_cast<uint32_t>(col) / 4, static_cast<uint32_t>(row), 0, 0},
-                                       seed);
+                        words = philox(u32x4{static_cast<uint32_t>(col) / 4, static_cast<uint32_t>(row), 0, 0}, seed);
                     made.n[e] = words[in_fours ? n % 4 : col % 4] < threshold ? 0.0f : given.n[e] * scale;
                 }
                 dst.tiles[i][j].data[k] = made.packed();

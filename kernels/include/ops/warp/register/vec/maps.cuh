@@ -209,6 +209,11 @@ template <ducks::rv::all RV>
 __device__ inline void gelu_tanh(RV &dst, const RV &src) {
     unary_map<base_ops::gelu_tanh>(dst, src);
 }
+/** The derivative of gelu_tanh. */
+template <ducks::rv::all RV>
+__device__ inline void dgelu(RV &dst, const RV &src) {
+    unary_map<base_ops::dgelu>(dst, src);
+}
 template <ducks::rv::all RV>
 __device__ inline void tanh(RV &dst, const RV &src) {
     unary_map<base_ops::tanh>(dst, src);

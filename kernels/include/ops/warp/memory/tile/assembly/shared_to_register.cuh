@@ -144,7 +144,7 @@ struct pinned_access {
         constexpr int offset = at<i, j, step>::immediate;
         constexpr int to = A::template first_register<i, j> + step * bytes / 4;
         if constexpr (transposes)
-            macros::ds_read_transposed<to, size, offset>(address);
+            macros::ds_read_transposed<to, 8 * size, offset>(address);
         else if constexpr (bytes == 2)
             macros::ds_read_half<to, step % 2 == 1, offset>(address);
         else
@@ -296,7 +296,7 @@ __device__ inline void load(B &, const lane_addresses<A, ST> &from) {
     using access = detail::pinned_access<A, ST>;
     detail::for_steps<B, N, M, further>(from, []<int to, int offset>(uint32_t address) {
         if constexpr (access::transposes)
-            macros::ds_read_transposed<to, access::size, offset>(address);
+            macros::ds_read_transposed<to, 8 * access::size, offset>(address);
         else
             macros::ds_read<to, access::bytes / 4, offset>(address);
     });

@@ -165,6 +165,7 @@ __device__ inline void mov(T0 &dst) {
 KITTENS_ART_BINARY(add, add)
 KITTENS_ART_BINARY(sub, sub)
 KITTENS_ART_BINARY(mul, mul)
+KITTENS_ART_BINARY(mul_vgpr, mul)
 KITTENS_ART_BINARY(max, max)
 KITTENS_ART_BINARY(min, min)
 #undef KITTENS_ART_BINARY

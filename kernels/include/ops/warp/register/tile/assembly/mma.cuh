@@ -198,9 +198,21 @@ KITTENS_ART_MMA(mma_AtB, true, false)
 KITTENS_ART_MMA(mma_AtBt, true, true)
 #undef KITTENS_ART_MMA
 
-#if defined(KITTENS_CDNA4)
 namespace macros {
 /** Matrix instructions on registers by number: the first of each operand's and of the accumulators'. */
+template <int A, int B, int C, int D>
+__device__ inline void mfma_f32_16x16x32_fp8_fp8() {
+    detail::mfma_pinned<fp8e4m3, 16, 8>::run<D, A, B, C>();
+}
+/** The same without an accumulator to begin with. */
+template <int A, int B, int D>
+__device__ inline void mfma_f32_16x16x32_fp8_fp8_zero_accum() {
+    detail::mfma_pinned<fp8e4m3, 16, 8>::run<D, A, B, -1>();
+}
+} // namespace macros
+
+#if defined(KITTENS_CDNA4)
+namespace macros {
 template <int A, int B, int C, int D>
 __device__ inline void mfma_f32_16x16x32_bf16() {
     detail::mfma_pinned<bf16, 16, 16>::run<D, A, B, C>();

@@ -46,19 +46,22 @@ class Scope:
     is_public: bool = True
 
 
-def public_names(folder: Path, member_files: str = r"$^") -> list[Name]:
-    """All distinct names in the headers (*.cuh) of a folder, without namespaces called `detail`.
+_MEMBER_FILES = r"ops/group/(?!group\.cuh)"
+"""Headers that HipKittens includes inside of `kittens::group`."""
+_BINDINGS = "pyutils/"
+"""Host code, which is no part of the tile library."""
 
-    Args:
-        member_files: matches files that others include inside of `kittens::group`.
-    """
+
+def public_names(folder: Path) -> list[Name]:
+    """All distinct names in the headers (*.cuh) of a folder, without namespaces called `detail`."""
     names: dict[tuple[str, str], Name] = {}
     for path in sorted(folder.rglob("*.cuh")):
         header = path.relative_to(folder).as_posix()
+        if header.startswith(_BINDINGS):
+            continue
         text = COMMENT.sub(lambda m: "\n" * m[0].count("\n") or " ", path.read_text()).replace("\\\n", " ")
-        inside = (
-            "kittens::group" if re.match(member_files, header) and "namespace kittens" not in text else ""
-        )
+        is_member = re.match(_MEMBER_FILES, header) and "namespace kittens" not in text
+        inside = "kittens::group" if is_member else ""
         for name in (*_macros(text, header), *_Reader(_without_directives(text), header, inside).names()):
             names.setdefault((name.scope, name.name), name)
     return sorted(names.values())
