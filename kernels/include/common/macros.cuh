@@ -145,16 +145,6 @@ __device__ inline void ds_read(uint32_t address) {
         KITTENS_WITH_DATA(GPR, words, "ds_read_b128 ", ", %2 offset:%3", "v"(address), "n"(offset));
     }
 }
-/** 2 bytes a lane from shared memory to the low or high half of a register. */
-template <int GPR, bool high, int offset = 0>
-__device__ inline void ds_read_half(uint32_t address) {
-    using detail::FIRST_AGPR;
-    if constexpr (high) {
-        KITTENS_WITH_DATA(GPR, 1, "ds_read_u16_d16_hi ", ", %2 offset:%3", "v"(address), "n"(offset));
-    } else {
-        KITTENS_WITH_DATA(GPR, 1, "ds_read_u16_d16 ", ", %2 offset:%3", "v"(address), "n"(offset));
-    }
-}
 /** The read that transposes elements of 16, 8 or 4 `bits`: 8 bytes a lane to registers `GPR` and `GPR` + 1. */
 template <int GPR, int bits, int offset = 0>
 __device__ inline void ds_read_transposed(uint32_t address) {
@@ -206,16 +196,6 @@ __device__ inline void buffer_load(i32x4 resource, uint32_t lane_offset, uint32_
     } else {
         KITTENS_WITH_DATA(GPR, words, "buffer_load_dwordx4 ", ", %2, %3, %4 offen offset:%5", "v"(lane_offset),
                           "s"(resource), "s"(uniform_offset), "n"(offset));
-    }
-}
-/** 2 bytes a lane from global memory to the low or high half of a register. */
-template <int GPR, bool high>
-__device__ inline void buffer_load_half(i32x4 resource, uint32_t lane_offset) {
-    using detail::FIRST_AGPR;
-    if constexpr (high) {
-        KITTENS_WITH_DATA(GPR, 1, "buffer_load_short_d16_hi ", ", %2, %3, 0 offen", "v"(lane_offset), "s"(resource));
-    } else {
-        KITTENS_WITH_DATA(GPR, 1, "buffer_load_short_d16 ", ", %2, %3, 0 offen", "v"(lane_offset), "s"(resource));
     }
 }
 /** Registers `GPR` on to global memory. They may be written again two wait states later. */
@@ -367,6 +347,15 @@ __device__ inline void write_gpr(unsigned value) {
         asm volatile("v_mov_b32 v[%0], %1" ::"n"(GPR), "v"(value));
     else
         asm volatile("v_accvgpr_write_b32 a[%0], %1" ::"n"(GPR - detail::FIRST_AGPR), "v"(value));
+}
+/**
+ * @brief Puts two halves together in a register.
+ *
+ * No load does it: those of 16 bits (`*_d16`) clear the other half on these targets, which have SRAM-ECC.
+ */
+template <int GPR>
+__device__ inline void write_halves(uint16_t low, uint16_t high) {
+    write_gpr<GPR>(low | static_cast<unsigned>(high) << 16);
 }
 /** An AGPR to a VGPR. */
 template <int DST, int SRC>

@@ -59,16 +59,22 @@ __device__ inline void load(A &, const GL &src, const COORD &idx, const COORD &w
     static_assert(whole_words, "load: a lane of an explicit-register tile holds whole words of a row");
     constexpr int per_step = bytes / size, count = base::elements_per_thread / per_step;
     detail::for_base_tiles<A>([&]<int i, int j>() {
-        detail::for_constants<count>([&]<int step>() {
-            constexpr int to = A::template first_register<i, j> + step * bytes / 4;
+        constexpr int first = A::template first_register<i, j>;
+        const auto offset = [&](int step) {
             const int row = i * base::rows + base::row(lane, step * per_step);
             const int col = j * base::cols + base::col(lane, step * per_step);
-            const uint32_t offset = static_cast<uint32_t>(row) * view.pitch + static_cast<uint32_t>(col * size);
-            if constexpr (bytes == 2)
-                macros::buffer_load_half<to, step % 2 == 1>(resource, offset);
-            else
-                macros::buffer_load<to, bytes / 4>(resource, offset);
-        });
+            return static_cast<uint32_t>(row) * view.pitch + static_cast<uint32_t>(col * size);
+        };
+        if constexpr (bytes == 2) {
+            uint16_t halves[count];
+            detail::for_constants<count>(
+                [&]<int step>() { halves[step] = llvm_amdgcn_raw_buffer_load_b16(resource, offset(step), 0, 0); });
+            detail::for_constants<count / 2>(
+                [&]<int n>() { macros::write_halves<first + n>(halves[2 * n], halves[2 * n + 1]); });
+        } else {
+            detail::for_constants<count>(
+                [&]<int step>() { macros::buffer_load<first + step * bytes / 4, bytes / 4>(resource, offset(step)); });
+        }
     });
 }
 template <int axis, ducks::art::all A, ducks::gl::all GL, ducks::coord::tile COORD = coord<A>>

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "../../../register/tile/assembly/conversions.cuh"
+#include "../../words.cuh"
 #include "../shared_to_register.cuh"
 
 namespace kittens {
@@ -139,16 +140,27 @@ struct pinned_access {
     template <int i, int j, int step>
     using at = step_address<A, ST, steps, i, j, step>;
 
-    template <int i, int j, int step>
-    static __device__ inline void read(uint32_t address) {
-        constexpr int offset = at<i, j, step>::immediate;
-        constexpr int to = A::template first_register<i, j> + step * bytes / 4;
-        if constexpr (transposes)
-            macros::ds_read_transposed<to, 8 * size, offset>(address);
-        else if constexpr (bytes == 2)
-            macros::ds_read_half<to, step % 2 == 1, offset>(address);
-        else
-            macros::ds_read<to, bytes / 4, offset>(address);
+    /** Starts loading base tile {i, j} from the address that `address` has for each step, less its `immediate`. */
+    template <int i, int j, typename F>
+    static __device__ inline void read(F address) {
+        constexpr int first = A::template first_register<i, j>;
+        if constexpr (bytes == 2) {
+            uint16_t halves[count];
+            for_constants<count>([&]<int step>() {
+                constexpr uint32_t offset = at<i, j, step>::immediate;
+                halves[step] = load_from<uint16_t>(address.template operator()<step>() + offset);
+            });
+            for_constants<count / 2>(
+                [&]<int n>() { macros::write_halves<first + n>(halves[2 * n], halves[2 * n + 1]); });
+        } else {
+            for_constants<count>([&]<int step>() {
+                constexpr int to = first + step * bytes / 4, offset = at<i, j, step>::immediate;
+                if constexpr (transposes)
+                    macros::ds_read_transposed<to, 8 * size, offset>(address.template operator()<step>());
+                else
+                    macros::ds_read<to, bytes / 4, offset>(address.template operator()<step>());
+            });
+        }
     }
 };
 
@@ -170,9 +182,9 @@ template <int N, int M, ducks::art::all A, ducks::st::all ST>
 __device__ inline void load(A &, const ST &src, uint32_t address) {
     using access = detail::pinned_access<A, ST>;
     const uint32_t memory = detail::shared_address(&src.data[0]);
-    detail::for_constants<access::count>([&]<int step>() {
+    access::template read<N, M>([&]<int step>() {
         using at = typename access::template at<N, M, step>;
-        access::template read<N, M, step>(at::address_from(address, memory, laneid()));
+        return at::address_from(address, memory, laneid());
     });
 }
 
@@ -187,9 +199,7 @@ __device__ inline void load(A &, const ST &src) {
     const uint32_t memory = detail::shared_address(&src.data[0]);
     const int lane = laneid();
     detail::for_base_tiles<A>([&]<int i, int j>() {
-        detail::for_constants<access::count>([&]<int step>() {
-            access::template read<i, j, step>(access::template at<i, j, step>::address(memory, lane));
-        });
+        access::template read<i, j>([&]<int step>() { return access::template at<i, j, step>::address(memory, lane); });
     });
 }
 
