@@ -1,4 +1,4 @@
-"""Plain Python cells with kernels of Triton or FlyDSL: marks the result in the cell, as `%%triton` does.
+"""Plain Python cells with kernels of Triton or FlyDSL: the last result is marked, as `%%triton` does.
 
 A cell that defines a kernel, launches it and ends with `wb.profile(...)` has heat, and machine code linked
 with its lines; one that ends with `wb.sanitize(...)`, or that a fault ends, has squiggles. A fault of another
