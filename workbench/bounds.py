@@ -45,7 +45,7 @@ def is_exact(variable: str, choice: str | None = None) -> bool:
 
 
 def allocation_granularity() -> int:
-    """Bytes of whose multiples kernels may read a program's own allocations: of a page as on hardware, if
+    """Bytes of whose multiples kernels may use a program's own allocations: of a page as on hardware, if
     that is asked for, else of a dword.
 
     Raises:

@@ -128,9 +128,9 @@ extern "C" __global__ void twice(float *x) {
     assert execute("--quiet", "--", link(6), hasty).stdout.startswith("parent: 10\n")
     assert execute("--quiet", "--as-hardware", "--", link(6), hasty).stdout.startswith("parent: 0\n")
     # Past the 256 bytes that hipMalloc gave, and past their page.
-    beyond = source.replace(
-        "%1, %2, %3\\n", "%1, %2, %3\\n\\ts_waitcnt vmcnt(0)\\n\\tglobal_load_dword v9, %2, %4\\n", 1
-    )
+    wait = "s_waitcnt vmcnt(0)\\n\\t"
+    access = f"{wait}global_load_dword v9, %2, %4\\n\\t{wait}global_store_dword %2, v9, %4\\n\\t"
+    beyond = source.replace("v_add_f32", f"{access}v_add_f32")
     for offset, statuses in ((256, (4, 0)), (4096, (4, 4))):
         file = tmp_path / f"beyond_{offset}.co"
         text = beyond.replace('"s"(x));', f'"s"(x), "s"(x + {offset // 4}) : "v9");')

@@ -199,7 +199,7 @@ def reason(output: str) -> str:
     ):
         for line in lines:
             if match := re.search(pattern, line):
-                return match[1][:LONGEST]
+                return match[1].strip('"')[:LONGEST]
     return lines[-1][:LONGEST] if lines else "nothing said"
 
 
@@ -219,7 +219,10 @@ def attempt(
         result |= {"why": f"not done after {timeout:g} s"}
     elif status != 0:
         result |= {"why": f"exit status {status}: {reason(output)}"}
-    elif wrong := _WRONG.search(output):
+    elif (wrong := _WRONG.search(output)) and (fault := re.search(r"hipkittens: (kernel .*)", output)):
+        # The first launch that failed is the cause.
+        result |= {"why": fault[1][:LONGEST]}
+    elif wrong:
         result |= {"why": next(line.strip() for line in output.splitlines() if wrong[0] in line)[:LONGEST]}
     elif not re.search(program.expected, output):
         result |= {"why": f"does not say {program.expected!r}"}

@@ -106,6 +106,18 @@ def test_of_a_list(
     assert sorted(path.name for path in folder.iterdir()) == ["main.cpp", "two words.cpp"]
 
 
+def test_a_launch_that_failed_is_the_reason_of_a_wrong_result(tmp_path: Path) -> None:
+    for lines, why in (
+        ("12 mismatches", "12 mismatches"),
+        (
+            "mismatch at: 0\nhipkittens: kernel k read 4 bytes past the end",
+            "kernel k read 4 bytes past the end",
+        ),
+    ):
+        program = hip_programs.Program("p", build="true", run=f"printf '{lines}\n'")
+        assert hip_programs.attempt(program, tmp_path, dict(os.environ)).get("why") == why
+
+
 PROGRAM = 'collection = "c"\n[[program]]\nname = "p"\n'
 
 

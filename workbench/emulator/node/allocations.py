@@ -628,8 +628,10 @@ class Memory:
             if order and order[-1][2] == a.base:
                 moving[a.base] = len(bases)
             bases.append(a.base)
-            end = _read_end(a, exact)
-            rows.extend((a.base, a.end, flags, end, max(0, _PLACED_ARENA + a.base - self._arena_base)))
+            read_end = _read_end(a, exact)
+            # A program's own memory ends where its last page does, for writes too.
+            end = read_end if a.kind is MemoryKind.DEVICE and a.granularity > DWORD else a.end
+            rows.extend((a.base, end, flags, read_end, max(0, _PLACED_ARENA + a.base - self._arena_base)))
         fixed = self._fixed[device, exact] = _Fixed(rows, bases, moving, order)
         return fixed
 
