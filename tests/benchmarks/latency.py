@@ -13,6 +13,7 @@ typing, the ISA view, the dashboard and `wb.dashboard()` in a cell with 0, 200 a
 
 from __future__ import annotations
 
+import re
 import statistics
 import sys
 from collections.abc import Callable
@@ -194,9 +195,9 @@ def answers_of_the_editor(lab: Lab, watch: Watch) -> None:
     """Completion, hover and findings in a cell of the tile library; the second and later ones count."""
     keyboard, mouse = lab.page.keyboard, lab.page.mouse
     for n in range(ROUNDS + 1):
-        lab.write(CELL, KERNEL.replace("rsqrt(scale, scale);", f"rsqrt(scale, scale); // {n}\n    row_s"))
+        lab.write(CELL, KERNEL.replace("rsqrt(scale, scale);", f"rsqrt(scale, scale); // {n}\n    row_"))
         took = dict(watch.took)
-        lab.line(CELL, "    row_s").click()
+        lab.cell(CELL).locator(".cm-line", has_text=re.compile(r"^ *row_$")).click()
         keyboard.press("End")
         watch("completion", lambda: keyboard.press("Tab"), SHOWN.format(".jp-Completer-item"), "keydown")
         keyboard.press("Escape")
@@ -228,11 +229,12 @@ def openings(lab: Lab, watch: Watch) -> None:
             lab.page.evaluate(EXECUTE, "[hub.publish('profile', r.name, r) for r in 100 * [profiled]] and 0")
         runs = total
         lab.editor(CELL).click()
-        drawn = f"{DASHBOARD}?.querySelector('.wb-card .main-svg')"
+        # Cards are drawn as they come into view, below the list of runs.
+        drawn = SHOWN.format(".jp-hipkittens-Dashboard .wb-show")
         watch(f"dashboard, {total:,} runs", lab.button("Dashboard").click, drawn)
         lab.page.locator(".lm-TabBar-tab", has_text="Dashboard").locator(".lm-TabBar-tabCloseIcon").click()
         lab.editor(SHOWING).click()
-        drawn = "document.querySelector('.jp-OutputArea .wb-grid .main-svg')"
+        drawn = SHOWN.format(".jp-Notebook .jp-OutputArea .wb-show")
         press = lab.page.keyboard.press
         watch(f"wb.dashboard(), {total:,} runs", lambda: press("Control+Enter"), drawn, "keydown")  # noqa: B023
         lab.finish(SHOWING)

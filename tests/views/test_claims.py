@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from IPython.utils.capture import capture_output
-from nbformat import v4
+from nbformat import from_dict
 
 from workbench.lab.payload import MIME_TYPE
 from workbench.views.notebook_page import notebook_page
@@ -60,11 +60,17 @@ def pages(shell: Any, name: str, options: str, cell: str) -> tuple[dict[str, Any
     payload = next((entry[MIME_TYPE] for entry in data if MIME_TYPE in entry), None)
     # Figures have no words about it, and are large.
     outputs = [
-        v4.new_output("display_data", {k: v for k, v in entry.items() if k in ("text/html", "text/plain")})
+        {
+            "output_type": "display_data",
+            "metadata": {},
+            "data": {k: v for k, v in entry.items() if k in ("text/html", "text/plain")},
+        }
         for entry in data
         if MIME_TYPE in entry
     ]
-    export = notebook_page(v4.new_notebook(cells=[v4.new_code_cell("cell", outputs=outputs)]), "page")
+    code = {"cell_type": "code", "metadata": {}, "source": "cell", "execution_count": 1, "outputs": outputs}
+    notebook = from_dict({"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [code]})  # type: ignore[no-untyped-call]
+    export = notebook_page(notebook, "page")
     return payload, {
         "card": "".join(entry.get("text/html", "") for entry in data if MIME_TYPE in entry),
         "text": "".join(entry.get("text/plain", "") for entry in data if MIME_TYPE in entry),

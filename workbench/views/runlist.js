@@ -27,6 +27,11 @@ function button(text, label, act, pressed = null) {
   return made;
 }
 
+/** A count as the rest of the page writes it: 1,000. */
+function grouped(count) {
+  return count.toLocaleString('en-US');
+}
+
 function runs(told) {
   return told.kernels.flatMap(({ name, sessions }) =>
     sessions.flatMap(session => session.runs.map(run => ({ run, kernel: name })))
@@ -171,7 +176,7 @@ class List {
     });
     const summary = element('summary');
     const count = sessions.reduce((sum, session) => sum + session.count, 0);
-    const times = `${count} run${count === 1 ? '' : 's'}, ${sessions.length} session${sessions.length === 1 ? '' : 's'}`;
+    const times = `${grouped(count)} run${count === 1 ? '' : 's'}, ${sessions.length} session${sessions.length === 1 ? '' : 's'}`;
     summary.append(element('b', '', name), element('span', 'wb-label', times));
     details.append(summary);
     if (details.open) {
@@ -194,10 +199,14 @@ class List {
       }
     }
     if (!whole) {
-      const more = button(`show all ${total} runs`, `Show all ${total} runs of ${name}`, () => {
-        this.all.add(name);
-        this.draw();
-      });
+      const more = button(
+        `show all ${grouped(total)} runs`,
+        `Show all ${grouped(total)} runs of ${name}`,
+        () => {
+          this.all.add(name);
+          this.draw();
+        }
+      );
       more.classList.add('wb-more');
       made.push(more);
     }
@@ -210,7 +219,7 @@ class List {
 
   session({ label, count, runs }, kernel) {
     const table = element('table', 'wb-session');
-    const more = count > runs.length ? `, ${runs.length} of ${count}` : '';
+    const more = count > runs.length ? `, ${runs.length} of ${grouped(count)}` : '';
     table.append(element('caption', '', `${label}${more}`));
     const body = element('tbody');
     body.append(...runs.map(run => this.run(run, kernel)));
