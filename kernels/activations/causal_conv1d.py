@@ -47,14 +47,14 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
 
 spec = KernelSpec(
     name=f"activations/{NAME}",
-    doc="Each channel convolved with weights of its own over the columns before, perhaps with a bias and "
-    "silu; the short convolution of state-space and delta-rule layers.",
+    doc="Convolution of each channel with its own weights over the preceding columns, optionally with a "
+    "bias and silu: the short convolution of state-space and delta-rule layers.",
     source=convolution.source(NAME, NAME.removesuffix("1d")),
     entry=NAME,
     parameters={
         "batch": Range(1, 65536, default=1),
         "channels": Range(1, 1 << 16, default=4096),
-        "length": Range(1, 1 << 20, default=1024, doc="columns of a channel, tokens"),
+        "length": Range(1, 1 << 20, default=1024, doc="columns of a channel: tokens"),
         **convolution.PARAMETERS,
     },
     shapes=[

@@ -108,8 +108,8 @@ def summed(shape: Mapping[str, Any]) -> Tolerance:
 
 spec = KernelSpec(
     name=f"activations/{NAME}",
-    doc="The gradients of the causal convolution's x, weight and bias; sums in float, bit-equal from run to "
-    "run.",
+    doc="Gradients of x, weight and bias of the causal convolution; sums in float, bit-identical from run "
+    "to run.",
     source=SOURCE,
     parameters=forward.spec.parameters,
     shapes=forward.spec.shapes,

@@ -58,8 +58,8 @@ def certain(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, A
 
 spec = KernelSpec(
     name="activations/cross_entropy",
-    doc="The loss of each row of logits, and the logarithm of the sum of exponentials; sums in float. "
-    "Every row is read once, however long it is.",
+    doc="Loss of each row of logits, and the logarithm of its sum of exponentials; sums in float. Each row "
+    "is read once, whatever its length.",
     source=rowwise.source("cross_entropy", "cross_entropy<ROW_T, ROW_COLS>"),
     entry="cross_entropy",
     parameters=rowwise.parameters(1 << 20, 32000),
@@ -70,7 +70,7 @@ spec = KernelSpec(
         {"rows": 2, "cols": 128256, "dtype": "fp16"},
     ],
     inputs=inputs,
-    hard_inputs={"large magnitudes": large, "certain targets": certain},
+    hard_inputs={"confident predictions": large, "certain targets": certain},
     outputs=lambda shape, inputs: dict.fromkeys(("loss", "lse"), (inputs["target"].shape, torch.float32)),
     reference=reference,
     shape_of=shape_of,
@@ -97,6 +97,6 @@ spec = KernelSpec(
     },
     notes={
         "x": "logits",
-        "target": "the column that is right, or `ignore_index` for a loss of zero",
+        "target": "the correct column, or `ignore_index` for a loss of zero",
     },
 )

@@ -45,7 +45,8 @@ def inputs(shape: Any, generator: torch.Generator) -> dict[str, Any]:
 
 spec = KernelSpec(
     name="activations/cross_entropy_backward",
-    doc="The gradient of logits from that of each row's loss and the logarithm of its sum of exponentials.",
+    doc="Gradient of the logits from the gradients of each row's loss and of the logarithm of its sum of "
+    "exponentials.",
     source=rowwise.source("cross_entropy_backward", "cross_entropy_backward<ROW_T, ROW_COLS>"),
     entry="cross_entropy_backward",
     parameters=forward.parameters,
@@ -87,6 +88,6 @@ spec = KernelSpec(
     },
     notes={
         "x": "logits",
-        "target": "the column that is right, or `ignore_index` for no gradient",
+        "target": "the correct column, or `ignore_index` for no gradient",
     },
 )

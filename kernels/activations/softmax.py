@@ -15,8 +15,7 @@ def reference(x: torch.Tensor) -> torch.Tensor:
 
 spec = KernelSpec(
     name="activations/softmax",
-    doc="Exponentials of each row that sum to one; sums in float. Rows of more than "
-    "32,768 columns are read twice.",
+    doc="Softmax of each row; sums in float. Rows of more than 32,768 columns are read twice.",
     source=rowwise.source("softmax", "softmax<ROW_T, ROW_COLS>"),
     entry="softmax",
     parameters=rowwise.parameters(1 << 20),

@@ -17,7 +17,7 @@ def reference(dout: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
 
 spec = KernelSpec(
     name="activations/softmax_backward",
-    doc="The gradient of softmax's argument from that of its result; sums in float.",
+    doc="Gradient of softmax's input from the gradient of its result; sums in float.",
     source=rowwise.source("softmax_backward", "softmax_backward<ROW_T, ROW_COLS>"),
     entry="softmax_backward",
     parameters=rowwise.parameters(1 << 20),

@@ -10,15 +10,17 @@ from workbench_kernels.references.attention import mla_decode_rope
 
 spec = KernelSpec(
     name="attention_paged/mla_decode_rope",
-    doc="Latent attention of one query a sequence over rows that a list names, its position turned on the "
-    "way; split along keys and merged.",
+    doc="Latent attention of one query per sequence over the rows in a list; the kernel rotates the "
+    "positional part of the query. Split along the keys and merged.",
     source=decode.source("in_list", "TURN"),
     steps=listed.steps(family.arguments),
     workspace=listed.workspace,
     parameters={
         **listed.PARAMETERS,
         "capped": Choice((0, 1), doc="whether logits are soft-capped"),
-        "turned": Choice(("none", "halves", "neighbours"), doc="which columns of positions are pairs"),
+        "turned": Choice(
+            ("none", "halves", "neighbours"), doc="which columns form the pairs that are rotated"
+        ),
     },
     shapes=[
         {"queries": 3, "keys": 200, "heads": 16, "turned": "halves"},
@@ -52,6 +54,6 @@ spec = KernelSpec(
         "positions": Index("places"),
     },
     notes={
-        "positions": "of queries in their sequences; where None, q is not turned",
+        "positions": "positions of the queries in their sequences; where None, q is not rotated",
     },
 )

@@ -61,7 +61,7 @@ def forward(name: str, *, gated: bool, published: Sequence[Published] = ()) -> K
         published=published,
         backward=f"activations/{operator}_backward" if name in SLOPES else None,
         tensors={"x": f"dtype[..., {'2*cols' if gated else 'cols'}]", "out": "dtype[..., cols]"},
-        notes={"x": "rows of a gate and what it multiplies" if gated else "rows"},
+        notes={"x": "rows of a gate, then the values it multiplies" if gated else "rows"},
         **_common(name, operator, gated),
     )
 
@@ -74,7 +74,7 @@ def backward(name: str, *, gated: bool) -> KernelSpec:
     def reference(dout: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         return _gradient(function, dout, x)
 
-    reference.__doc__ = f"The gradient of x from that of {name}{'(gate) * up' if gated else '(x)'}."
+    reference.__doc__ = f"Gradient of x from the gradient of {name}{'(gate) * up' if gated else '(x)'}."
 
     def shape_of(dout: torch.Tensor, x: torch.Tensor) -> dict[str, Any]:
         shape = rowwise.shape_of(operator, x, halves=halves)

@@ -28,8 +28,8 @@ def dtype_of(**tensors: torch.Tensor) -> str:
     for name, tensor in tensors.items():
         if tensor.dtype not in names or tensor.dtype != first:
             raise ShapeError(
-                f"attention: {name} is {tensor.dtype}; expected torch.bfloat16 or "
-                "torch.float16, as the others"
+                f"attention: {name} is {tensor.dtype}; expected torch.bfloat16 or torch.float16, the same "
+                "for all tensors"
             )
     return names[first]
 
@@ -39,7 +39,9 @@ def check_settings(scale: float | None, window: int, softcap: float, heads: int,
     if scale is not None and not 0 < scale < float("inf"):
         raise ShapeError(f"attention: scale is {scale}; expected a positive number")
     if window < 0:
-        raise ShapeError(f"attention: window is {window}; expected the keys that a query sees, or 0 for all")
+        raise ShapeError(
+            f"attention: window is {window}; expected the number of keys that a query sees, or 0 for all"
+        )
     if not 0 <= softcap < float("inf"):
         raise ShapeError(f"attention: softcap is {softcap}; expected a positive number, or 0 for none")
     if sinks is not None and (tuple(sinks.shape) != (heads,) or not sinks.dtype.is_floating_point):
@@ -58,18 +60,18 @@ def check_distances(**tensors: torch.Tensor | None) -> None:
         if any(step % UNIT for step, size in before if size > 1):
             raise ShapeError(
                 f"attention: {name} has strides {tuple(tensor.stride())}; expected multiples of {UNIT} "
-                "elements before the last, as .contiguous() makes them"
+                "elements in all but the last dimension, as .contiguous() makes them"
             )
         tokens = max(tensor.dim() - 3, 0)
         if tensor.shape[tokens] > 1 and tensor.stride(tokens) == 0:
             raise ShapeError(
-                f"attention: {name} {tuple(tensor.shape)} has strides {tuple(tensor.stride())}, its tokens "
-                "are one, expanded; expected tokens of their own, as .contiguous() makes them"
+                f"attention: {name} {tuple(tensor.shape)} has strides {tuple(tensor.stride())}: all tokens "
+                "are one, expanded; expected memory for each token, as .contiguous() makes it"
             )
         if tensor.dim() == 4 and tensor.shape[1] * tensor.stride(1) * tensor.element_size() >= 1 << 32:
             raise ShapeError(
                 f"attention: {name} {tuple(tensor.shape)} has strides {tuple(tensor.stride())}; expected a "
-                "sequence within 4 GiB, offsets have 32 bits"
+                "sequence within 4 GiB, since offsets have 32 bits"
             )
 
 
@@ -82,8 +84,8 @@ def warn_if_turned(name: str, layout: str, heads: int, tokens: int, least: int =
     if heads >= least and heads > 4 * tokens and name not in warned:
         warned.add(name)
         warnings.warn(
-            f"{name}: {heads} heads of {tokens} tokens; expected {layout}; are tokens and heads in each "
-            "other's place? workbench.ops takes either layout, by layout=",
+            f"{name}: {heads} heads of {tokens} tokens; expected {layout}; are tokens and heads swapped? "
+            "workbench.ops takes either layout, by layout=",
             stacklevel=2,
         )
 
@@ -92,8 +94,8 @@ def check_starts(name: str, starts: torch.Tensor) -> None:
     """Refuses what does not say where sequences begin."""
     if starts.dtype != torch.int32 or starts.dim() != 1 or starts.numel() < 2:
         raise ShapeError(
-            f"attention: {name} is {starts.dtype} {tuple(starts.shape)}; expected int32, where each "
-            "sequence begins and where the last ends"
+            f"attention: {name} is {starts.dtype} {tuple(starts.shape)}; expected int32: where each "
+            "sequence begins, and where the last ends"
         )
 
 

@@ -89,8 +89,8 @@ def check_whole(shape: Mapping[str, Any], arch: str) -> None:
     forward.check(shape, arch)
     if not fits_whole(shape, arch):
         raise ShapeError(
-            f"attention: head dimensions are {shape['dim']} and {shape['dim_v']}; sums of dQ in memory take "
-            "64 or 128, both alike; the variant 'split' takes this"
+            f"attention: head dimensions are {shape['dim']} and {shape['dim_v']}; the sum of dQ in memory "
+            "supports 64 or 128, equal in both; use the variant 'split'"
         )
 
 
@@ -241,8 +241,8 @@ def check_pinned(shape: Mapping[str, Any], arch: str) -> None:
     check_whole(shape, arch)
     if not fits_pinned(shape, arch):
         raise ShapeError(
-            f"attention: {arch}, {shape['dtype']}, soft cap {'on' if shape['capped'] else 'off'}; registers "
-            "given by number take gfx950, bf16 and no soft cap; the variant 'atomics' takes this"
+            f"attention: {arch}, {shape['dtype']}, soft cap {'on' if shape['capped'] else 'off'}; the "
+            "kernel with pinned registers supports gfx950, bf16 and no soft cap; use the variant 'atomics'"
         )
 
 

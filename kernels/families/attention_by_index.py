@@ -15,12 +15,14 @@ from workbench_kernels.families.attention import check_distances, dtype_of
 
 PARAMETERS: dict[str, Parameter] = {
     "queries": Range(1, 65535, default=2, doc="queries"),
-    "keys": Range(1, 1 << 20, default=256, doc="keys of a query's list, on average"),
+    "keys": Range(1, 1 << 20, default=256, doc="keys per query, on average"),
     "rows": Range(1, 1 << 24, default=512, doc="rows of the cache"),
-    "heads": Range(1, 1024, default=16, doc="heads of the queries"),
+    "heads": Range(1, 1024, default=16, doc="heads of queries"),
     "dtype": Choice(tuple(scalars.HALVES), doc="element type of q and O"),
     "cache": Choice(("as q", "fp8"), doc="element type of the cache"),
-    "values": Choice(("keys", "own"), doc="whether values are the first columns of keys, or have a cache"),
+    "values": Choice(
+        ("keys", "own"), doc="whether values are the first columns of the keys, or have a cache"
+    ),
 }
 
 NO_TABLE: dict[str, Any] = {"table": None, "lengths": None, "queries": None, "width": 0, "sequences": 0}
@@ -62,7 +64,7 @@ def shape_of(
     ):
         raise ShapeError(
             f"attention: v_cache is {v_cache.dtype} {tuple(v_cache.shape)}; expected {kv_cache.dtype} "
-            f"{(*kv_cache.shape[:-1], 512)}, as kv_cache, or none"
+            f"{(*kv_cache.shape[:-1], 512)}, as kv_cache, or None"
         )
     fp8 = kv_cache.dtype in scalars.FP8
     if not fp8 and kv_cache.dtype != q.dtype:
@@ -75,13 +77,13 @@ def shape_of(
         row = cache.stride(-3 if cache.dim() == 4 else 0)
         if cache.dim() == 4 and cache.shape[0] > 1 and cache.stride(0) != cache.shape[1] * row:
             raise ShapeError(
-                f"attention: {name} {tuple(cache.shape)} has strides {tuple(cache.stride())}; expected pages "
-                "next to each other"
+                f"attention: {name} {tuple(cache.shape)} has strides {tuple(cache.stride())}; expected "
+                "contiguous pages"
             )
         if cache.numel() // cache.shape[-1] * row * cache.element_size() >= 1 << 32:
             raise ShapeError(
-                f"attention: {name} {tuple(cache.shape)} has 4 GiB or more; expected less, offsets have "
-                "32 bits"
+                f"attention: {name} {tuple(cache.shape)} has 4 GiB or more; expected less, since offsets "
+                "have 32 bits"
             )
     rows = kv_cache.numel() // decode.LATENT
     return {

@@ -137,7 +137,10 @@ def shape_of(
     check_scales(scale, k_scale=k_scale, v_scale=v_scale)
     check_settings(None, window, softcap, q.shape[1], sinks)
     if max_queries < 0:
-        raise ShapeError(f"attention: max_queries is {max_queries}; expected the most of a sequence, or 0")
+        raise ShapeError(
+            f"attention: max_queries is {max_queries}; expected the largest number of queries "
+            "in a sequence, or 0"
+        )
     longest = 1 if cu_seqlens_q is None else max_queries or q.shape[0]
     return {
         "batch": batch,
@@ -160,13 +163,13 @@ def check_heads(shape: Mapping[str, Any]) -> None:
     """Refuses head counts that do not go together, and more than offsets and a launch reach."""
     if shape["heads"] % shape["heads_kv"]:
         raise ShapeError(
-            f"attention: {shape['heads']} heads of q over {shape['heads_kv']} of the caches; "
-            "expected a multiple"
+            f"attention: {shape['heads']} heads of q and {shape['heads_kv']} of the caches; expected a "
+            "multiple"
         )
     if splits_of(shape) * shape["queries"] * shape["heads"] * shape["dim_v"] * 4 >= 1 << 32:
         raise ShapeError(
             f"attention: {shape['queries']} queries of {shape['heads']} heads in {splits_of(shape)} splits "
-            "have 4 GiB of sums or more; expected less, offsets have 32 bits; split the call"
+            "have 4 GiB of sums or more; expected less, since offsets have 32 bits; split the call"
         )
 
 
@@ -180,13 +183,13 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
     if shape["values"] == "keys" and shape["dim"] != LATENT:
         raise ShapeError(
             f"attention: there is no v_cache, and keys have {shape['dim']} columns; expected a v_cache, or "
-            f"keys of {LATENT} of which the first 512 are values"
+            f"keys of {LATENT} columns whose first 512 are the values"
         )
     check_heads(shape)
     if shape["queries"] > shape["batch"] * shape["longest"]:
         raise ShapeError(
             f"attention: {shape['queries']} queries of {shape['batch']} sequences with at most "
-            f"{shape['longest']}; expected {shape['batch'] * shape['longest']} at most"
+            f"{shape['longest']}; expected at most {shape['batch'] * shape['longest']}"
         )
 
 
@@ -329,15 +332,17 @@ def bytes_moved(shape: Mapping[str, Any]) -> int:
 
 PARAMETERS: dict[str, Parameter] = {
     "batch": Range(1, 1 << 16, default=2, doc="sequences"),
-    "queries": Range(1, 65535, default=2, doc="queries of all sequences"),
-    "longest": Range(1, 1 << 16, default=1, doc="most queries of a sequence"),
+    "queries": Range(1, 65535, default=2, doc="queries, over all sequences"),
+    "longest": Range(1, 1 << 16, default=1, doc="largest number of queries in a sequence"),
     "pages": Range(1, 1 << 16, default=16, doc="pages of the longest sequence"),
     "page": Range(16, 1 << 16, step=16, default=16, doc="rows of a page"),
-    "heads": Range(1, 1024, default=32, doc="heads of the queries"),
-    "heads_kv": Range(1, 1024, default=8, doc="heads of keys and values; divides heads"),
+    "heads": Range(1, 1024, default=32, doc="heads of queries"),
+    "heads_kv": Range(1, 1024, default=8, doc="heads of keys and values; a divisor of heads"),
     "dim": Choice((64, 128, LATENT), default=128, doc="head dimension of queries and keys"),
     "dim_v": Choice((64, 128, 512), default=128, doc="head dimension of values"),
-    "values": Choice(("own", "keys"), doc="whether values have a cache, or are the first columns of keys"),
+    "values": Choice(
+        ("own", "keys"), doc="whether values have a cache, or are the first columns of the keys"
+    ),
     "dtype": Choice(tuple(scalars.HALVES), doc="element type of q and O"),
     "cache": Choice(("as q", "fp8"), doc="element type of the caches"),
     "capped": Choice((0, 1), doc="whether logits are soft-capped"),

@@ -61,19 +61,19 @@ __global__ __launch_bounds__(512, 2) void attention_forward(const forward_global
 
 PARAMETERS: dict[str, Parameter] = {
     "batch": Range(1, 1 << 16, default=1, doc="sequences"),
-    "queries": Range(1, 1 << 20, default=1024, doc="queries of a sequence, any number"),
-    "keys": Range(1, 1 << 20, default=1024, doc="keys of a sequence, any number"),
-    "heads": Range(1, 1024, default=8, doc="heads of the queries"),
-    "heads_kv": Range(1, 1024, default=8, doc="heads of keys and values; divides heads"),
+    "queries": Range(1, 1 << 20, default=1024, doc="queries of a sequence"),
+    "keys": Range(1, 1 << 20, default=1024, doc="keys of a sequence"),
+    "heads": Range(1, 1024, default=8, doc="heads of queries"),
+    "heads_kv": Range(1, 1024, default=8, doc="heads of keys and values; a divisor of heads"),
     "dim": Choice((64, 80, 96, 112, 128, 192, 256), default=128, doc="head dimension of queries and keys"),
     "dim_v": Choice(
-        (64, 80, 96, 112, 128, 256), default=128, doc="head dimension of values: dim; 128 where that is 192"
+        (64, 80, 96, 112, 128, 256), default=128, doc="head dimension of values: dim, or 128 where dim is 192"
     ),
     "dtype": Choice(tuple(scalars.HALVES), doc="element type"),
-    "causal": Choice((0, 1), doc="whether keys behind the query's place are hidden"),
-    "window": Range(0, 1 << 20, default=0, doc="keys this far away or more are hidden; 0 for none"),
+    "causal": Choice((0, 1), doc="whether keys after a query's position are hidden"),
+    "window": Range(0, 1 << 20, default=0, doc="keys at this distance or more are hidden; 0 for none"),
     "capped": Choice((0, 1), doc="whether logits are soft-capped"),
-    "sinks": Choice((0, 1), doc="whether heads have a sink"),
+    "sinks": Choice((0, 1), doc="whether heads have sinks"),
 }
 
 
@@ -86,10 +86,10 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
         )
     if shape["heads"] % shape["heads_kv"]:
         raise ShapeError(
-            f"attention: {shape['heads']} heads of q over {shape['heads_kv']} of k and v; expected a multiple"
+            f"attention: {shape['heads']} heads of q and {shape['heads_kv']} of k and v; expected a multiple"
         )
     if max(shape["keys"], shape["queries"]) * shape["heads"] * shape["dim"] * 2 >= 1 << 32:
-        raise ShapeError("attention: a sequence has 4 GiB or more; expected less, offsets have 32 bits")
+        raise ShapeError("attention: a sequence has 4 GiB or more; expected less, since offsets have 32 bits")
 
 
 def shape_of(**arguments: Any) -> dict[str, Any]:
@@ -222,8 +222,8 @@ def check_ping_pong(shape: Mapping[str, Any], arch: str) -> None:
     if not fits_ping_pong(shape, arch):
         raise ShapeError(
             f"attention: {arch}, head dimensions {shape['dim']} and {shape['dim_v']}, soft cap "
-            f"{'on' if shape['capped'] else 'off'}; eight waves in ping-pong take gfx950, dimensions "
-            "of 64 or 128 and no soft cap; the variant 'four_waves' takes this"
+            f"{'on' if shape['capped'] else 'off'}; the ping-pong of eight waves supports gfx950, "
+            "dimensions of 64 or 128 and no soft cap; use the variant 'four_waves'"
         )
 
 

@@ -22,8 +22,8 @@ def check_table(
     if block_table is None or seq_lens is None:
         if not block_table is seq_lens is cu_seqlens_q is None:
             raise ShapeError(
-                "unified_attn_sparse_mla: expected block_table and seq_lens, and for sequences of several "
-                "queries cu_seqlens_q, or none of them"
+                "unified_attn_sparse_mla: expected block_table and seq_lens (and cu_seqlens_q for sequences "
+                "of several queries), or none of the three"
             )
         return
     batch = queries

@@ -20,7 +20,7 @@ PARAMETERS: dict[str, Parameter] = {
     "width": Range(2, MOST, default=4, doc="weights of a channel"),
     "dtype": Choice(tuple(scalars.FLOATS), doc="element type"),
     "bias": Choice((0, 1), doc="whether there is a bias"),
-    "activation": Choice(("none", "silu"), doc="of the sums"),
+    "activation": Choice(("none", "silu"), doc="activation of the sums"),
 }
 
 SPLIT = {
@@ -88,7 +88,8 @@ def split_of(name: str, arguments: Mapping[str, Any], channels: int) -> dict[str
     keys = arguments["key_dim"]
     if not 0 < 2 * keys < channels:
         raise ShapeError(
-            f"{name}: key_dim is {keys} of {channels} channels; expected two such parts, and a rest"
+            f"{name}: key_dim is {keys} of {channels} channels; expected room for q and k of this size, and "
+            "for v"
         )
     return {"keys": keys, "values": channels - 2 * keys}
 

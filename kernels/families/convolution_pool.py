@@ -54,5 +54,5 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
 def check(shape: Mapping[str, Any], arch: str) -> None:
     if shape["lines"] < shape["batch"]:
         raise ShapeError(
-            f"{NAME}: {shape['lines']} lines for {shape['batch']} batches; expected as many at least"
+            f"{NAME}: {shape['lines']} lines for {shape['batch']} batches; expected at least one for each"
         )

@@ -50,10 +50,10 @@ PARAMETERS: dict[str, Parameter] = {
     "batch": Range(1, 65535, default=1, doc="batches"),
     "tokens": Range(1, 1 << 20, default=256, doc="tokens of a batch"),
     "heads": Range(1, 1024, default=2, doc="heads of q and k"),
-    "groups": Range(1, 64, default=2, doc="heads of v for each of q and k"),
+    "groups": Range(1, 64, default=2, doc="heads of v per head of q and k"),
     "keys": Choice((64, 128, 256), default=128, doc="rows of a state"),
     "values": Range(16, 512, 16, default=128, doc="columns of a state"),
-    "sequences": Range(1, 65535, default=1, doc="sequences: as many as batches, or packed into one"),
+    "sequences": Range(1, 65535, default=1, doc="sequences: one per batch, or packed into one batch"),
     "chunk": Choice((16, 32, 64), default=64, doc="tokens of a chunk"),
     "dtype": Choice(tuple(scalars.FLOATS), doc="element type in memory"),
 }
@@ -239,7 +239,7 @@ def sequences_of(name: str, batch: int, starts: torch.Tensor | None) -> int:
         return batch
     check_starts("cu_seqlens", starts)
     if batch != 1:
-        raise ShapeError(f"{name}: B is {batch} with cu_seqlens; expected 1, sequences behind one another")
+        raise ShapeError(f"{name}: B is {batch} with cu_seqlens; expected 1, packed sequences")
     return starts.numel() - 1
 
 
@@ -258,7 +258,7 @@ def _shape_of(name: str, takes: Sequence[str], arguments: Mapping[str, Any]) -> 
         raise ShapeError(f"{name}: {all_heads} heads of values for {heads} of keys; expected a multiple")
     sequences = sequences_of(name, sizes["batch"], arguments.get("cu_seqlens"))
     if sizes.setdefault("sequences", sequences) != sequences:
-        raise ShapeError(f"{name}: initial_state is of {sizes['sequences']} sequences; expected {sequences}")
+        raise ShapeError(f"{name}: initial_state has {sizes['sequences']} sequences; expected {sequences}")
     sizes["groups"] = all_heads // heads
     sizes.setdefault("chunk", arguments.get("chunk"))
     names = {dtype: name for name, dtype in scalars.FLOATS.items()}
@@ -398,14 +398,18 @@ def spec(
         indexes={"cu_seqlens": Index("tokens+1")} if packs else {},
         notes={
             "a": "products of keys within chunks, below the diagonal: token i by token j of its chunk",
-            "beta": "how much of an error is corrected",
+            "beta": "fraction of the error that is corrected",
             "g": "logarithms of decays"
             if inputs is raw
             else "sums of logarithms of decays within chunks, as `gated_delta_chunk_cumsum` gives them"
-            + ("; none where None" if inspect.signature(reference).parameters["g"].default is None else ""),
+            + (
+                "; no decay where None"
+                if inspect.signature(reference).parameters["g"].default is None
+                else ""
+            ),
         }
         if "g" in takes
-        else {"a": "a matrix of each chunk, of which what is below the diagonal counts"},
+        else {"a": "a matrix for each chunk; only the part below the diagonal is read"},
         flops=lambda shape: 2 * multiplications(shape) * shape["batch"] * shape["tokens"] * of_values(shape),
         bytes=moved,
         **others,

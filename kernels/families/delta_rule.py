@@ -20,10 +20,10 @@ PARAMETERS: dict[str, Parameter] = {
     "batch": Range(1, 65535, default=1, doc="batches"),
     "tokens": Range(1, 1 << 20, default=64, doc="tokens of a batch"),
     "heads": Range(1, 1024, default=4, doc="heads of q and k"),
-    "groups": Range(1, 64, default=2, doc="heads of v for each of q and k"),
+    "groups": Range(1, 64, default=2, doc="heads of v per head of q and k"),
     "keys": Choice((64, 128, 256), default=128, doc="rows of a state"),
     "values": Range(16, 512, 16, default=128, doc="columns of a state"),
-    "sequences": Range(1, 65535, default=1, doc="sequences: as many as batches, or packed into one"),
+    "sequences": Range(1, 65535, default=1, doc="sequences: one per batch, or packed into one batch"),
     "dtype": Choice(tuple(scalars.FLOATS), doc="element type in memory"),
 }
 
@@ -70,9 +70,7 @@ def shape_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
     if of_values % heads:
         raise ShapeError(f"delta rule: {of_values} heads of v for {heads} of q; expected a multiple")
     if cu_seqlens is not None and batch != 1:
-        raise ShapeError(
-            f"delta rule: B is {batch} with cu_seqlens; expected 1, sequences behind one another"
-        )
+        raise ShapeError(f"delta rule: B is {batch} with cu_seqlens; expected 1, packed sequences")
     fit(arguments, {"k": (tuple(q.shape), q.dtype), "v": ((batch, tokens, of_values, values), q.dtype)})
     return {
         **{"batch": batch, "tokens": tokens, "heads": heads, "groups": of_values // heads},

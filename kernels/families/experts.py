@@ -37,8 +37,8 @@ SORTED: dict[str, Parameter] = {
 }
 RAGGED = {
     **PARAMETERS,
-    "gathered": Choice((1, 0), doc="whether a list says which rows of A entries are"),
-    "scales": Choice((1, 0), doc="whether there is a scale of A, and one of each expert"),
+    "gathered": Choice((1, 0), doc="whether a list says which row of A an entry is"),
+    "scales": Choice((1, 0), doc="whether A has a scale, and B one for each expert"),
 }
 
 
@@ -282,12 +282,12 @@ def _sorted_shape(sizes: Mapping[str, int], arguments: Mapping[str, Any]) -> dic
     count, blocks = ids.shape[0], owners.shape[0]
     if blocks == 0 or count % blocks:
         raise ShapeError(
-            f"{WHAT}: sorted_token_ids has {count} ids, expert_ids {blocks}; expected whole blocks, "
-            "each with an expert"
+            f"{WHAT}: sorted_token_ids has {count} ids, expert_ids {blocks}; expected whole blocks with an "
+            "expert each"
         )
     if weights is not None and weights.shape[0] < sizes["tokens"] * top_k:
         raise ShapeError(
-            f"{WHAT}: weights has {weights.shape[0]}; expected {sizes['tokens'] * top_k}, one an id"
+            f"{WHAT}: weights has {weights.shape[0]}; expected {sizes['tokens'] * top_k}, one for each id"
         )
     return {"top_k": top_k, "block": count // blocks, "weighted": int(weights is not None)}
 
@@ -364,7 +364,7 @@ def spec(name: str, doc: str, elements: tuple[str, str], **fields: Any) -> Kerne
         "bytes": bytes_of(*(bits.get(each, 8) for each in elements)),
         "outputs": lambda shape, tensors: {"c": ((entries(shape), width(shape)), torch.bfloat16)},
         "hard_inputs": {
-            "one expert has all tokens": lambda shape, generator: fields["inputs"](
+            "all entries belong to one expert": lambda shape, generator: fields["inputs"](
                 shape, generator, skewed=True
             )
         },

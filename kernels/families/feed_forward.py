@@ -131,7 +131,7 @@ def layer(
             "n": Range(8, 1 << 20, step=8, default=512, doc="hidden columns"),
             "k": Range(8, 1 << 20, step=8, default=256, doc="columns of X and of the result"),
             "dtype": Choice(tuple(scalars.HALVES), doc="element type"),
-            "activation": Choice(activations, doc="function of the hidden columns, or of their gate"),
+            "activation": Choice(activations, doc="activation of the hidden columns, or of their gate"),
         },
         shapes=[{"m": 130, "n": 264, "k": 136}, {"m": 33, "n": 72, "k": 200, "dtype": "fp16"}],
         inputs=feed_forward.inputs,

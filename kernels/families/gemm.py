@@ -36,11 +36,11 @@ SIZES = {
     "k": Range(1, 1 << 20, default=512, doc="columns of A, along which products are summed"),
 }
 FINISH = {
-    "alpha": Choice((0, 1), doc="whether sums are multiplied by a number"),
-    "bias": Choice((0, 1), doc="whether a value is added to each column"),
-    "activation": Choice(tuple(ACTIVATIONS), doc="function of each element"),
-    "gate": Choice((0, 1), doc="whether elements are multiplied by a matrix"),
-    "residual": Choice((0, 1), doc="whether a matrix is added"),
+    "alpha": Choice((0, 1), doc="whether the product is multiplied by alpha"),
+    "bias": Choice((0, 1), doc="whether a bias is added to each column"),
+    "activation": Choice(tuple(ACTIVATIONS), doc="function applied to each element"),
+    "gate": Choice((0, 1), doc="whether the result is multiplied by a gate"),
+    "residual": Choice((0, 1), doc="whether a residual is added"),
 }
 
 
@@ -202,8 +202,8 @@ def whole_words(shape: Mapping[str, Any], multiples: Mapping[str, int]) -> None:
         if shape[name] % multiple:
             layout = f" in layout {shape['layout']!r}" if "layout" in shape else ""
             raise ShapeError(
-                f"GEMM: {name} is {shape[name]}; expected a multiple of {multiple}{layout}, so that rows are "
-                f"whole 16 bytes; pad with zeros to {-(-shape[name] // multiple) * multiple}"
+                f"GEMM: {name} is {shape[name]}; expected a multiple of {multiple}{layout}, so that rows "
+                f"are multiples of 16 bytes; pad with zeros to {-(-shape[name] // multiple) * multiple}"
             )
 
 
@@ -242,7 +242,7 @@ def check_fast(shape: Mapping[str, Any], size: int) -> None:
         if shape[name] < least:
             layout = f" in layout {shape['layout']!r}" if not is_nt(shape) else ""
             raise ShapeError(
-                f"GEMM: {name} is {shape[name]}; this implementation takes {least} and more{layout}"
+                f"GEMM: {name} is {shape[name]}; this implementation supports {least} or more{layout}"
             )
     if not is_nt(shape):
         # Rows across K are counted from the last, in whole pairs of steps.
@@ -257,11 +257,11 @@ def is_nt(shape: Mapping[str, Any]) -> bool:
 def check_nt(shape: Mapping[str, Any]) -> None:
     """Refuses layouts in which A or B does not run along K."""
     if not is_nt(shape):
-        raise ShapeError(f"GEMM: layout is {shape['layout']!r}; this implementation takes 'nt'")
+        raise ShapeError(f"GEMM: layout is {shape['layout']!r}; this implementation supports 'nt'")
 
 
 def check_few_rows(shape: Mapping[str, Any]) -> None:
     """Refuses what the kernel for few rows does not take."""
     check_nt(shape)
     if shape["m"] > 64:
-        raise ShapeError(f"GEMM: m is {shape['m']}; this implementation takes 1 to 64")
+        raise ShapeError(f"GEMM: m is {shape['m']}; this implementation supports 1 to 64")

@@ -139,8 +139,8 @@ def few_rows(loop: ScaledLoop, shapes: Sequence[Mapping[str, Any]]) -> Variant:
         family.check_few_rows(shape)
         if shape.get("scale_b") == "columns_32":
             raise ShapeError(
-                "GEMM: scale_b has floats for 32 columns; the kernel for few rows takes powers of two and "
-                "floats for 128"
+                "GEMM: scale_b has floats for 32 columns; the kernel for few rows supports powers of two, "
+                "and floats for 128 columns"
             )
 
     def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
@@ -178,8 +178,8 @@ def ping_pong(
         if not is_scaled(shape):
             raise ShapeError(
                 f"GEMM: a is {shape['a']}, b is {shape['b']}, scale_b is for {shape['scale_b']}, k is "
-                f"{shape['k']}; this implementation takes operands of one format, scales for 128 x 128 of B "
-                "and whole blocks of 128 columns"
+                f"{shape['k']}; this implementation supports operands of one format, scales for 128 x 128 "
+                "of B and whole blocks of 128 columns"
             )
 
     def fits(shape: Mapping[str, Any], arch: str) -> bool:
@@ -304,7 +304,7 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
         kind = shape[f"scale_{name}"]
         if (shape[name] == "fp4") != (kind == "powers"):
             raise ShapeError(
-                f"GEMM: {name} is {shape[name]}, its scales are {kind!r}; powers go with fp4 alone"
+                f"GEMM: {name} is {shape[name]}, its scales are {kind!r}; only fp4 has powers of two"
             )
         bits = FORMATS[shape[name]].type.bits
         multiple = 128 if shape[f"scale_{name}"] == "powers" and bits < 16 else 128 // bits
@@ -368,8 +368,8 @@ def quantized(
         "k": k,
         "a": Choice(tuple(a), doc="format of A"),
         "b": Choice(tuple(b), doc="format of B"),
-        "scale_a": Choice(tuple(scale_a), doc="what scales of A are for"),
-        "scale_b": Choice(tuple(scale_b), doc="what scales of B are for"),
+        "scale_a": Choice(tuple(scale_a), doc="what each scale of A applies to"),
+        "scale_b": Choice(tuple(scale_b), doc="what each scale of B applies to"),
         **finish,
     }
     loop = ScaledLoop(policies, epilogue, bits, columns_of_step, operands, check)
@@ -412,7 +412,7 @@ def blockwise(name: str, doc: str, shapes: Sequence[Mapping[str, Any]]) -> Kerne
         b=("fp8", "int8", "bf16", "fp4"),
         scale_a=("rows", "powers"),
         scale_b=("squares", "columns", "powers"),
-        k=Range(16, 1 << 20, step=16, default=512, doc="columns of A; a row is whole 16 bytes"),
+        k=Range(16, 1 << 20, step=16, default=512, doc="columns of A; a row is a multiple of 16 bytes"),
         few=0,
         shapes=[dict(shape) for shape in shapes],
     )

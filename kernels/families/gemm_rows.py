@@ -109,10 +109,13 @@ def scaled(
         **product.plain(),
         parameters={
             **family.SIZES,
-            "n": Range(8, 1 << 20, step=8, default=512, doc="columns of C, of which a row is whole 16 bytes"),
-            "k": Range(128, most_k, step=16, default=512, doc="along which products are summed"),
+            "n": Range(8, 1 << 20, step=8, default=512, doc="columns of C; a row is a multiple of 16 bytes"),
+            "k": Range(
+                128, most_k, step=16, default=512, doc="columns of A, along which products are summed"
+            ),
             "layout": Choice(
-                ("nt", "nn", "tn"), doc="how A and B are stored: M x K (n) or K x M (t), K x N or N x K"
+                ("nt", "nn", "tn"),
+                doc="layouts of A and B: M x K (n) or K x M (t), and K x N (n) or N x K (t)",
             ),
             **{name: p for name, p in family.FINISH.items() if name != "alpha"},
         },

@@ -50,7 +50,7 @@ def split_k(
     def check_one(shape: Sizes, arch: str) -> None:
         check(shape, arch)
         if shape["batch"] > 1:
-            raise ShapeError(f"GEMM: batch is {shape['batch']}; this implementation takes 1")
+            raise ShapeError(f"GEMM: batch is {shape['batch']}; this implementation supports 1")
 
     def span(shape: Sizes) -> int:
         return family.span(shape, tile(shape).parts)

@@ -65,7 +65,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
         elementwise.like(NAME, name, arguments[name], dims, dtype)
     if batch > tokens:
         raise ShapeError(
-            f"{NAME}: {batch} tokens with queries, {tokens} with keys; expected as many keys at least"
+            f"{NAME}: {batch} tokens with queries, {tokens} with keys; expected at least as many keys"
         )
     return {
         **{"batch": batch, "tokens": tokens, "heads": heads, "key_heads": key_heads, "deep": deep},
@@ -125,7 +125,7 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
     if shape["tokens"] > shape["places"] or shape["batch"] > shape["tokens"]:
         raise ShapeError(
             f"{NAME}: {shape['batch']} tokens with queries, {shape['tokens']} with keys, {shape['places']} "
-            "places; expected none to be more than the next"
+            "places; expected each to be at most the next"
         )
 
 

@@ -201,7 +201,9 @@ def padded(name: str, *, reference: Callable[..., Any], summed: bool) -> KernelS
         entry=name,
         parameters={
             **rowwise.parameters(rowwise.HELD, 4096),
-            "out_cols": Range(1, rowwise.HELD, default=4096, doc="columns of the result, at least as many"),
+            "out_cols": Range(
+                1, rowwise.HELD, default=4096, doc="columns of the result; at least those of x"
+            ),
         },
         shapes=[
             {"rows": 1024, "cols": 4000, "out_cols": 4096},
@@ -227,5 +229,5 @@ def padded(name: str, *, reference: Callable[..., Any], summed: bool) -> KernelS
             "out": "dtype[..., out_cols]",
             **({"residual_out": ROW} if summed else {}),
         },
-        notes={"residual": "what x is added to"} if summed else {},
+        notes={"residual": "added to x"} if summed else {},
     )

@@ -68,9 +68,12 @@ def check(scales: Scales) -> Callable[[Mapping[str, Any], str], None]:
             names = [name for name in FP8 if target(arch).has(FORMATS[name])]
             raise ShapeError(f"quantization: {arch} has no {format}; its fp8 is {', '.join(names) or 'none'}")
         if shape["block"] > cols:
-            raise ShapeError(f"quantization: blocks of {shape['block']} in rows of {cols} columns")
+            raise ShapeError(
+                f"quantization: blocks of {shape['block']} in rows of {cols} columns; expected "
+                "blocks no wider than rows"
+            )
         if scales.power and cols % 32:
-            raise ShapeError(f"quantization: {cols} columns; expected a multiple of 32, whole blocks")
+            raise ShapeError(f"quantization: {cols} columns; expected a multiple of 32, for whole blocks")
 
     return check_shape
 
@@ -93,11 +96,13 @@ def shape_of(
 def parameters(scales: Scales, **more: Choice) -> dict[str, Any]:
     """Shape parameters of operators of the family."""
     rounding = (
-        {"rounding": Choice(scales.roundings, doc="of powers of two that scales are")} if scales.power else {}
+        {"rounding": Choice(scales.roundings, doc="rounding of the powers of two")} if scales.power else {}
     )
     return {
         **rowwise.parameters(rowwise.HELD, 4096),
-        "format": Choice(scales.formats, doc=f"of the numbers; of fp8 the target's own: {OWN_FP8}"),
+        "format": Choice(
+            scales.formats, doc=f"format of the result; fp8 in the target's encoding: {OWN_FP8}"
+        ),
         "block": Choice(
             scales.blocks, doc="columns that share a scale" + (", 0: a row" if 0 in scales.blocks else "")
         ),
@@ -201,7 +206,7 @@ def quantizer(
         )
 
     shared = "each 32 columns" if scales.power else "blocks of columns" if scales.blocks[0] else "rows"
-    bitwise = FlashRule("numbers of the format are compared with those of its definition")
+    bitwise = FlashRule("results are compared bit for bit with the format's definition")
     exactly = Tolerance(0, 0)
     return KernelSpec(
         name=f"quantization/{name}",
@@ -228,9 +233,10 @@ def quantizer(
         flash_rule={"out": bitwise, **({"scales": bitwise} if exact else {})},
         tensors=tensors(scales, halves, inspect.signature(reference).parameters),
         notes={
-            **({"x": "rows of a gate and what it multiplies"} if halves > 1 else {}),
+            **({"x": "rows of a gate, then the values it multiplies"} if halves > 1 else {}),
             "residual": "added to x before it is normalized; nothing where None",
-            "out": "numbers of `format`" + (": fp4 two in a byte, fp6 four in three" if scales.power else ""),
+            "out": "elements of `format`"
+            + (": fp4 two per byte, fp6 four per three bytes" if scales.power else ""),
             "scales": f"{'bytes s of powers 2^(s - 127)' if scales.power else 'factors'} of {shared}",
         },
     )

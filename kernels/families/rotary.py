@@ -16,11 +16,15 @@ from workbench_kernels.families.rowwise import size_of
 
 PARAMETERS: dict[str, Parameter] = {
     "batch": Range(1, 65535, default=1, doc="batches"),
-    "heads": Range(1, 4096, default=16, doc="heads of a token, of a fused tensor all of them"),
+    "heads": Range(
+        1, 4096, default=16, doc="heads of a token; of a fused QKV, the heads of queries, keys and values"
+    ),
     "tokens": Range(1, 1 << 24, default=1024, doc="tokens of a batch"),
     "dim": Range(2, 512, default=128, doc="elements of a head"),
-    "turned": Range(2, 512, 2, default=128, doc="elements of a head that are turned, the first so many"),
-    "interleaved": Choice((0, 1), doc="whether pairs are neighbours (GPT-J), or half a head apart (NeoX)"),
+    "turned": Range(
+        2, 512, 2, default=128, doc="elements of a head that are rotated, counted from its start"
+    ),
+    "interleaved": Choice((0, 1), doc="whether pairs are adjacent (GPT-J), or half a head apart (NeoX)"),
     "dtype": Choice(tuple(scalars.FLOATS), doc="element type in memory"),
     "table": Choice(tuple(scalars.FLOATS), doc="element type of cosines and sines"),
 }
@@ -92,8 +96,8 @@ def shape_of(
     names = {dtype: name for name, dtype in scalars.FLOATS.items()}
     if x.dim() != 4 or x.dtype not in names or x.numel() == 0:
         raise ShapeError(
-            f"{name}: {called} is {tuple(x.shape)} {x.dtype}; expected four dimensions, none "
-            f"of them empty, of {', '.join(map(str, names))}"
+            f"{name}: {called} is {tuple(x.shape)} {x.dtype}; expected four non-empty dimensions of "
+            f"{', '.join(map(str, names))}"
         )
     batch, heads, tokens, dim = x.shape
     warn_if_turned(name, "[batch, heads, tokens, dim]", heads, tokens, least=512)
@@ -110,16 +114,16 @@ def shape_of(
             or table.dtype != cos.dtype
         ):
             raise ShapeError(
-                f"{name}: {which} is {tuple(table.shape)} {table.dtype}; expected positions x turned / 2, "
-                f"cos and sin alike, of {', '.join(map(str, names))}"
+                f"{name}: {which} is {tuple(table.shape)} {table.dtype}; expected positions x (rotated "
+                f"elements / 2), the same for cos and sin, of {', '.join(map(str, names))}"
             )
     if (taken := cos.numel() * cos.element_size()) >= LARGEST_TABLE:
         raise ShapeError(
             f"{name}: cos is {tuple(cos.shape)} {cos.dtype}, {taken} bytes; expected less than "
-            f"{LARGEST_TABLE}: fewer positions, or 16-bit elements"
+            f"{LARGEST_TABLE}: use fewer positions, or 16-bit elements"
         )
     if 2 * cos.shape[1] > dim:
-        raise ShapeError(f"{name}: cos turns {2 * cos.shape[1]} elements; a head has {dim}")
+        raise ShapeError(f"{name}: cos rotates {2 * cos.shape[1]} elements; a head has {dim}")
     if positions is None:
         if cos.shape[0] < tokens:
             raise ShapeError(f"{name}: cos has {cos.shape[0]} positions for {tokens} tokens")
@@ -137,7 +141,7 @@ def shape_of(
 def check(shape: Mapping[str, Any], arch: str) -> None:
     """Refuses to turn more elements than a head has."""
     if shape["turned"] > shape["dim"]:
-        raise ShapeError(f"rotary: {shape['turned']} elements are turned; a head has {shape['dim']}")
+        raise ShapeError(f"rotary: {shape['turned']} elements are rotated; a head has {shape['dim']}")
 
 
 def places(shape: Mapping[str, Any], tensors: Mapping[str, Any], direction: float = 1.0) -> dict[str, Any]:
@@ -163,8 +167,8 @@ def heads(shape: Mapping[str, Any], tensor: torch.Tensor) -> dict[str, Any]:
     """
     if tensor.shape[3] > 1 and tensor.stride(3) != 1:
         raise ArgumentError(
-            f"rotary: heads {tuple(tensor.shape)} have strides {tuple(tensor.stride())}; expected the last "
-            "to be 1, elements of a head next to each other, as .contiguous() makes them"
+            f"rotary: heads {tuple(tensor.shape)} have strides {tuple(tensor.stride())}; expected "
+            "contiguous elements of a head, as .contiguous() makes them"
         )
     size = tensor.element_size()
     batch, head, token, _ = (size * stride for stride in tensor.stride())

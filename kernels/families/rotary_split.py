@@ -38,7 +38,7 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
     if rest <= 0 or rest % 2:
         raise ShapeError(
             f"fused_qkv_split_qk_rope: {shape['heads']} heads with {shape['queries']} of queries; expected "
-            "as many of keys as of values besides"
+            "the rest to be as many heads of keys as of values"
         )
 
 

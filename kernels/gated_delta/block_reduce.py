@@ -39,12 +39,12 @@ def blocks(size: int) -> int:
 
 spec = KernelSpec(
     name=NAME,
-    doc="The largest element or the sum of each 256 neighbours of a float32 vector.",
+    doc="Maximum or sum of each 256 consecutive elements of a float32 vector.",
     source=SOURCE,
     entry="block_reduce",
     parameters={
         "size": Range(1, 1 << 30, default=4096, doc="elements"),
-        "operation": Choice(("max", "sum"), doc="what is made of 256 elements"),
+        "operation": Choice(("max", "sum"), doc="reduction of 256 elements"),
     },
     shapes=[{"size": 4096}, {"size": 1003, "operation": "sum"}],
     inputs=lambda shape, generator: {

@@ -69,8 +69,8 @@ def inputs(shape: Shape, generator: torch.Generator) -> dict[str, Any]:
 
 base = family.spec(
     "chunk",
-    doc="h *= exp(g); u = beta (v - hᵀ k); h += k uᵀ; o = scale hᵀ q, a chunk of tokens at a time; "
-    "states in and out.",
+    doc="h *= exp(g); u = beta (v - hᵀ k); h += k uᵀ; o = scale hᵀ q, one chunk of tokens at a time; takes "
+    "and returns states.",
     takes=TAKES,
     gives=("o", "last_state"),
     between=("sums", "a", "inverse", "w", "u", "h", "corrections"),
@@ -102,7 +102,7 @@ spec = replace(
     base,
     parameters={
         **base.parameters,
-        "normalized": Choice((0, 1), doc="whether q and k are divided by lengths"),
+        "normalized": Choice((0, 1), doc="whether q and k are divided by their lengths"),
     },
     inputs=inputs,
     shape_of=lambda **tensors: {**base.shape_of(**tensors), "normalized": int(tensors["use_qk_l2norm"])},

@@ -37,12 +37,12 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
 
 spec = KernelSpec(
     name="gated_delta/chunk_indices",
-    doc="(sequence, chunk in it) of each chunk of sequences behind one another, (-1, -1) behind the last.",
+    doc="(sequence, chunk in the sequence) of each chunk of packed sequences; (-1, -1) after the last.",
     source=family.SOURCE,
     entry="families::delta_chunks::indices<int>",
     parameters={
         "sequences": Range(1, 65535, default=8, doc="sequences"),
-        "chunks": Range(1, 1 << 24, default=64, doc="chunks of all, or more"),
+        "chunks": Range(1, 1 << 24, default=64, doc="chunks of all sequences, or more"),
         "chunk": Range(1, 1 << 16, default=64, doc="tokens of a chunk"),
     },
     shapes=[
@@ -65,6 +65,6 @@ spec = KernelSpec(
         "indices": "int32[chunks, 2]",
     },
     notes={
-        "indices": "sequence and chunk in it; -1 and -1 behind the last",
+        "indices": "sequence and chunk in the sequence; -1 and -1 after the last chunk",
     },
 )

@@ -13,8 +13,8 @@ from workbench_kernels.references.delta_chunks import summed_products
 
 base = family.spec(
     "chunk_summed_products",
-    doc="Cumulative sums of g within chunks, and A = tril(beta_i k_i k_j exp(sum_i - sum_j), -1) of each; "
-    "bounded: zero where the decay is above one.",
+    doc="Cumulative sums of g within chunks, and A = tril(beta_i k_i k_j exp(sum_i - sum_j), -1) of each "
+    "chunk. With `bounded`, A is zero where the decay is above one.",
     takes=("k", "beta", "g"),
     gives=("sums", "a"),
     inputs=family.raw,

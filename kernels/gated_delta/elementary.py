@@ -33,7 +33,7 @@ def shape_of(x: torch.Tensor) -> dict[str, Any]:
 
 spec = KernelSpec(
     name="gated_delta/elementary",
-    doc="exp, exp2, log and log2 of |x| + 0.001, exp of what is not positive, softplus, sigmoid, silu.",
+    doc="exp, exp2, log and log2 of |x| + 0.001, exp where x is not positive, softplus, sigmoid and silu.",
     source="""#include "families/delta_gates.cuh"
 using namespace kittens::families;
 __global__ __launch_bounds__(delta_gates::THREADS) void

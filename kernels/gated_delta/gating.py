@@ -78,9 +78,9 @@ gating(const delta_gates::gating<ROW_T> g) { g.run(); }
         "g beta": "fp32[..., cols]",
     },
     notes={
-        "a": "what decays are made of",
-        "b": "what beta is made of",
+        "a": "input of the decays",
+        "b": "input of beta",
         "g": "logarithms of decays",
-        "beta": "how much of an error is corrected",
+        "beta": "fraction of the error that is corrected",
     },
 )

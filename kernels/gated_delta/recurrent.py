@@ -69,7 +69,8 @@ def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
 
 spec = KernelSpec(
     name="gated_delta/recurrent",
-    doc="h *= exp(g); u = beta (v - hᵀ k); h += k uᵀ; o = scale hᵀ q, token after token; states in and out.",
+    doc="h *= exp(g); u = beta (v - hᵀ k); h += k uᵀ; o = scale hᵀ q, one token at a time; takes and "
+    "returns states.",
     source=family.source("given_gates"),
     entry="delta_rule",
     parameters=family.PARAMETERS,
@@ -104,7 +105,7 @@ spec = KernelSpec(
         "cu_seqlens": Index("tokens+1"),
     },
     notes={
-        "beta": "how much of an error is corrected; 1 where None",
-        "g": "logarithms of the state's decays; none where None",
+        "beta": "fraction of the error that is corrected; 1 where None",
+        "g": "logarithms of the state's decays; no decay where None",
     },
 )

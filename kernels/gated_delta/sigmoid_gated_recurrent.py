@@ -50,7 +50,8 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
     family.check(shape, arch)
     if shape["states"] < shape["sequences"]:
         raise ShapeError(
-            f"delta rule: {shape['states']} states for {shape['sequences']} sequences; expected as many"
+            f"delta rule: {shape['states']} states for {shape['sequences']} sequences; expected at least "
+            "one for each"
         )
 
 
@@ -58,8 +59,8 @@ GATES = ("a_log", "a", "dt_bias", "b", "softplus_beta", "softplus_threshold", "s
 
 spec = KernelSpec(
     name="gated_delta/sigmoid_gated_recurrent",
-    doc="g = -exp(a_log) softplus(a + dt_bias), beta = sigmoid(b), then the gated delta rule token after "
-    "token; states are those of a pool by index, and change in place.",
+    doc="g = -exp(a_log) softplus(a + dt_bias), beta = sigmoid(b), then the gated delta rule one token at a "
+    "time; the states are selected from a pool by index and updated in place.",
     source=family.source("sigmoid_gates"),
     entry="delta_rule",
     parameters={**family.PARAMETERS, "states": Range(1, 1 << 16, default=8, doc="states in the pool")},
@@ -96,8 +97,9 @@ spec = KernelSpec(
         "cu_seqlens": Index("tokens+1"),
     },
     notes={
-        "a": "what decays are made of",
-        "b": "what beta is made of",
-        "indices": "the state of each sequence; below 0 it begins with zeros, and its last state is lost",
+        "a": "input of the decays",
+        "b": "input of beta",
+        "indices": "index of each sequence's state; a sequence with a negative index starts from zeros, and "
+        "its last state is not stored",
     },
 )

@@ -44,13 +44,13 @@ FAST = ({"m": 512, "n": 512, "k": 512}, {"m": 200, "n": 312, "k": 136})
 
 spec = KernelSpec(
     name="gemm/bf16",
-    doc="activation(alpha A B + bias) * gate + beta residual of bf16 or fp16 matrices, or of batches of "
-    "them, stored either way; sums in float.",
+    doc="activation(alpha A B + bias) * gate + beta residual of bf16 or fp16 matrices, or batches of them, "
+    "each operand stored as is or transposed; sums in float.",
     **dense.PRODUCT.plain(),
     parameters={
         **family.SIZES,
         "dtype": Choice(tuple(scalars.HALVES), doc="element type"),
-        "layout": Choice(("nt", "nn", "tn"), doc="whether A and B are stored as such (n) or transposed (t)"),
+        "layout": Choice(("nt", "nn", "tn"), doc="layout of A and B: as is (n) or transposed (t)"),
         **family.FINISH,
     },
     shapes=[

@@ -49,8 +49,8 @@ def outputs(shape: Any, tensors: Any) -> dict[str, Any]:
 
 spec = KernelSpec(
     name="moe_misc/sum_backward",
-    doc="The gradients of the rows of each token's experts and of their weights from that of their sums; "
-    "sums in float, bit-equal from run to run.",
+    doc="Gradients of the rows of each token's experts and of their weights, from the gradients of their "
+    "sums; sums in float, bit-identical from run to run.",
     source=routing.source("sum_backward_arguments", sum_gradients="sum_backward"),
     entry="sum_gradients",
     launch=lambda shape, arch: Launch(shape["tokens"] * shape["top_k"], 256),

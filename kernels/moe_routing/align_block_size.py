@@ -55,8 +55,8 @@ def chunks(shape: Mapping[str, Any]) -> int:
 
 spec = KernelSpec(
     name="moe_routing/align_block_size",
-    doc="Ids sorted by expert in order, each expert's padded to whole blocks with the number of ids; the "
-    "expert of each block, -1 behind the last; and how many ids and padding there are.",
+    doc="Ids sorted by expert (a stable sort), where each expert's ids are padded to whole blocks with the "
+    "number of ids; the expert of each block, -1 after the last; and the number of ids including padding.",
     source=routing.source(
         "align_arguments", count="count_experts", starts="place_experts", place="place_ids"
     ),
@@ -86,7 +86,7 @@ spec = KernelSpec(
         Step("place", "place", lambda shape, arch: Launch(chunks(shape), WAVE), arguments),
     ],
     hard_inputs={
-        "one expert has all": lambda shape, generator: inputs(shape, generator, skewed=True),
+        "all ids belong to one expert": lambda shape, generator: inputs(shape, generator, skewed=True),
     },
     bytes=lambda shape: 4 * (2 * shape["ids"] + shape["length"] + -(-shape["length"] // shape["block"])),
     tensors={

@@ -40,8 +40,8 @@ def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
 
 spec = KernelSpec(
     name="moe_routing/bitmatrix_sums",
-    doc="Set bits of each column of rows x words of 32 bits, and those of the rows before each tile of 128"
-    " rows.",
+    doc="Set bits of each column of rows x words of 32 bits, and for each tile of 128 rows, those of the "
+    "rows before it.",
     source=routing.source("bits_arguments", count="count_bits", scan="scan_tiles"),
     parameters={
         "rows": Range(1, 1 << 22, default=4096, doc="tokens"),
@@ -73,6 +73,6 @@ spec = KernelSpec(
     },
     notes={
         "bits": "a bit for each expert of each token",
-        "sums": "set bits of each column",
+        "sums": "number of set bits of each column",
     },
 )

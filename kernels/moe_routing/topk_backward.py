@@ -77,7 +77,8 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
 
 spec = KernelSpec(
     name="moe_routing/topk_backward",
-    doc="The gradient of logits from that of the scores of the k experts chosen; zero for every other one.",
+    doc="Gradient of the logits from the gradients of the scores of the k selected experts; zero for all "
+    "others.",
     source=SOURCE,
     entry="best_backward",
     launch=lambda shape, arch: Launch(-(-shape["rows"] // 4), 4 * WAVE),
@@ -108,8 +109,8 @@ spec = KernelSpec(
         "dx": "dtype[rows, experts]",
     },
     notes={
-        "x": "logits of experts, of which only the shape counts",
-        "values": "scores of the chosen experts, as `moe_topk` gives them",
-        "indices": "the chosen experts",
+        "x": "logits of experts; only the shape is used",
+        "values": "scores of the selected experts, as `moe_topk` returns them",
+        "indices": "the selected experts",
     },
 )

@@ -54,8 +54,8 @@ def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
 
 spec = KernelSpec(
     name="normalization/fused_add_layernorm",
-    doc="dropout(x) + residual, and every row of it less its mean, divided by its standard deviation, times "
-    "a weight and plus a bias for each column.",
+    doc="dropout(x) + residual, and the layer norm of each row: minus its mean, divided by its standard "
+    "deviation, times a weight and plus a bias for each column.",
     source=rowwise.source("fused_add_layernorm", "normalize<ROW_T, ROW_COLS, true, ROW_DROPS>"),
     entry="fused_add_layernorm",
     parameters={
@@ -95,6 +95,6 @@ spec = KernelSpec(
         "weight bias": "dtype[cols]",
     },
     notes={
-        "residual": "what x is added to",
+        "residual": "added to x",
     },
 )

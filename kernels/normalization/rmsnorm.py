@@ -25,7 +25,8 @@ def shape_of(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-5) -> dict[s
 
 spec = KernelSpec(
     name="normalization/rmsnorm",
-    doc="Every row divided by its root mean square, times a weight for each column; sums in float.",
+    doc="RMS norm of each row: divided by its root mean square, times a weight for each column; sums in "
+    "float.",
     source="""#include "families/rowwise.cuh"
 using operation = kittens::families::normalize<ROW_T, ROW_COLS, false>;
 struct rmsnorm_globals {

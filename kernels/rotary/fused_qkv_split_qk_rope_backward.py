@@ -49,7 +49,7 @@ def shape_of(
     ):
         raise ShapeError(
             f"fused_qkv_split_qk_rope_backward: dq, dk, dv are {tuple(dq.shape)}, {tuple(dk.shape)}, "
-            f"{tuple(dv.shape)}; expected tokens x heads x dim, dk and dv alike, of one dtype"
+            f"{tuple(dv.shape)}; expected tokens x heads x dim, with equal shapes of dk and dv, of one dtype"
         )
     name = "fused_qkv_split_qk_rope_backward"
     shape = rotary.shape_of(name, as_heads(dq), cos, sin, positions, interleaved, called="dq")
@@ -65,7 +65,7 @@ def inputs(shape: Any, generator: torch.Generator) -> dict[str, Any]:
 
 spec = KernelSpec(
     name="rotary/fused_qkv_split_qk_rope_backward",
-    doc="The gradient of a fused QKV from those of queries, keys and values, which may be views.",
+    doc="Gradient of a fused QKV from the gradients of queries, keys and values, which may be views.",
     source=rotary.source("fused_qkv_split_qk_rope_backward", "rope_of_fused<rotary, true>"),
     entry="fused_qkv_split_qk_rope_backward",
     parameters=forward.parameters,

@@ -32,8 +32,8 @@ def published(gpu: str, source: str, batch: int, heads: int, tokens: int, **time
 
 spec = KernelSpec(
     name="rotary/rope",
-    doc="Pairs of elements of each head turned by the angles of its token's position; x may be a view, "
-    "such as the queries in a fused QKV.",
+    doc="Rotary position embedding: rotates pairs of elements of each head by the angles of its token's "
+    "position; x may be a view, such as the queries in a fused QKV.",
     source=rotary.source("rope", "rope<rotary>"),
     entry="rope",
     parameters=rotary.PARAMETERS,

@@ -27,7 +27,7 @@ def reference(
 spec = dataclasses.replace(
     forward,
     name="rotary/rope_backward",
-    doc="The gradient of heads from that of the turned ones; dout may be a view.",
+    doc="Gradient of the heads from the gradient of the rotated heads; dout may be a view.",
     shapes=forward.shapes[:2],
     inputs=lambda shape, generator: {
         {"x": "dout"}.get(name, name): value for name, value in forward.inputs(shape, generator).items()

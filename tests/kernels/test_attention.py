@@ -171,7 +171,7 @@ def test_dq_by_atomics(arch: str, form: str, dim: int) -> None:
 def test_pinned_registers_take_what_they_are_for() -> None:
     spec = wb.kernels["attention/backward"].variant("pinned")
     for setting in ({"capped": 1}, {"dtype": "fp16"}):
-        with pytest.raises(ShapeError, match="the variant 'atomics' takes this"):
+        with pytest.raises(ShapeError, match="use the variant 'atomics'"):
             spec.implementation({**spec.shapes[0], **setting}, arch="gfx950")
 
 
