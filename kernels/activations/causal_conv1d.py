@@ -1,4 +1,4 @@
-"""Causal convolution of each channel with its own few weights."""
+"""Causal convolution of each channel with a few weights of its own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def reference(
 ) -> torch.Tensor:
     """activation(bias + the sum over j of weight[d, j] x[b, d, t - K + 1 + j]), of x B x D x L, weight D x K.
 
-    x is zero before its first column; the activation is "none" or "silu"; sums are in float32 at least.
+    x counts as zero before its first column; the activation is "none" or "silu"; sums are in float32 at
+    least.
     """
     return causal_conv(x, weight, bias, activation).to(x.dtype)
 

@@ -1,4 +1,4 @@
-"""Cross-entropy of rows of logits: what goes in, what must come out, how it is launched."""
+"""Cross-entropy of rows of logits: inputs, outputs, reference and launch."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
 
 
 def large(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Logits whose exponentials no type holds."""
+    """Logits whose exponentials overflow every type."""
     tensors = inputs(shape, generator)
     return {**tensors, "x": tensors["x"] * 3000}
 
 
 def certain(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Targets far above the rest of their rows: losses are far below the logits that they are made of."""
+    """Targets far above the rest of their rows: the losses are far smaller than the logits."""
     tensors = inputs(shape, generator)
     used = tensors["target"] >= 0
     tensors["x"][used, tensors["target"][used]] = 12
@@ -85,7 +85,7 @@ spec = KernelSpec(
     flops=lambda shape: 4 * shape["rows"] * shape["cols"],
     bytes=lambda shape: shape["rows"] * (rowwise.size_of(shape) * shape["cols"] + 16),
     backward="activations/cross_entropy_backward",
-    # A loss may be next to nothing, and has its digits all the same.
+    # A loss may be almost zero, and still has all of its digits.
     tolerances={"float32": Tolerance(1.3e-5, 1e-6)},
     tensors={
         "x": "dtype[..., cols]",

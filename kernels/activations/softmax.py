@@ -1,4 +1,4 @@
-"""Softmax of rows: what goes in, what must come out, how it is launched."""
+"""Softmax of rows: inputs, outputs, reference and launch."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ spec = KernelSpec(
     launch=rowwise.launch(),
     tunables=rowwise.TUNABLES,
     arguments=lambda shape, tensors: rowwise.flat(tensors, "x", "out"),
-    # A comparison, a subtraction, an exponential, an addition and a multiplication an element.
+    # A comparison, a subtraction, an exponential, an addition and a multiplication per element.
     flops=lambda shape: 5 * shape["rows"] * shape["cols"],
     bytes=lambda shape: 2 * rowwise.size_of(shape) * shape["rows"] * shape["cols"],
     backward="activations/softmax_backward",

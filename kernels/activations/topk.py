@@ -1,4 +1,4 @@
-"""The largest elements of each row and where they are."""
+"""The largest elements of each row, and their columns."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ TABLE = "Top-K (vs AITER Triton)"
 
 
 def reference(x: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The k largest elements of each row as float32, in falling order, and their columns.
+    """The k largest elements of each row as float32, in descending order, and their columns.
 
-    Of equal ones the first come first; x holds no NaN.
+    Equal elements keep their order; x must not contain NaN.
     """
     values, columns = torch.sort(x, dim=-1, descending=True, stable=True)
     return values[..., :k].float(), columns[..., :k]

@@ -1,4 +1,4 @@
-"""Gradients of attention, bit-equal from run to run."""
+"""Gradients of attention, bit-identical from run to run."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ spec = KernelSpec(
     define=forward.define,
     check=forward.check,
     # P and dS are rounded to the operands' type, and sums of many of them may cancel; the gradient of a sink
-    # is a sum over queries of dO · O, of which O has been rounded.
+    # is a sum over queries of dO · O, where O has been rounded.
     tolerances={
         "dsinks": Tolerance(2e-2, 1e-1),
         "dk": family.summed,
@@ -64,7 +64,7 @@ spec = KernelSpec(
             ),
         ),
     },
-    # Five products of the definition; the kernels take seven, with atomics five.
+    # Five products in the definition; the kernels compute seven, with atomics five.
     flops=lambda shape: 5 * forward.flops(shape) // 2,
     bytes=lambda shape: 2 * forward.bytes_moved(shape),
     tensors={

@@ -1,4 +1,4 @@
-"""Gradients of attention of sequences of different lengths, bit-equal from run to run."""
+"""Gradients of attention of sequences of different lengths, bit-identical from run to run."""
 
 from __future__ import annotations
 

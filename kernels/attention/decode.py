@@ -1,4 +1,4 @@
-"""Attention of a few queries a sequence over a paged cache of keys and values."""
+"""Attention of a few queries per sequence over a paged cache of keys and values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Latent attention of one query a sequence, its position turned on the way, over rows that a list names."""
+"""Latent attention of one query per sequence, which the kernel rotates, over the rows in a list."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ spec = KernelSpec(
     shape_of=family.shape_of,
     define=lambda shape, arch: {**listed.define(shape, arch), "TURN": shape["turned"]},
     check=listed.check,
-    # Turned columns are rounded to the operand's type, which moves logits by 2^-9 of what they add to them.
+    # Rotated columns are rounded to the operands' type, which changes logits by 2^-9 of their contribution.
     tolerances={"lse": Tolerance(1e-3, 2e-3)},
     flops=listed.flops,
     bytes=listed.bytes_moved,

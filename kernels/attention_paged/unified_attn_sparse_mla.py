@@ -1,4 +1,4 @@
-"""Latent attention of each query over the keys chosen for it, through a table of pages or without."""
+"""Latent attention of each query over the keys selected for it, with or without a table of pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention of a few queries a sequence over a paged cache: what its operators share."""
+"""Attention of a few queries per sequence over a paged cache: common parts of its operators."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from workbench_kernels.families.attention import (
 )
 
 ROWS = 16
-"""Rows of a wave: queries, and of each the heads that share keys."""
+"""Rows per wave: queries, times the heads that share keys."""
 
 KEYS = 32
-"""Keys in a block."""
+"""Keys per block."""
 
 ENOUGH = 1024
 """Number of work-groups that keeps a GPU busy; it determines the number of splits."""
@@ -35,7 +35,7 @@ LATENT = 576
 
 
 def source(place: str, turned: str = "none") -> str:
-    """The two kernels, for keys in a place, q turned or not."""
+    """The two kernels, by the place of keys and whether q is rotated."""
     return f"""#include "families/attention_decode.cuh"
 
 using namespace kittens;
@@ -55,28 +55,28 @@ def width_of(shape: Mapping[str, Any]) -> int:
 
 
 def rows_of(shape: Mapping[str, Any]) -> int:
-    """Most rows of a sequence that share a head of keys."""
+    """Largest number of rows of a sequence that share a head of keys."""
     return int(shape["longest"] * (shape["heads"] // shape["heads_kv"]))
 
 
 def waves_of(shape: Mapping[str, Any]) -> int:
-    """Waves of a work-group, 16 rows each: 4 where that many share keys."""
+    """Waves of a work-group, 16 rows each: 4 where enough rows share keys."""
     return 4 if rows_of(shape) > ROWS else 1
 
 
 def groups_of(shape: Mapping[str, Any]) -> int:
-    """Work-groups of a sequence and a split."""
+    """Work-groups per sequence and split."""
     return int(shape["heads_kv"] * -(-rows_of(shape) // (waves_of(shape) * ROWS)))
 
 
 def splits_of(shape: Mapping[str, Any]) -> int:
-    """Splits that give a GPU enough work-groups, each of at least four blocks of keys."""
+    """Number of splits that gives a GPU enough work-groups, each with at least four blocks of keys."""
     splits = -(-ENOUGH // (shape["batch"] * groups_of(shape)))
     return int(max(1, min(splits, shape["pages"] * shape["page"] // (4 * KEYS), 64)))
 
 
 def check_caches(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor | None) -> None:
-    """Refuses caches that do not go with q."""
+    """Refuses caches that do not match q."""
     if q.dim() != 3 or k_cache.dim() != 4 or q.shape[-1] != k_cache.shape[-1]:
         raise ShapeError(
             f"attention: q is {tuple(q.shape)}, k_cache {tuple(k_cache.shape)}; expected (tokens, H, D) and "
@@ -95,7 +95,7 @@ def check_caches(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor |
 
 
 def check_scales(scale: float | None, **scales: float) -> None:
-    """Refuses numbers that are no scales."""
+    """Refuses numbers that cannot be scales."""
     if not all(0 < x < float("inf") for x in (1.0 if scale is None else scale, *scales.values())):
         others = "".join(f", {name} {value}" for name, value in scales.items())
         raise ShapeError(f"attention: scale is {scale}{others}; expected positive numbers")
@@ -119,7 +119,7 @@ def shape_of(
 ) -> dict[str, Any]:
     """Shape of a call: q (tokens, H, D), caches (pages, page, H_kv, D and D_v), table (B, pages).
 
-    Without `v_cache` values are the first 512 columns of keys (multi-head latent attention).
+    Without `v_cache`, the values are the first 512 columns of the keys (multi-head latent attention).
     """
     check_caches(q, k_cache, v_cache)
     batch = q.shape[0]
@@ -160,7 +160,7 @@ def shape_of(
 
 
 def check_heads(shape: Mapping[str, Any]) -> None:
-    """Refuses head counts that do not go together, and more than offsets and a launch reach."""
+    """Refuses head counts that do not match, and sizes beyond the limits of offsets and launches."""
     if shape["heads"] % shape["heads_kv"]:
         raise ShapeError(
             f"attention: {shape['heads']} heads of q and {shape['heads_kv']} of the caches; expected a "
@@ -174,7 +174,7 @@ def check_heads(shape: Mapping[str, Any]) -> None:
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
-    """Refuses head dimensions, head counts and numbers of queries that do not go together."""
+    """Refuses head dimensions, head counts and numbers of queries that do not match."""
     if (shape["dim"], shape["dim_v"]) not in ((64, 64), (128, 128), (LATENT, 512)):
         raise ShapeError(
             f"attention: head dimensions are {shape['dim']} and {shape['dim_v']}; supported are 64 and 64, "
@@ -194,7 +194,7 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
 
 
 def starts_of(shape: Mapping[str, Any], draw: random.Random) -> torch.Tensor:
-    """Offsets of sequences of at most `longest` queries that have `queries` together."""
+    """Offsets of sequences with `queries` queries in total, at most `longest` each."""
     ends = [0]
     for i in range(shape["batch"]):
         left = shape["queries"] - ends[-1]
@@ -205,7 +205,8 @@ def starts_of(shape: Mapping[str, Any], draw: random.Random) -> torch.Tensor:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Normally distributed q and caches, pages in any order, sequences of any lengths up to the table's."""
+    """Normally distributed q and caches; pages in random order, sequences of random lengths up to the
+    table's."""
     batch, pages, page = shape["batch"], shape["pages"], shape["page"]
     dtype = scalars.HALVES[shape["dtype"]]
     stored = torch.float8_e4m3fn if shape["cache"] == "fp8" else dtype
@@ -225,7 +226,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
         **({"k_scale": 0.5, "v_scale": 2.0} if shape["cache"] == "fp8" else {}),
         **({"softcap": 5.0} if shape["capped"] else {}),
     }
-    # Anything but tensors is drawn from the shape: fake tensors have no numbers.
+    # Only tensors are random by `generator`, the rest by the shape: fake tensors have no values.
     draw = random.Random(f"{sorted(shape.items())}")
     if draw.random() < 0.5:
         tensors["window"] = draw.randint(1, pages * page)
@@ -249,7 +250,7 @@ def workspace(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
 
 
 def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
-    """Macros of an instance: element types, sizes, which options it has."""
+    """Macros of an instance: element types, sizes and options."""
     element = scalars.C_TYPES[shape["dtype"]]
     return {
         "ELEMENT": element,
@@ -266,7 +267,7 @@ def launch_decode(shape: Mapping[str, Any], arch: str) -> Launch:
     """A work-group for the rows that share keys, and a split."""
     row = KEYS * (1 if shape["cache"] == "fp8" else 2)
     block = row * width_of(shape)
-    # Where keys and values do not fit together they take turns.
+    # Where keys and values do not fit at the same time, they take turns.
     shared = 2 * block if 2 * block <= ROOM[arch] else block if block <= ROOM[arch] else row * shape["dim"]
     grid = (groups_of(shape), splits_of(shape), shape["batch"])
     return Launch(grid=grid, block=WAVE * waves_of(shape), dynamic_shared=shared)
@@ -278,7 +279,7 @@ def launch_merge(shape: Mapping[str, Any], arch: str) -> Launch:
 
 
 def common(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that do not say where keys are."""
+    """The arguments that do not depend on the place of keys."""
     scale = shape["dim"] ** -0.5 if tensors["scale"] is None else tensors["scale"]
     sinks = tensors.get("sinks")
     return {
@@ -318,7 +319,7 @@ def steps(arguments: Any) -> list[Step]:
 
 
 def flops(shape: Mapping[str, Any]) -> int:
-    """2 (D + D_v) for each query and key of full tables; lengths decide the work."""
+    """2 (D + D_v) for each pair of a query and a key of full tables; the real work depends on the lengths."""
     pairs = shape["queries"] * shape["heads"] * shape["pages"] * shape["page"]
     return int(2 * (shape["dim"] + shape["dim_v"]) * pairs)
 

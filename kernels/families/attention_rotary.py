@@ -1,4 +1,4 @@
-"""Latent attention over listed rows whose query is turned on the way: what it takes and refuses."""
+"""Latent attention over listed rows that rotates its query: arguments and checks."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def shape_of(
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Rows in any order, sequences of any lengths, empty ones too, positions anywhere."""
+    """Rows in random order, sequences of random lengths, empty ones too, and random positions."""
     total = shape["queries"] * shape["keys"]
     inner = torch.randint(0, total + 1, (shape["queries"] - 1,), generator=generator).sort().values
     indptr = torch.cat((torch.tensor([0]), inner, torch.tensor([total]))).to(torch.int32)

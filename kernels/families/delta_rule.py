@@ -1,4 +1,4 @@
-"""Common parts of the gated delta rule by `delta_rule.cuh`: shapes, inputs, sources, launches."""
+"""Common parts of the gated delta rule of `delta_rule.cuh`: shapes, inputs, sources, launches."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def shape_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Shape of q, k, v and cu_seqlens.
 
     Raises:
-        ShapeError: they do not fit each other.
+        ShapeError: the tensors do not fit together.
     """
     q, v, cu_seqlens = arguments["q"], arguments["v"], arguments["cu_seqlens"]
     names = {dtype: name for name, dtype in scalars.FLOATS.items()}
@@ -79,7 +79,7 @@ def shape_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fit(tensors: Mapping[str, Any], layouts: Mapping[str, tuple[tuple[int, ...], torch.dtype]]) -> None:
-    """Refuses tensors of other shapes and dtypes; those that are None fit."""
+    """Refuses tensors of other shapes and dtypes; None is accepted."""
     for name, (size, dtype) in layouts.items():
         tensor = tensors[name]
         if tensor is not None:
@@ -87,7 +87,7 @@ def fit(tensors: Mapping[str, Any], layouts: Mapping[str, tuple[tuple[int, ...],
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """q, k of length one, v, and where sequences are packed their starts, zero tokens among them."""
+    """q, k of length one, v, and the starts of packed sequences, which may be empty."""
     batch, tokens, heads = shape["batch"], shape["tokens"], shape["heads"]
     dtype = scalars.FLOATS[shape["dtype"]]
 
@@ -125,17 +125,17 @@ def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
 
 
 def state(shape: Mapping[str, Any]) -> int:
-    """Numbers of a sequence's states."""
+    """Elements of a sequence's states."""
     return int(shape["heads"] * shape["groups"] * shape["keys"] * shape["values"])
 
 
 def flops(shape: Mapping[str, Any]) -> int:
-    """Decay, two sums over the state, and an outer product, for each token."""
+    """A decay, two sums over the state, and an outer product for each token."""
     return int(7 * shape["batch"] * shape["tokens"] * state(shape))
 
 
 def bytes_moved(shape: Mapping[str, Any]) -> int:
-    """States in and out, tokens' vectors once."""
+    """States read and written, and the vectors of each token once."""
     vectors = shape["heads"] * (2 * shape["keys"] + 2 * shape["groups"] * shape["values"])
     return int(
         8 * shape["sequences"] * state(shape)

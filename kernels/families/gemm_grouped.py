@@ -1,4 +1,4 @@
-"""GEMMs of groups of rows: what they take, and the product."""
+"""GEMMs of groups of rows: arguments, and the product."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
 
 
 def of_c(shape: Mapping[str, Any]) -> str:
-    """Name of C's dtype: bf16 where A's numbers have scales."""
+    """Name of C's dtype: bf16 if A has scales."""
     return shape["dtype"] if shape["dtype"] in scalars.HALVES else "bf16"
 
 

@@ -30,16 +30,16 @@ PARAMETERS: dict[str, Parameter] = {
 }
 
 MOST_APART = 1 << 27
-"""Elements from a token to the next are less: the tokens of a wave are within offsets of 32 bits."""
+"""Limit of the distance between tokens, in elements: the tokens of a wave stay within 32-bit offsets."""
 
 WAVES = 4
 """Waves of a work-group; they take turns at the heads."""
 
 LARGEST_TABLE = (1 << 32) - 256
-"""Bytes that offsets of 32 bits reach, less what is kept for those outside of it."""
+"""Bytes within 32-bit offsets, minus those reserved for accesses out of bounds."""
 
 TUNABLES = Tunables(groups=(1024, 256, 512, 2048, 4096))
-"""Work-groups among which the heads of a token are shared out, where tokens are fewer."""
+"""Number of work-groups below which the heads of a token are divided among work-groups."""
 
 
 def source(name: str, operation: str) -> str:
@@ -65,7 +65,7 @@ def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
 
 
 def launch(shape: Mapping[str, Any], arch: str) -> Launch:
-    """A wave for some tokens and every so many heads; more waves for the heads where tokens are few."""
+    """Each wave has some tokens and every n-th head; with few tokens more waves share the heads."""
     together = shape["turned"] if shape["interleaved"] else shape["turned"] // 2
     groups = -(-shape["tokens"] // (WAVE // lanes_of_row(together, size_of(shape))))
     most = shape.get("groups", TUNABLES.values["groups"][0])
@@ -74,7 +74,7 @@ def launch(shape: Mapping[str, Any], arch: str) -> Launch:
 
 
 def head_stride(shape: Mapping[str, Any]) -> int:
-    """Heads from one of a wave to its next."""
+    """Distance between the heads of a wave."""
     return WAVES * int(launch(shape, "").grid[2])
 
 
@@ -91,7 +91,7 @@ def shape_of(
     """Shape of a call on heads x, batch x heads x tokens x dim; `called` is the name of the argument.
 
     Raises:
-        ShapeError: a tensor has other dimensions or another dtype than it should.
+        ShapeError: the dimensions or the dtype of a tensor are wrong.
     """
     names = {dtype: name for name, dtype in scalars.FLOATS.items()}
     if x.dim() != 4 or x.dtype not in names or x.numel() == 0:
@@ -139,13 +139,13 @@ def shape_of(
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
-    """Refuses to turn more elements than a head has."""
+    """Refuses to rotate more elements than a head has."""
     if shape["turned"] > shape["dim"]:
         raise ShapeError(f"rotary: {shape['turned']} elements are rotated; a head has {shape['dim']}")
 
 
 def places(shape: Mapping[str, Any], tensors: Mapping[str, Any], direction: float = 1.0) -> dict[str, Any]:
-    """The member `places`: tables, where tokens are in them, and which way to turn."""
+    """The member `places`: tables, the tokens' rows in them, and the direction of rotation."""
     positions = tensors["positions"]
     return {
         "cos": tensors["cos"].contiguous(),
@@ -160,10 +160,10 @@ def places(shape: Mapping[str, Any], tensors: Mapping[str, Any], direction: floa
 
 
 def heads(shape: Mapping[str, Any], tensor: torch.Tensor) -> dict[str, Any]:
-    """A member of type `heads`: batch x heads x tokens x dim, any distance apart.
+    """A member of type `heads`: batch x heads x tokens x dim, with any strides but the last.
 
     Raises:
-        ArgumentError: elements of a head are not next to each other.
+        ArgumentError: the elements of a head are not contiguous.
     """
     if tensor.shape[3] > 1 and tensor.stride(3) != 1:
         raise ArgumentError(
@@ -181,7 +181,7 @@ def heads(shape: Mapping[str, Any], tensor: torch.Tensor) -> dict[str, Any]:
 
 
 def tables(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Cosines and sines, positions in any order where tokens are odd in number, and the kind of pairs."""
+    """Cosines and sines, positions in random order if the number of tokens is odd, and the kind of pairs."""
     count = shape["tokens"] + 5
     angles = torch.arange(count)[:, None] * 10000.0 ** -torch.linspace(0, 1, shape["turned"] // 2)
     tensors = {
@@ -203,5 +203,5 @@ def moved(shape: Mapping[str, Any]) -> int:
 
 
 def turns(shape: Mapping[str, Any]) -> int:
-    """Operations: four products, a sum and a difference for each pair."""
+    """Operations: four multiplications, an addition and a subtraction for each pair."""
     return int(3 * shape["batch"] * shape["heads"] * shape["tokens"] * shape["turned"])

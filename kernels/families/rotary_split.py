@@ -1,4 +1,4 @@
-"""A fused QKV taken apart, q and k turned: what it takes."""
+"""Split of a fused QKV, with rotation of q and k: arguments and checks."""
 
 from __future__ import annotations
 
@@ -43,5 +43,5 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
 
 
 def as_heads(tensor: torch.Tensor) -> torch.Tensor:
-    """Tokens x heads x dim as the kernel takes it: batch x heads x tokens x dim."""
+    """Tokens x heads x dim in the kernel's layout, batch x heads x tokens x dim."""
     return tensor.transpose(0, 1)[None]

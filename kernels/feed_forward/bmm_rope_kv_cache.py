@@ -1,4 +1,4 @@
-"""Latent attention before a decode step: absorbed weights, rotary embedding, the cache's new rows."""
+"""The step before latent attention in decoding: absorbed weights, rotary embedding, the cache's new rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys and values of new tokens into a paged cache, in place."""
+"""Writes of new tokens' keys and values to a paged cache, in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries and keys put together of two parts each: cat((q1, q2), -1), cat((k1, k2), -1)."""
+"""Queries and keys concatenated from two parts each: cat((q1, q2), -1), cat((k1, k2), -1)."""
 
 from __future__ import annotations
 

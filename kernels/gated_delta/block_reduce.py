@@ -1,4 +1,4 @@
-"""The largest element, or the sum, of each 256 neighbours: the first step of a reduction."""
+"""Maximum or sum of each 256 consecutive elements: the first step of a reduction."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __global__ __launch_bounds__(256) void block_reduce(const float *x, float *out, 
 
 
 def reference(x: torch.Tensor, operation: str = "max") -> torch.Tensor:
-    """The maximum ("max") or sum ("sum") of each 256 elements of x (N), the last block perhaps shorter."""
+    """The maximum ("max") or sum ("sum") of each 256 elements of x (N); the last block may be shorter."""
     parts = x.split(BLOCK)
     return torch.stack([part.max() if operation == "max" else part.sum() for part in parts])
 

@@ -1,4 +1,4 @@
-"""Prefill's convolution in front of the delta rule: sequences behind one another, split into q, k and v."""
+"""Prefill's convolution before the delta rule: packed sequences, split into q, k and v."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decode's convolution in front of the delta rule: tokens behind a pool of states, split into q, k and v."""
+"""Decode's convolution before the delta rule: continues from a pool of states, split into q, k and v."""
 
 from __future__ import annotations
 

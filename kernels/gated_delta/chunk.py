@@ -1,4 +1,4 @@
-"""The gated delta rule chunk after chunk, as long prefills run it."""
+"""The gated delta rule, one chunk at a time, for long prefills."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def reference(
     use_qk_l2norm: bool = False,
     chunk: int = 64,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Outputs and last states of the rule applied token after token; they do not depend on the chunks."""
+    """Outputs and last states of the token-by-token rule; they do not depend on the chunks."""
     return delta_rule(q, k, v, g, None, None, beta, initial_state, cu_seqlens, scale, use_qk_l2norm)
 
 
 def normalize(which: str) -> Step:
-    """The step that divides q or k by its lengths."""
+    """The step that divides q or k by their lengths."""
 
     def rows(shape: Shape) -> dict[str, Any]:
         count = shape["batch"] * shape["tokens"] * shape["heads"]
@@ -57,7 +57,7 @@ def normalize(which: str) -> Step:
 
 
 def unit(which: str) -> family.Name:
-    """q or k as the rule takes them."""
+    """q or k as input of the rule."""
     return lambda shape: f"{which}_unit" if shape["normalized"] else which
 
 

@@ -18,7 +18,7 @@ from workbench_kernels.references.delta_chunks import cumulative_sums
 def shape_of(
     x: torch.Tensor, cu_seqlens: torch.Tensor | None, chunk: int, scale: float, reverse: bool
 ) -> dict[str, Any]:
-    """Shape of a call; what is behind (B, T) are columns."""
+    """Shape of a call; dimensions after (B, T) count as columns."""
     if x.dim() < 2 or x.dtype not in scalars.WIDE:
         raise ShapeError(f"chunk_cumsum: x is {tuple(x.shape)} {x.dtype}; expected (B, T, ..) torch.float32")
     sequences = family.sequences_of("chunk_cumsum", x.shape[0], cu_seqlens)

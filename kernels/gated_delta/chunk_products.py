@@ -1,4 +1,4 @@
-"""Products of a chunk's tokens with each other, from which their corrections follow."""
+"""Products between the tokens of a chunk, which determine their corrections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Corrections as a function of the state before a chunk (w), and of values alone (u)."""
+"""Corrections: their dependence on the state before a chunk (w), and the part from values alone (u)."""
 
 from __future__ import annotations
 

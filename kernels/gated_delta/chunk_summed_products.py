@@ -1,4 +1,4 @@
-"""Cumulative sums of decays within chunks, and `chunk_products` with them, in one launch."""
+"""Cumulative sums of decays within chunks, and `chunk_products` of them, in one launch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ base = family.spec(
 
 
 def inputs(shape: family.Shape, generator: torch.Generator) -> dict[str, Any]:
-    """Inputs like a layer's; where decays are bounded, some above one, and sums without rounding."""
+    """Inputs as in a layer; with bounded decays, some are above one, and sums are exact."""
     tensors = {**base.inputs(shape, generator), "bounded": bool(shape["bounded"])}
     if tensors["bounded"]:
         tensors["g"] = torch.randint(-2, 3, tensors["g"].shape, generator=generator) / 16

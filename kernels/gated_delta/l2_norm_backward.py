@@ -14,7 +14,7 @@ from workbench_kernels.families import rowwise
 
 
 def reference(y: torch.Tensor, rstd: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
-    """rstd (dy - y sum(dy y)) of each row, y and rstd being what `l2_norm` gives."""
+    """rstd (dy - y sum(dy y)) of each row, where y and rstd are the results of `l2_norm`."""
     wide = torch.promote_types(y.dtype, torch.float32)
     dot = (dy.to(wide) * y.to(wide)).sum(-1, keepdim=True)
     return (rstd[..., None] * (dy.to(wide) - y.to(wide) * dot)).to(y.dtype)

@@ -1,4 +1,4 @@
-"""A gated delta layer's two projections taken apart: q, k, v behind one another, z, b and a."""
+"""Split of a gated delta layer's two projections: concatenated q, k and v; z, b and a."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gated delta rule token after token, as decode and short prefills run it."""
+"""The gated delta rule, one token at a time, for decode and short prefills."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Decays below one, strengths between zero and one, keys of length one, as layers have them."""
+    """Inputs as in a layer: decays below one, strengths between zero and one, keys of length one."""
     tensors, tokens = family.inputs(shape, generator), shape["tokens"]
     heads = tuple(tensors["v"].shape[:3])
 

@@ -1,4 +1,4 @@
-"""The gated delta rule as a layer decodes with it: gates of its projections, states of a pool, in place."""
+"""A layer's decode step of the gated delta rule: gates from its projections, states of a pool, in place."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """As layers have them; states all over the pool, the last of three and more sequences has none."""
+    """Inputs as in a layer; random states of the pool, and none for the last of three or more sequences."""
     tensors = family.inputs(shape, generator)
     heads, dtype = tuple(tensors["v"].shape[:3]), tensors["v"].dtype
     for name in ("a", "b"):
@@ -46,7 +46,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
-    """Refuses a pool with fewer states than sequences, which two would write."""
+    """Refuses a pool with fewer states than sequences: two would write the same one."""
     family.check(shape, arch)
     if shape["states"] < shape["sequences"]:
         raise ShapeError(

@@ -1,4 +1,4 @@
-"""C = A Bᵀ of bf16 by 8-bit weights with a scale for each 128 columns, of a row or of 128 rows."""
+"""C = A Bᵀ of bf16 A and 8-bit weights with a scale for each 128 columns, of a row or of 128 rows."""
 
 from workbench.operators import Range
 from workbench_kernels.families import gemm_backward

@@ -1,4 +1,4 @@
-"""C = A Bᵀ of bf16 by microscaled fp4 weights."""
+"""C = A Bᵀ of bf16 A and microscaled fp4 weights."""
 
 from workbench.operators import Range
 from workbench_kernels.families import gemm_backward

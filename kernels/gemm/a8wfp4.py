@@ -1,4 +1,4 @@
-"""C = A Bᵀ of 8-bit A with a scale for each row by microscaled fp4 weights."""
+"""C = A Bᵀ of 8-bit A with a scale for each row, and microscaled fp4 weights."""
 
 from workbench.operators import Range
 from workbench_kernels.families import gemm_backward

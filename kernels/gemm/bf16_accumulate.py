@@ -1,4 +1,4 @@
-"""C += A Bᵀ of bf16 matrices, parts of K added by atomic additions."""
+"""C += A Bᵀ of bf16 matrices; parts of K are added by atomics."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Matrices whose product is of the order of one, and what it is added to."""
+    """Matrices whose product is of the order of one, and a matrix to add it to."""
     dtype, k = scalars.HALVES[shape["dtype"]], shape["k"]
     return {
         "a": torch.randn(shape["m"], k, generator=generator).to(dtype),
@@ -45,12 +45,12 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
 
 
 def side(shape: Mapping[str, Any]) -> int:
-    """Rows and columns of C that a work-group computes."""
+    """Rows and columns of C per work-group."""
     return 64 if min(shape["m"], shape["n"]) <= 64 else 128
 
 
 def span(shape: Mapping[str, Any]) -> int:
-    """Columns of a part of K, about 256 at least: parts enough for a work-group on each of 256 units."""
+    """Columns of a part of K, at least about 256: enough parts for a work-group on each of 256 units."""
     return family.span(shape, min(-(-256 // family.tiles(shape, side(shape))), -(-shape["k"] // 256)))
 
 

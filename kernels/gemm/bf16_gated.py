@@ -1,4 +1,4 @@
-"""C = (A B0ᵀ) * activation(A B1ᵀ) of bf16 or fp16 matrices: the first half of a gated feed-forward."""
+"""C = (A B0ᵀ) * activation(A B1ᵀ) of bf16 or fp16 matrices: the first half of a gated feed-forward layer."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
     sizes = family.sizes_of(a, b)
     if sizes["n"] % 2 or arguments["activation"] not in GATES:
         raise ShapeError(
-            f"GEMM: b is {tuple(b.shape)}, activation is {arguments['activation']!r}; expected an even number "
-            f"of rows, the second half the gate's, and one of {', '.join(GATES)}"
+            f"GEMM: b is {tuple(b.shape)}, activation is {arguments['activation']!r}; expected an even "
+            f"number of rows, the second half the gate's, and one of {', '.join(GATES)}"
         )
     halves = {**sizes, "n": sizes["n"] // 2}
     return {**halves, "dtype": family.dtype_of(a), "activation": arguments["activation"]}
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Normally distributed matrices, B such that sums are of the order of one."""
+    """Normally distributed matrices, with B such that sums are of the order of one."""
     dtype, k = scalars.HALVES[shape["dtype"]], shape["k"]
     batch = family.batch_of(shape)
     return {

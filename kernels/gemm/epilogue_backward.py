@@ -1,4 +1,4 @@
-"""Backward of what a product does to its sums: activation, gate and bias."""
+"""Backward of a product's epilogue: activation, gate and bias."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def workspace(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
 
 
 def launch(shape: Mapping[str, Any], arch: str) -> Launch:
-    """A work-group for 64 columns and, in turns of 64, for rows: as many as keep 256 compute units busy."""
+    """A work-group for 64 columns and several blocks of 64 rows, enough to keep 256 compute units busy."""
     wide = -(-shape["cols"] // 64)
     high = min(-(-shape["rows"] // 64), -(-1024 // (wide * shape["batch"])))
     return Launch(grid=(wide, high, shape["batch"]), block=256)

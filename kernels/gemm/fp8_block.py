@@ -1,4 +1,4 @@
-"""C = A Bᵀ of fp8 or int8 with a scale for each 128 columns of a row of A, and of 128 rows, or each, of B."""
+"""C = A Bᵀ of fp8 or int8: a scale for each 128 columns of a row of A, and of a row or 128 rows of B."""
 
 from workbench.operators import Published, Range
 from workbench_kernels.families import gemm as family

@@ -26,7 +26,7 @@ PLAIN = PRODUCT.plain()
 
 
 def batch_of(shape: Mapping[str, Any]) -> dict[str, Any]:
-    """The same work as a batch of products of equal depth."""
+    """The same work as a batch of products with equal K."""
     none = {"bias": 0, "activation": "none", "gate": 0, "residual": 0}
     sizes = {name: shape[name] for name in ("m", "n", "dtype", "alpha")}
     product = {"batch": shape["groups"], "k": max(shape["k"] // shape["groups"], 1), "layout": "tn"}
@@ -53,7 +53,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator, skewed: bool = False) -> dict[str, Any]:
-    """Groups of random sizes; some may be empty; with `skewed` all rows are the last group's."""
+    """Groups of random sizes, which may be empty; with `skewed`, all rows belong to the last group."""
     k, groups, dtype = shape["k"], shape["groups"], scalars.HALVES[shape["dtype"]]
     cuts = torch.randint(0, 1 if skewed else k + 1, (groups - 1,), generator=generator).sort().values
     return {
@@ -65,7 +65,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator, skewed: bool = 
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
-    """Refuses rows that are not whole 16 bytes, and sizes beyond 32-bit offsets."""
+    """Refuses rows that are not multiples of 16 bytes, and sizes beyond 32-bit offsets."""
     family.whole_words(shape, {"m": 8, "n": 8})
     family.within_offsets(shape, 2)
 

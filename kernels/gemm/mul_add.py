@@ -1,4 +1,4 @@
-"""C = c_a * (A Bᵀ) + c_b of numbers with block scales, c_a and c_b a matrix, a row or a number each."""
+"""C = c_a * (A Bᵀ) + c_b with block scales, where c_a and c_b are each a matrix, a row or a number."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SPREADS: dict[str, Callable[[int, int], tuple[int, int]]] = {
     "row": lambda m, n: (1, n),
     "one": lambda m, n: (1, 1),
 }
-"""For what c_a and c_b have values: every element of C, every column, all of it."""
+"""What a value of c_a or c_b applies to: an element of C, a column, or all of C."""
 TYPES = {"matrix": BF16, "row": BF16, "one": FP32}
 
 
@@ -44,7 +44,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Operands, scales, and what sums are multiplied by and added to."""
+    """Operands, scales, and the factor and summand of the product."""
     tensors = {n: x for n, x in quantized.inputs(shape, generator).items() if isinstance(x, torch.Tensor)}
     for name in ("c_a", "c_b"):
         dims = SPREADS[shape[name]](shape["m"], shape["n"])
@@ -61,7 +61,7 @@ def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
 
 
 def bytes_moved(shape: Mapping[str, Any]) -> int:
-    """Also c_a and c_b once."""
+    """Bytes of the product, and of c_a and c_b once."""
     extra = 0
     for name in ("c_a", "c_b"):
         rows, cols = SPREADS[shape[name]](shape["m"], shape["n"])

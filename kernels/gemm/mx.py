@@ -1,4 +1,4 @@
-"""C = A Bᵀ of numbers in a microscaled format: fp8, fp6 or fp4 with a power of two for each 32 columns."""
+"""C = A Bᵀ in a microscaled format: fp8, fp6 or fp4 with a power of two for each 32 columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two products in one launch: one of numbers with block scales, one of bf16."""
+"""Two products in one launch: one with block scales, one of bf16."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
 
 
 def plain(shape: Mapping[str, Any]) -> dict[str, Any]:
-    """The shape of the product of bf16."""
+    """The shape of the bf16 product."""
     return {**shape, "n": shape["n16"]}
 
 

@@ -1,4 +1,4 @@
-"""Rows of mxfp4 times the matrices of their experts, of mxfp4, by a ragged list."""
+"""Rows of tokens times the matrices of their experts, of mxfp4, by a ragged list."""
 
 from __future__ import annotations
 

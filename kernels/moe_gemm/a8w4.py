@@ -1,4 +1,4 @@
-"""Rows of int8 times matrices of 4-bit integers with factors and zero points of groups, by a ragged list."""
+"""Rows of int8 times matrices of 4-bit integers with scales and zero points of groups, by a ragged list."""
 
 from __future__ import annotations
 

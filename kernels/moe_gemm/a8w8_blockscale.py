@@ -1,4 +1,4 @@
-"""Rows of tokens times the matrices of their experts, of 8 bits with factors of blocks, by a ragged list."""
+"""Rows of tokens times the matrices of their experts, of 8 bits with block scales, by a ragged list."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator, skewed: bool = False) -> dict[str, Any]:
-    """Normal numbers, and a list of random experts."""
+    """Normally distributed numbers, and a list of random experts."""
     k, n = shape["k"], shape["n"]
     of_b = (n, k) if shape["layout"] == "nt" else (k, n)
     return {

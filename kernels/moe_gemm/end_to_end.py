@@ -1,4 +1,4 @@
-"""The experts' two layers: silu of a gate times a projection, and the way back, by a list of blocks."""
+"""The two layers of experts: a gated projection with silu, and the projection back, by a list of blocks."""
 
 from __future__ import annotations
 
@@ -33,10 +33,12 @@ spec = KernelSpec(
         2 * (shape["tokens"] + experts.entries(shape)) * shape["k"]
         + 3 * min(shape["experts"], experts.entries(shape)) * shape["n"] * shape["k"]
     ),
-    # Between the layers numbers are rounded to bf16, and where sums cancel that error stays.
+    # Numbers are rounded to bf16 between the layers, and where sums cancel, that error remains.
     tolerances={"c": Tolerance(1.6e-2, 5e-2)},
     hard_inputs={
-        "all entries belong to one expert": lambda shape, generator: family.inputs(shape, generator, skewed=True)
+        "all entries belong to one expert": lambda shape, generator: family.inputs(
+            shape, generator, skewed=True
+        )
     },
     tensors={
         "a": "bf16[tokens, k]",

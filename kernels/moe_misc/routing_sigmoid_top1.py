@@ -1,4 +1,4 @@
-"""The best expert of each token by the sigmoid of a projection: a product, then the greatest of each row."""
+"""The best expert of each token by the sigmoid of a projection: a product, then each row's maximum."""
 
 from __future__ import annotations
 

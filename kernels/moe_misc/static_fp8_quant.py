@@ -1,4 +1,4 @@
-"""Activations to fp8 with a scale that is known before."""
+"""Activations to fp8 with a static scale."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FORMATS = {known.name: known for known in E4M3}
 
 
 def reference(x: torch.Tensor, scale: torch.Tensor, format: str = "e4m3fn") -> torch.Tensor:
-    """x / scale as the nearest number of fp8, saturating; the division in float32."""
+    """x / scale rounded to nearest fp8, saturating; the division is in float32."""
     return nearest(x.float() / scale.float(), format)
 
 
@@ -37,7 +37,7 @@ def shape_of(x: torch.Tensor, scale: torch.Tensor, format: str = "e4m3fn") -> di
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
-    """Refuses the fp8 of another target."""
+    """Refuses another target's fp8."""
     encodings = target(arch).fp8
     name = encodings.e4m3.name if encodings else "none"
     if shape["format"] != name:

@@ -1,4 +1,4 @@
-"""Sums of what a token's experts give, perhaps times their weights."""
+"""Sums of the results of a token's experts, optionally weighted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Microscaled numbers to bf16."""
+"""Conversion of microscaled formats to bf16."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workbench_kernels.references.gemm import numbers_of
 
 
 def reference(x: torch.Tensor, powers: torch.Tensor) -> torch.Tensor:
-    """Numbers times 2^(powers - 127) of each 32 columns: two e2m1 in a byte, lowest bits first, or fp8."""
+    """Elements times 2^(powers - 127) of their 32 columns: two e2m1 per byte, lowest bits first, or fp8."""
     wide = torch.exp2(powers.double() - 127).repeat_interleave(32, -1)
     wide = torch.where(powers.repeat_interleave(32, -1) == 255, torch.nan, wide)
     return (numbers_of(x, "e2m1" if x.dtype == torch.uint8 else "e4m3") * wide).to(torch.float64)

@@ -1,4 +1,4 @@
-"""Ids sorted by expert, each expert's padded to whole blocks, by three launches."""
+"""Ids sorted by expert, with each expert's ids padded to whole blocks, in three launches."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator, skewed: bool = False) -> dict[str, Any]:
-    """Random experts, some perhaps without ids; or one expert with all ids."""
+    """Random experts, some of which may have no ids; or one expert with all ids."""
     assignment = torch.randint(0, shape["experts"], (shape["ids"],), generator=generator)
     assignment = torch.where(torch.tensor(skewed), assignment[:1], assignment).to(torch.int32)
     return {"topk_ids": assignment, **{name: shape[name] for name in ("experts", "block", "length")}}

@@ -1,4 +1,4 @@
-"""Set bits of each column of a matrix of bits: tokens of each expert."""
+"""Set bits of each column of a bit matrix: tokens of each expert."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def shape_of(bits: torch.Tensor) -> dict[str, Any]:
 
 
 def tiles(shape: Mapping[str, Any]) -> int:
-    # A size that PyTorch has left open stays so: no `int`.
+    # PyTorch may trace a size as a symbol: `int` would make it a constant.
     count: int = -(-shape["rows"] // 128)
     return count
 
@@ -48,7 +48,7 @@ spec = KernelSpec(
         "words": Range(1, 32, default=4, doc="words of 32 experts"),
     },
     shapes=[{"rows": 1000, "words": 3}, {"rows": 64, "words": 32}],
-    # Column-major, as the matrix is made.
+    # Column-major, like the matrix of `moe_routing/topk`.
     inputs=lambda shape, generator: {
         "bits": torch.randint(-(1 << 31), 1 << 31, (shape["words"], shape["rows"]), generator=generator)
         .to(torch.int32)

@@ -1,4 +1,4 @@
-"""The best experts of each token, with their scores and a matrix of bits."""
+"""The best experts of each token, with their scores and a bit matrix."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ spec = KernelSpec(
         {"rows": 50, "experts": 61, "k": 1, "score": "sigmoid", "shared": 1, "dtype": "fp32"},
     ],
     inputs=lambda shape, generator: {
-        # In bf16 many are equal.
+        # In bf16 many elements are equal.
         "x": torch.randn(shape["rows"], shape["experts"], generator=generator).to(
             family.TYPES[shape["dtype"]]
         ),

@@ -1,4 +1,4 @@
-"""Backward of the choice of each token's best experts."""
+"""Backward of the selection of each token's best experts."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def reference(
     score: str = "none",
     shared: int = 0,
 ) -> torch.Tensor:
-    """dvalues through the scores, in the columns that were chosen: y (dy - sum(y dy)) of a softmax y,
-    y (1 - y) dy of a sigmoid."""
+    """dvalues through the scores, in the selected columns: y (dy - sum(y dy)) of a softmax y, y (1 - y) dy of
+    a sigmoid."""
     wide = torch.promote_types(x.dtype, torch.float32)
     grad, y = dvalues[:, :k].to(wide), values[:, :k].to(wide)
     if score == "softmax":
@@ -63,7 +63,7 @@ def shape_of(
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Results of the forward pass on random logits, and a gradient of them."""
+    """Results of the forward pass on random logits, and a gradient of these results."""
     tensors = forward.spec.inputs(shape, generator)
     values, indices, _ = forward.spec.reference(**tensors)
     return {

@@ -1,4 +1,4 @@
-"""LayerNorm of a sum with dropout: what goes in, what must come out, how it is launched."""
+"""LayerNorm of a sum with dropout: inputs, outputs, reference and launch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def reference(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """LayerNorm of dropout(x) + residual over the last dimension, and the sum itself.
 
-    Dropout draws from Philox by row and column, so that `references.philox.keep_mask` gives its mask.
+    Dropout takes Philox numbers by row and column; `references.philox.keep_mask` returns its mask.
     """
     total = (dropout(x, p, seed) if p > 0 else x) + residual
     return layer_norm(total, weight, bias, eps), total

@@ -1,4 +1,4 @@
-"""RMSNorm of a sum: what goes in, what must come out, how it is launched."""
+"""RMSNorm of a sum: inputs, outputs, reference and launch."""
 
 from __future__ import annotations
 

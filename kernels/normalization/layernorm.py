@@ -1,4 +1,4 @@
-"""LayerNorm of rows: what goes in, what must come out, how it is launched."""
+"""LayerNorm of rows: inputs, outputs, reference and launch."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def reference(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """activation(gate) * up of rows [gate, up], to fp4, fp6 or fp8 with a power of two for each 32 columns.
 
-    `rounding` and results as of `mx_quant`.
+    `rounding` and results as in `mx_quant`.
     """
     return quantize_mx(gated(x, activation), format, rounding)
 

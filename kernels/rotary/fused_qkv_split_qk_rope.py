@@ -1,4 +1,4 @@
-"""Queries, keys and values out of a fused tensor, the first two turned: what goes in, what must come out."""
+"""Split of a fused QKV, with rotary position embedding of q and k: inputs, outputs, reference and launch."""
 
 from __future__ import annotations
 

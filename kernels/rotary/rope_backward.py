@@ -1,4 +1,4 @@
-"""Backward of the rotary position embedding: heads turned back."""
+"""Backward of the rotary position embedding: rotation by the opposite angles."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def reference(
     positions: torch.Tensor | None = None,
     interleaved: bool = False,
 ) -> torch.Tensor:
-    """The gradient of the heads: dout turned by the same angles in the other direction."""
+    """Gradient of the heads: dout rotated by the same angles in the opposite direction."""
     return rotate(dout, cos, -sin, positions, interleaved)
 
 

@@ -262,7 +262,7 @@ def test_large_logits(arch: str) -> None:
         ({"k": torch.zeros(1, 8, 2, 64)}, "k is torch.float32; expected torch.bfloat16 or torch.float16"),
         (
             {"k": torch.zeros(1, 8, 3, 64).bfloat16(), "v": torch.zeros(1, 8, 3, 64).bfloat16()},
-            "4 heads of q over 3",
+            "4 heads of q and 3",
         ),
         ({"k": torch.zeros(1, 9, 2, 64).bfloat16()}, r"expected \(B, N_q, H, D\)"),
         (
