@@ -7,7 +7,7 @@
  *   types/global     gl, coord               tensors in global memory
  *   types/shared     st, sv                  tiles and vectors in the LDS
  *   types/register   rt, rv                  tiles and vectors in the registers of a wave
- *   ops/warp         what one wave does: loads and stores, arithmetic, reductions, matrix multiplication
+ *   ops/warp         operations of one wave: loads and stores, arithmetic, reductions, matrix multiplication
  *   ops/group        what several waves do together: loads straight into the LDS
  *   schedules        how waves overlap memory and compute, and in which order work-groups take tiles
  *   common           element types, waiting, buffer resources, lanes

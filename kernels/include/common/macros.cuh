@@ -1,14 +1,14 @@
 /**
  * @file
- * @brief Single instructions on registers given by number: the basis of explicit-register tiles (`art`).
+ * @brief Single instructions on registers selected by number: the basis of explicit-register tiles (`art`).
  *
- * Registers 0 to 255 are VGPRs v0 to v255, registers 256 to 511 AGPRs a0 to a255. The compiler knows nothing of what is
- * in them and keeps out of their way only as far as it is told: a kernel that uses them has the attribute
- * KITTENS_PINS_FROM.
+ * Registers 0 to 255 are VGPRs v0 to v255, registers 256 to 511 AGPRs a0 to a255. The compiler does not know their
+ * contents, and avoids them only in kernels with the attribute KITTENS_PINS_FROM, which every kernel that uses them
+ * needs.
  *
- * Nothing here waits: for loads by `wait_vmcnt` and `wait_lgkmcnt`, for matrix instructions and the other cases in
- * which the hardware does not hold an instruction back (CDNA3 ISA guide, "Manually inserted wait states") by
- * `wait_states`. The functions on whole tiles do the latter themselves.
+ * Nothing here waits. The kernel waits for loads by `wait_vmcnt` and `wait_lgkmcnt`, and for matrix instructions and
+ * other hazards that the hardware does not resolve (CDNA3 ISA guide, "Manually inserted wait states") by `wait_states`.
+ * The functions on whole tiles insert these wait states themselves.
  */
 #pragma once
 
@@ -19,11 +19,11 @@
  * @brief Attribute of a kernel that pins VGPRs from v(n) on and AGPRs up to a(agprs - 1): the compiler keeps to v0 to
  * v(n - 1).
  *
- * When those do not suffice it takes any AGPRs, so a kernel that pins AGPRs must leave it enough VGPRs.
+ * If those do not suffice, it uses any AGPRs, so a kernel that pins AGPRs must leave it enough VGPRs.
  *
- * The attribute amdgpu_num_vgpr is of half the registers that a kernel has, VGPRs and AGPRs together, and how they are
- * shared out between the two depends on the compiler: since LLVM 22 as many are AGPRs as inline assembly names; before,
- * half, or none where it names none.
+ * The attribute amdgpu_num_vgpr is half of the kernel's registers, VGPRs and AGPRs together, and their division depends
+ * on the compiler: since LLVM 22, there are as many AGPRs as inline assembly names; before, half, or none if it names
+ * none.
  */
 #if __clang_major__ >= 22
 #define KITTENS_PINS_FROM(n, agprs) __attribute__((amdgpu_num_vgpr(((n) + ((agprs) + 3) / 4 * 4) / 2)))
@@ -38,7 +38,7 @@ namespace detail {
 /** The first AGPR's number. */
 inline constexpr int FIRST_AGPR = 256;
 
-/** Register `GPR`, which `clobber` tells the compiler of. */
+/** Register `GPR`; `clobber` tells the compiler about it. */
 template <int GPR>
 struct pinned {
     static_assert(never<pinned<GPR>>, "registers have the numbers 0 to 255 (VGPRs) and 256 to 511 (AGPRs)");
@@ -108,7 +108,7 @@ KITTENS_PIN_6(25)
 
 } // namespace detail
 
-/** Waits `n` cycles of issue, 1 to 32, for what the hardware does not wait for itself. */
+/** Waits `n` issue cycles, 1 to 32, for hazards that the hardware does not resolve. */
 template <int n>
 __device__ inline void wait_states() {
     static_assert(n >= 1 && n <= 32, "wait_states: from 1 to 32");
@@ -375,7 +375,7 @@ __device__ inline void v_pk_mul_f32() {
     asm volatile("v_pk_mul_f32 v[%0:%1], v[%2:%3], v[%4:%5]" ::"n"(DST), "n"(DST + 1), "n"(A), "n"(A + 1), "n"(B),
                  "n"(B + 1));
 }
-/** DST where the mask has the lane's bit, else a value. A mask that a comparison has just made is waited for. */
+/** DST where the mask has the lane's bit, else a value. Waits for a mask that a comparison has just written. */
 template <int DST>
 __device__ inline void keep_where(uint64_t mask, float otherwise) {
     asm volatile("s_nop 1\n\tv_cndmask_b32 v[%0], %1, v[%0], %2" ::"n"(DST), "v"(otherwise), "s"(mask));
@@ -423,7 +423,7 @@ KITTENS_UNARY(one, "v_mov_b32 v[%0], 1.0");
 KITTENS_UNARY(pos_infty, "v_mov_b32 v[%0], 0x7f800000");
 KITTENS_UNARY(neg_infty, "v_mov_b32 v[%0], 0xff800000");
 #undef KITTENS_UNARY
-/** Zero, in AGPRs too and whatever the type. */
+/** Zero, also in AGPRs, for any type. */
 struct zero {
     template <int DST, int>
     static __device__ inline void op() {
@@ -462,7 +462,8 @@ KITTENS_BINARY(max, "v_max_f32", "v_max_f32");
 KITTENS_BINARY(min, "v_min_f32", "v_min_f32");
 #undef KITTENS_BINARY
 
-/** Four registers DST on: those A on, less each lane's value of register B of the first to fourth of its four lanes. */
+/** Four registers from DST on: those from A on, minus register B of the first to fourth of a lane's group of four
+    lanes. */
 template <int DST, int A, int B>
 __device__ inline void v_subrev_f32_dpp() {
     sub::op_of_quad<DST, A, B, 0>();

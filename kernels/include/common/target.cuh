@@ -1,9 +1,9 @@
 /**
  * @file
- * @brief The GPU that the code is compiled for, and the sizes of it that tile code depends on.
+ * @brief The GPU that the code is compiled for, and its sizes that tile code depends on.
  *
- * KITTENS_CDNA4 means gfx950 (MI350X, MI355X), KITTENS_CDNA3 means gfx942 (MI300X, MI325X). Where neither is
- * defined it follows from the device that the compiler is generating code for.
+ * KITTENS_CDNA4 means gfx950 (MI350X, MI355X), KITTENS_CDNA3 means gfx942 (MI300X, MI325X). If neither is defined, the
+ * compiler's target decides.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ namespace kittens {
 /** Lanes of a wave, which ThunderKittens' vocabulary calls a warp. */
 inline constexpr int WARP_THREADS = 64;
 
-/** Accelerator complex dies, each with its own L2; work-groups are dealt to them in turn. */
+/** Accelerator complex dies, each with its own L2; work-groups go to them in turn. */
 inline constexpr int NUM_XCDS = 8;
 
 #if defined(KITTENS_CDNA4)
