@@ -98,9 +98,9 @@ struct alignas(4) uint8_4 {
 };
 
 /**
- * @brief Two 4-bit integers, -8 to 7, in a byte, the first in the low half; conversions to them as to int8.
+ * @brief Two 4-bit integers, -8 to 7, in a byte, the first in the low half; conversions round as for int8.
  *
- * A tile of them counts pairs, as one of fp4.
+ * A tile of them counts pairs, like a tile of fp4.
  */
 struct int4_2 {
     unsigned char bits;

@@ -58,10 +58,10 @@ __device__ inline void barrier() {
 }
 
 /**
- * @brief Waits for this wave's loads into shared memory and for every wave to have done the same.
+ * @brief Waits for this wave's loads to shared memory, and until every wave has done the same.
  *
- * After it all of the work-group sees what any wave loaded; and as every wave's reads from shared memory have ended
- * too, what they read may be overwritten.
+ * Afterwards, the whole work-group sees every wave's loads; and since all reads from shared memory have ended too, the
+ * memory that they read may be overwritten.
  */
 __device__ inline void wait_and_barrier() {
     asm volatile("s_waitcnt vmcnt(0) lgkmcnt(0)" ::: "memory");

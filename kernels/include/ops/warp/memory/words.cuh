@@ -1,9 +1,9 @@
 /**
  * @file
- * @brief Single loads and stores at addresses: 8 and 16 bytes a lane of shared and of global memory.
+ * @brief Single loads and stores at addresses: 8 and 16 bytes per lane of shared and of global memory.
  *
- * The functions return with the value, all earlier loads of the wave being there too. With `_async` in the name they
- * return when the access is under way; the compiler waits for the value where it is used.
+ * The functions return when the value, and all earlier loads of the wave, have arrived. Functions with `_async` in
+ * their names return when the access is in flight; the compiler waits for the value where it is used.
  */
 #pragma once
 
@@ -106,7 +106,7 @@ inline constexpr uint32_t bytes_of<ST> = ST::num_elements * sizeof(typename ST::
 template <ducks::sv::all SV>
 inline constexpr uint32_t bytes_of<SV> = SV::length * sizeof(typename SV::dtype);
 } // namespace detail
-/** Bytes of some types together; of shared tiles and vectors those of their elements. */
+/** Total bytes of several types; for shared tiles and vectors, the bytes of their elements. */
 template <typename... Types>
 inline constexpr uint32_t size_bytes = (0u + ... + detail::bytes_of<typename detail::bare_type<Types>::type>);
 
