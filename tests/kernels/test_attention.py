@@ -68,7 +68,7 @@ SMALL: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize(("name", "shapes"), SETTINGS.items())
 def test_settings(arch: str, name: str, shapes: list[dict[str, Any]]) -> None:
-    """Instances of their own, seconds to compile: on a target each, by `make test-product` on both."""
+    """Separate instances, which take seconds to compile: one target each, or both in `make test-product`."""
     everything = int(os.environ.get("HIPKITTENS_TEST_ALL", "0"))
     for i, shape in enumerate(shapes):
         instance = [shape.get(key) for key in ("dim", "capped", "dtype", "cache")]

@@ -144,7 +144,7 @@ def test_the_rule_fits_the_machine(arch: str, name: str) -> None:
 
 
 def test_few_tiles_take_parts_of_k_and_many_do_not() -> None:
-    """The more tiles C has, the fewer parts, and none where every compute unit has a tile."""
+    """The more tiles C has, the fewer parts; one part if every compute unit has a tile."""
     parts = [gemm_tiles.best(128, n, 14336).parts for n in (128, 512, 2048, 8192, 1 << 16)]
     assert parts == sorted(parts, reverse=True)
     assert parts[0] >= 8

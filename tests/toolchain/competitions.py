@@ -52,8 +52,8 @@ _START, _END = "<!-- submissions -->\n", "<!-- end of submissions -->"
 _RECORD = re.compile(r"^ +- (\{.*\}) *$", re.MULTILINE)
 
 Result = dict[str, Any]
-"""Of a submission: its language and problem, how many cases there are and are right, seconds, and "why" where
-not all are."""
+"""A submission's row: its language and problem, numbers of cases and of correct ones, seconds, and "why"
+unless all are correct."""
 
 
 def records(task: str, key: str) -> list[dict[str, Any]]:
@@ -105,7 +105,7 @@ def _without_warnings(output: str) -> str:
 def attempt(
     submission: Mapping[str, Any], problems: Path, folder: Path, device: str, timeout: float = TIMEOUT
 ) -> Result:
-    """What the judge says of a submission."""
+    """The judge's verdict on a submission."""
     with tempfile.TemporaryDirectory(prefix="competition-") as scratch:
         place = Path(scratch)
         cases = lay_out(submission, problems, folder, place)
