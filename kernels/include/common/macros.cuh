@@ -126,7 +126,7 @@ __device__ inline void clobber_gpr() {
     detail::pinned<GPR>::clobber();
 }
 
-/** 4, 8 or 16 bytes a lane (1, 2 or 4 `words`) from shared memory at `address` + `offset` to registers `GPR` on. */
+/** 4, 8 or 16 bytes per lane (1, 2 or 4 `words`) from shared memory at `address` + `offset` to registers `GPR` on. */
 template <int GPR, int words, int offset = 0>
 __device__ inline void ds_read(uint32_t address) {
     static_assert(words == 1 || words == 2 || words == 4, "ds_read: a lane reads 1, 2 or 4 words");
@@ -140,7 +140,7 @@ __device__ inline void ds_read(uint32_t address) {
         KITTENS_WITH_DATA(GPR, words, "ds_read_b128 ", ", %2 offset:%3", "v"(address), "n"(offset));
     }
 }
-/** 2 bytes a lane from shared memory to the low or high half of a register. */
+/** 2 bytes per lane from shared memory to the low or high half of a register. */
 template <int GPR, bool high, int offset = 0>
 __device__ inline void ds_read_half(uint32_t address) {
     using detail::FIRST_AGPR;
@@ -150,7 +150,7 @@ __device__ inline void ds_read_half(uint32_t address) {
         KITTENS_WITH_DATA(GPR, 1, "ds_read_u16_d16 ", ", %2 offset:%3", "v"(address), "n"(offset));
     }
 }
-/** The read that transposes elements of `size` bytes, 1 or 2: 8 bytes a lane to registers `GPR` and `GPR` + 1. */
+/** Transposing read of elements of `size` bytes, 1 or 2: 8 bytes per lane to registers `GPR` and `GPR` + 1. */
 template <int GPR, int size, int offset = 0>
 __device__ inline void ds_read_transposed(uint32_t address) {
     static_assert(offset >= 0 && offset < 65536, "ds_read: the offset has 16 bits");
@@ -166,7 +166,7 @@ __device__ inline void ds_read_transposed(uint32_t address) {
     static_assert(detail::never<detail::pinned<GPR>>, "ds_read_b64_tr: only gfx950 (CDNA4) has reads that transpose");
 #endif
 }
-/** Registers `GPR` on to shared memory, 4, 8 or 16 bytes a lane. */
+/** Registers `GPR` on to shared memory, 4, 8 or 16 bytes per lane. */
 template <int GPR, int words, int offset = 0>
 __device__ inline void ds_write(uint32_t address) {
     static_assert(words == 1 || words == 2 || words == 4, "ds_write: a lane writes 1, 2 or 4 words");
@@ -180,7 +180,7 @@ __device__ inline void ds_write(uint32_t address) {
         KITTENS_WITH_DATA(GPR, words, "ds_write_b128 %2, ", " offset:%3", "v"(address), "n"(offset));
     }
 }
-/** 4, 8 or 16 bytes a lane from global memory, at an offset in a buffer resource, to registers `GPR` on. */
+/** 4, 8 or 16 bytes per lane from global memory, at an offset in a buffer resource, to registers `GPR` on. */
 template <int GPR, int words, int offset = 0>
 __device__ inline void buffer_load(i32x4 resource, uint32_t lane_offset, uint32_t uniform_offset = 0) {
     static_assert(words == 1 || words == 2 || words == 4, "buffer_load: a lane loads 1, 2 or 4 words");
@@ -197,7 +197,7 @@ __device__ inline void buffer_load(i32x4 resource, uint32_t lane_offset, uint32_
                           "s"(resource), "s"(uniform_offset), "n"(offset));
     }
 }
-/** 2 bytes a lane from global memory to the low or high half of a register. */
+/** 2 bytes per lane from global memory to the low or high half of a register. */
 template <int GPR, bool high>
 __device__ inline void buffer_load_half(i32x4 resource, uint32_t lane_offset) {
     using detail::FIRST_AGPR;
@@ -242,27 +242,27 @@ __device__ inline void global_atomic_add_f32(const float *base, uint32_t lane_of
 
 // The names by width, with an offset that may be a variable; it costs an addition.
 
-/** 4 bytes a lane from shared memory at `address` + `offset` to register `GPR`. */
+/** 4 bytes per lane from shared memory at `address` + `offset` to register `GPR`. */
 template <int GPR>
 __device__ inline void ds_read_b32(uint32_t address, int offset = 0) {
     ds_read<GPR, 1>(address + static_cast<uint32_t>(offset));
 }
-/** 8 bytes a lane to registers `GPR` and `GPR` + 1. */
+/** 8 bytes per lane to registers `GPR` and `GPR` + 1. */
 template <int GPR>
 __device__ inline void ds_read_b64(uint32_t address, int offset = 0) {
     ds_read<GPR, 2>(address + static_cast<uint32_t>(offset));
 }
-/** 16 bytes a lane to registers `GPR` to `GPR` + 3. */
+/** 16 bytes per lane to registers `GPR` to `GPR` + 3. */
 template <int GPR>
 __device__ inline void ds_read_b128(uint32_t address, int offset = 0) {
     ds_read<GPR, 4>(address + static_cast<uint32_t>(offset));
 }
-/** The read that transposes elements of 2 bytes, 8 bytes a lane. Only on gfx950. */
+/** Transposing read of 2-byte elements, 8 bytes per lane. Only on gfx950. */
 template <int GPR>
 __device__ inline void ds_read_b64_tr_b16(uint32_t address, int offset = 0) {
     ds_read_transposed<GPR, 2>(address + static_cast<uint32_t>(offset));
 }
-/** The read that transposes elements of 1 byte, 8 bytes a lane. Only on gfx950. */
+/** Transposing read of 1-byte elements, 8 bytes per lane. Only on gfx950. */
 template <int GPR>
 __device__ inline void ds_read_b64_tr_b8(uint32_t address, int offset = 0) {
     ds_read_transposed<GPR, 1>(address + static_cast<uint32_t>(offset));
@@ -282,19 +282,19 @@ template <int GPR>
 __device__ inline void ds_write_b128(uint32_t address, int offset = 0) {
     ds_write<GPR, 4>(address + static_cast<uint32_t>(offset));
 }
-/** 4 bytes a lane of global memory, at the sum of the offsets in a buffer resource, to register `GPR`. */
+/** 4 bytes per lane of global memory, at the sum of the offsets in a buffer resource, to register `GPR`. */
 template <int GPR>
 __device__ inline void buffer_load_dword(const i32x4 &resource, uint32_t lane_offset, uint32_t uniform_offset = 0,
                                          int offset = 0) {
     buffer_load<GPR, 1>(resource, lane_offset + static_cast<uint32_t>(offset), uniform_offset);
 }
-/** 8 bytes a lane of global memory to registers `GPR` and `GPR` + 1. */
+/** 8 bytes per lane of global memory to registers `GPR` and `GPR` + 1. */
 template <int GPR>
 __device__ inline void buffer_load_dwordx2(const i32x4 &resource, uint32_t lane_offset, uint32_t uniform_offset = 0,
                                            int offset = 0) {
     buffer_load<GPR, 2>(resource, lane_offset + static_cast<uint32_t>(offset), uniform_offset);
 }
-/** 16 bytes a lane of global memory to registers `GPR` to `GPR` + 3. */
+/** 16 bytes per lane of global memory to registers `GPR` to `GPR` + 3. */
 template <int GPR>
 __device__ inline void buffer_load_dwordx4(const i32x4 &resource, uint32_t lane_offset, uint32_t uniform_offset = 0,
                                            int offset = 0) {

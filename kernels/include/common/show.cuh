@@ -82,7 +82,7 @@ concept element = element_name<T>()[0] != 0;
 
 __device__ inline int lane_of_wave() { return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0)); }
 
-/** Lanes that the wave was launched with: all but in the last wave of an odd work-group. */
+/** Lanes that the wave was launched with: all, except perhaps in the last wave of the work-group. */
 __device__ inline unsigned long long lanes_of_wave(int wave) {
     const int left = static_cast<int>(blockDim.x * blockDim.y * blockDim.z) - wave * WARP_THREADS;
     return left >= WARP_THREADS ? ~0ull : (1ull << left) - 1;

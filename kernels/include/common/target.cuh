@@ -35,13 +35,13 @@ inline constexpr int NUM_XCDS = 8;
 /** Bytes of shared memory (LDS) that a work-group may use. The LDS itself has 163840. */
 inline constexpr int MAX_SHARED_MEMORY = 160000;
 inline constexpr int CUS_PER_XCD = 32;
-/** The widest load from global straight to shared memory, in bytes a lane. */
+/** The widest load from global straight to shared memory, in bytes per lane. */
 inline constexpr int MAX_DIRECT_LOAD_BYTES = 16;
 #else
 /** Bytes of shared memory (LDS) that a work-group may use. */
 inline constexpr int MAX_SHARED_MEMORY = 65536;
 inline constexpr int CUS_PER_XCD = 38;
-/** The widest load from global straight to shared memory, in bytes a lane. */
+/** The widest load from global straight to shared memory, in bytes per lane. */
 inline constexpr int MAX_DIRECT_LOAD_BYTES = 4;
 #endif
 
