@@ -59,19 +59,20 @@ STATES = {
 HEAD = """# The collection
 
 The [CDNA3 collection](https://github.com/m8than/amd-kernels) has 71 modules that were ported from AITER's
-Triton kernels. Those here take the same arguments and write into the same preallocated outputs, on gfx950 and
-gfx942:
+Triton kernels. The modules here take the same arguments and write to the same preallocated outputs, on gfx950
+and gfx942:
 
 ```python
 from workbench.collection import rmsnorm_tk, gemm_a8w8_tk
 
 rmsnorm_tk.rmsnorm_fwd(x, w, out, 1e-5, N)
-help(gemm_a8w8_tk.dispatch)  # what it takes, in which orders
+help(gemm_a8w8_tk.dispatch)  # its arguments, and the accepted orders
 ```
 
-`workbench.collection.install()` makes `import rmsnorm_tk` work, so that its users' code runs as it is. Where
-page and binding write arguments in different orders, both are taken, told apart by dtypes and shapes; where
-they can't be, an error says which. Nothing here has run on a GPU: results are of the emulated targets.
+`workbench.collection.install()` makes `import rmsnorm_tk` work, so that existing code runs unchanged. If the
+page and the binding have different orders of arguments, both are accepted and distinguished by dtypes and
+shapes; if these do not decide, an error names the arguments. Nothing here has run on a GPU: results are from
+the emulated targets.
 
 Made by `python docs/made.py`."""
 
@@ -129,16 +130,16 @@ def _summary(here: Mapping[str, PortModule], results: Mapping[str, Any]) -> Iter
     count = sum(len(module.functions) for module in here.values())
     yield ""
     yield (
-        f"{len(every) - len(missing)} of {len(every)} modules are here: {count} functions, "
-        f"{len(CASES)} cases, each in every order of arguments on both targets against PyTorch in float64."
+        f"{len(every) - len(missing)} of {len(every)} modules are here: {count} functions, {len(CASES)} "
+        "cases, each compared with PyTorch in float64 on both targets and in every order of arguments."
     )
     runs = [run for by_target in results["cases"].values() for run in by_target.values()]
     if runs:
         good, seconds = sum(not run["failure"] for run in runs), sum(run["seconds"] for run in runs)
         yield (
-            f"Kept are {len(runs)} of {len(CASES) * len(TILE_TARGETS)} runs of a case on a target: {good} as "
-            f"PyTorch has it, {seconds / 60:.0f} minutes one after the other with compiling, on a machine "
-            "that did other work too."
+            f"Results exist for {len(runs)} of {len(CASES) * len(TILE_TARGETS)} runs of a case on a target: "
+            f"{good} agree with PyTorch. The runs took {seconds / 60:.0f} minutes in sequence, including "
+            "compilation, on a machine with other work."
         )
     if missing:
         yield f"Not here yet: {', '.join(missing)}."
@@ -173,14 +174,14 @@ def _modules(here: Mapping[str, PortModule], results: Mapping[str, Any]) -> Iter
 
 def _sanitized(ports: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     yield (
-        "\nThe last column is of the collection's own sources, built as the Python modules that they "
-        "are and called with the cases of this page (`python tests/collection_ports.py DIR`): how "
-        "many are right, and in how many the sanitizer has findings of a kind. Cases are of our "
-        "sizes: a source that leaves its tensors with them is for others, or wrong, and what else is "
-        "found there is not told. A race may stay without harm, as where two waves write the same. A "
-        "port that is said to work and is not right here for a race rests on an order of waves that "
-        "nothing holds, as `softmax_tk`: behind the maximum of a row its waves read it from shared "
-        "memory, where the first of them already puts the row's sum."
+        "\nThe last column shows the collection's own sources, built as Python modules and called with "
+        "the cases of this page (`python tests/collection_ports.py DIR`): how many results are right, "
+        "and how many cases have findings of the sanitizer, by kind. The cases have our sizes: a source "
+        "that accesses memory outside its tensors was written for other sizes, or is wrong, and its "
+        "further findings are omitted. A race may be harmless, for example if two waves write the same "
+        "value. A port that is documented as working but is wrong here because of a race depends on an "
+        "order of waves that nothing guarantees. An example is `softmax_tk`: its waves read the maximum "
+        "of a row from shared memory, where the first wave already writes the row's sum."
     )
     raced = {module: port for module, port in sorted(ports.items()) if "race" in port}
     yield "\n| module | right | the first race |\n| --- | --- | --- |"
@@ -240,9 +241,9 @@ def _differences(here: Mapping[str, PortModule]) -> Iterator[str]:
 def _suite() -> Iterator[str]:
     yield "\n## Its own tests\n"
     yield (
-        "The collection's four test files as they are, with the modules here in place of its own "
-        "(`python tests/collection_suite.py DIR --write`). Skipped are five modules that its file skips "
-        "without a call, and one that it says crashes; a module counts where one of its tests ran.\n"
+        "The collection's four test files, unedited, with the modules here instead of its own "
+        "(`python tests/collection_suite.py DIR --write`). The files skip five modules without a call, and "
+        "one because it crashes, as they note; a module counts if one of its tests ran.\n"
     )
     yield from collection_suite.table(collection_suite.stored())
 
@@ -251,8 +252,9 @@ def _lines() -> Iterator[str]:
     root = paths.kernels_dir()
     yield "\n## Lines\n"
     yield (
-        "Of code, without comments. A family's C++ is in headers, and what its specs share in modules; a "
-        "spec has what C++ it needs besides in it. Operators of two families count with the first."
+        "Lines of code, without comments. A family has its C++ in headers, and the common parts of its specs "
+        "in modules; a spec contains further C++ if it needs any. Operators of two families count for the "
+        "first."
     )
     yield "\n| family | C++ | shared by specs | operators | their specs | a spec |"
     yield "| --- | --- | --- | --- | --- | --- |"
@@ -309,11 +311,11 @@ def _tables() -> Iterator[str]:
     yield "\n## Its benchmark tables\n"
     launch = 1e6 * QUANTITIES["events"].seconds
     yield (
-        f"Microseconds on {GPU}: the first three as its page publishes them, by events around a launch; the "
-        "last two as this repository's timing model has them for the kernels here: the kernel's time, and "
-        f"with the {launch:g} us that events see besides, which is what to compare. Modelled times are "
-        "estimates; how far those of such kernels were from others stands beside "
-        "([comparisons](model_error.md)). Nothing was measured here. No number: not modelled yet."
+        f"Microseconds on {GPU}. The first three are from the collection's page, measured by events around a "
+        "launch. The last two are from this repository's timing model, for the kernels here: the kernel's "
+        f"time, and that time plus the {launch:g} us that events add, which is the one to compare. Modelled "
+        "times are estimates; the last column says how far those of similar kernels were from published "
+        "ones ([comparisons](model_error.md)). Nothing was measured here. No number: not modelled yet."
     )
     head = ("operator", "shape", "HipKittens port", "PyTorch", "AITER", "modelled kernel", "by events")
     yield f"\n| {' | '.join(head)} | may be off |"
@@ -328,7 +330,7 @@ def _tables() -> Iterator[str]:
         yield f"| `{name}` | {shape_text(comparison.shape)} | {' | '.join(texts)} | {expected(name).short} |"
 
     yield (
-        f"\nOf the gated delta rule the collection publishes no times. Modelled on {GPU}, kernel time, with "
+        f"\nThe collection publishes no times of the gated delta rule. Modelled kernel times on {GPU}, with "
         "Qwen3-Next's heads: a decode step of one and of 64 sequences, prefills of 128 and 1,024 tokens."
     )
     yield "\n| operator | shape | modelled kernels | may be off |\n| --- | --- | --- | --- |"
@@ -393,16 +395,16 @@ def _sources(results: Mapping[str, Any]) -> Iterator[str]:
     failed = {module: errors for module, errors in sources.items() if errors["failure"]}
     yield "\n## Its own sources\n"
     yield (
-        f"Of the C++ sources of {len(sources)} of its modules, {len(sources) - len(failed)} "
-        f"compile for {SOURCES} "
-        "with the headers here, as they are: device code, with the host's bindings read. They were not run."
+        f"{len(sources) - len(failed)} of the C++ sources of {len(sources)} modules compile unedited for "
+        f"{SOURCES} with the headers here: the device code; the host's bindings are only parsed. They were "
+        "not run."
     )
     if not failed:
         return
     yield (
         f"\nThe others compile with `-D{NAMES}`. They name a vector `rv<T, length, tile length, shape, "
         "layout>`, as HipKittens does for CDNA4, in code for CDNA3, where its headers have `rv<T, length, "
-        "layout>`: no template takes a number and a type in one place, so the macro says which is meant."
+        "layout>`: no template parameter accepts both a number and a type, so the macro selects the meaning."
     )
     yield f"\n| module | the first error | with `-D{NAMES}` |\n| --- | --- | --- |"
     for module, errors in failed.items():

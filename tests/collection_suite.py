@@ -1,4 +1,4 @@
-"""The collection's own four test files with our modules in place of its own: results by target.
+"""The collection's own four test files, run with our modules: results by target.
 
     python tests/collection_suite.py DIR [--only gemm] [--target gfx942] [--write]
 

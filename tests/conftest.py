@@ -30,8 +30,8 @@ from workbench import cache
 # notebook has; without the module it leaves that check out.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
-# What zig makes once of its own, start files and helper functions, takes 4 s of the processor and more: tests
-# share it whose cache is else their own.
+# zig builds start files and helper functions once per cache, which takes 4 s of processor time and more:
+# tests with their own caches otherwise share this one.
 os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(cache.tool_folder("zig")))
 
 # Tests draw their seeds with `random` and print them. Every run draws new ones, so that the tests see

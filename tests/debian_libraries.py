@@ -190,7 +190,7 @@ exec chroot "$root" "$@"
 
 
 def command(root: Path, sample: Sample) -> list[str]:
-    """The program, started in the root, which has this Python and the workbench besides."""
+    """The program, started in the root, which also contains this Python and the workbench."""
     words = ["unshare", "--mount", "--map-root-user", "sh", "-c", _INSIDE, "sh", str(root)]
     listing = ("--data", _SHORT) if sample.listing is not None else ()
     return [*words, sample.program, *listing, *sample.arguments]

@@ -27,8 +27,8 @@ def numbers(value: Any) -> Iterator[int]:
 
 
 def selection(items: Sequence[pytest.Item], count: int) -> list[pytest.Item]:
-    """Of one function's cases the smallest, first those that bring a value which is not a number and was not
-    seen yet: a dtype, a layout, a switch."""
+    """The smallest of a function's cases, first those with a new value that is not a number: a dtype, a
+    layout, a switch."""
 
     def parameters(item: pytest.Item) -> dict[str, Any]:
         params: dict[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}
@@ -54,7 +54,7 @@ def by_function(items: Sequence[pytest.Item]) -> dict[str, dict[str, list[pytest
 
 
 def run_in_process(item: pytest.Item, seconds: float) -> tuple[float, str]:
-    """Runs a case in a fork, which may crash or be ended without an end of the others.
+    """Runs a case in a fork, which may crash or be killed without ending the other cases.
 
     A launch is in C, so no exception could end it.
 

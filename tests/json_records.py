@@ -7,10 +7,10 @@ from typing import Any
 
 
 def dumps(value: Any, depth: int, *, sort_keys: bool = True) -> str:
-    """The text of a value: its containers are spread over lines down to a depth, a record below is a line.
+    """The text of a value: containers are spread over lines down to a depth; below it, a record is one line.
 
     Args:
-        depth: levels of dictionaries and lists whose entries begin lines of their own.
+        depth: levels of dictionaries and lists whose entries begin on separate lines.
     """
     ordered = json.loads(json.dumps(value, sort_keys=sort_keys))
     return _text(ordered, depth, "") + "\n"

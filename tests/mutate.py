@@ -325,7 +325,7 @@ def mutants(area: str, tree: Path, seed: int) -> Iterator[Mutant]:
 
 
 def is_code(mutant: Mutant, tree: Path) -> bool:
-    """True where the mutant compiles by itself, before any code uses it."""
+    """True if the mutant compiles on its own, before any code uses it."""
     path = tree / mutant.path
     if path.suffix == ".py":
         command = [sys.executable, "-c", "import workbench.emulator.semantics"]

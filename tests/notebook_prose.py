@@ -104,7 +104,7 @@ def _value(figure: str) -> tuple[float, str] | None:
 
 
 def missing(notebook: nbformat.NotebookNode) -> list[str]:
-    """What the prose of an executed notebook says and nothing supports, a sentence each."""
+    """Sentences in the prose of an executed notebook that no output supports."""
     metadata = notebook.metadata.get("figures", {})
     origins = notebook.metadata.get("origins", {})
     faults, used = [], set()

@@ -112,7 +112,7 @@ def poisoned(value: T, text: str, looked_up: Sequence[str] = ()) -> T:
     """A result with each text replaced; texts that differed still differ.
 
     Args:
-        looked_up: ends of places at which no other text can stand.
+        looked_up: endings of places that accept no other text.
     """
     numbers: dict[str, int] = {}
 

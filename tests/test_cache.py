@@ -27,7 +27,7 @@ CORRUPTIONS = 150
 """Number of each kind: more than 1,000 together."""
 
 OVERHEAD = 36
-"""Bytes of an entry besides its content."""
+"""Bytes of an entry in addition to its content."""
 
 
 @pytest.fixture(autouse=True)

@@ -24,7 +24,7 @@ def test_the_library_fits_a_terminal(capsys: pytest.CaptureFixture[str]) -> None
 def test_operators_are_described(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kernels", "normalization/rmsnorm", "gemm/fp8"]) == 0
     text = capsys.readouterr().out
-    assert text.startswith("normalization/rmsnorm\n\nEvery row divided by its root mean square")
+    assert text.startswith("normalization/rmsnorm\n\nRMS norm of each row")
     assert "\ngemm/fp8\n" in text
     assert "[..., cols] of bf16, fp16 or fp32" in text
 

@@ -48,7 +48,7 @@ def test_every_name_has_one_meaning() -> None:
     for field in ("name", "short"):
         assert len({getattr(dtype, field) for dtype in TYPES}) == len(TYPES)
     for dtype in TYPES:
-        # Only 8-bit floats of the tile library depend on the target, and a char has no sign of its own.
+        # Only 8-bit floats of the tile library depend on the target, and char has no defined sign.
         for name in set(dtype.spelled) - {"char"}:
             assert all(other.format == dtype.format for other in dtypes.spelled(f"const kittens::{name}"))
         assert dtype.encoding in (None, dtypes.OCP.name, dtypes.FNUZ.name)

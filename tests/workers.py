@@ -49,8 +49,8 @@ def group(test: str) -> str:
 
 
 def count() -> int:
-    """Workers for `-n auto`: one for each core and one more, since that which drives the browser mostly waits
-    for it; up to MOST, as far as there is memory for them."""
+    """Workers for `-n auto`: one for each core and one more, since the worker that drives the browser mostly
+    waits for it; up to MOST, as far as there is memory for them."""
     cores = len(os.sched_getaffinity(0))
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return max(1, min(cores + 1, memory // MEMORY, MOST))
@@ -69,7 +69,7 @@ def scheduler(config: Any, log: Any) -> Any:
     from xdist.scheduler import LoadScopeScheduling
 
     class Groups(LoadScopeScheduling):
-        """A test that ends its worker fails, once, and what the worker had left is given to others.
+        """A test that ends its worker fails, once, and the worker's remaining tests go to other workers.
 
         Of a worker that ended, xdist hands out all groups again: those that are done, as groups without a
         test, after which no worker asks for more work, and the test that ended it, to end the next one.

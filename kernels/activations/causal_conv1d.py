@@ -1,4 +1,4 @@
-"""Causal convolution of each channel with its own few weights."""
+"""Causal convolution of each channel with a few weights of its own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def reference(
 ) -> torch.Tensor:
     """activation(bias + the sum over j of weight[d, j] x[b, d, t - K + 1 + j]), of x B x D x L, weight D x K.
 
-    x is zero before its first column; the activation is "none" or "silu"; sums are in float32 at least.
+    x counts as zero before its first column; the activation is "none" or "silu"; sums are in float32 at
+    least.
     """
     return causal_conv(x, weight, bias, activation).to(x.dtype)
 
@@ -47,14 +48,14 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
 
 spec = KernelSpec(
     name=f"activations/{NAME}",
-    doc="Each channel convolved with weights of its own over the columns before, perhaps with a bias and "
-    "silu; the short convolution of state-space and delta-rule layers.",
+    doc="Convolution of each channel with its own weights over the preceding columns, optionally with a "
+    "bias and silu: the short convolution of state-space and delta-rule layers.",
     source=convolution.source(NAME, NAME.removesuffix("1d")),
     entry=NAME,
     parameters={
         "batch": Range(1, 65536, default=1),
         "channels": Range(1, 1 << 16, default=4096),
-        "length": Range(1, 1 << 20, default=1024, doc="columns of a channel, tokens"),
+        "length": Range(1, 1 << 20, default=1024, doc="columns of a channel: tokens"),
         **convolution.PARAMETERS,
     },
     shapes=[

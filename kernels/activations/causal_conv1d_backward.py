@@ -33,8 +33,8 @@ def reference(
     bias: torch.Tensor | None = None,
     activation: str = "none",
 ) -> tuple[torch.Tensor, ...]:
-    """The gradients of x (B, D, L), weight (D, K) and bias (D) from that of the result; that of no bias is
-    empty."""
+    """Gradients of x (B, D, L), weight (D, K) and bias (D) from the gradient of the result; empty for a
+    missing bias."""
     zero = weight.new_zeros(len(weight)) if bias is None else bias
     dx, dweight, dbias = normalization.gradients(
         lambda x, weight, bias: causal_conv(x, weight, bias, activation), dout, x, weight, zero
@@ -82,7 +82,7 @@ def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
 
 
 def sums(which: str, per_channel: str) -> Step:
-    """The step that adds up what the sequences' rows left for `d<which>`."""
+    """The step that adds up the partial gradients of all sequences for `d<which>`."""
 
     def launch(shape: Mapping[str, Any], arch: str) -> Launch:
         cols = shape["channels"] * shape.get(per_channel, 1)
@@ -108,8 +108,8 @@ def summed(shape: Mapping[str, Any]) -> Tolerance:
 
 spec = KernelSpec(
     name=f"activations/{NAME}",
-    doc="The gradients of the causal convolution's x, weight and bias; sums in float, bit-equal from run to "
-    "run.",
+    doc="Gradients of x, weight and bias of the causal convolution; sums in float, bit-identical from run "
+    "to run.",
     source=SOURCE,
     parameters=forward.spec.parameters,
     shapes=forward.spec.shapes,

@@ -1,4 +1,4 @@
-"""Cross-entropy of rows of logits: what goes in, what must come out, how it is launched."""
+"""Cross-entropy of rows of logits: inputs, outputs, reference and launch."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
 
 
 def large(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Logits whose exponentials no type holds."""
+    """Logits whose exponentials overflow every type."""
     tensors = inputs(shape, generator)
     return {**tensors, "x": tensors["x"] * 3000}
 
 
 def certain(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Targets far above the rest of their rows: losses are far below the logits that they are made of."""
+    """Targets far above the rest of their rows: the losses are far smaller than the logits."""
     tensors = inputs(shape, generator)
     used = tensors["target"] >= 0
     tensors["x"][used, tensors["target"][used]] = 12
@@ -58,8 +58,8 @@ def certain(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, A
 
 spec = KernelSpec(
     name="activations/cross_entropy",
-    doc="The loss of each row of logits, and the logarithm of the sum of exponentials; sums in float. "
-    "Every row is read once, however long it is.",
+    doc="Loss of each row of logits, and the logarithm of its sum of exponentials; sums in float. Each row "
+    "is read once, whatever its length.",
     source=rowwise.source("cross_entropy", "cross_entropy<ROW_T, ROW_COLS>"),
     entry="cross_entropy",
     parameters=rowwise.parameters(1 << 20, 32000),
@@ -70,7 +70,7 @@ spec = KernelSpec(
         {"rows": 2, "cols": 128256, "dtype": "fp16"},
     ],
     inputs=inputs,
-    hard_inputs={"large magnitudes": large, "certain targets": certain},
+    hard_inputs={"confident predictions": large, "certain targets": certain},
     outputs=lambda shape, inputs: dict.fromkeys(("loss", "lse"), (inputs["target"].shape, torch.float32)),
     reference=reference,
     shape_of=shape_of,
@@ -85,7 +85,7 @@ spec = KernelSpec(
     flops=lambda shape: 4 * shape["rows"] * shape["cols"],
     bytes=lambda shape: shape["rows"] * (rowwise.size_of(shape) * shape["cols"] + 16),
     backward="activations/cross_entropy_backward",
-    # A loss may be next to nothing, and has its digits all the same.
+    # A loss may be almost zero, and still has all of its digits.
     tolerances={"float32": Tolerance(1.3e-5, 1e-6)},
     tensors={
         "x": "dtype[..., cols]",
@@ -97,6 +97,6 @@ spec = KernelSpec(
     },
     notes={
         "x": "logits",
-        "target": "the column that is right, or `ignore_index` for a loss of zero",
+        "target": "the correct column, or `ignore_index` for a loss of zero",
     },
 )

@@ -1,4 +1,4 @@
-"""Backward of cross-entropy: what goes in, what must come out, how it is launched."""
+"""Backward of cross-entropy: inputs, outputs, reference and launch."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def inputs(shape: Any, generator: torch.Generator) -> dict[str, Any]:
 
 spec = KernelSpec(
     name="activations/cross_entropy_backward",
-    doc="The gradient of logits from that of each row's loss and the logarithm of its sum of exponentials.",
+    doc="Gradient of the logits from the gradients of each row's loss and of the logarithm of its sum of "
+    "exponentials.",
     source=rowwise.source("cross_entropy_backward", "cross_entropy_backward<ROW_T, ROW_COLS>"),
     entry="cross_entropy_backward",
     parameters=forward.parameters,
@@ -68,9 +69,9 @@ spec = KernelSpec(
     },
     flops=lambda shape: 4 * shape["rows"] * shape["cols"],
     bytes=lambda shape: shape["rows"] * (2 * rowwise.size_of(shape) * shape["cols"] + 16),
-    # Probabilities are small: what is absolute must be far below 1 / cols. In float a probability of nearly
-    # one is off by 2^-23, since the GPU's exp2 is good to one unit in the last place, and so is what is left
-    # of it less the one, times dloss, which is below five.
+    # Probabilities are small: absolute tolerances must be far below 1 / cols. In float, a probability of
+    # nearly one is off by 2^-23, since the GPU's exp2 is accurate to one unit in the last place, and so is
+    # its difference from one, times dloss, which is below five.
     tolerances={
         "bfloat16": Tolerance(1.6e-2, 1e-6),
         "float16": Tolerance(1e-2, 1e-6),
@@ -87,6 +88,6 @@ spec = KernelSpec(
     },
     notes={
         "x": "logits",
-        "target": "the column that is right, or `ignore_index` for no gradient",
+        "target": "the correct column, or `ignore_index` for no gradient",
     },
 )

@@ -1,4 +1,4 @@
-"""Softmax of rows: what goes in, what must come out, how it is launched."""
+"""Softmax of rows: inputs, outputs, reference and launch."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ def reference(x: torch.Tensor) -> torch.Tensor:
 
 spec = KernelSpec(
     name="activations/softmax",
-    doc="Exponentials of each row that sum to one; sums in float. Rows of more than "
-    "32,768 columns are read twice.",
+    doc="Softmax of each row; sums in float. Rows of more than 32,768 columns are read twice.",
     source=rowwise.source("softmax", "softmax<ROW_T, ROW_COLS>"),
     entry="softmax",
     parameters=rowwise.parameters(1 << 20),
@@ -41,7 +40,7 @@ spec = KernelSpec(
     launch=rowwise.launch(),
     tunables=rowwise.TUNABLES,
     arguments=lambda shape, tensors: rowwise.flat(tensors, "x", "out"),
-    # A comparison, a subtraction, an exponential, an addition and a multiplication an element.
+    # A comparison, a subtraction, an exponential, an addition and a multiplication per element.
     flops=lambda shape: 5 * shape["rows"] * shape["cols"],
     bytes=lambda shape: 2 * rowwise.size_of(shape) * shape["rows"] * shape["cols"],
     backward="activations/softmax_backward",

@@ -1,4 +1,4 @@
-"""Backward of softmax along rows: what goes in, what must come out, how it is launched."""
+"""Backward of softmax along rows: inputs, outputs, reference and launch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from workbench_kernels.families import rowwise
 
 
 def reference(dout: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-    """out * (dout - sum(out * dout)) over the last dimension, where out is what softmax gave."""
+    """out * (dout - sum(out * dout)) over the last dimension, where out is softmax's result."""
     wide = torch.promote_types(out.dtype, torch.float32)
     product = out.to(wide) * dout.to(wide)
     return (product - out.to(wide) * product.sum(-1, keepdim=True)).to(out.dtype)
@@ -17,7 +17,7 @@ def reference(dout: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
 
 spec = KernelSpec(
     name="activations/softmax_backward",
-    doc="The gradient of softmax's argument from that of its result; sums in float.",
+    doc="Gradient of softmax's input from the gradient of its result; sums in float.",
     source=rowwise.source("softmax_backward", "softmax_backward<ROW_T, ROW_COLS>"),
     entry="softmax_backward",
     parameters=rowwise.parameters(1 << 20),
@@ -40,7 +40,7 @@ spec = KernelSpec(
     arguments=lambda shape, tensors: rowwise.flat(tensors, "out", "dout", "dx"),
     flops=lambda shape: 4 * shape["rows"] * shape["cols"],
     bytes=lambda shape: 3 * rowwise.size_of(shape) * shape["rows"] * shape["cols"],
-    # Where one number of a row is nearly all of it, dout less its mean cancels: what is left has the rounding
+    # Where one element of a row is almost one, dout minus its mean cancels: the difference has the rounding
     # errors of numbers up to eight.
     tolerances={
         "bfloat16": Tolerance(1.6e-2, 1e-6),

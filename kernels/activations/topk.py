@@ -1,4 +1,4 @@
-"""The largest elements of each row and where they are."""
+"""The largest elements of each row, and their columns."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ TABLE = "Top-K (vs AITER Triton)"
 
 
 def reference(x: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The k largest elements of each row as float32, in falling order, and their columns.
+    """The k largest elements of each row as float32, in descending order, and their columns.
 
-    Of equal ones the first come first; x holds no NaN.
+    Equal elements keep their order; x must not contain NaN.
     """
     values, columns = torch.sort(x, dim=-1, descending=True, stable=True)
     return values[..., :k].float(), columns[..., :k]
@@ -31,19 +31,19 @@ def shape_of(x: torch.Tensor, k: int) -> dict[str, Any]:
 def check(shape: Mapping[str, Any], arch: str) -> None:
     if shape["k"] > shape["cols"]:
         raise ShapeError(
-            f"topk: k is {shape['k']} of rows with {shape['cols']} columns; expected as many at most"
+            f"topk: k is {shape['k']} and rows have {shape['cols']} columns; expected k to be at most that"
         )
 
 
 spec = KernelSpec(
     name="activations/topk",
-    doc="The k largest elements of each row as float32, in falling order, and their columns; one pass over "
-    "the registers for each, so for a small k.",
+    doc="The k largest elements of each row as float32 in descending order, and their columns. Each element "
+    "takes one pass over the registers, so the kernel suits small k.",
     source=rowwise.source("topk", "topk<ROW_T, ROW_COLS>"),
     entry="topk",
     parameters={
         **rowwise.parameters(rowwise.HELD),
-        "k": Range(1, 1024, default=8, doc="elements that are wanted of a row"),
+        "k": Range(1, 1024, default=8, doc="number of elements selected from a row"),
     },
     shapes=[
         {"rows": 512, "cols": 128, "k": 8},
@@ -52,7 +52,7 @@ spec = KernelSpec(
     ],
     inputs=lambda shape, generator: {"x": rowwise.random(shape, generator, scale=3), "k": shape["k"]},
     hard_inputs={
-        "equal ones and infinities": lambda shape, generator: {
+        "ties and infinities": lambda shape, generator: {
             "x": rowwise.random(shape, generator)
             .round()
             .masked_fill(torch.rand(shape["rows"], shape["cols"], generator=generator) < 0.2, -torch.inf)
@@ -96,6 +96,6 @@ spec = KernelSpec(
         "columns": "int64[..., k]",
     },
     notes={
-        "values": "the k largest, in falling order",
+        "values": "the k largest, in descending order",
     },
 )

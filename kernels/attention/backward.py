@@ -1,4 +1,4 @@
-"""Gradients of attention, bit-equal from run to run."""
+"""Gradients of attention, bit-identical from run to run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from workbench_kernels.references.attention import attention_backward
 
 spec = KernelSpec(
     name="attention/backward",
-    doc="Gradients of attention/forward for q, k, v and sinks, bit-equal from run to run; sums in float.",
+    doc="Gradients of q, k, v and sinks of attention/forward, bit-identical from run to run; sums in float.",
     source=family.SOURCE,
     steps=family.SPLIT,
     variants={
@@ -19,7 +19,7 @@ spec = KernelSpec(
             steps=family.BY_ATOMICS,
             workspace=family.workspace_by_atomics,
             check=family.check_whole,
-            nondeterministic="dq is summed by atomics, in any order",
+            nondeterministic="dq is summed by atomics, in no fixed order",
         ),
         "pinned": Variant(
             family.fits_pinned,
@@ -27,7 +27,7 @@ spec = KernelSpec(
             steps=family.BY_PINNED,
             workspace=family.workspace_by_atomics,
             check=family.check_pinned,
-            nondeterministic="dq is summed by atomics, in any order",
+            nondeterministic="dq is summed by atomics, in no fixed order",
         ),
     },
     workspace=family.workspace,
@@ -47,7 +47,7 @@ spec = KernelSpec(
     define=forward.define,
     check=forward.check,
     # P and dS are rounded to the operands' type, and sums of many of them may cancel; the gradient of a sink
-    # is a sum over queries of dO · O, of which O has been rounded.
+    # is a sum over queries of dO · O, where O has been rounded.
     tolerances={
         "dsinks": Tolerance(2e-2, 1e-1),
         "dk": family.summed,
@@ -56,13 +56,15 @@ spec = KernelSpec(
         "float16": Tolerance(1e-2, 1e-2),
     },
     flash_rule={
-        "dsinks": FlashRule("a sum over all queries of what rounding O leaves, in one order or another"),
+        "dsinks": FlashRule("a sum over all queries of O's rounding errors, in no fixed order"),
         **dict.fromkeys(
             ("dq", "dk"),
-            FlashRule("a row is the sum of a few others, each times one rounded dS", 3.0, by_row=True),
+            FlashRule(
+                "a row is the sum of a few others, each multiplied by one rounded dS", 3.0, by_row=True
+            ),
         ),
     },
-    # Five products of the definition; the kernels take seven, with atomics five.
+    # Five products in the definition; the kernels compute seven, with atomics five.
     flops=lambda shape: 5 * forward.flops(shape) // 2,
     bytes=lambda shape: 2 * forward.bytes_moved(shape),
     tensors={

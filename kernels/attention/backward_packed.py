@@ -1,4 +1,4 @@
-"""Gradients of attention of sequences of different lengths, bit-equal from run to run."""
+"""Gradients of attention of sequences of different lengths, bit-identical from run to run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workbench_kernels.references.attention import attention_packed_backward
 spec = dataclasses.replace(
     backward.spec,
     name="attention/backward_packed",
-    doc="Gradients of attention/forward_packed for q, k, v and sinks, bit-equal from run to run.",
+    doc="Gradients of q, k, v and sinks of attention/forward_packed, bit-identical from run to run.",
     steps=family.of_packed(dense.SPLIT),
     variants={
         "split": Variant(),
@@ -22,7 +22,7 @@ spec = dataclasses.replace(
             steps=family.of_packed(dense.BY_ATOMICS),
             workspace=family.workspace_by_atomics,
             check=dense.check_whole,
-            nondeterministic="dq is summed by atomics, in any order",
+            nondeterministic="dq is summed by atomics, in no fixed order",
         ),
         "pinned": Variant(
             dense.fits_pinned,
@@ -30,7 +30,7 @@ spec = dataclasses.replace(
             steps=family.of_packed(dense.BY_PINNED),
             workspace=family.workspace_by_atomics,
             check=dense.check_pinned,
-            nondeterministic="dq is summed by atomics, in any order",
+            nondeterministic="dq is summed by atomics, in no fixed order",
         ),
     },
     workspace=family.workspace,

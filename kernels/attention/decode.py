@@ -1,4 +1,4 @@
-"""Attention of a few queries a sequence over a paged cache of keys and values."""
+"""Attention of a few queries per sequence over a paged cache of keys and values."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from workbench_kernels.references.attention import attention_paged
 
 spec = KernelSpec(
     name="attention/decode",
-    doc="A few queries a sequence over a paged cache, split along keys and merged; GQA, MLA, fp8 caches, "
-    "speculative decoding and chunked prefill, sliding window, soft cap and sinks.",
+    doc="Attention of a few queries per sequence over a paged cache, split along the keys and merged; GQA, "
+    "MLA, fp8 caches, speculative decoding and chunked prefill, sliding window, soft cap and sinks.",
     source=family.source("in_pages<RUN>"),
     steps=family.steps(family.arguments),
     workspace=family.workspace,
@@ -60,9 +60,9 @@ spec = KernelSpec(
         "cu_seqlens_q": Index("queries+1"),
     },
     notes={
-        "v_cache": "values over `v_scale`; where None, they are the first 512 "
-        "columns of the keys (latent attention, dim 576)",
-        "cu_seqlens_q": "where each sequence's queries begin, and where the last end; where None, each "
-        "has one",
+        "v_cache": "values divided by `v_scale`; where None, they are the first 512 columns of the keys "
+        "(latent attention, dim 576)",
+        "cu_seqlens_q": "where each sequence's queries begin, and where the last sequence ends; where None, "
+        "each sequence has one query",
     },
 )

@@ -8,7 +8,7 @@ from workbench_kernels.references.attention import attention
 
 BENCHMARK = "HipKittens repository, analysis/attn/fwd/benchmark/mi355x_*_fwd.json"
 
-PLOT = "HipKittens repository, analysis/attn/fwd/plot.py and plot_d64.py, where figures stand in the script"
+PLOT = "HipKittens repository, analysis/attn/fwd/plot.py and plot_d64.py, which contain the figures"
 
 RATES = {
     # dim, heads, heads_kv, causal: TFLOP/s of HipKittens, AITER, CK, Triton and PyTorch's SDPA.

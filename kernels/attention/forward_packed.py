@@ -12,7 +12,7 @@ from workbench_kernels.references.attention import attention_packed
 spec = dataclasses.replace(
     forward.spec,
     name="attention/forward_packed",
-    doc="attention/forward of sequences of different lengths, packed one after the other (varlen).",
+    doc="attention/forward for sequences of different lengths, packed back to back (varlen).",
     parameters={
         **forward.spec.parameters,
         "batch": Range(1, 1 << 16, default=3, doc="sequences"),

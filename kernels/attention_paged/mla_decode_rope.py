@@ -1,4 +1,4 @@
-"""Latent attention of one query a sequence, its position turned on the way, over rows that a list names."""
+"""Latent attention of one query per sequence, which the kernel rotates, over the rows in a list."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from workbench_kernels.references.attention import mla_decode_rope
 
 spec = KernelSpec(
     name="attention_paged/mla_decode_rope",
-    doc="Latent attention of one query a sequence over rows that a list names, its position turned on the "
-    "way; split along keys and merged.",
+    doc="Latent attention of one query per sequence over the rows in a list; the kernel rotates the "
+    "positional part of the query. Split along the keys and merged.",
     source=decode.source("in_list", "TURN"),
     steps=listed.steps(family.arguments),
     workspace=listed.workspace,
     parameters={
         **listed.PARAMETERS,
         "capped": Choice((0, 1), doc="whether logits are soft-capped"),
-        "turned": Choice(("none", "halves", "neighbours"), doc="which columns of positions are pairs"),
+        "turned": Choice(
+            ("none", "halves", "neighbours"), doc="which columns form the pairs that are rotated"
+        ),
     },
     shapes=[
         {"queries": 3, "keys": 200, "heads": 16, "turned": "halves"},
@@ -31,7 +33,7 @@ spec = KernelSpec(
     shape_of=family.shape_of,
     define=lambda shape, arch: {**listed.define(shape, arch), "TURN": shape["turned"]},
     check=listed.check,
-    # Turned columns are rounded to the operand's type, which moves logits by 2^-9 of what they add to them.
+    # Rotated columns are rounded to the operands' type, which changes logits by 2^-9 of their contribution.
     tolerances={"lse": Tolerance(1e-3, 2e-3)},
     flops=listed.flops,
     bytes=listed.bytes_moved,
@@ -52,6 +54,6 @@ spec = KernelSpec(
         "positions": Index("places"),
     },
     notes={
-        "positions": "of queries in their sequences; where None, q is not turned",
+        "positions": "positions of the queries in their sequences; where None, q is not rotated",
     },
 )

@@ -1,4 +1,4 @@
-"""Latent attention of each query over the keys chosen for it, through a table of pages or without."""
+"""Latent attention of each query over the keys selected for it, with or without a table of pages."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from workbench_kernels.references.attention import sparse_mla
 
 spec = KernelSpec(
     name="attention_paged/unified_attn_sparse_mla",
-    doc="Latent attention of each query over the keys chosen for it (sparse attention), by their places in "
-    "the sequence and a table of pages, or by their rows in the cache; split along keys and merged.",
+    doc="Latent attention of each query over the keys selected for it (sparse attention), which are given "
+    "by their positions in the sequence and a table of pages, or by their rows in the cache. Split along "
+    "the keys and merged.",
     source=decode.source("in_list"),
     steps=listed.steps(family.arguments),
     workspace=listed.workspace,
@@ -20,7 +21,9 @@ spec = KernelSpec(
         **listed.PARAMETERS,
         "rows": Range(1, 1 << 20, default=16, doc="pages of the cache"),
         "page": Range(1, 1 << 12, default=16, doc="rows of a page"),
-        "table": Choice((1, 0), doc="whether keys are places in a sequence, or rows of the cache"),
+        "table": Choice(
+            (1, 0), doc="whether keys are given by position in the sequence, or by row of the cache"
+        ),
     },
     shapes=[
         {"queries": 5, "keys": 100, "rows": 9, "page": 16, "heads": 16},
@@ -51,10 +54,10 @@ spec = KernelSpec(
         "cu_seqlens_q": Index("queries+1"),
     },
     notes={
-        "block_table": "the pages of each sequence in order; where None, `topk_indices` are rows "
-        "of the cache",
-        "seq_lens": "keys of each sequence; None without a table",
-        "cu_seqlens_q": "where each sequence's queries begin, and where the last end; where None, each "
-        "has one",
+        "block_table": "the pages of each sequence in order; where None, `topk_indices` are rows of the "
+        "cache",
+        "seq_lens": "number of keys of each sequence; None without a table",
+        "cu_seqlens_q": "where each sequence's queries begin, and where the last sequence ends; where None, "
+        "each sequence has one query",
     },
 )

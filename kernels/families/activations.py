@@ -1,4 +1,4 @@
-"""Specs of activations, of gated ones and of their gradients, by the functions that `rowwise.cuh` has."""
+"""Specs of activations, gated activations and their gradients, by the functions of `rowwise.cuh`."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ SLOPES = ("silu", "gelu", "gelu_tanh")
 """Activations with an operator for the gradient."""
 
 OPERATIONS = {"relu": 1, "silu": 6, "tanh": 16, "gelu": 18, "gelu_tanh": 9}
-"""Floating-point operations of one element, about."""
+"""Approximate number of floating-point operations per element."""
 PER_LANE = 8
-"""Elements of a row that a lane has at most: few, so that more waves share what takes long."""
+"""Largest number of elements of a row per lane: few, so that more waves share slow functions."""
 
 
 def _gradient(
     function: Callable[[torch.Tensor], torch.Tensor], dout: torch.Tensor, x: torch.Tensor
 ) -> torch.Tensor:
-    """The gradient of `function`'s argument, in float32 at least."""
+    """Gradient of the input of `function`, in float32 at least."""
     wide = torch.promote_types(x.dtype, torch.float32)
     with torch.enable_grad():
         leaf = x.detach().to(wide).requires_grad_()
@@ -61,7 +61,7 @@ def forward(name: str, *, gated: bool, published: Sequence[Published] = ()) -> K
         published=published,
         backward=f"activations/{operator}_backward" if name in SLOPES else None,
         tensors={"x": f"dtype[..., {'2*cols' if gated else 'cols'}]", "out": "dtype[..., cols]"},
-        notes={"x": "rows of a gate and what it multiplies" if gated else "rows"},
+        notes={"x": "rows of a gate, then the values it multiplies" if gated else "rows"},
         **_common(name, operator, gated),
     )
 
@@ -74,7 +74,7 @@ def backward(name: str, *, gated: bool) -> KernelSpec:
     def reference(dout: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         return _gradient(function, dout, x)
 
-    reference.__doc__ = f"The gradient of x from that of {name}{'(gate) * up' if gated else '(x)'}."
+    reference.__doc__ = f"Gradient of x from the gradient of {name}{'(gate) * up' if gated else '(x)'}."
 
     def shape_of(dout: torch.Tensor, x: torch.Tensor) -> dict[str, Any]:
         shape = rowwise.shape_of(operator, x, halves=halves)
@@ -102,7 +102,7 @@ def backward(name: str, *, gated: bool) -> KernelSpec:
 
 
 def _named(name: str, gated: bool) -> tuple[str, int, Callable[[torch.Tensor], torch.Tensor]]:
-    """Name of the operator, parts of a row, and what it computes."""
+    """Name of the operator, number of parts of a row, and the reference function."""
     function = FUNCTIONS[name]
     if not gated:
         return name, 1, function

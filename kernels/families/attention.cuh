@@ -2,18 +2,18 @@
  * @file
  * @brief Attention, forward: O = softmax(scale Q Kᵀ) V and the logarithm of the softmax's denominator.
  *
- * A work-group of four waves computes 128 queries of one head, a wave 32 of them. Keys and values come in blocks, from
- * global straight to shared memory, two of each: the next one is loaded during the computation. Work-groups are
- * small enough for two of them on a compute unit, so that on each SIMD one wave's softmax runs beside the other's
- * matrix instructions.
+ * A work-group of four waves computes 128 queries of one head, a wave 32 of them. Blocks of keys and values are loaded
+ * straight from global to shared memory, which holds two of each: the next block is loaded during the computation.
+ * Work-groups are small enough that a compute unit runs two, so that on each SIMD one wave's softmax overlaps the
+ * other's matrix instructions.
  *
- * A wave computes Sᵀ = K Qᵀ, so that a lane holds keys of one query: maximum and sum over keys run within a lane but
- * for one exchange, and what scales a query is a value of the lane. The result of that product is, element for element,
- * the operand of Oᵀ += Vᵀ P (with K taken in runs of 4), so P changes neither lane nor register.
+ * A wave computes Sᵀ = K Qᵀ, so that a lane holds keys of one query: maximum and sum over keys stay within a lane
+ * except for one exchange, and a query's scale is a value of the lane. The result of that product is, element for
+ * element, the operand of Oᵀ += Vᵀ P (with K in runs of 4), so no element of P changes its lane or register.
  *
- * The softmax is online (Milakov and Gimelshein, arXiv 1805.02867), in powers of two. The running maximum is raised
- * only when a block exceeds it by more than 2^8 (as FlashAttention-4 does), since sums in float have room for that, and
- * rescaling O is skipped otherwise.
+ * The softmax is online (Milakov and Gimelshein, arXiv 1805.02867), in powers of two. The running maximum is raised,
+ * and O rescaled, only when a block exceeds it by more than 2^8 (as in FlashAttention-4); sums in float have room for
+ * that.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ namespace kittens::families::attention {
 
 inline constexpr int WARPS = 4;
 inline constexpr int THREADS = WARPS * WARP_THREADS;
-/** Queries of a wave and of a work-group. */
+/** Queries per wave and per work-group. */
 inline constexpr int WARP_QUERIES = 32;
 inline constexpr int QUERIES = WARPS * WARP_QUERIES;
 
@@ -31,11 +31,11 @@ inline constexpr float LOG2_E = 1.4426950408889634f;
 inline constexpr float LN_2 = 0.6931471805599453f;
 inline constexpr float MINUS_INFINITY = -__builtin_inff();
 
-/** Columns of the tiles of heads with D: those past D read as zero, and are not written. */
+/** Columns of the tiles for heads with D columns: those past D read as zero and are not written. */
 template <int D>
 inline constexpr int TILE = ceil_div(D, 32) * 32;
 
-/** Waves on a SIMD, so work-groups on a compute unit: one where O and its operands take more than 256 registers. */
+/** Waves per SIMD, and so work-groups per compute unit: one if O and its operands take more than 256 registers. */
 template <int D, int D_V>
 inline constexpr int OCCUPANCY = D + D_V > 320 ? 1 : 2;
 /** Keys in a block; shared memory has two blocks per work-group; 64 if the waves' loads do not fill 32. */
@@ -47,7 +47,7 @@ inline constexpr int KEYS =
 struct band {
     int left, right, offset;
 
-    /** First key, and one past the last, of `keys` that one of the queries `first` to `last` sees. */
+    /** First key, and one past the last, of `keys` that any of the queries `first` to `last` sees. */
     __device__ inline int begin(int first) const {
         const int at = first + offset - left;
         return at < 0 ? 0 : at;
@@ -56,9 +56,9 @@ struct band {
         const int at = last + offset + right + 1;
         return at < keys ? at : keys;
     }
-    /** First block of `count` keys that `last`, and queries before it, see from its first key on. */
+    /** First block of `count` keys that query `last` and those before it see from the block's first key on. */
     __device__ inline int first_whole(int last, int count) const { return ceil_div(begin(last), count); }
-    /** One past the last block of `count` keys that `first`, and queries after it, see up to its last key. */
+    /** One past the last block of `count` keys that query `first` and those after it see up to the block's last key. */
     __device__ inline int last_whole(int first, int keys, int count) const {
         const int at = end(first, keys);
         return at < 0 ? 0 : at / count;
@@ -66,15 +66,16 @@ struct band {
     /**
      * @brief True if some of the queries `first` to `last` do not see some of the keys `key` to `key` + `count` - 1.
      *
-     * A single condition, not several in sequence: where paths to an instruction differ in length and come from a
-     * matrix instruction, LLVM counts wait states along the first that it looks at.
+     * This is a single condition, not several in sequence: where several paths of different lengths lead from a matrix
+     * instruction to an instruction, LLVM counts wait states along the first path that it looks at.
      */
     __device__ inline bool cuts(int first, int last, int key, int count) const {
         return (key < last + offset - left) | (key + count - 1 > first + offset + right);
     }
 };
 
-/** Tensors (B, N, H, D), rows any distance apart; of packed sequences B is 1 and `cu_seqlens` say where each begins. */
+/** Tensors (B, N, H, D), rows with any stride; for packed sequences, B is 1 and `cu_seqlens` holds the first row of
+    each. */
 template <typename T, int D, int D_V>
 struct forward_globals {
     gl_strided<T, -1, -1, -1, D> q, k;
@@ -98,7 +99,7 @@ __device__ inline GL sequence_of(const GL &whole, int batch, int first, int leng
     return GL(whole.raw_ptr + whole.offset({batch, first, 0, 0}), size_t{1}, static_cast<size_t>(length), whole.rows(),
               nullptr, 0, whole.depth_stride, whole.rows_stride);
 }
-/** Rows of a head of one sequence: those of other heads are not among them, wherever they are. */
+/** Rows of a head of one sequence, without those of other heads, whatever the layout. */
 template <typename GL>
 __device__ inline auto head_of(const GL &whole, int batch, int first, int length, int head) {
     return gl_strided<typename GL::dtype, 1, -1, 1, GL::__c__>(whole.raw_ptr + whole.offset({batch, first, head, 0}),
@@ -106,7 +107,7 @@ __device__ inline auto head_of(const GL &whole, int batch, int first, int length
                                                                0, whole.template stride<1>(), 0);
 }
 
-/** A tile at `at` of a head's rows, and the rows at `at` from a tile; columns past a row's end are zero, and stay. */
+/** Loads a tile from row `at` of a head, and stores it; columns past a row's end read as zero and are not written. */
 template <typename RT, typename GL, typename COORD>
 __device__ inline void load_rows(RT &dst, const GL &rows, const COORD &at) {
     if constexpr (GL::__c__ == RT::cols)
@@ -122,7 +123,7 @@ __device__ inline void store_rows(const GL &rows, const RT &src, const COORD &at
         store_bounded<1>(rows, src, at);
 }
 
-/** Position and length of a sequence in the tensors; packed sequences are all in batch 0. */
+/** Position and length of a sequence in the tensors; all packed sequences are in batch 0. */
 struct sequence_part {
     int first_q = 0, first_k = 0, n_q, n_k, batch;
 
@@ -173,7 +174,7 @@ struct forward_part {
     __device__ inline int end(int keys) const {
         return ceil_div(seen.end(block * queries + queries - 1, of.n_k), keys);
     }
-    /** Stores O, divided by the sums `l` of exponentials less `base`, and their logarithms, of tile `tile`. */
+    /** Stores tile `tile` of O, divided by the sums `l` of exponentials relative to `base`, and their logarithms. */
     template <typename Globals, typename O, typename Sum>
     __device__ inline void finish(const Globals &g, int tile, O &o, Sum &sum, float base) const {
         float &l = sum.data[0][0];
@@ -229,7 +230,7 @@ struct block_stream {
     }
     /** Starts loading block `at` of a head into tile `slot`; rows past the last are zero. */
     __device__ inline void start(int slot, int at, int head) const {
-        // A resource for each load, since the offset that all lanes share is not checked against the range.
+        // Each load has its own resource, since the offset shared by all lanes is not checked against the range.
         const auto *from = &rows[{0, at * ST::rows, head, 0}];
         const uint32_t skipped = static_cast<uint32_t>(at * ST::rows) * pitch;
         const i32x4 resource = make_srsrc(from, skipped < bytes ? bytes - skipped : 0);
@@ -281,11 +282,11 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
         m = g.sinks[head] * LOG2_E;
         l = 1.0f;
     }
-    // Number subtracted from logits: the maximum, but nothing while a query has seen no key.
+    // Number subtracted from logits: the maximum, or zero while a query has seen no key.
     float base = g.sinks ? m : 0.0f;
 
-    // Blocks that no mask cuts are asked for within the loop: with two loops, one of them without the mask, the
-    // registers do not suffice, and some 200 bytes of a lane go to scratch memory (D of 128, on either target).
+    // The loop itself tests whether a mask cuts a block: with a second loop without the mask, the registers do not
+    // suffice, and about 200 bytes per lane spill to scratch memory (D of 128, on either target).
     const int whole = seen.first_whole(last_query, BLOCK), stop = seen.last_whole(query, n_k, BLOCK);
     const unsigned wholes = stop < whole ? 0u : static_cast<unsigned>(stop - whole);
     for (int at = begin; at < end; at++) {
@@ -293,8 +294,8 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
         barrier();
         if (at + 1 < end) start(at + 1);
 
-        // Reads are started together, those of values before the softmax, which hides them, where there are registers
-        // for it. Pinned, since left alone LLVM reads into few registers in front of each use.
+        // Reads are started together; those of values precede the softmax, which hides them, if there are enough
+        // registers. The order is pinned, since LLVM would otherwise read into a few registers before each use.
         scores s;
         rt<T, BLOCK, TILE<D>, row_l, rt_32x16_s> k;
         rt<T, BLOCK, TILE<D_V>, col_l, rt_16x32_4_s> v;
@@ -306,8 +307,8 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
             load(v, vs[at & 1]);
             schedules::pin();
         }
-        // Logits to base 2. That every element is read here, in front of the branch, is what keeps LLVM from counting
-        // the wait states behind matrix instructions along one of the two ways only.
+        // Logits to base 2. Every element is read here, before the branch, since LLVM would otherwise count the wait
+        // states after matrix instructions along only one of the two paths.
         if constexpr (capped)
             map(s, s, [&](float x) { return g.softcap * LOG2_E * tanh_by_exp2(x * (g.scale / g.softcap)); });
         else

@@ -1,19 +1,18 @@
 /**
  * @file
- * @brief Attention, backward: dQ, dK and dV, bit-equal from run to run.
+ * @brief Attention, backward: dQ, dK and dV, bit-identical from run to run.
  *
  * With P = softmax(scale Q Kᵀ), dP = dO Vᵀ and delta = the sum of dO O over a row:
  *
  *   dV = Pᵀ dO,   dS = P (dP - delta),   dQ = scale dS K,   dK = scale dSᵀ Q.
  *
  * The kernels: `prepare` for delta, `keys` for dK and dV, `queries` for dQ, `sinks` for the gradient of sinks. P is
- * computed anew from the logarithms that the forward pass left. dQ is a sum over keys, dK and dV are sums over queries,
- * and each kernel sums over what its loop runs along, in registers: seven matrix products. With `by_atomics` `keys`
- * adds to dQ in memory instead, in any order, and `convert` takes the place of `queries`: five products.
+ * recomputed from the logarithms that the forward pass stored. dQ is a sum over keys, dK and dV are sums over queries,
+ * and each kernel sums in registers over its loop: seven matrix products. With `by_atomics`, `keys` adds to dQ in
+ * memory instead, in no fixed order, and `convert` replaces `queries`: five products.
  *
  * A wave has 32 keys (queries) and a loop over blocks of queries (keys) in shared memory, two of each. As in the
- * forward pass what it computes lies so that a lane has one of the wave's own rows, and results are operands where they
- * are.
+ * forward pass, each lane holds one of the wave's rows, and results are operands of the next product in place.
  */
 #pragma once
 
@@ -21,11 +20,11 @@
 
 namespace kittens::families::attention {
 
-/** Rows of the work-group and of a block in shared memory, if there is room for `besides` rows as well. */
+/** Rows per work-group and per block in shared memory, if there is room for `besides` more rows. */
 inline constexpr int OWN = WARPS * 32;
 template <int D, int besides = 0>
 inline constexpr int BACKWARD_BLOCK = D <= 128 && D * (8 * 64 + 2 * besides) <= MAX_SHARED_MEMORY ? 64 : 32;
-/** Waves on a SIMD of `keys` and of `queries`. */
+/** Waves per SIMD of `keys` and of `queries`. */
 template <int D, bool capped>
 inline constexpr int KEYS_OCCUPANCY = D > 64 || capped ? 1 : 2;
 template <int D>
@@ -35,7 +34,7 @@ inline constexpr int PADDED = 64;
 
 template <typename T, int D, int D_V = D>
 struct backward_globals {
-    /** (B, N, H, D), rows any distance apart; what is written contiguous. */
+    /** (B, N, H, D), rows with any stride; outputs are contiguous. */
     gl_strided<T, -1, -1, -1, D> q, k;
     gl_strided<T, -1, -1, -1, D_V> v, out, dout;
     gl<T, -1, -1, -1, D> dq, dk;
@@ -44,7 +43,7 @@ struct backward_globals {
     gl<float, 1, -1, -1, -1> lse;
     /** Gradient of the logarithms; null for zero. */
     const float *dlse;
-    /** (B, H, N rounded up), what is added to logits before they are scaled (capped: to exponents), and to dP. */
+    /** (B, H, N rounded up): added to logits before they are scaled (if capped: to exponents), and to dP. */
     gl<float, 1, -1, -1, -1> shift, delta;
     /** Sums of dQ, (B, H, N rounded up, D), in the order of `sums_of`; null where `queries` computes dQ. */
     float *dq_sums;
@@ -64,7 +63,7 @@ struct backward_part : sequence_part {
 
     template <typename Globals>
     __device__ inline backward_part(const Globals &g, int sequence)
-        // A sequence rounded up takes at most one `PADDED` more than its end is beyond its beginning.
+        // Leaves room for each sequence, rounded up to a multiple of `PADDED`.
         : sequence_part(g, sequence), values(g.cu_seqlens_q ? (first_q / PADDED + sequence) * PADDED : 0) {}
     /** A head's values; whole runs are read at once, since their number is a multiple of `PADDED`. */
     template <typename GL>
@@ -77,8 +76,7 @@ struct backward_part : sequence_part {
 /**
  * @brief Address of the sums of dQ of 32 queries from `query` on.
  *
- * A register's 64 lanes lie next to each other, one register after the other, so that atomics of a wave fill cache
- * lines.
+ * The 64 lanes of a register are contiguous, one register after the other, so that a wave's atomics fill cache lines.
  */
 template <typename T, int D>
 __device__ inline float *sums_of(const backward_globals<T, D> &g, const backward_part &of, int head, int query) {
@@ -108,7 +106,7 @@ __device__ inline void prepare(const backward_globals<T, D, D_V> &g) {
     const auto deltas = of.values_of(g.delta, head), shifts = of.values_of(g.shift, head);
     if (tile * 32 >= static_cast<int>(deltas.cols())) return;
 
-    // As many adjacent lanes as a row has whole shapes.
+    // As many adjacent lanes as a row has whole base shapes.
     using shape = rt_rows_s<T, (TILE<D_V> & (TILE<D_V> - 1)) == 0 ? TILE<D_V> : 32>;
     rt<T, 32, TILE<D_V>, row_l, shape> out, dout;
     rt<float, 32, TILE<D_V>, row_l, shape> products;
@@ -187,7 +185,8 @@ struct turning {
         store(memory, keys);
         load(k, memory);
     }
-    /** Adds K dSᵀ to the sums of dQ, 32 queries at a time: dS has a lane for each key, and there one for each query. */
+    /** Adds K dSᵀ to the sums of dQ, 32 queries at a time: dS has a lane for each key, and the sums one for each
+        query. */
     template <typename Scores>
     __device__ inline void add(const backward_globals<T, D> &g, const backward_part &of, int head, int query,
                                const Scores &ds) {
@@ -305,7 +304,7 @@ __device__ inline void keys(const backward_globals<T, D, D_V> &g) {
             differentiate<capped>(
                 s, ds, g.scale, g.softcap,
                 [&] {
-                    // Only dQ sums over keys: of those past the last dK and dV are not stored.
+                    // Only dQ is a sum over keys; dK and dV of keys past the last are not stored.
                     if (!((by_atomics & (key + 32 > n_k)) | seen.cuts(query, query + BLOCK - 1, key, 32))) return;
                     // The first query that sees a key, and one past the last.
                     const int from = key - seen.offset - seen.right - query;
@@ -405,7 +404,7 @@ __device__ inline void queries(const backward_globals<T, D, D_V> &g) {
     store_turned(of.queries_of(g.dq, head), dq, {0, tile, 0, 0});
 }
 
-/** Gradient of a head's sink: its weight times what `delta` says, over all queries; by one wave. */
+/** Gradient of a head's sink: its weight times `delta`, summed over all queries by one wave. */
 template <typename T, int D, int D_V, bool capped>
 __device__ inline void sinks(const backward_globals<T, D, D_V> &g) {
     const int head = static_cast<int>(blockIdx.x);

@@ -1,4 +1,4 @@
-"""Gradients of attention: launches, inputs and what is refused."""
+"""Gradients of attention: launches, inputs and checks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workbench_kernels.families.attention import ROOM, band, check_distances
 from workbench_kernels.references.attention import attention
 
 ROWS = 128
-"""Keys, or queries, of a work-group."""
+"""Keys, or queries, per work-group."""
 
 PADDED = 64
 """Multiple to which the number of queries is rounded up where memory has one value for each."""
@@ -59,7 +59,8 @@ KITTENS_PINS_FROM(pinned::registers::FRAGMENTS, 256) void attention_keys_pinned(
 
 
 def shape_of(**arguments: Any) -> dict[str, Any]:
-    """Shape of a call: q, k and v as in attention/forward, out and lse as it gave them, dout, dlse alike."""
+    """Shape of a call: q, k and v as in attention/forward; out and lse are its results, dout and dlse have
+    their shapes."""
     q, out, dout, lse = (arguments[name] for name in ("q", "out", "dout", "lse"))
     shape = forward.shape_of(**arguments)
     for name, tensor, like in (
@@ -80,27 +81,27 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
 
 
 def fits_whole(shape: Mapping[str, Any], arch: str) -> bool:
-    """dQ is added up in memory by whole tiles."""
+    """True if the variants that add up dQ in memory by whole tiles support a shape."""
     return shape["dim"] == shape["dim_v"] and shape["dim"] in (64, 128)
 
 
 def check_whole(shape: Mapping[str, Any], arch: str) -> None:
-    """Refuses what the forms that add up dQ in memory do not take."""
+    """Refuses shapes that the variants with a sum of dQ in memory do not support."""
     forward.check(shape, arch)
     if not fits_whole(shape, arch):
         raise ShapeError(
-            f"attention: head dimensions are {shape['dim']} and {shape['dim_v']}; sums of dQ in memory take "
-            "64 or 128, both alike; the variant 'split' takes this"
+            f"attention: head dimensions are {shape['dim']} and {shape['dim_v']}; the sum of dQ in memory "
+            "supports 64 or 128, equal in both; use the variant 'split'"
         )
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Inputs of the forward pass, what it gives, and normally distributed gradients of that."""
+    """Inputs of the forward pass, its results, and normally distributed gradients of them."""
     return _run_forward(forward.inputs(shape, generator), generator)
 
 
 def far_below_zero(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Inputs whose logits are all around -25 sqrt(D); a key past the last, of logit 0, would weigh all."""
+    """Inputs whose logits are all around -25 sqrt(D); a key past the last, with logit 0, outweighs them."""
     tensors = forward.inputs(shape, generator)
     return _run_forward({**tensors, "q": tensors["q"] + 5, "k": tensors["k"] - 5}, generator)
 
@@ -113,7 +114,7 @@ def _run_forward(given: dict[str, Any], generator: torch.Generator) -> dict[str,
 def with_gradients(
     tensors: Mapping[str, Any], results: tuple[torch.Tensor, torch.Tensor], generator: torch.Generator
 ) -> dict[str, Any]:
-    """Inputs of the forward pass with out and lse, made of them in float32, and random gradients of both."""
+    """Inputs of the forward pass, out and lse computed from them in float32, and random gradients of both."""
     (out, lse), dtype = results, tensors["q"].dtype
     return {
         **tensors,
@@ -125,7 +126,7 @@ def with_gradients(
 
 
 def head_by_head(tensors: Mapping[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
-    """`attention`, of each sequence and head of keys by itself: all logits at once may take tens of GB."""
+    """`attention` of each sequence and head of keys separately: all logits together may take tens of GB."""
     q, k, v, sinks = tensors["q"], tensors["k"], tensors["v"], tensors.get("sinks")
     settings = {name: value for name, value in tensors.items() if name not in ("q", "k", "v", "sinks")}
     heads = q.shape[2] // k.shape[2]
@@ -152,19 +153,19 @@ def outputs(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, A
 
 
 def workspace(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
-    """Numbers that are added to each query's logits, and to its row of dP."""
+    """Workspace for the terms added to each query's logits and to its row of dP."""
     rows = -(-shape["queries"] // PADDED) * PADDED
     dims = (shape["batch"], shape["heads"], rows)
     return {"shift": (dims, torch.float32), "delta": (dims, torch.float32)}
 
 
 def workspace_by_atomics(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
-    """The same workspace, and sums of dQ, which start at zero."""
+    """The same workspace, and sums of dQ, initially zero."""
     return with_sums(workspace(shape, tensors), shape)
 
 
 def with_sums(given: Mapping[str, Any], shape: Mapping[str, Any]) -> dict[str, Any]:
-    """A workspace with sums of dQ, a row for each value of delta."""
+    """A workspace with sums of dQ, with a row for each value of delta."""
     return {**given, "dq_sums": ((*given["delta"][0], shape["dim"]), torch.float32, 0.0)}
 
 
@@ -185,15 +186,16 @@ def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
 
 
 def summed(shape: Mapping[str, Any]) -> Tolerance:
-    """Bounds of dK and dV: rounding errors of P and dS add up as the square root of the queries of all heads
-    that share a key; to 1024 of them the bounds are those of dQ."""
+    """Bounds of dK and dV: rounding errors of P and dS add up as the square root of the number of queries,
+    over all heads that share a key; up to 1024 queries the bounds are those of dQ."""
     terms = shape["queries"] * shape["heads"] // shape["heads_kv"]
     bounds = Tolerance(2e-2, 1e-1) if shape["dtype"] == "bf16" else Tolerance(1e-2, 1e-2)
     return replace(bounds, atol=bounds.atol * max(1.0, (terms / 1024) ** 0.5))
 
 
 def launch_of(rows: str, heads: str, shared: bool, turned: int = 0) -> Any:
-    """A launch with a work-group for 128 rows of a head; with memory for `turned` rows besides two blocks."""
+    """A launch with a work-group for 128 rows of a head; shared memory holds `turned` transposed rows and two
+    blocks."""
 
     def launch(shape: Mapping[str, Any], arch: str) -> Launch:
         grid = (shape[heads], -(-shape[rows] // ROWS), shape["batch"])
@@ -216,11 +218,11 @@ SINKS = Step(
 )
 
 PINNED_KEYS, PINNED_QUERIES = 256, 32
-"""Keys of a work-group and queries of a step of the pinned form."""
+"""Keys per work-group and queries per step of the pinned variant."""
 
 
 def launch_pinned(shape: Mapping[str, Any], arch: str) -> Launch:
-    """A work-group for 256 keys: V, two blocks of Q, dO and dS; of each wave two of shift and delta."""
+    """A work-group for 256 keys: V, two blocks of Q, dO and dS; and for each wave two of shift and delta."""
     vectors = 4 * 2 * 2 * 4 * 2 * PINNED_QUERIES
     return Launch(
         grid=(shape["heads_kv"], -(-shape["keys"] // PINNED_KEYS), shape["batch"]),
@@ -232,17 +234,18 @@ def launch_pinned(shape: Mapping[str, Any], arch: str) -> Launch:
 
 
 def fits_pinned(shape: Mapping[str, Any], arch: str) -> bool:
-    """Its loads are gfx950's, its conversions of bf16; a soft cap does not fit its registers."""
+    """True on gfx950, whose loads it uses, for bf16, whose conversions it uses; a soft cap exceeds its
+    registers."""
     return fits_whole(shape, arch) and arch == "gfx950" and shape["dtype"] == "bf16" and not shape["capped"]
 
 
 def check_pinned(shape: Mapping[str, Any], arch: str) -> None:
-    """Refuses what the pinned form does not take."""
+    """Refuses shapes that the pinned variant does not support."""
     check_whole(shape, arch)
     if not fits_pinned(shape, arch):
         raise ShapeError(
-            f"attention: {arch}, {shape['dtype']}, soft cap {'on' if shape['capped'] else 'off'}; registers "
-            "given by number take gfx950, bf16 and no soft cap; the variant 'atomics' takes this"
+            f"attention: {arch}, {shape['dtype']}, soft cap {'on' if shape['capped'] else 'off'}; the "
+            "kernel with pinned registers supports gfx950, bf16 and no soft cap; use the variant 'atomics'"
         )
 
 

@@ -1,16 +1,16 @@
 /**
  * @file
- * @brief Attention, backward: dK, dV and sums of dQ by four waves that share dS, in registers given by number (gfx950).
+ * @brief Attention, backward: dK, dV and sums of dQ by four waves that share dS, in pinned registers (gfx950).
  *
  * A work-group has 256 keys, a wave 64 of them, and a loop over blocks of 32 queries. A wave computes S, dP, dV and dK
- * of its own keys, and writes dS to shared memory; then each wave computes a tile of the block's dQ from the dS of all.
- * So dQ is added to memory once for 256 keys, not once for 32, which is an eighth of the atomics of
+ * of its keys, and writes dS to shared memory; then each wave computes a tile of the block's dQ from the dS of all
+ * waves. dQ is added to memory once per 256 keys instead of once per 32, with an eighth of the atomics of
  * `attention_backward.cuh`.
  *
- * That takes all 512 registers of a lane: accumulators of dK and dV are AGPRs; K as the right operand of S, and by
- * columns as the left one of dQ, stay in VGPRs. V, dS, and two blocks of Q and dO are in shared memory. What is left of
- * the registers passes from hand to hand during a step; `pinned_plan` says which matrix instruction each load and each
- * vector instruction follows, and finds the waits. A step has one barrier.
+ * The kernel uses all 512 registers of a lane: the accumulators of dK and dV are AGPRs; K stays in VGPRs, as the right
+ * operand of S and by columns as the left operand of dQ. V, dS, and two blocks of Q and dO are in shared memory. The
+ * remaining registers change their contents during a step; `pinned_plan` places each load and each vector instruction
+ * after a matrix instruction, and computes the waits. A step has one barrier.
  */
 #pragma once
 
@@ -22,16 +22,17 @@
 namespace kittens::families::attention {
 
 inline constexpr int PINNED_WARPS = 4;
-/** Keys of a wave and of a work-group, queries of a step. */
+/** Keys per wave and per work-group, and queries per step. */
 inline constexpr int PINNED_WARP_KEYS = 64;
 inline constexpr int PINNED_KEYS = PINNED_WARPS * PINNED_WARP_KEYS;
 inline constexpr int PINNED_QUERIES = 32;
 
 namespace pinned {
 
-/** Registers, and what is in them in the course of a step. `a` and `b` are the wave's first and last 32 keys. */
+/** Registers, and their contents in the course of a step. `a` and `b` are the wave's first and last 32 keys. */
 struct registers {
-    /** Nine fragments of four: Q, then dO and V, then P and dO by columns, then dS. The compiler has what is below. */
+    /** Nine fragments of four: Q, then dO and V, then P and dO by columns, then dS. The compiler uses lower
+        registers. */
     static constexpr int FRAGMENTS = 28;
     /** Logits of a and b, their weights, and dS rounded; of a, the shift first. */
     static constexpr int S = 64;
@@ -104,16 +105,16 @@ struct plan {
     static constexpr int MOST = 256;
     action actions[MOST] = {};
     int count = 0;
-    /** Actions behind matrix instruction m are first[m] to first[m + 1] - 1. */
+    /** Actions after matrix instruction m are first[m] to first[m + 1] - 1. */
     int first[END + 1] = {};
-    /** Loads from and stores to shared memory that may be under way before m; -1: no wait. */
+    /** Loads from and stores to shared memory that may be in flight before m; -1: no wait. */
     int waits[END] = {};
     int left_at_meet = 0;
 
     /** Matrix instruction after which a fragment of the rows of dO and V is read: dO, V of b, V of a, along D. */
     static __host__ __device__ constexpr int use_of_row(int n) { return DP + n / 3 * 2 + n % 3 / 2; }
     static __host__ __device__ constexpr int done_with_row(int n) { return DP + n / 3 * 2 + (n % 3 != 1); }
-    /** When the last of those in a fragment was. */
+    /** The matrix instruction after which a fragment of these rows is free. */
     static __host__ __device__ constexpr int done_with_rows(int fragment) {
         int n = 3 * DEPTH - 1;
         while ((n + registers::POOL - 1) % registers::POOL != fragment) n--;
@@ -124,7 +125,7 @@ struct plan {
     __host__ __device__ constexpr void put(kind what, int n, int at, int use = -1, int counted = 0) {
         actions[count++] = {what, n, at, use, counted};
     }
-    /** `n` vector instructions, evenly from behind `from` to `to`. */
+    /** `n` vector instructions, spread evenly after `from` up to `to`. */
     __host__ __device__ constexpr void spread(kind what, int begin, int n, int from, int to) {
         for (int i = 0; i < n; i++) put(what, begin + i, from + i * (to - from) / n);
     }
@@ -197,8 +198,8 @@ struct plan {
     }
 
     /**
-     * A load is waited for by the first instruction that reads it, unless an earlier one waited for as much. What was
-     * begun `LONG_AGO` matrix instructions before has arrived, so a wait covers it for the instructions that come next.
+     * The first instruction that reads a load waits for it, unless an earlier wait covers it. Loads started `LONG_AGO`
+     * matrix instructions earlier have arrived, so one wait covers them for the following instructions.
      */
     __host__ __device__ constexpr void find_waits() {
         int behind[MOST] = {}, total = 0, met = 0, before_meet = 0;
@@ -231,7 +232,8 @@ struct plan {
             if (m == MEET && met > waited) waited = met;
         }
     }
-    /** Number of loads and stores after the last load that was begun long before m and that m's followers read. */
+    /** Number of loads and stores after the last load that was started long before m and that later instructions
+        read. */
     __host__ __device__ constexpr int there(int m, const int (&behind)[MOST], int total) const {
         int most = -MOST;
         for (int i = 0; i < count; i++) {
@@ -337,10 +339,10 @@ struct tiles {
 };
 
 /**
- * @brief Loads of a block straight to shared memory, at `lds` + `first`, from `at` bytes behind a resource's beginning
- * after that moved on by `step`; of 16 bytes a lane perhaps a second one, from `column` bytes further to `second`.
+ * @brief Loads a block straight to shared memory at `lds` + `first`: adds `step` to `at`, then loads from `at` bytes
+ * into a resource; with 16 bytes per lane optionally a second load, from `column` bytes further to `second`.
  *
- * A load may read M0 one cycle after it is written; what moves `at` on fills that cycle. A constant offset counts in
+ * A load may read M0 one cycle after M0 is written; the addition to `at` fills that cycle. A constant offset applies to
  * shared memory too.
  */
 template <int bytes, int first, int second = 0, int column = 0>
@@ -362,7 +364,7 @@ KITTENS_INLINE void load_next(const i32x4 &resource, uint32_t lds, uint32_t offs
                      : "s"(lds), "v"(offset), "s"(resource), "s"(step), "n"(first), "n"(second - column), "n"(column)
                      : "memory", "scc");
 }
-/** A resource from a uniform address. A load may read it five cycles after a vector instruction made it. */
+/** A resource from a uniform address. A load may read it five cycles after a vector instruction wrote it. */
 KITTENS_INLINE i32x4 resource_of(const void *from, uint32_t bytes) {
     i32x4 resource = make_srsrc(from, bytes);
     asm volatile("s_nop 4" : "+s"(resource));
@@ -373,7 +375,7 @@ KITTENS_INLINE i32x4 resource_of(const void *from, uint32_t bytes) {
  * @brief Loads of blocks of a head's rows by all waves, alternately to two adjacent shared tiles.
  *
  * A wave loads equal parts of the same rows of a block: their addresses differ by a constant and need one register. The
- * range of a resource is of the offset without the one for all lanes, so that it is what is left of the head.
+ * range check ignores the offset shared by all lanes, so the range is the rest of the head.
  */
 template <typename ST, typename T>
 struct block_loads {
@@ -453,7 +455,7 @@ struct feed {
           next_dout(static_cast<int64_t>(g.dout.template stride<2>()) * static_cast<int64_t>(sizeof(T))),
           blocks(blocks), until(blocks), heads(heads), padded(static_cast<int>(g.delta.cols())) {}
 
-    /** Part n of 4 of a block's loads, vectors to this wave's own memory; the last part advances to the next block. */
+    /** Part n of 4 of a block's loads, with vectors to this wave's memory; the last part advances to the next block. */
     template <int n, int slot>
     KITTENS_INLINE void start() {
         constexpr int own = slot * static_cast<int>(sizeof(values)), all = 2 * PINNED_WARPS * sizeof(values);
@@ -516,7 +518,7 @@ struct keys_pinned {
     lane_addresses<decltype(tiles::dout_columns), shared> columns;
     lane_addresses<decltype(tiles::v), part_of_v> v_rows;
     using addresses_of_ds = lane_addresses<decltype(tiles::ds_rows), part_of_ds>;
-    /** The first of them; for lack of registers, the others are computed from it when dS is stored. */
+    /** The first of them; there are no registers for the others, which are computed when dS is stored. */
     uint32_t ds_rows;
     lane_addresses<decltype(tiles::ds_columns), columns_of_ds> ds_columns;
     /** A lane's part of this wave's shift and delta. */
@@ -569,7 +571,7 @@ struct keys_pinned {
     KITTENS_INLINE void mask(int query) const {
         int lane = laneid();
         float hidden = MINUS_INFINITY;
-        // Made here, since few blocks are cut: what the compiler made before the loop would take registers in all.
+        // Computed here, since few blocks are cut: values computed before the loop would occupy registers throughout.
         asm volatile("" : "+v"(lane), "+v"(hidden));
         const int from = key - seen.offset - seen.right - query;
         const auto span = static_cast<unsigned>(seen.left + seen.right + 1);
@@ -586,7 +588,7 @@ struct keys_pinned {
         hide.template operator()<0>();
         hide.template operator()<1>();
     }
-    /** Does what follows a matrix instruction; `query` is the block's first, from `whole_from` on. */
+    /** Executes the actions after a matrix instruction; `query` is the block's first, from `whole_from` on. */
     template <pinned::kind what, int n, int slot>
     KITTENS_INLINE void act(int query) {
         using pinned::kind;
@@ -636,7 +638,7 @@ struct keys_pinned {
             constexpr int tile = n / 8, pair = n % 8;
             macros::v_cvt_pk_bf16_f32<r::s(tile) + pair, r::s(tile) + 2 * pair, r::s(tile) + 2 * pair + 1>();
         } else if constexpr (what == kind::meet) {
-            // Here are dS of all waves and the next block, and no wave reads this one any more.
+            // At this point, dS of all waves and the next block have arrived, and no wave reads this block any more.
             wait_lgkmcnt<PLAN.left_at_meet>();
             wait_vmcnt<order::SUMS>();
             barrier();
@@ -666,7 +668,7 @@ struct keys_pinned {
         constexpr int64_t BLOCK = PINNED_QUERIES * D;
         const int first = begin * PINNED_QUERIES - whole_from, last = end * PINNED_QUERIES - whole_from;
         int left = heads * (end - begin), at = first;
-        // A block's sums are added in the step after it.
+        // A block's sums are added in the next step.
         int64_t by = 0;
         const auto take = [&]<int slot>() __attribute__((always_inline)) {
             step<slot>(at);

@@ -1,4 +1,4 @@
-"""Latent attention of one query over the keys that a list names: what operators of `in_list` share."""
+"""Latent attention of one query over the keys in a list: common parts of the operators that use `in_list`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from workbench_kernels.families.attention import check_distances, dtype_of
 
 PARAMETERS: dict[str, Parameter] = {
     "queries": Range(1, 65535, default=2, doc="queries"),
-    "keys": Range(1, 1 << 20, default=256, doc="keys of a query's list, on average"),
+    "keys": Range(1, 1 << 20, default=256, doc="keys per query, on average"),
     "rows": Range(1, 1 << 24, default=512, doc="rows of the cache"),
-    "heads": Range(1, 1024, default=16, doc="heads of the queries"),
+    "heads": Range(1, 1024, default=16, doc="heads of queries"),
     "dtype": Choice(tuple(scalars.HALVES), doc="element type of q and O"),
     "cache": Choice(("as q", "fp8"), doc="element type of the cache"),
-    "values": Choice(("keys", "own"), doc="whether values are the first columns of keys, or have a cache"),
+    "values": Choice(
+        ("keys", "own"), doc="whether values are the first columns of the keys, or have a cache"
+    ),
 }
 
 NO_TABLE: dict[str, Any] = {"table": None, "lengths": None, "queries": None, "width": 0, "sequences": 0}
@@ -29,11 +31,11 @@ NO_TABLE: dict[str, Any] = {"table": None, "lengths": None, "queries": None, "wi
 def whole(shape: Mapping[str, Any]) -> dict[str, Any]:
     """The shape in terms of `attention/decode`: each query is a sequence, pages have one row."""
     paging = {"batch": shape["queries"], "longest": 1, "pages": shape["keys"], "page": 1, "capped": 0}
-    return {**paging, **decode.MLA, **shape}  # who has values of their own says so in `shape`
+    return {**paging, **decode.MLA, **shape}  # operators with separate values set it in `shape`
 
 
 def check_query(q: torch.Tensor) -> None:
-    """Refuses what is no query of latent attention."""
+    """Refuses q unless it can be a query of latent attention."""
     if q.dim() != 3 or q.shape[-1] != decode.LATENT or q.dtype not in scalars.HALVES.values():
         raise ShapeError(
             f"attention: q is {q.dtype} {tuple(q.shape)}; expected torch.bfloat16 or torch.float16 "
@@ -49,10 +51,10 @@ def shape_of(
     scale: float | None,
     kv_scale: float,
 ) -> dict[str, Any]:
-    """Shape of q (queries, H, 576) over a cache whose last dimension is as long, and one of 512 or none.
+    """Shape of q (queries, H, 576) over a cache with the same last dimension, and optionally one of 512.
 
     Raises:
-        ShapeError: other dimensions or dtypes; a cache whose rows are not equally far apart.
+        ShapeError: the dimensions or dtypes are wrong, or the rows of a cache are not equally far apart.
     """
     check_query(q)
     if kv_cache.shape[-1:] != q.shape[-1:]:
@@ -62,7 +64,7 @@ def shape_of(
     ):
         raise ShapeError(
             f"attention: v_cache is {v_cache.dtype} {tuple(v_cache.shape)}; expected {kv_cache.dtype} "
-            f"{(*kv_cache.shape[:-1], 512)}, as kv_cache, or none"
+            f"{(*kv_cache.shape[:-1], 512)}, as kv_cache, or None"
         )
     fp8 = kv_cache.dtype in scalars.FP8
     if not fp8 and kv_cache.dtype != q.dtype:
@@ -75,13 +77,13 @@ def shape_of(
         row = cache.stride(-3 if cache.dim() == 4 else 0)
         if cache.dim() == 4 and cache.shape[0] > 1 and cache.stride(0) != cache.shape[1] * row:
             raise ShapeError(
-                f"attention: {name} {tuple(cache.shape)} has strides {tuple(cache.stride())}; expected pages "
-                "next to each other"
+                f"attention: {name} {tuple(cache.shape)} has strides {tuple(cache.stride())}; expected "
+                "contiguous pages"
             )
         if cache.numel() // cache.shape[-1] * row * cache.element_size() >= 1 << 32:
             raise ShapeError(
-                f"attention: {name} {tuple(cache.shape)} has 4 GiB or more; expected less, offsets have "
-                "32 bits"
+                f"attention: {name} {tuple(cache.shape)} has 4 GiB or more; expected less, since offsets "
+                "have 32 bits"
             )
     rows = kv_cache.numel() // decode.LATENT
     return {
@@ -141,7 +143,7 @@ def _of_whole(step: Step) -> Callable[[Mapping[str, Any], str], Launch]:
 def arguments(
     shape: Mapping[str, Any], tensors: Mapping[str, Any], where: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The kernel's arguments for keys at a place, beside what `NO_TABLE` has."""
+    """The kernel's arguments for the place of keys, in addition to `NO_TABLE`."""
 
     def paged(cache: torch.Tensor | None) -> torch.Tensor | None:
         return cache if cache is None or cache.dim() == 4 else cache[:, None, None]
@@ -160,12 +162,12 @@ def arguments(
 
 
 def flops(shape: Mapping[str, Any]) -> int:
-    """2 (576 + 512) for each query and key of its list."""
+    """2 (576 + 512) for each pair of a query and a key of its list."""
     return 2 * (decode.LATENT + 512) * int(shape["queries"] * shape["heads"] * shape["keys"])
 
 
 def bytes_moved(shape: Mapping[str, Any]) -> int:
-    """Bytes of each cache row that lists may name, of q and of O, once each."""
+    """Bytes of each row of the caches that the lists may name, of q and of O, once each."""
     rows = min(shape["rows"], shape["queries"] * shape["keys"])
     size = 1 if shape["cache"] == "fp8" else 2
     return int(

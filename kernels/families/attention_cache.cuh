@@ -1,8 +1,8 @@
 /**
  * @file
- * @brief Location of a sequence's keys in a cache of keys and values: in pages, or in rows that a list names.
+ * @brief Location of a sequence's keys in a cache of keys and values: in pages, or in listed rows.
  *
- * A place says how many keys a sequence has, and its stream starts the loads of blocks of them to shared memory.
+ * A place knows the number of keys of a sequence, and its stream starts loads of blocks of them to shared memory.
  */
 #pragma once
 
@@ -12,7 +12,7 @@ namespace kittens::families::attention {
 
 inline constexpr int DECODE_KEYS = 32;
 
-/** Rows of pages that a table names, as one tile after the other in shared memory. */
+/** Rows of the pages in a table, as consecutive tiles in shared memory. */
 template <int waves, int run, typename ST, typename GL>
 struct paged_stream {
     static_assert(DECODE_KEYS % run == 0, "attention: rows of a page that are loaded together divide a block");
@@ -74,22 +74,22 @@ struct in_pages {
             : k(k, ks, where.table + sequence * where.width, static_cast<int>(k.depth()), head, keys),
               v(v, vs, where.table + sequence * where.width, static_cast<int>(k.depth()), head, keys) {}
         __device__ inline void start_keys(int slot, int at) { k.start(slot, at); }
-        /** For the block whose loads were started last. */
+        /** State of the block whose loads were started last. */
         __device__ inline void start_values(int slot, int at) { v.start(slot, at); }
     };
 };
 
 /**
- * @brief Keys in rows that a list names; -1 names no key.
+ * @brief Keys in listed rows; -1 is no key.
  *
- * The list has rows of the cache, (pages * rows of a page, H_kv, D), or, with a table, positions in a sequence.
+ * The list holds rows of the cache, (pages * rows of a page, H_kv, D), or, with a table, positions in a sequence.
  */
 struct in_list {
     /** Entries of sequence s, of one query: starts[s] to starts[s + 1] - 1, or s * count to (s + 1) * count - 1.
      */
     const int *indices, *starts;
     int count;
-    /** As `in_pages`, and the first query of each of the `sequences`, null where each has one; null for no table. */
+    /** As in `in_pages`, and the first query of each of the `sequences`, null if each has one; null without a table. */
     const int *table, *lengths, *queries;
     int width, sequences;
 

@@ -1,16 +1,17 @@
 /**
  * @file
- * @brief Attention of a few queries a sequence over a cache of keys and values (decode, speculative, chunked prefill).
+ * @brief Attention of a few queries per sequence over a cache of keys and values (decode, speculative, chunked
+ * prefill).
  *
  * The keys of a sequence are split over work-groups, each of which stores O and the logarithm of its denominator;
  * `merge` combines them (Flash-Decoding).
  *
  * The rows of the query operand are a sequence's queries, and for each query the heads that share keys and values,
- * 16 rows a wave. Keys come in blocks of 32 to shared memory, and as in the forward pass Sᵀ = K Qᵀ has the operand of
- * Oᵀ += Vᵀ P where it is.
+ * 16 rows per wave. Keys are loaded to shared memory in blocks of 32, and as in the forward pass, Sᵀ = K Qᵀ is in place
+ * as the operand of Oᵀ += Vᵀ P.
  *
- * With one head of keys and values that are the keys' first columns (multi-head latent attention), the block is loaded
- * once and read as both.
+ * If there is one head of keys whose first columns are the values (multi-head latent attention), a block is loaded once
+ * and read as both.
  */
 #pragma once
 
@@ -18,11 +19,11 @@
 
 namespace kittens::families::attention {
 
-/** Rows, a query of a head each, of a wave. */
+/** Rows per wave, each a query of a head. */
 inline constexpr int DECODE_ROWS = 16;
-/** Head dimensions that are computed with at a time. */
+/** Columns of a head that are processed at a time. */
 inline constexpr int PIECE = 64;
-/** Elements that the distances between q's tokens and heads are a multiple of: 16 bytes. */
+/** Unit of the strides of q's tokens and heads, in elements: 16 bytes. */
 inline constexpr int UNIT = 8;
 
 /** Bytes of a block of keys and of its values. */
@@ -31,7 +32,7 @@ inline constexpr int BLOCK_BYTES = DECODE_KEYS * (D + (latent ? 0 : D_V)) * stat
 /** Blocks in shared memory: two where they fit. */
 template <typename Cache, int D, int D_V, bool latent>
 inline constexpr int SLOTS = 2 * BLOCK_BYTES<Cache, D, D_V, latent> <= MAX_SHARED_MEMORY ? 2 : 1;
-/** True if not even one fits: values are then loaded over the keys, after these have been used. */
+/** True if not even one fits: values then overwrite the keys after use. */
 template <typename Cache, int D, int D_V, bool latent>
 inline constexpr bool IN_TURNS = (BLOCK_BYTES<Cache, D, D_V, latent>) > MAX_SHARED_MEMORY;
 
@@ -49,18 +50,18 @@ struct cache_order<fp8e4m3> {
 #endif
 };
 
-/** Rotation of the last piece of q by its token's position: none, NeoX's halves, or GPT-J's neighbours. */
+/** Rotation of the last piece of q by its token's position: none, NeoX's halves, or GPT-J's adjacent pairs. */
 enum class turn { none, halves, neighbours };
 
 template <typename T, typename Cache, int D, int D_V, typename Place>
 struct decode_globals {
-    /** (1, tokens, H, D), any distance apart. */
+    /** (1, tokens, H, D), with any strides. */
     gl_strided<T, 1, -1, -1, D> q;
-    /** Keys and values, (pages, rows of a page, H_kv, D), any distance apart; v null where it is k's first columns. */
+    /** Keys and values, (pages, rows of a page, H_kv, D), with any strides; v is null if it is k's first columns. */
     gl_strided<Cache, -1, -1, -1, D> k;
     gl_strided<Cache, -1, -1, -1, D_V> v;
     Place where;
-    /** (B + 1): the token that is a sequence's first query; null where token s is the only one of sequence s. */
+    /** (B + 1): the token of each sequence's first query; null if token s is the only one of sequence s. */
     const int *starts;
     /** Cosines and sines, (positions, PIECE / 2 and PIECE / 2), and the position of each token. */
     gl<T, 1, 1, -1, PIECE> angles;
@@ -81,7 +82,7 @@ struct decode_globals {
     int left, right;
 };
 
-/** The last piece of q's rows, `row` of `rows`, turned by the angles of position `at`. */
+/** The last piece of q's rows, `row` of `rows`, rotated by the angles of position `at`. */
 template <turn how, typename RT, typename GL, typename Angles>
 __device__ inline void load_turned(RT &dst, const GL &rows, int piece, int row, const Angles &angles, int at) {
     using half = rt<float, DECODE_ROWS, PIECE / 2, row_l, rt_16x32_s>;
@@ -126,7 +127,7 @@ __device__ inline void decode(const decode_globals<T, Cache, D, D_V, Place> &g) 
     const int heads_k = static_cast<int>(g.k.rows()), shared_by = static_cast<int>(g.q.rows()) / heads_k;
     const int first_query = g.starts ? g.starts[sequence] : sequence;
     const int queries = g.starts ? g.starts[sequence + 1] - first_query : 1;
-    // Work-groups of a head of keys, where not all rows that share it fit one; some have none.
+    // Work-groups per head of keys, if the rows that share it do not fit one; some have no rows.
     const int per_head = static_cast<int>(gridDim.x) / heads_k;
     const int head_k = static_cast<int>(blockIdx.x) / per_head;
     const int group_row = static_cast<int>(blockIdx.x) % per_head * waves * DECODE_ROWS, rows = queries * shared_by;
@@ -152,7 +153,7 @@ __device__ inline void decode(const decode_globals<T, Cache, D, D_V, Place> &g) 
     };
     if (begin < end) start(begin);
 
-    // Rows past the last are zeros. Two distances, of tokens and of heads, in units that divide both.
+    // Rows past the last are zeros. There are two strides, of tokens and of heads, in units that divide both.
     const gl_strided<T, 1, 1, -1, D> units(g.q.raw_ptr, nullptr, nullptr, size_t{1} << 28, nullptr, 0, 0, UNIT);
     const int unit = row < rows ? token * static_cast<int>(g.q.template stride<1>() / UNIT) +
                                       head * static_cast<int>(g.q.template stride<2>() / UNIT)

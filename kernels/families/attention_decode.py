@@ -1,4 +1,4 @@
-"""Attention of a few queries a sequence over a paged cache: what its operators share."""
+"""Attention of a few queries per sequence over a paged cache: common parts of its operators."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from workbench_kernels.families.attention import (
 )
 
 ROWS = 16
-"""Rows of a wave: queries, and of each the heads that share keys."""
+"""Rows per wave: queries, times the heads that share keys."""
 
 KEYS = 32
-"""Keys in a block."""
+"""Keys per block."""
 
 ENOUGH = 1024
 """Number of work-groups that keeps a GPU busy; it determines the number of splits."""
@@ -35,7 +35,7 @@ LATENT = 576
 
 
 def source(place: str, turned: str = "none") -> str:
-    """The two kernels, for keys in a place, q turned or not."""
+    """The two kernels, by the place of keys and whether q is rotated."""
     return f"""#include "families/attention_decode.cuh"
 
 using namespace kittens;
@@ -55,28 +55,28 @@ def width_of(shape: Mapping[str, Any]) -> int:
 
 
 def rows_of(shape: Mapping[str, Any]) -> int:
-    """Most rows of a sequence that share a head of keys."""
+    """Largest number of rows of a sequence that share a head of keys."""
     return int(shape["longest"] * (shape["heads"] // shape["heads_kv"]))
 
 
 def waves_of(shape: Mapping[str, Any]) -> int:
-    """Waves of a work-group, 16 rows each: 4 where that many share keys."""
+    """Waves of a work-group, 16 rows each: 4 where enough rows share keys."""
     return 4 if rows_of(shape) > ROWS else 1
 
 
 def groups_of(shape: Mapping[str, Any]) -> int:
-    """Work-groups of a sequence and a split."""
+    """Work-groups per sequence and split."""
     return int(shape["heads_kv"] * -(-rows_of(shape) // (waves_of(shape) * ROWS)))
 
 
 def splits_of(shape: Mapping[str, Any]) -> int:
-    """Splits that give a GPU enough work-groups, each of at least four blocks of keys."""
+    """Number of splits that gives a GPU enough work-groups, each with at least four blocks of keys."""
     splits = -(-ENOUGH // (shape["batch"] * groups_of(shape)))
     return int(max(1, min(splits, shape["pages"] * shape["page"] // (4 * KEYS), 64)))
 
 
 def check_caches(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor | None) -> None:
-    """Refuses caches that do not go with q."""
+    """Refuses caches that do not match q."""
     if q.dim() != 3 or k_cache.dim() != 4 or q.shape[-1] != k_cache.shape[-1]:
         raise ShapeError(
             f"attention: q is {tuple(q.shape)}, k_cache {tuple(k_cache.shape)}; expected (tokens, H, D) and "
@@ -95,7 +95,7 @@ def check_caches(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor |
 
 
 def check_scales(scale: float | None, **scales: float) -> None:
-    """Refuses numbers that are no scales."""
+    """Refuses numbers that cannot be scales."""
     if not all(0 < x < float("inf") for x in (1.0 if scale is None else scale, *scales.values())):
         others = "".join(f", {name} {value}" for name, value in scales.items())
         raise ShapeError(f"attention: scale is {scale}{others}; expected positive numbers")
@@ -119,7 +119,7 @@ def shape_of(
 ) -> dict[str, Any]:
     """Shape of a call: q (tokens, H, D), caches (pages, page, H_kv, D and D_v), table (B, pages).
 
-    Without `v_cache` values are the first 512 columns of keys (multi-head latent attention).
+    Without `v_cache`, the values are the first 512 columns of the keys (multi-head latent attention).
     """
     check_caches(q, k_cache, v_cache)
     batch = q.shape[0]
@@ -137,7 +137,10 @@ def shape_of(
     check_scales(scale, k_scale=k_scale, v_scale=v_scale)
     check_settings(None, window, softcap, q.shape[1], sinks)
     if max_queries < 0:
-        raise ShapeError(f"attention: max_queries is {max_queries}; expected the most of a sequence, or 0")
+        raise ShapeError(
+            f"attention: max_queries is {max_queries}; expected the largest number of queries "
+            "in a sequence, or 0"
+        )
     longest = 1 if cu_seqlens_q is None else max_queries or q.shape[0]
     return {
         "batch": batch,
@@ -157,21 +160,21 @@ def shape_of(
 
 
 def check_heads(shape: Mapping[str, Any]) -> None:
-    """Refuses head counts that do not go together, and more than offsets and a launch reach."""
+    """Refuses head counts that do not match, and sizes beyond the limits of offsets and launches."""
     if shape["heads"] % shape["heads_kv"]:
         raise ShapeError(
-            f"attention: {shape['heads']} heads of q over {shape['heads_kv']} of the caches; "
-            "expected a multiple"
+            f"attention: {shape['heads']} heads of q and {shape['heads_kv']} of the caches; expected a "
+            "multiple"
         )
     if splits_of(shape) * shape["queries"] * shape["heads"] * shape["dim_v"] * 4 >= 1 << 32:
         raise ShapeError(
             f"attention: {shape['queries']} queries of {shape['heads']} heads in {splits_of(shape)} splits "
-            "have 4 GiB of sums or more; expected less, offsets have 32 bits; split the call"
+            "have 4 GiB of sums or more; expected less, since offsets have 32 bits; split the call"
         )
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
-    """Refuses head dimensions, head counts and numbers of queries that do not go together."""
+    """Refuses head dimensions, head counts and numbers of queries that do not match."""
     if (shape["dim"], shape["dim_v"]) not in ((64, 64), (128, 128), (LATENT, 512)):
         raise ShapeError(
             f"attention: head dimensions are {shape['dim']} and {shape['dim_v']}; supported are 64 and 64, "
@@ -180,18 +183,18 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
     if shape["values"] == "keys" and shape["dim"] != LATENT:
         raise ShapeError(
             f"attention: there is no v_cache, and keys have {shape['dim']} columns; expected a v_cache, or "
-            f"keys of {LATENT} of which the first 512 are values"
+            f"keys of {LATENT} columns whose first 512 are the values"
         )
     check_heads(shape)
     if shape["queries"] > shape["batch"] * shape["longest"]:
         raise ShapeError(
             f"attention: {shape['queries']} queries of {shape['batch']} sequences with at most "
-            f"{shape['longest']}; expected {shape['batch'] * shape['longest']} at most"
+            f"{shape['longest']}; expected at most {shape['batch'] * shape['longest']}"
         )
 
 
 def starts_of(shape: Mapping[str, Any], draw: random.Random) -> torch.Tensor:
-    """Offsets of sequences of at most `longest` queries that have `queries` together."""
+    """Offsets of sequences with `queries` queries in total, at most `longest` each."""
     ends = [0]
     for i in range(shape["batch"]):
         left = shape["queries"] - ends[-1]
@@ -202,7 +205,8 @@ def starts_of(shape: Mapping[str, Any], draw: random.Random) -> torch.Tensor:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Normally distributed q and caches, pages in any order, sequences of any lengths up to the table's."""
+    """Normally distributed q and caches; pages in random order, sequences of random lengths up to the
+    table's."""
     batch, pages, page = shape["batch"], shape["pages"], shape["page"]
     dtype = scalars.HALVES[shape["dtype"]]
     stored = torch.float8_e4m3fn if shape["cache"] == "fp8" else dtype
@@ -222,7 +226,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
         **({"k_scale": 0.5, "v_scale": 2.0} if shape["cache"] == "fp8" else {}),
         **({"softcap": 5.0} if shape["capped"] else {}),
     }
-    # Anything but tensors is drawn from the shape: fake tensors have no numbers.
+    # Only tensors are random by `generator`, the rest by the shape: fake tensors have no values.
     draw = random.Random(f"{sorted(shape.items())}")
     if draw.random() < 0.5:
         tensors["window"] = draw.randint(1, pages * page)
@@ -246,7 +250,7 @@ def workspace(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
 
 
 def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
-    """Macros of an instance: element types, sizes, which options it has."""
+    """Macros of an instance: element types, sizes and options."""
     element = scalars.C_TYPES[shape["dtype"]]
     return {
         "ELEMENT": element,
@@ -263,7 +267,7 @@ def launch_decode(shape: Mapping[str, Any], arch: str) -> Launch:
     """A work-group for the rows that share keys, and a split."""
     row = KEYS * (1 if shape["cache"] == "fp8" else 2)
     block = row * width_of(shape)
-    # Where keys and values do not fit together they take turns.
+    # Where keys and values do not fit at the same time, they take turns.
     shared = 2 * block if 2 * block <= ROOM[arch] else block if block <= ROOM[arch] else row * shape["dim"]
     grid = (groups_of(shape), splits_of(shape), shape["batch"])
     return Launch(grid=grid, block=WAVE * waves_of(shape), dynamic_shared=shared)
@@ -275,7 +279,7 @@ def launch_merge(shape: Mapping[str, Any], arch: str) -> Launch:
 
 
 def common(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that do not say where keys are."""
+    """The arguments that do not depend on the place of keys."""
     scale = shape["dim"] ** -0.5 if tensors["scale"] is None else tensors["scale"]
     sinks = tensors.get("sinks")
     return {
@@ -315,7 +319,7 @@ def steps(arguments: Any) -> list[Step]:
 
 
 def flops(shape: Mapping[str, Any]) -> int:
-    """2 (D + D_v) for each query and key of full tables; lengths decide the work."""
+    """2 (D + D_v) for each pair of a query and a key of full tables; the real work depends on the lengths."""
     pairs = shape["queries"] * shape["heads"] * shape["pages"] * shape["page"]
     return int(2 * (shape["dim"] + shape["dim_v"]) * pairs)
 
@@ -329,15 +333,17 @@ def bytes_moved(shape: Mapping[str, Any]) -> int:
 
 PARAMETERS: dict[str, Parameter] = {
     "batch": Range(1, 1 << 16, default=2, doc="sequences"),
-    "queries": Range(1, 65535, default=2, doc="queries of all sequences"),
-    "longest": Range(1, 1 << 16, default=1, doc="most queries of a sequence"),
+    "queries": Range(1, 65535, default=2, doc="queries, over all sequences"),
+    "longest": Range(1, 1 << 16, default=1, doc="largest number of queries in a sequence"),
     "pages": Range(1, 1 << 16, default=16, doc="pages of the longest sequence"),
     "page": Range(16, 1 << 16, step=16, default=16, doc="rows of a page"),
-    "heads": Range(1, 1024, default=32, doc="heads of the queries"),
-    "heads_kv": Range(1, 1024, default=8, doc="heads of keys and values; divides heads"),
+    "heads": Range(1, 1024, default=32, doc="heads of queries"),
+    "heads_kv": Range(1, 1024, default=8, doc="heads of keys and values; a divisor of heads"),
     "dim": Choice((64, 128, LATENT), default=128, doc="head dimension of queries and keys"),
     "dim_v": Choice((64, 128, 512), default=128, doc="head dimension of values"),
-    "values": Choice(("own", "keys"), doc="whether values have a cache, or are the first columns of keys"),
+    "values": Choice(
+        ("own", "keys"), doc="whether values have a cache, or are the first columns of the keys"
+    ),
     "dtype": Choice(tuple(scalars.HALVES), doc="element type of q and O"),
     "cache": Choice(("as q", "fp8"), doc="element type of the caches"),
     "capped": Choice((0, 1), doc="whether logits are soft-capped"),

@@ -1,4 +1,4 @@
-"""Attention of dense and of packed sequences: what its operators share."""
+"""Attention of dense and of packed sequences: common parts of its operators."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from workbench_kernels.families.attention import (
 )
 
 QUERIES = 128
-"""Queries of a work-group."""
+"""Queries per work-group."""
 
 SIZES = ((64, 64), (80, 80), (96, 96), (112, 112), (128, 128), (192, 128), (256, 256))
 """Head dimensions of queries and keys, and of values."""
 
 
 def tile(dim: int) -> int:
-    """Columns of the tiles of a head dimension: those behind it are zero."""
+    """Columns of the tiles for a head dimension; those beyond the dimension are zero."""
     return -(-dim // 32) * 32
 
 
@@ -61,24 +61,24 @@ __global__ __launch_bounds__(512, 2) void attention_forward(const forward_global
 
 PARAMETERS: dict[str, Parameter] = {
     "batch": Range(1, 1 << 16, default=1, doc="sequences"),
-    "queries": Range(1, 1 << 20, default=1024, doc="queries of a sequence, any number"),
-    "keys": Range(1, 1 << 20, default=1024, doc="keys of a sequence, any number"),
-    "heads": Range(1, 1024, default=8, doc="heads of the queries"),
-    "heads_kv": Range(1, 1024, default=8, doc="heads of keys and values; divides heads"),
+    "queries": Range(1, 1 << 20, default=1024, doc="queries of a sequence"),
+    "keys": Range(1, 1 << 20, default=1024, doc="keys of a sequence"),
+    "heads": Range(1, 1024, default=8, doc="heads of queries"),
+    "heads_kv": Range(1, 1024, default=8, doc="heads of keys and values; a divisor of heads"),
     "dim": Choice((64, 80, 96, 112, 128, 192, 256), default=128, doc="head dimension of queries and keys"),
     "dim_v": Choice(
-        (64, 80, 96, 112, 128, 256), default=128, doc="head dimension of values: dim; 128 where that is 192"
+        (64, 80, 96, 112, 128, 256), default=128, doc="head dimension of values: dim, or 128 where dim is 192"
     ),
     "dtype": Choice(tuple(scalars.HALVES), doc="element type"),
-    "causal": Choice((0, 1), doc="whether keys behind the query's place are hidden"),
-    "window": Range(0, 1 << 20, default=0, doc="keys this far away or more are hidden; 0 for none"),
+    "causal": Choice((0, 1), doc="whether keys after a query's position are hidden"),
+    "window": Range(0, 1 << 20, default=0, doc="keys at this distance or more are hidden; 0 for none"),
     "capped": Choice((0, 1), doc="whether logits are soft-capped"),
-    "sinks": Choice((0, 1), doc="whether heads have a sink"),
+    "sinks": Choice((0, 1), doc="whether heads have sinks"),
 }
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
-    """Refuses head dimensions and counts that do not go together, and tensors that offsets do not reach."""
+    """Refuses head dimensions and counts that do not match, and tensors beyond 32-bit offsets."""
     if (shape["dim"], shape["dim_v"]) not in SIZES:
         raise ShapeError(
             f"attention: head dimensions are {shape['dim']} and {shape['dim_v']}; supported are "
@@ -86,10 +86,10 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
         )
     if shape["heads"] % shape["heads_kv"]:
         raise ShapeError(
-            f"attention: {shape['heads']} heads of q over {shape['heads_kv']} of k and v; expected a multiple"
+            f"attention: {shape['heads']} heads of q and {shape['heads_kv']} of k and v; expected a multiple"
         )
     if max(shape["keys"], shape["queries"]) * shape["heads"] * shape["dim"] * 2 >= 1 << 32:
-        raise ShapeError("attention: a sequence has 4 GiB or more; expected less, offsets have 32 bits")
+        raise ShapeError("attention: a sequence has 4 GiB or more; expected less, since offsets have 32 bits")
 
 
 def shape_of(**arguments: Any) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
 
 
 def settings(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """The inputs beside q, k and v."""
+    """The inputs other than q, k and v."""
     options: dict[str, Any] = {"causal": bool(shape["causal"]), "window": shape["window"]}
     if shape["capped"]:
         options["softcap"] = 5.0
@@ -149,7 +149,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
 
 
 def large(size: float) -> Callable[[Mapping[str, Any], torch.Generator], dict[str, Any]]:
-    """Inputs whose q and k are `size` times as large."""
+    """Inputs with q and k multiplied by `size`."""
 
     def enlarged(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
         given = inputs(shape, generator)
@@ -159,13 +159,13 @@ def large(size: float) -> Callable[[Mapping[str, Any], torch.Generator], dict[st
 
 
 def outputs(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
-    """O like q with the head dimension of v, and the logarithms."""
+    """O, with q's dimensions but v's head dimension, and the logarithms."""
     b, n, h = shape["batch"], shape["queries"], shape["heads"]
     return {"out": ((b, n, h, shape["dim_v"]), tensors["q"].dtype), "lse": ((b, h, n), torch.float32)}
 
 
 MACROS = {"WAVES": "waves", "BLOCK_OF_KEYS": "keys_of_block"}
-"""Macros of the tunable values; the kernel has defaults for both."""
+"""Macros of the tunables; the kernel has defaults for both."""
 
 
 def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
@@ -180,7 +180,7 @@ def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
 
 
 def shared_bytes(shape: Mapping[str, Any], arch: str) -> int:
-    """Two blocks of keys and values; the LDS of the work-groups on a compute unit limits the keys."""
+    """Two blocks of keys and values; the LDS that the work-groups of a compute unit share limits the keys."""
     width = tile(shape["dim"]) + tile(shape["dim_v"])
     room = ROOM[arch] // (1 if width > 320 else 2)
     whole = tile(shape["dim"]) % 64 or 4 * width * 64 <= room
@@ -188,7 +188,7 @@ def shared_bytes(shape: Mapping[str, Any], arch: str) -> int:
 
 
 def registers(shape: Mapping[str, Any], arch: str) -> int:
-    """Vector registers, for 32 queries: Q, O and the logits of a block, and the block's keys and values."""
+    """Vector registers for 32 queries: Q, O and the logits of a block, and the block's keys and values."""
     width, keys = shape["dim"] + shape["dim_v"], shape.get("keys_of_block") or 32
     return int(shape["dim"] // 4 + (shape["dim_v"] + keys) // 2 + keys * width // 128)
 
@@ -200,10 +200,11 @@ def launch(shape: Mapping[str, Any], arch: str) -> Launch:
 
 
 def takes_ping_pong(shape: Mapping[str, Any], arch: str) -> bool:
-    """True if all queries see all keys, and work-groups of eight waves are at least as many as compute units.
+    """True if all queries see all keys, and there are at least as many work-groups of eight waves as compute
+    units.
 
-    By the timing model on an MI355X, four waves against eight: where those have 32 work-groups 21% faster,
-    128 6 to 13%; with 512 and 2048 without a mask 5 and 12% slower, causal ones 16 and 1% faster.
+    Timing model, MI355X, four waves compared with eight: with 32 work-groups of eight waves 21% faster, with
+    128 6 to 13% faster; with 512 and 2048, 5 and 12% slower without a mask, 16 and 1% faster if causal.
     """
     groups = shape["batch"] * shape["heads"] * -(-shape["queries"] // (2 * QUERIES))
     masked = shape["causal"] or shape["window"]
@@ -212,18 +213,18 @@ def takes_ping_pong(shape: Mapping[str, Any], arch: str) -> bool:
 
 
 def fits_ping_pong(shape: Mapping[str, Any], arch: str) -> bool:
-    """True for gfx950, whose loads and LDS it needs; a soft cap and wider heads do not fit the registers."""
+    """True on gfx950, whose loads and LDS it uses; a soft cap and wider heads exceed the registers."""
     return arch == "gfx950" and shape["dim"] == shape["dim_v"] in (64, 128) and not shape["capped"]
 
 
 def check_ping_pong(shape: Mapping[str, Any], arch: str) -> None:
-    """Refuses what eight waves do not take."""
+    """Refuses shapes that the variant with eight waves does not support."""
     check(shape, arch)
     if not fits_ping_pong(shape, arch):
         raise ShapeError(
             f"attention: {arch}, head dimensions {shape['dim']} and {shape['dim_v']}, soft cap "
-            f"{'on' if shape['capped'] else 'off'}; eight waves in ping-pong take gfx950, dimensions "
-            "of 64 or 128 and no soft cap; the variant 'four_waves' takes this"
+            f"{'on' if shape['capped'] else 'off'}; the ping-pong of eight waves supports gfx950, "
+            "dimensions of 64 or 128 and no soft cap; use the variant 'four_waves'"
         )
 
 

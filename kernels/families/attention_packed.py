@@ -27,7 +27,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
     if cu_seqlens_q.shape != cu_seqlens_k.shape:
         raise ShapeError(
             f"attention: cu_seqlens_q has {cu_seqlens_q.numel()} values, cu_seqlens_k "
-            f"{cu_seqlens_k.numel()}; expected as many"
+            f"{cu_seqlens_k.numel()}; expected the same number"
         )
     shape = forward.shape_of(**{**arguments, "q": q[None], "k": k[None], "v": v[None]})
     return {**shape, "batch": cu_seqlens_q.numel() - 1}

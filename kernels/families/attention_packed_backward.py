@@ -14,7 +14,7 @@ from workbench_kernels.families import attention_packed as packed
 from workbench_kernels.references.attention import attention_packed
 
 WHOLE = ("q", "k", "v", "out", "dout", "lse", "dlse", "dq", "dk", "dv")
-"""Tensors that the kernels take with a dimension of 1 in front."""
+"""Tensors to which the kernels expect a leading dimension of 1."""
 
 
 def _whole(tensors: Mapping[str, Any]) -> dict[str, Any]:
@@ -30,21 +30,21 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Inputs of the forward pass, what it gives, and normally distributed gradients of that."""
+    """Inputs of the forward pass, its results, and normally distributed gradients of them."""
     tensors = packed.inputs(shape, generator)
     wide = {k: v.float() if k in ("q", "k", "v") else v for k, v in tensors.items()}
     return dense.with_gradients(tensors, attention_packed(**wide), generator)
 
 
 def workspace(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
-    """Workspace for the terms of each query's logits and row of dP; each sequence is rounded up by itself."""
+    """Workspace for the terms of each query's logits and row of dP; each sequence's length is rounded up."""
     rows = (shape["queries"] // dense.PADDED + shape["batch"]) * dense.PADDED
     dims = (1, shape["heads"], rows)
     return {"shift": (dims, torch.float32), "delta": (dims, torch.float32)}
 
 
 def workspace_by_atomics(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
-    """The same workspace, and sums of dQ, which start at zero."""
+    """The same workspace, and sums of dQ, initially zero."""
     return dense.with_sums(workspace(shape, tensors), shape)
 
 
@@ -54,5 +54,5 @@ def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
 
 
 def of_packed(steps: list[Step]) -> list[Step]:
-    """The steps of the pass for sequences of one length, with these arguments."""
+    """The steps of the backward pass of attention/backward, with these arguments."""
     return [replace(step, arguments=arguments) for step in steps]

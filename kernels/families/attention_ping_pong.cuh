@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Attention, forward, by eight waves that take turns at memory and at the matrix cores (gfx950).
+ * @brief Attention, forward, by eight waves that alternate between memory and the matrix cores (gfx950).
  *
  * A work-group has 256 queries of one head, which share each load of keys and values: half the loads, and half of
  * the work per load, of two work-groups of `attention.cuh`. The schedule is `schedules::ping_pong`: of the two waves on
@@ -11,10 +11,10 @@
  *     turn 2 i      memory: K(i) to registers, K(i + 1) to shared    compute: S(i) = K(i) Qᵀ, exp2 of S(i - 1)
  *     turn 2 i + 1  memory: V(i - 1) to registers, V(i) to shared    compute: O += V(i - 1)ᵀ P(i - 1), max of S(i)
  *
- * so that in each compute cluster vector instructions of one block stand beside matrix instructions of another, which
- * do not wait for them. Blocks that all of a wave's queries see whole go through a loop without masks, those on the
- * edges of the band through copies of it, wave by wave. With head dimensions of 128 that takes all registers: clang 22
- * spills none, clang 21 some. Loads past the last block are of rows that do not exist or that nobody sees.
+ * so that in each compute cluster, vector instructions of one block overlap independent matrix instructions of another.
+ * Each wave processes blocks that all of its queries see whole in a loop without masks, and blocks on the edges of the
+ * band in copies of that loop with masks. With head dimensions of 128, all registers are in use: clang 22 spills none,
+ * clang 21 some. Loads past the last block read rows that do not exist or that no query sees.
  */
 #pragma once
 
@@ -32,7 +32,7 @@ struct head_stream {
     using stream = tile_stream<waves, ST>;
     static constexpr int loads = stream::loads;
     const stream offsets;
-    /** The head's rows from the block that is loaded next on: where they begin, and their bytes, none at the end. */
+    /** The head's rows from the next block to load on: their beginning and their size in bytes, zero at the end. */
     uint64_t rest;
     uint32_t left;
     uint32_t lds, toggle, step;
@@ -52,7 +52,7 @@ struct head_stream {
     __device__ inline void start() {
         offsets.start(make_buffer_resource(rest, left, kittens::detail::RESOURCE_FORMAT), 0, lds);
         rest += step;
-        // LLVM has a subtraction that stops at zero in vector registers only; this is not to become one.
+        // LLVM has a saturating subtraction for vector registers only; this must not become one.
         uint32_t less = left - step;
         asm("" : "+s"(less));
         left = left > step ? less : 0;
@@ -90,7 +90,7 @@ __device__ inline void forward_ping_pong(const forward_globals<T, D, D> &g) {
     const int query = tile * WARP_QUERIES, last_query = query + WARP_QUERIES - 1;
 
     // Blocks whose keys all of this wave's queries see; those before and after, on the band's edges, are masked.
-    // Queries that do not exist may see none, and all waves take the same number of turns.
+    // Missing queries may see no keys, and all waves take the same number of turns.
     const int first_whole = kittens::detail::min(ceil_div(seen.begin(last_query), BLOCK) - begin, blocks);
     const int end_whole = seen.end(query, n_k) / BLOCK - begin;
 
@@ -139,7 +139,7 @@ __device__ inline void forward_ping_pong(const forward_globals<T, D, D> &g) {
             factor = 1.0f;
         }
     };
-    /** Weights from a block's exponents, which take their place. */
+    /** Computes weights from a block's exponents, in place. */
     const auto weigh = [&](scores &s) {
         exp2(s, s);
         typename scores::row_vec added;
@@ -153,7 +153,7 @@ __device__ inline void forward_ping_pong(const forward_globals<T, D, D> &g) {
         zero(s);
         mma_ABt(s, k, q, s);
     };
-    /** Exponents of block i from its product, minus a maximum that is raised where it must be. */
+    /** Exponents of block i from its product, minus the maximum, which is raised if necessary. */
     const auto subtract = [&](scores &s) {
         typename scores::row_vec largest;
         col_max(largest, s);

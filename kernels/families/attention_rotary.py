@@ -1,4 +1,4 @@
-"""Latent attention over listed rows whose query is turned on the way: what it takes and refuses."""
+"""Latent attention over listed rows that rotates its query: arguments and checks."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def shape_of(
     check_starts("kv_indptr", kv_indptr)
     if kv_indptr.numel() != q.shape[0] + 1:
         raise ShapeError(
-            f"mla_decode_rope: kv_indptr has {kv_indptr.numel()} values; expected {q.shape[0] + 1}, where "
-            "the keys of each sequence begin and where the last ones end"
+            f"mla_decode_rope: kv_indptr has {kv_indptr.numel()} values; expected {q.shape[0] + 1}: where "
+            "the keys of each sequence begin, and where the last end"
         )
     if (cos_sin_cache is None) != (positions is None):
-        raise ShapeError("mla_decode_rope: expected both cos_sin_cache and positions, or none of them")
+        raise ShapeError("mla_decode_rope: expected both cos_sin_cache and positions, or neither")
     if cos_sin_cache is not None and positions is not None:
         fits = cos_sin_cache.dim() == 2 and cos_sin_cache.shape[1] == TURNED
         if not fits or cos_sin_cache.dtype != q.dtype:
@@ -65,7 +65,7 @@ def shape_of(
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Rows in any order, sequences of any lengths, empty ones too, positions anywhere."""
+    """Rows in random order, sequences of random lengths, empty ones too, and random positions."""
     total = shape["queries"] * shape["keys"]
     inner = torch.randint(0, total + 1, (shape["queries"] - 1,), generator=generator).sort().values
     indptr = torch.cat((torch.tensor([0]), inner, torch.tensor([total]))).to(torch.int32)

@@ -1,4 +1,4 @@
-"""Latent attention over keys that are chosen for each query: what it takes and refuses."""
+"""Latent attention over keys selected for each query: arguments and checks."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def check_table(
     seq_lens: torch.Tensor | None,
     cu_seqlens_q: torch.Tensor | None,
 ) -> None:
-    """Refuses a table without lengths, and either for another number of sequences."""
+    """Refuses a table without lengths, and either with the wrong number of sequences."""
     if block_table is None or seq_lens is None:
         if not block_table is seq_lens is cu_seqlens_q is None:
             raise ShapeError(
-                "unified_attn_sparse_mla: expected block_table and seq_lens, and for sequences of several "
-                "queries cu_seqlens_q, or none of them"
+                "unified_attn_sparse_mla: expected block_table and seq_lens (and cu_seqlens_q for sequences "
+                "of several queries), or none of the three"
             )
         return
     batch = queries
@@ -50,7 +50,7 @@ def shape_of(
     kv_scale: float = 1.0,
     v_cache: torch.Tensor | None = None,
 ) -> dict[str, Any]:
-    """Shape of a call: q (queries, H, 576), cache (pages, page, 1, 576), chosen keys (queries, topk)."""
+    """Shape of a call: q (queries, H, 576), cache (pages, page, 1, 576), selected keys (queries, topk)."""
     listed.check_query(q)
     if kv_cache.dim() != 4 or kv_cache.shape[2] != 1:
         raise ShapeError(
@@ -73,14 +73,14 @@ def shape_of(
 
 
 def starts_of(shape: Mapping[str, Any], generator: torch.Generator) -> torch.Tensor:
-    """Offsets of up to four sequences, some perhaps empty."""
+    """Offsets of up to four sequences, which may be empty."""
     batch = min(4, shape["queries"])
     inner = torch.randint(0, shape["queries"] + 1, (batch - 1,), generator=generator).sort().values
     return torch.cat((torch.tensor([0]), inner, torch.tensor([shape["queries"]]))).to(torch.int32)
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Keys chosen anywhere, a tenth of them none; of the first query none at all."""
+    """Random selected keys, a tenth of them missing; the first query has none."""
     pages, page = shape["rows"], shape["page"]
     tensors: dict[str, Any] = listed.tensors(shape, generator, pages, page, 1)
     keys = (shape["queries"], shape["keys"])
@@ -95,7 +95,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
             "seq_lens": lengths,
             "cu_seqlens_q": starts,
         }
-        # Indices of each sequence's keys, some of them past its end, which name no key.
+        # Indices of each sequence's keys, some of them past its end, where there is no key.
         limit = lengths.repeat_interleave(starts.diff(), output_size=shape["queries"])[:, None]
         indices = torch.where(torch.rand(keys, generator=generator) < 0.1, indices, indices % limit)
     none = torch.rand(keys, generator=generator) < 0.1

@@ -1,7 +1,6 @@
 /**
  * @file
- * @brief Causal convolution of each channel with its own few weights: of rows, and split into q, k and v on the
- * way.
+ * @brief Causal convolution of each channel with a few weights of its own: of rows, or split into q, k and v.
  */
 #pragma once
 
@@ -13,7 +12,7 @@ namespace kittens::families {
  * @brief out[r, t] = f(bias + sum over j of weight[r % channels, j] * x[r, t - width + 1 + j]), x being zero before
  * its first column.
  *
- * A thread computes `run` neighbouring columns from what it reads at once and from its predecessor's columns.
+ * A thread computes `run` consecutive columns from one read and from its predecessor's columns.
  *
  * @tparam width weights of a channel, at most `run` + 1.
  */
@@ -91,7 +90,7 @@ struct channel_window {
         for (int j = 0; j < width; j++) weight[j] = number(weights[static_cast<size_t>(channel) * width + j]);
         if constexpr (has_bias) bias = number(biases[channel]);
     }
-    /** The channel has no columns so far: they are zero. */
+    /** The channel has no earlier columns: they are zero. */
     __device__ inline void clear() {
 #pragma unroll
         for (int j = 0; j < width; j++) column[j] = 0;
@@ -123,7 +122,7 @@ struct split_channels {
     };
     __device__ inline int channels() const { return 2 * keys + values; }
     __device__ inline place of(int channel) const {
-        // Values chosen, not branches, which the compiler makes a table of the pointers in memory of.
+        // Selects values without branches, which the compiler would turn into a table of pointers in memory.
         const bool first = channel < keys, key = channel < 2 * keys;
         T *const tensor = first ? q : key ? k : v;
         return {tensor, key ? keys : values, channel - (first ? 0 : key ? keys : 2 * keys)};
@@ -131,9 +130,9 @@ struct split_channels {
 };
 
 /**
- * @brief Decode: batches x channels x tokens, behind the columns that a pool of states keeps, which are moved on.
+ * @brief Decode: batches x channels x tokens, which continue the columns in a pool of states and update them.
  *
- * A thread takes a channel of a batch through its tokens.
+ * A thread processes all tokens of a channel of a batch.
  */
 template <typename T, int width, bool has_bias, bool silu>
 struct causal_conv_update {
@@ -144,7 +143,7 @@ struct causal_conv_update {
         const T *weight, *bias;
         /** (lines, channels, width - 1): the last columns of each sequence. */
         T *state;
-        /** The line of each batch; below 0 for padding, which gives zeros; null if line n is batch n's. */
+        /** The line of each batch; negative for padding, whose results are zeros; null if batch n has line n. */
         const int64_t *lines;
         int tokens;
     };
@@ -176,7 +175,7 @@ struct causal_conv_update {
 /**
  * @brief Prefill: channels x tokens of consecutive sequences, to tokens x channels of q, k and v.
  *
- * A thread takes a channel through `run` tokens, wherever sequences begin among them.
+ * A thread processes `run` tokens of a channel, whether or not sequences begin among them.
  */
 template <typename T, int width, bool has_bias, bool silu>
 struct causal_conv_split {
@@ -190,7 +189,7 @@ struct causal_conv_split {
         const int *starts;
         int sequences, tokens;
     };
-    /** The sequence that has a token: the last one that begins at or before it. */
+    /** The sequence of a token: the last one that begins at or before it. */
     static __device__ inline int sequence_of(const arguments &g, int token) {
         int low = 0, high = g.sequences;
         while (high - low > 1) {

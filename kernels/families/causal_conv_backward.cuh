@@ -10,10 +10,10 @@
 namespace kittens::families {
 
 /**
- * @brief Gradients of `causal_conv`: dx, and of each row its share of those of its channel's weights and bias.
+ * @brief Gradients of `causal_conv`: dx, and each row's share of the gradients of its channel's weights and bias.
  *
- * A wave takes a row and goes through it, a lane with `run` columns at a time; what reaches back to them from the
- * columns behind is made again there. `column_sums` adds up the rows of a channel, so that two runs give the same bits.
+ * A wave processes a row, each lane `run` columns at a time, and recomputes the gradients of the following columns that
+ * depend on them. `column_sums` adds up the rows of a channel, so that two runs give the same bits.
  */
 template <typename T, int width, bool has_bias, bool silu>
 struct causal_conv_backward : causal_conv<T, width, has_bias, silu> {

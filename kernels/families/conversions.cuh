@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Conversion of numbers between types with given scales: eight neighbours per thread.
+ * @brief Conversion between element types with given scales: eight consecutive elements per thread.
  */
 #pragma once
 
@@ -8,19 +8,19 @@
 
 namespace kittens::families::conversions {
 
-/** Index of the thread's first of eight numbers; past the end if it has none. */
+/** Index of the first of the thread's eight elements; past the end if it has none. */
 __device__ inline size_t first_of_eight() { return 8 * (static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x); }
 
 struct to_fp8_arguments {
     const bf16 *x;
-    /** One number, by which all are divided. */
+    /** One scale, the divisor of all elements. */
     const float *scale;
     fp8e4m3 *out;
     /** A multiple of 8. */
     size_t count;
 };
 
-/** out = x / scale, the nearest number, saturating. */
+/** out = x / scale, rounded to nearest, saturating. */
 __device__ inline void to_fp8(const to_fp8_arguments &g) {
     const size_t at = first_of_eight();
     if (at >= g.count) return;
@@ -43,13 +43,13 @@ struct from_mx_arguments {
     size_t count;
 };
 
-/** out = numbers times their powers of two; T is `experts::fp4` or `experts::whole<fp8e4m3>`. */
+/** out = elements times their powers of two; T is `experts::fp4` or `experts::whole<fp8e4m3>`. */
 template <typename T>
 __device__ inline void from_mx(const from_mx_arguments<T> &g) {
     const size_t at = first_of_eight();
     if (at >= g.count) return;
     float numbers[8];
-    // The scale 0 has no normal number, 255 is NaN.
+    // The scale 0 is not a normal float, and 255 is NaN.
     const unsigned power = g.powers[at / 32];
     const float scale = power == 255 ? __builtin_nanf("") : power == 0 ? 0x1p-127f : experts::power_of(power);
     if constexpr (T::per_element == 2) {

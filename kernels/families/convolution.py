@@ -1,4 +1,4 @@
-"""Common parts of the causal convolutions by `causal_conv.cuh`: sources, parameters, checks of weights."""
+"""Common parts of the causal convolutions of `causal_conv.cuh`: sources, parameters, checks of weights."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.operators import Choice, Parameter, Range
 from workbench_kernels.families import scalars
 
 RUN = 8
-"""Tokens that a thread makes, where it does not make them all."""
+"""Tokens per thread, where a thread does not compute all tokens."""
 MOST = RUN + 1
 """Weights of a channel."""
 
@@ -20,7 +20,7 @@ PARAMETERS: dict[str, Parameter] = {
     "width": Range(2, MOST, default=4, doc="weights of a channel"),
     "dtype": Choice(tuple(scalars.FLOATS), doc="element type"),
     "bias": Choice((0, 1), doc="whether there is a bias"),
-    "activation": Choice(("none", "silu"), doc="of the sums"),
+    "activation": Choice(("none", "silu"), doc="activation of the sums"),
 }
 
 SPLIT = {
@@ -63,7 +63,7 @@ def shape_of(name: str, arguments: Mapping[str, Any], channels: int) -> dict[str
     """Shape parameters of the weights of a call, of x's dtype.
 
     Raises:
-        ShapeError: they do not fit x's channels.
+        ShapeError: the weights do not fit x's channels.
     """
     x, weight, bias = arguments["x"], arguments["weight"], arguments["bias"]
     names = {dtype: known for known, dtype in scalars.FLOATS.items()}
@@ -88,7 +88,8 @@ def split_of(name: str, arguments: Mapping[str, Any], channels: int) -> dict[str
     keys = arguments["key_dim"]
     if not 0 < 2 * keys < channels:
         raise ShapeError(
-            f"{name}: key_dim is {keys} of {channels} channels; expected two such parts, and a rest"
+            f"{name}: key_dim is {keys} of {channels} channels; expected room for q and k of this size, and "
+            "for v"
         )
     return {"keys": keys, "values": channels - 2 * keys}
 

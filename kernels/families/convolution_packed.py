@@ -1,4 +1,4 @@
-"""Convolutions of sequences behind one another, split into q, k and v: what they take."""
+"""Convolutions of packed sequences, split into q, k and v: arguments and inputs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Sequences of any lengths, zero among them."""
+    """Sequences of random lengths, which may be empty."""
     inner = torch.randint(0, shape["tokens"] + 1, (shape["sequences"] - 1,), generator=generator).sort()[0]
     return {
         "x": convolution.random(shape, generator, convolution.channels(shape), shape["tokens"]),

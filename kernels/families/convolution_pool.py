@@ -1,4 +1,4 @@
-"""Convolutions behind columns that a pool keeps, split into q, k and v: what they take."""
+"""Convolutions that continue from a pool of states, split into q, k and v: arguments and inputs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Lines all over the pool, the last batch's none; without indices where there are as many as batches."""
+    """Random lines of the pool, none for the last batch; no indices if there are as many lines as batches."""
     batch, lines, dim = shape["batch"], shape["lines"], convolution.channels(shape)
     tensors = {
         "x": convolution.random(shape, generator, batch, dim, shape["tokens"]),
@@ -54,5 +54,5 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
 def check(shape: Mapping[str, Any], arch: str) -> None:
     if shape["lines"] < shape["batch"]:
         raise ShapeError(
-            f"{NAME}: {shape['lines']} lines for {shape['batch']} batches; expected as many at least"
+            f"{NAME}: {shape['lines']} lines for {shape['batch']} batches; expected at least one for each"
         )

@@ -12,9 +12,9 @@
  *     n  = u - w h;  h = exp(G_last) h + (exp(G_last - G) k)ᵀ n     states: the only part that goes chunk by chunk
  *     o  = scale (exp(G) q h + tril(q_i k_j exp(G_i - G_j)) n)      outputs
  *
- * Tensors are those of the rule token after token: (B, T, heads, ..), sequences of one length or, with `starts`, behind
- * one another. Each wave makes 16 tokens of a chunk, or 16 columns of a state. Operands are of T, sums of float; what
- * one product leaves is an operand of the next where it lies.
+ * Tensors are those of the token-by-token rule: (B, T, heads, ..), sequences of equal length or, with `starts`, packed.
+ * Each wave computes 16 tokens of a chunk, or 16 columns of a state. Operands are of type T, sums of float; the result
+ * of a product is in place as an operand of the next.
  */
 #pragma once
 
@@ -22,13 +22,13 @@
 
 namespace kittens::families::delta_chunks {
 
-/** Columns of keys that a product takes at a time. */
+/** Columns of keys per matrix product. */
 inline constexpr int SLICE = 64;
 inline constexpr int SIDE = 16;
 
 /** Positions of the sequences in a call's tensors. */
 struct sequences {
-    /** (count + 1): the token that is a sequence's first; null where each batch is one. */
+    /** (count + 1): the first token of each sequence; null if each batch is a sequence. */
     const int *starts;
     int count, tokens;
 
@@ -36,7 +36,7 @@ struct sequences {
     __device__ inline int chunks(int sequence, int size) const {
         return ceil_div(starts == nullptr ? tokens : starts[sequence + 1] - starts[sequence], size);
     }
-    /** Chunks of all sequences before one, which is the same in all lanes. */
+    /** Chunks of all sequences before this one, which is the same in all lanes. */
     __device__ inline int chunks_before(int sequence, int size) const {
         if (starts == nullptr) return sequence * ceil_div(tokens, size);
         int sum = 0;
@@ -45,12 +45,12 @@ struct sequences {
     }
 };
 
-/** Tokens of one sequence, and a chunk of them. The same in all lanes. */
+/** Tokens of one sequence, and a chunk of them, the same in all lanes. */
 struct span {
-    /** The first token, counted over all batches, and how many there are. */
+    /** The first token, counted over all batches, and the number of tokens. */
     size_t first;
     int length;
-    /** The sequence; the chunk in it; the chunk among those of all sequences. */
+    /** The sequence; the chunk's index in it, and among the chunks of all sequences. */
     int sequence, chunk, index;
 
     __device__ inline void take(const sequences &of, int which) {
@@ -82,14 +82,14 @@ struct span {
         }
         return false;
     }
-    /** This sequence of a (B, T, heads, cols) tensor: tokens along axis 1, those past its end out of range. */
+    /** This sequence of a (B, T, heads, cols) tensor: tokens along axis 1, with those past its end out of range. */
     template <typename T>
     __device__ inline auto of(const T *tensor, int heads, int cols) const {
         const size_t before = first * static_cast<size_t>(heads) * static_cast<size_t>(cols);
         return gl<T, 1, -1, -1, -1>(const_cast<T *>(tensor) + before, nullptr, static_cast<size_t>(length),
                                     static_cast<size_t>(heads), static_cast<size_t>(cols));
     }
-    /** A head's number for each of some tokens, from token `at` on. */
+    /** A head's values for consecutive tokens from token `at` on. */
     template <typename RV>
     __device__ inline void numbers(RV &values, const float *tensor, int heads, int head, int at) const {
         load_along<1>(values, of(tensor, 1, heads), {0, at, 0, head});
@@ -140,7 +140,7 @@ struct worker : span {
     }
 };
 
-/** sums[.., c] = scale times the sum of x[.., c] over the chunk's tokens up to this one, or from it on. */
+/** sums[.., c] = scale times the sum of x[.., c] over the chunk's tokens up to this token, or from it on. */
 template <int size>
 __global__ __launch_bounds__(WARP_THREADS) void cumulative_sums(const float *x, float *sums, const int *starts,
                                                                 int count, int tokens, int cols, float scale,
@@ -159,7 +159,7 @@ __global__ __launch_bounds__(WARP_THREADS) void cumulative_sums(const float *x, 
     }
 }
 
-/** (sequence, chunk in it) of every chunk, -1 behind the last. */
+/** (sequence, chunk in the sequence) of every chunk, -1 after the last. */
 template <typename Index>
 __global__ __launch_bounds__(WARP_THREADS) void indices(const int *starts, Index *out, int count, int size,
                                                         int chunks) {
@@ -187,9 +187,9 @@ __device__ inline float sum_in_order(float x) {
 /**
  * @brief A (B, T, H_v, C) of k (B, T, H, K), beta (B, T, H_v) and g, logarithms of decays: null for none.
  *
- * @tparam fused whether g is not summed up yet: its sums within chunks are made here, for `sums` and for A.
- * @tparam bounded whether A is zero where the decay is above one. Sums are made token by token then: of decays of at
- * most one they never grow, by no rounding either, so that nothing of such a layer is lost.
+ * @tparam fused whether g is not yet summed: its sums within chunks are computed here, for `sums` and for A.
+ * @tparam bounded whether A is zero where the decay is above one. Sums are then computed token by token: with decays of
+ * at most one they never grow, not even by rounding, so that no product of such a layer becomes zero.
  */
 template <typename T, int C, int K, bool fused = false, bool bounded = false>
 __global__ __launch_bounds__(worker<C>::threads) void products(const T *k, const float *g, const float *beta, float *A,
@@ -227,8 +227,8 @@ __global__ __launch_bounds__(worker<C>::threads) void products(const T *k, const
 /**
  * @brief blocks[b] = (1 + A)^-1 of the 16x16 block b on the diagonal of A, by forward substitution.
  *
- * A lane makes a column: lane 16 b + c that of x in block b, where x_i = [i = c] - sum over j < i of A_ij x_j. Row i of
- * A is in the 16 lanes of a block, which read it from each other.
+ * Each lane computes a column: lane 16 b + c column c of block b, where x_i = [i = c] - sum over j < i of A_ij x_j. Row
+ * i of A is in the 16 lanes of a block, which read it from each other.
  */
 template <int n>
 __device__ inline void invert_diagonal(st_fl<SIDE, SIDE> (&blocks)[n], const float *A, int row_stride, int rows) {
@@ -253,7 +253,7 @@ __device__ inline void invert_diagonal(st_fl<SIDE, SIDE> (&blocks)[n], const flo
     wait_and_barrier();
 }
 
-/** inverses (B, T, H_v, C) = (1 + A)^-1 of each chunk; of A what is before the diagonal counts. */
+/** inverses (B, T, H_v, C) = (1 + A)^-1 of each chunk; only A's elements below the diagonal are read. */
 template <int C>
 __global__ __launch_bounds__(WARP_THREADS) void inverse(const float *A, float *inverses, const int *starts, int count,
                                                         int tokens) {
@@ -292,7 +292,7 @@ __global__ __launch_bounds__(WARP_THREADS) void inverse(const float *A, float *i
         for (int j = 0; j < n; j++) store<1>(results, x[i][j], {0, w.chunk * n + i, w.head, j});
 }
 
-/** w (B, T, H_v, K) and u (B, T, H_v, V) of A's inverse: the products of a few tokens with keys, and with values. */
+/** w (B, T, H_v, K) and u (B, T, H_v, V) of A's inverse: products with keys, and with values, for a few tokens. */
 template <typename T, int C, int K, int COLS>
 struct representation {
     using of_group = group<worker<C>::waves>;
@@ -361,7 +361,7 @@ struct recurrence {
         float *last;
         sequences of;
         int groups, values;
-        /** Chunks that h has room for; those that no sequence has become zero. */
+        /** Number of chunks in h; those that no sequence has become zero. */
         int chunks;
     };
 

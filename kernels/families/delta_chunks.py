@@ -1,4 +1,4 @@
-"""Common parts of the operators by `delta_chunks.cuh`: tensors by name, launches, random inputs, steps."""
+"""Common parts of the operators of `delta_chunks.cuh`: tensors by name, launches, random inputs, steps."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from workbench_kernels.references import delta_chunks as references
 
 SOURCE = '#include "families/delta_chunks.cuh"\nusing namespace kittens;\n'
 SLICE, SIDE = 64, 16
-"""Keys that a product takes at a time; tokens of a wave, and columns."""
+"""Keys per matrix product; tokens and columns per wave."""
 
 Shape = Mapping[str, Any]
 OPERANDS = (*scalars.FLOATS.values(), torch.float64)
-"""float64 is what references are given."""
+"""References receive float64."""
 
 _TOKENS = ("batch", "tokens")
 DIMS: dict[str, tuple[tuple[torch.dtype, ...], tuple[str, ...]]] = {
@@ -44,30 +44,30 @@ DIMS: dict[str, tuple[tuple[torch.dtype, ...], tuple[str, ...]]] = {
     "initial_state": (scalars.WIDE, ("sequences", "of_values", "keys", "values")),
     "last_state": (scalars.WIDE, ("sequences", "of_values", "keys", "values")),
 }
-"""Dtypes and dimensions of tensors by name: inputs, outputs and what is between steps."""
+"""Dtypes and dimensions of tensors by name: inputs, outputs and workspace."""
 
 PARAMETERS: dict[str, Parameter] = {
     "batch": Range(1, 65535, default=1, doc="batches"),
     "tokens": Range(1, 1 << 20, default=256, doc="tokens of a batch"),
     "heads": Range(1, 1024, default=2, doc="heads of q and k"),
-    "groups": Range(1, 64, default=2, doc="heads of v for each of q and k"),
+    "groups": Range(1, 64, default=2, doc="heads of v per head of q and k"),
     "keys": Choice((64, 128, 256), default=128, doc="rows of a state"),
     "values": Range(16, 512, 16, default=128, doc="columns of a state"),
-    "sequences": Range(1, 65535, default=1, doc="sequences: as many as batches, or packed into one"),
+    "sequences": Range(1, 65535, default=1, doc="sequences: one per batch, or packed into one batch"),
     "chunk": Choice((16, 32, 64), default=64, doc="tokens of a chunk"),
     "dtype": Choice(tuple(scalars.FLOATS), doc="element type in memory"),
 }
 
 
 def of_values(shape: Shape) -> int:
-    """Heads of v: of operators without keys all heads."""
-    # A size that PyTorch has left open stays so, here and below: no `int`.
+    """Heads of v; of operators without keys, all heads."""
+    # PyTorch may trace a size as a symbol, here and below: `int` would make it a constant.
     count: int = shape["heads"] * shape.get("groups", 1)
     return count
 
 
 def chunks(shape: Shape) -> int:
-    """Chunks of all batches, of packed sequences what they may be at most."""
+    """Chunks of all batches; of packed sequences, the largest possible number."""
     if shape["sequences"] == shape["batch"]:
         count: int = shape["batch"] * -(-shape["tokens"] // shape["chunk"])
         return count
@@ -75,7 +75,7 @@ def chunks(shape: Shape) -> int:
 
 
 def columns(shape: Shape) -> int:
-    """Columns of values that a work-group takes at a time: 64, or what divides their number."""
+    """Columns of values per work-group: 64, or a divisor of their number."""
     return math.gcd(shape.get("values", SLICE), SLICE)
 
 
@@ -96,7 +96,7 @@ def layout(name: str, parameters: Mapping[str, Parameter]) -> str:
 
 
 Name = str | Callable[[Shape], str]
-"""A tensor's, perhaps by shape."""
+"""A property of a tensor, which may depend on the shape."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Kernel:
     def arguments(
         self, names: Mapping[str, Name], shape: Shape, tensors: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Arguments; `names` are tensors that differ from the usual ones."""
+        """Arguments; `names` are the tensors whose names differ from the usual ones."""
         sources = {**self.tensors, **names}
         operands = {to: tensors.get(n if isinstance(n, str) else n(shape)) for to, n in sources.items()}
         return {
@@ -132,7 +132,7 @@ class Kernel:
         }
 
     def step(self, name: str, **names: Name) -> Step:
-        """A launch of it among others."""
+        """The step of the kernel in an operator with several."""
         return Step(
             name=name,
             entry=self.entry,
@@ -142,7 +142,7 @@ class Kernel:
 
 
 def _instance(name: str, *sizes: str) -> Callable[[Shape], str]:
-    """Entry of a template of operands' type and these sizes."""
+    """Entry of a template instance, by the type of the operands and these sizes."""
 
     def entry(shape: Shape) -> str:
         values = {**shape, "columns": columns(shape), "waves": columns(shape) // SIDE}
@@ -239,12 +239,12 @@ def sequences_of(name: str, batch: int, starts: torch.Tensor | None) -> int:
         return batch
     check_starts("cu_seqlens", starts)
     if batch != 1:
-        raise ShapeError(f"{name}: B is {batch} with cu_seqlens; expected 1, sequences behind one another")
+        raise ShapeError(f"{name}: B is {batch} with cu_seqlens; expected 1, packed sequences")
     return starts.numel() - 1
 
 
 def _shape_of(name: str, takes: Sequence[str], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Shape of a call with tensors by these names."""
+    """Shape of a call, from tensors with these names."""
     sizes: dict[str, Any] = fits(name, **{each: (arguments[each], *DIMS[each]) for each in takes})
     operands = [
         arguments[each] for each in takes if DIMS[each][0] is OPERANDS and arguments[each] is not None
@@ -258,7 +258,7 @@ def _shape_of(name: str, takes: Sequence[str], arguments: Mapping[str, Any]) -> 
         raise ShapeError(f"{name}: {all_heads} heads of values for {heads} of keys; expected a multiple")
     sequences = sequences_of(name, sizes["batch"], arguments.get("cu_seqlens"))
     if sizes.setdefault("sequences", sequences) != sequences:
-        raise ShapeError(f"{name}: initial_state is of {sizes['sequences']} sequences; expected {sequences}")
+        raise ShapeError(f"{name}: initial_state has {sizes['sequences']} sequences; expected {sequences}")
     sizes["groups"] = all_heads // heads
     sizes.setdefault("chunk", arguments.get("chunk"))
     names = {dtype: name for name, dtype in scalars.FLOATS.items()}
@@ -271,7 +271,7 @@ def _shape_of(name: str, takes: Sequence[str], arguments: Mapping[str, Any]) -> 
 
 
 def random_starts(shape: Shape, generator: torch.Generator) -> torch.Tensor | None:
-    """Offsets of packed sequences, some perhaps empty; None for sequences of one length."""
+    """Offsets of packed sequences, which may be empty; None for sequences of one length."""
     if shape["sequences"] == shape["batch"]:
         return None
     tokens = shape["tokens"]
@@ -280,9 +280,9 @@ def random_starts(shape: Shape, generator: torch.Generator) -> torch.Tensor | No
 
 
 def raw(shape: Shape, generator: torch.Generator, required: Sequence[str]) -> dict[str, Any]:
-    """Inputs like a layer's: decays below one, strengths between zero and one, keys of length one.
+    """Inputs as in a layer: decays below one, strengths between zero and one, keys of length one.
 
-    The state, which may be large, is made only if it, or what depends on it, is in `required`.
+    The state, which may be large, is generated only if `required` names it or a tensor that depends on it.
     """
     batch, tokens, heads, all_heads = shape["batch"], shape["tokens"], shape["heads"], of_values(shape)
     dtype = scalars.FLOATS[shape.get("dtype", "fp32")]
@@ -308,7 +308,8 @@ def raw(shape: Shape, generator: torch.Generator, required: Sequence[str]) -> di
 
 
 def halfway(shape: Shape, generator: torch.Generator, required: Sequence[str]) -> dict[str, Any]:
-    """The same, with what the steps make of it; g is its sums, left out for one number of tokens in seven."""
+    """The same, and the results of the steps for them; g are its sums, omitted for one number of tokens in
+    seven."""
     tensors = raw(shape, generator, required)
     starts, size, names = tensors["cu_seqlens"], tensors["chunk"], {*required}
     g = references.cumulative_sums(tensors["g"], starts, size) if shape["tokens"] % 7 else None
@@ -348,10 +349,10 @@ def spec(
 
     Args:
         takes: inputs by their names in `DIMS`.
-        gives, between: outputs, and tensors between steps.
-        inputs: random tensors by these names: those that the operator takes, and perhaps others.
-        named: what an input is called, where that is not its name in `DIMS`.
-        multiplications: of matrix products, for each head of values and each token.
+        gives, between: outputs, and tensors passed between steps.
+        inputs: random tensors by these names: at least those that the operator takes.
+        named: names of inputs that differ from the names in `DIMS`.
+        multiplications: multiplications of the matrix products for each head of values and each token.
     """
     called = named or {}
     every = (*takes, *gives, *between)
@@ -398,14 +399,18 @@ def spec(
         indexes={"cu_seqlens": Index("tokens+1")} if packs else {},
         notes={
             "a": "products of keys within chunks, below the diagonal: token i by token j of its chunk",
-            "beta": "how much of an error is corrected",
+            "beta": "fraction of the error that is corrected",
             "g": "logarithms of decays"
             if inputs is raw
             else "sums of logarithms of decays within chunks, as `gated_delta_chunk_cumsum` gives them"
-            + ("; none where None" if inspect.signature(reference).parameters["g"].default is None else ""),
+            + (
+                "; no decay where None"
+                if inspect.signature(reference).parameters["g"].default is None
+                else ""
+            ),
         }
         if "g" in takes
-        else {"a": "a matrix of each chunk, of which what is below the diagonal counts"},
+        else {"a": "a matrix for each chunk; only the part below the diagonal is read"},
         flops=lambda shape: 2 * multiplications(shape) * shape["batch"] * shape["tokens"] * of_values(shape),
         bytes=moved,
         **others,

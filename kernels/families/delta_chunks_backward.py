@@ -1,4 +1,4 @@
-"""The gradient of the gated delta rule by chunk.
+"""The gradient of the chunked gated delta rule.
 
 Of a chunk with the state S before it and S' behind it, sums G of its decays, D = exp(G), R = exp(G_last - G)
 and F_ij = exp(G_i - G_j) of tokens j up to i:
@@ -30,14 +30,14 @@ UNIT, OF_UNIT = "gated_delta/l2_norm", "gated_delta/l2_norm_backward"
 
 @dataclass(frozen=True)
 class Chunks:
-    """Places of tokens if each chunk has room for all of its tokens.
+    """Positions of tokens if each chunk has room for all of its tokens.
 
     Attributes:
         size: tokens of a chunk.
         starts: int64 [sequences + 1], the first chunk of each sequence.
-        at: int64 [chunks, size], tokens; any where there is none.
+        at: int64 [chunks, size], tokens; arbitrary where there is none.
         there: bool [chunks, size], whether there is one.
-        places: int64 [tokens], places of tokens among those of all chunks.
+        places: int64 [tokens], positions of tokens within all chunks.
         back: int64 [chunks], the chunks of each sequence in reverse.
     """
 
@@ -61,7 +61,7 @@ class Chunks:
         lengths = first[1:] - first[:-1]
         starts = torch.nn.functional.pad((-(-lengths // size)).cumsum(0), (1, 0))
         numbers = torch.arange(count, device=x.device)
-        # Behind the last sequence's chunks there may be more, which have no tokens.
+        # Chunks after those of the last sequence have no tokens.
         owner = (torch.searchsorted(starts, numbers, right=True) - 1).clamp(max=lengths.shape[0] - 1)
         inner = (numbers - starts[owner])[:, None] * size + torch.arange(size, device=x.device)
         there = inner < lengths[owner][:, None]
@@ -80,7 +80,7 @@ class Chunks:
         return rows.transpose(1, 2).repeat_interleave(groups, 1).contiguous()
 
     def give(self, x: torch.Tensor, batch: int, groups: int = 1) -> torch.Tensor:
-        """The other way, the groups of a head summed."""
+        """The inverse, summed over the groups of a head."""
         rows = x.transpose(1, 2).flatten(0, 1)[self.places]
         if groups > 1:
             rows = rows.unflatten(1, (-1, groups)).sum(2)
@@ -93,7 +93,7 @@ class Pass:
     """Building blocks of the gradient; tensors of chunks are [chunks, heads, size, ..].
 
     Attributes:
-        call: calls operators.
+        call: function that calls operators.
         dtype: of operands.
     """
 
@@ -134,7 +134,8 @@ class Pass:
         queries, grads = adds
 
         def both(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-            """Chunks in reverse, each of the one in front of that of the other, as [1, tokens, heads, ..]."""
+            """Chunks in reverse, each taken from the chunk before that of the other, as [1, tokens, heads,
+            ..]."""
             pairs = torch.stack((first, second), 1)[chunks.back].to(self.dtype)
             return pairs.transpose(2, 3).flatten(0, 2)[None].contiguous()
 
@@ -158,10 +159,10 @@ class Pass:
 
 @dataclass(frozen=True)
 class Decays:
-    """Decays of chunks by their sums G, each [chunks, heads, ..].
+    """Decays of chunks, computed from their sums G, each [chunks, heads, ..].
 
     Attributes:
-        last: int64 [.., 1], place of each chunk's last token.
+        last: int64 [.., 1], position of each chunk's last token.
         ends: G_last [.., 1].
         decay: exp(G) [.., size, 1].
         rest: exp(G_last - G) [.., size, 1].
@@ -176,7 +177,7 @@ class Decays:
 
     @classmethod
     def from_sums(cls, chunks: Chunks, sums: torch.Tensor) -> Decays:
-        """From the sums, [chunks, heads, size], where missing tokens count as the last token."""
+        """From the sums [chunks, heads, size], where missing tokens count as the last token."""
         last = chunks.there.sum(1).sub(1).clamp(min=0)[:, None, None].expand(-1, sums.shape[1], 1)
         ends = sums.gather(2, last)
         sums = torch.where(chunks.there[:, None], sums, ends)
@@ -269,7 +270,7 @@ def _rule(
 
 
 def _of_length(call: Call, grad: torch.Tensor, unit: Mapping[str, torch.Tensor] | None) -> torch.Tensor:
-    """The gradient of what was divided by its lengths, if it was."""
+    """Gradient of the input of the division by lengths, if there was one."""
     gradient: torch.Tensor = (
         grad if unit is None else call(OF_UNIT, unit["y"], unit["rstd"], grad.contiguous())
     )

@@ -1,7 +1,7 @@
 /**
  * @file
- * @brief Decays and strengths of the gated delta rule from a layer's projections, and the functions that they are made
- * of, element by element.
+ * @brief Decays and strengths of the gated delta rule from a layer's projections, and the element-wise functions in
+ * them.
  */
 #pragma once
 
@@ -25,7 +25,8 @@ __device__ inline float safe_exp(float x) { return x <= 0.0f ? base_ops::exp::op
 
 __device__ inline size_t index() { return size_t{blockIdx.x} * THREADS + threadIdx.x; }
 
-/** g = -exp(a_log) softplus(a + dt_bias) and beta = sigmoid(b) of (rows, heads); a_log and dt_bias are of heads. */
+/** g = -exp(a_log) softplus(a + dt_bias) and beta = sigmoid(b) of (rows, heads); a_log and dt_bias have a value for
+    each head. */
 template <typename T>
 struct gating {
     const float *a_log, *dt_bias;
@@ -45,7 +46,7 @@ struct gating {
     }
 };
 
-/** Functions of each element; logarithms of |x| + 0.001. */
+/** Element-wise functions; the logarithms are of |x| + 0.001. */
 struct elementary {
     const float *x;
     float *exp, *exp2, *log, *log2, *safe_exp, *softplus, *sigmoid, *silu;

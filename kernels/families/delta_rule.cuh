@@ -1,12 +1,12 @@
 /**
  * @file
- * @brief The gated delta rule, token after token: a state of keys by values that decays, is corrected and is read.
+ * @brief The gated delta rule, one token at a time: a state of keys by values decays, is corrected and is read.
  *
  *     h *= exp(g);  u = beta (v - hᵀ k);  h += k uᵀ;  o = scale hᵀ q
  *
- * Columns of the state don't depend on one another, so a wave holds K x 16 of them in registers from the first token of
- * a sequence to the last. A token costs a sum over the state twice and an outer product; the next token's vectors
- * are on their way meanwhile.
+ * Columns of the state are independent, so a wave holds K x 16 of the state in registers from the first token of a
+ * sequence to the last. Each token takes two sums over the state and an outer product, while the next token's vectors
+ * are loading.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ struct given_gates {
     struct arguments {
         /** Logarithms of decays, null for none: (B, T, H_v), (B, T, H_v, K), (B, T, H_v, V). */
         const float *g, *gk, *gv;
-        /** (B, T, H_v), or (B, T, H_v, V) with `beta_of_columns`; null for ones. */
+        /** (B, T, H_v), or (B, T, H_v, V) with `beta_of_columns`; null means ones. */
         const float *beta;
         int beta_of_columns;
         /** (sequences, H_v, K, V); `initial` null for zeros. */
@@ -34,7 +34,7 @@ struct given_gates {
     static __device__ inline float *after(const arguments &g, int) { return g.last; }
 };
 
-/** exp(-exp(a_log) softplus(a + dt_bias)) and sigmoid(b), of numbers that a layer projects; states of a pool. */
+/** exp(-exp(a_log) softplus(a + dt_bias)) and sigmoid(b) from a layer's projections; states of a pool. */
 template <typename T>
 struct sigmoid_gates {
     static constexpr bool projected = true;
@@ -43,9 +43,10 @@ struct sigmoid_gates {
         const float *a_log, *dt_bias;
         /** (B, T, H_v). */
         const T *a, *b;
-        /** softplus(x) is log(1 + exp(x * softplus_beta)) / softplus_beta; x above the threshold of the exponent. */
+        /** softplus(x) is log(1 + exp(x * softplus_beta)) / softplus_beta, or x if the exponent exceeds the
+            threshold. */
         float softplus_beta, softplus_threshold;
-        /** (states, H_v, K, V), and which of them is each sequence's; below 0 for none. */
+        /** (states, H_v, K, V), and the index of each sequence's state; negative for none. */
         float *states;
         const int *indices;
     };
@@ -73,7 +74,7 @@ struct delta_rule {
         gl<T, -1, -1, -1, K> q, k;
         /** (B, T, H_v, V); H_v is a multiple of H. */
         gl<T, -1, -1, -1, -1> v;
-        /** (sequences + 1): the token that is a sequence's first, of B = 1; null where each batch is one. */
+        /** (sequences + 1): the first token of each sequence, with B = 1; null if each batch is a sequence. */
         const int *starts;
         gl<T, -1, -1, -1, -1> o;
         float scale;
@@ -90,7 +91,7 @@ struct delta_rule {
     template <int rows>
     using vectors = gl<float, 1, 1, -1, rows>;
 
-    /** A token's values for each column, of a tensor like v. */
+    /** A token's value for each column, from a tensor like v. */
     static __device__ inline void of_columns(values &x, const float *from, const arguments &g, int at, int tile) {
         load(x, vectors<-1>(const_cast<float *>(from), nullptr, nullptr, at + 1, g.v.cols()), {0, 0, at, tile});
     }

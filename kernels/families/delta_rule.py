@@ -1,4 +1,4 @@
-"""Common parts of the gated delta rule by `delta_rule.cuh`: shapes, inputs, sources, launches."""
+"""Common parts of the gated delta rule of `delta_rule.cuh`: shapes, inputs, sources, launches."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ PARAMETERS: dict[str, Parameter] = {
     "batch": Range(1, 65535, default=1, doc="batches"),
     "tokens": Range(1, 1 << 20, default=64, doc="tokens of a batch"),
     "heads": Range(1, 1024, default=4, doc="heads of q and k"),
-    "groups": Range(1, 64, default=2, doc="heads of v for each of q and k"),
+    "groups": Range(1, 64, default=2, doc="heads of v per head of q and k"),
     "keys": Choice((64, 128, 256), default=128, doc="rows of a state"),
     "values": Range(16, 512, 16, default=128, doc="columns of a state"),
-    "sequences": Range(1, 65535, default=1, doc="sequences: as many as batches, or packed into one"),
+    "sequences": Range(1, 65535, default=1, doc="sequences: one per batch, or packed into one batch"),
     "dtype": Choice(tuple(scalars.FLOATS), doc="element type in memory"),
 }
 
@@ -53,7 +53,7 @@ def shape_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Shape of q, k, v and cu_seqlens.
 
     Raises:
-        ShapeError: they do not fit each other.
+        ShapeError: the tensors do not fit together.
     """
     q, v, cu_seqlens = arguments["q"], arguments["v"], arguments["cu_seqlens"]
     names = {dtype: name for name, dtype in scalars.FLOATS.items()}
@@ -70,9 +70,7 @@ def shape_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
     if of_values % heads:
         raise ShapeError(f"delta rule: {of_values} heads of v for {heads} of q; expected a multiple")
     if cu_seqlens is not None and batch != 1:
-        raise ShapeError(
-            f"delta rule: B is {batch} with cu_seqlens; expected 1, sequences behind one another"
-        )
+        raise ShapeError(f"delta rule: B is {batch} with cu_seqlens; expected 1, packed sequences")
     fit(arguments, {"k": (tuple(q.shape), q.dtype), "v": ((batch, tokens, of_values, values), q.dtype)})
     return {
         **{"batch": batch, "tokens": tokens, "heads": heads, "groups": of_values // heads},
@@ -81,7 +79,7 @@ def shape_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fit(tensors: Mapping[str, Any], layouts: Mapping[str, tuple[tuple[int, ...], torch.dtype]]) -> None:
-    """Refuses tensors of other shapes and dtypes; those that are None fit."""
+    """Refuses tensors of other shapes and dtypes; None is accepted."""
     for name, (size, dtype) in layouts.items():
         tensor = tensors[name]
         if tensor is not None:
@@ -89,7 +87,7 @@ def fit(tensors: Mapping[str, Any], layouts: Mapping[str, tuple[tuple[int, ...],
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """q, k of length one, v, and where sequences are packed their starts, zero tokens among them."""
+    """q, k of length one, v, and the starts of packed sequences, which may be empty."""
     batch, tokens, heads = shape["batch"], shape["tokens"], shape["heads"]
     dtype = scalars.FLOATS[shape["dtype"]]
 
@@ -127,17 +125,17 @@ def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
 
 
 def state(shape: Mapping[str, Any]) -> int:
-    """Numbers of a sequence's states."""
+    """Elements of a sequence's states."""
     return int(shape["heads"] * shape["groups"] * shape["keys"] * shape["values"])
 
 
 def flops(shape: Mapping[str, Any]) -> int:
-    """Decay, two sums over the state, and an outer product, for each token."""
+    """A decay, two sums over the state, and an outer product for each token."""
     return int(7 * shape["batch"] * shape["tokens"] * state(shape))
 
 
 def bytes_moved(shape: Mapping[str, Any]) -> int:
-    """States in and out, tokens' vectors once."""
+    """States read and written, and the vectors of each token once."""
     vectors = shape["heads"] * (2 * shape["keys"] + 2 * shape["groups"] * shape["values"])
     return int(
         8 * shape["sequences"] * state(shape)

@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Operators that only move rows, or change them element by element: a lane takes eight neighbours at a time.
+ * @brief Operators that only move rows, or change them element by element; a lane processes eight consecutive elements.
  */
 #pragma once
 
@@ -34,7 +34,7 @@ __device__ inline T rounded(float value) {
 /** Index of this lane's piece. */
 __device__ inline size_t index() { return size_t{blockIdx.x} * blockDim.x + threadIdx.x; }
 
-/** Each row of out is one of `left` and then one of `right`; both are whole pieces. */
+/** Each row of out is a row of `left` followed by a row of `right`; both are whole pieces. */
 template <typename T>
 struct concatenation {
     const T *left, *right;
@@ -52,7 +52,8 @@ struct concatenation {
     }
 };
 
-/** Rows (token, head) divided by a number into the slot of their token of a paged cache: blocks x heads x block x dim.
+/** Stores rows (token, head), divided by a number, to the slots of their tokens in a paged cache: blocks x heads x
+ * block x dim.
  */
 template <typename T, typename U>
 struct cache_rows {
@@ -95,7 +96,7 @@ struct take_apart {
         else
             to = z + (token * heads + head) * of_v + (col - 2 * keys - of_v);
         store(to, load(qkvz + at * LENGTH));
-        // A head's first pieces take its few numbers of b and a along.
+        // The lanes of a head's first pieces also move its few elements of b and a.
         const size_t first = (token * heads + head) * groups;
         for (int group = col / LENGTH; group < groups; group += of_head / LENGTH) {
             b[first + group] = ba[2 * first + group];
@@ -105,11 +106,11 @@ struct take_apart {
 };
 
 /**
- * @brief A piece of a vector of `dim` elements turned by the angles of its position.
+ * @brief Rotates a piece of a vector of `dim` elements by the angles of its position.
  *
- * @tparam interleaved whether elements 2 i and 2 i + 1 make a pair (GPT-J), or i and i + dim / 2 (NeoX), which is
- * whole pieces.
- * @param cos,sin dim / 2 of them.
+ * @tparam interleaved whether elements 2 i and 2 i + 1 make a pair (GPT-J), or i and i + dim / 2 (NeoX), where dim / 2
+ * is a multiple of a piece.
+ * @param cos,sin dim / 2 cosines and sines.
  */
 template <bool interleaved, typename T, typename Table>
 __device__ inline piece<float> turned(const T *vector, int col, int dim, const Table *cos, const Table *sin) {
@@ -127,7 +128,7 @@ __device__ inline piece<float> turned(const T *vector, int col, int dim, const T
     return made;
 }
 
-/** Latent attention's vectors, each of `rank` columns as they are and `dim` turned ones: queries, and a cache's rows.
+/** Latent attention's vectors, each with `rank` unchanged columns and `dim` rotated ones: queries, and rows of a cache.
  */
 template <bool interleaved, typename T, typename Cache, typename Table>
 struct latent_rows {
@@ -188,7 +189,7 @@ struct latent_rows {
     }
 };
 
-/** out = f of one element of each of `in`, rounded once; the size need be no whole number of pieces. */
+/** out = f of one element of each of `in`, rounded once; the size need not be a multiple of a piece. */
 template <typename U, typename F, typename... T>
 __device__ inline void each(U *out, size_t size, F f, const T *...in) {
     const size_t first = index() * LENGTH;
@@ -204,7 +205,7 @@ __device__ inline void each(U *out, size_t size, F f, const T *...in) {
     }(load(in + first)...);
 }
 
-/** out[n] = op over elements 256 n to 256 n + 255, those that exist; a wave takes 256. */
+/** out[n] = op over elements 256 n to 256 n + 255, as far as they exist; a wave reduces 256. */
 template <typename op>
 __device__ inline void reduce_blocks(const float *x, float *out, int size, float nothing) {
     const int block = static_cast<int>(index()) / WARP_THREADS, lane = laneid();
@@ -219,7 +220,7 @@ __device__ inline void reduce_blocks(const float *x, float *out, int size, float
     if (lane == 0) out[block] = made;
 }
 
-/** out = a x + b; a and b have an element for each of x, or one for all. */
+/** out = a x + b; a and b have one element for each of x, or one for all of x. */
 template <typename T, bool one_a, bool one_b>
 __device__ inline void multiply_add(const T *x, const T *a, const T *b, T *out, size_t at, size_t size) {
     const size_t first = at * LENGTH;

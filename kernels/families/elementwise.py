@@ -1,4 +1,4 @@
-"""Common parts of the operators by `elementwise.cuh`: element types and launches."""
+"""Common parts of the operators of `elementwise.cuh`: element types and launches."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from workbench.operators import Launch
 from workbench_kernels.families import scalars
 
 LENGTH = 8
-"""Neighbours that a lane takes at a time."""
+"""Consecutive elements per lane."""
 
 
 def launch(elements: int) -> Launch:
-    """A lane for each piece of so many elements."""
+    """A lane for each `LENGTH` elements."""
     return Launch(grid=-(-elements // (256 * LENGTH)), block=256)
 
 

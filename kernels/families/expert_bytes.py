@@ -1,4 +1,4 @@
-"""Expert GEMMs of int8 and fp8: operands, and factors of blocks."""
+"""Expert GEMMs of int8 and fp8: operands, and scales of blocks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator, skewed: bool = False) -> dict[str, Any]:
-    """Random codes, or normal numbers as fp8."""
+    """Random codes, or normally distributed numbers as fp8."""
     tensors: dict[str, Any] = {}
     for name, dims in (("a", (shape["tokens"],)), ("b", (shape["experts"],))):
         wide = (*dims, shape["k"], shape["n"])[: 3 if name == "b" else 2]
@@ -48,7 +48,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator, skewed: bool = 
 
 
 def blocks_shape_of(**arguments: Any) -> dict[str, Any]:
-    """Shape of a call with factors of blocks."""
+    """Shape of a call with scales of blocks."""
     shape = shape_of(**arguments)
     group_k, group_n = arguments["group_k"], arguments["group_n"]
     deep, wide = -(-shape["k"] // max(group_k, 1)), -(-shape["n"] // max(group_n, 1))
@@ -63,7 +63,7 @@ def blocks_shape_of(**arguments: Any) -> dict[str, Any]:
 def blocks_inputs(
     shape: Mapping[str, Any], generator: torch.Generator, skewed: bool = False
 ) -> dict[str, Any]:
-    """Random codes, and factors of differing size."""
+    """Random codes, and scales of different sizes."""
     tensors = inputs({**shape, "scales": 0, "swiglu": 0}, generator, skewed)
     deep, wide = -(-shape["k"] // shape["group_k"]), -(-shape["n"] // shape["group_n"])
     unit = 1 / 128 if shape["element"] == "int8" else 1.0

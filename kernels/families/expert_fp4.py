@@ -1,4 +1,4 @@
-"""Expert GEMMs of mxfp4: operands with two numbers in a byte, and their powers of two."""
+"""Expert GEMMs of mxfp4: operands with two elements per byte, and their powers of two."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BYTES = (torch.uint8,)
 
 
 def sizes_of(arguments: Mapping[str, Any]) -> dict[str, int]:
-    """Sizes of operands with two numbers along K in a byte, and of their scales."""
+    """Sizes of operands with two elements along K per byte, and of their scales."""
     sizes = experts.fits(
         "expert GEMM",
         a=(arguments["a"], BYTES, ("tokens", "K / 2")),
@@ -39,7 +39,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
 
 
 def numbers(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Numbers of every code, with powers of two from 2^-6 to 1."""
+    """Elements of every code, with powers of two from 2^-6 to 1."""
 
     def draw(low: int, high: int, *dims: int) -> torch.Tensor:
         return torch.randint(low, high, dims, generator=generator).to(torch.uint8)

@@ -1,15 +1,14 @@
 /**
  * @file
- * @brief Mixtures of experts: rows of tokens that a list names, each times the matrix of its expert, summed in float.
+ * @brief Mixtures of experts: listed rows of tokens, each multiplied by the matrix of its expert; sums in float.
  *
- * A work-group of 4 waves computes ROWS entries of a list and some columns. Along K it goes in steps: numbers of the
- * next step travel from global memory into registers while the matrix cores work on this one; then they go to the other
- * half of shared memory: int8, fp8 and int4 less 8 as bytes, fp4 too where the instructions take it with its scales
- * (gfx950), all others as bf16. A matrix of an expert is K x N, or N x K where `along_k`. Bytes of K x N are turned on
- * the way.
+ * A work-group of 4 waves computes ROWS entries of a list and some columns. It advances along K in steps: while the
+ * matrix cores work on one step, the next is loaded from global memory to registers, then stored to the other half of
+ * shared memory: int8, fp8 and int4 minus 8 as bytes, also fp4 if the instructions take it with its scales (gfx950),
+ * all others as bf16. A matrix of an expert is K x N, or N x K where `along_k`. Bytes of a K x N matrix are transposed.
  *
- * A row of A is a multiple of 8 numbers, one of a K x N matrix too. Past K, N and the list's end there are zeros, and
- * nothing is written.
+ * A row of A, and of a K x N matrix, is a multiple of 8 elements. Elements past K, N and the list's end read as zero
+ * and are not written.
  */
 #pragma once
 
@@ -20,11 +19,11 @@ namespace kittens::families::experts {
 
 /**
  * @brief Use of the sums: `plain` a function of each; `halves` a function of column j of the first half, times column j
- * of the second; `pairs` x sigmoid(alpha x) (y + 1) of neighbouring columns x and y.
+ * of the second; `pairs` x sigmoid(alpha x) (y + 1) of adjacent columns x and y.
  */
 enum class finish { plain, halves, pairs };
 
-/** Factors of products of `group_k` numbers along K: of A (rows, blocks), of B (experts, blocks, N / group_n). */
+/** Factors of sums over `group_k` elements along K: of A (rows, blocks), of B (experts, blocks, N / group_n). */
 struct block_factors {
     const float *blocks_a, *blocks_b;
     int group_k, group_n;
@@ -45,7 +44,7 @@ struct multiply {
         gl<typename A::stored, 1, 1, -1, -1> a;
         gl<typename B::stored, 1, -1, -1, -1> b;
         gl<bf16, 1, 1, -1, -1> c;
-        /** A number for A, a number and a row for each expert, and a factor for each id; null for none. */
+        /** A scale of A, a scale and a bias for each expert, and a weight for each id; null for none. */
         const float *scale_a, *scale_b, *bias, *weights;
         /** Columns of B, and its rows. */
         int n, k;
@@ -56,7 +55,7 @@ struct multiply {
     static constexpr int threads = NUM_WARPS * WARP_THREADS;
     static constexpr int WARPS_M = ROWS == 16 ? 1 : 2, WARPS_N = NUM_WARPS / WARPS_M;
     static constexpr int PART = ROWS / WARPS_M;
-    /** Columns of B that a wave multiplies at once, and a work-group; a wave does so twice, `second` columns apart. */
+    /** Columns of B that a wave and a work-group multiply at once; a wave does so twice, `second` columns apart. */
     static constexpr int HALF = 32, SPAN = HALF * WARPS_N, COLS = 2 * SPAN;
     static constexpr bool scaled = detail::is_same<Factors, block_factors>;
     static constexpr int packed = along_k ? 1 : B::per_element;
@@ -65,7 +64,7 @@ struct multiply {
     using element = typename as::element;
     static constexpr bool as_stored = as::as_stored;
     static_assert(!(as_stored && along_k), "experts: bytes of N x K are not turned");
-    /** Elements of a tile along K, each with one number or two; true if a row of B's tile is a column of B.
+    /** Elements of a tile along K, each with one number or two; whether a row of B's tile is a column of B.
      */
     static constexpr int DEEP = as_stored ? K_STEP / A::per_element : K_STEP;
     static constexpr bool rows_of_columns = along_k || as_stored;
@@ -85,11 +84,12 @@ struct multiply {
     /** Position of a work-group. */
     struct place {
         entries at;
-        /** First column of B's first half of the tile, columns to the second, and where columns of either end. */
+        /** First column of the first half of B's tile, distance to the second half, and the end of each half's
+            columns. */
         int col, second, end;
     };
 
-    /** The lane's share of A's step: some eights of rows that the list names, of numbers or of bytes. */
+    /** The lane's share of A's step: groups of eight elements or bytes of listed rows. */
     struct share_of_a {
         static constexpr int PER_ROW = DEEP / 8, EIGHTS = ROWS * PER_ROW, COUNT = (EIGHTS + threads - 1) / threads;
         using number = detail::select<as_stored, eight_bytes, typename A::along>;
@@ -132,9 +132,9 @@ struct multiply {
         }
     };
 
-    /** The lane's share of B's step, which becomes bf16. */
+    /** The lane's share of B's step, converted to bf16. */
     struct share_of_b {
-        /** Eights of a row of the tile, and how many there are, counting rows that share bytes once. */
+        /** Groups of eight per row of the tile, and in total, counting rows that share bytes once. */
         static constexpr int PER_ROW = (along_k ? K_STEP : COLS) / 8;
         static constexpr int EIGHTS = COLS * K_STEP / 8 / packed, COUNT = EIGHTS / threads;
         static_assert(EIGHTS % threads == 0);
@@ -227,7 +227,7 @@ struct multiply {
         __device__ inline void fetch(const arguments &g, const place &to, int step, int row, int col) {
             const int blocks = g.k / 32, block = step * (K_STEP / 32) + laneid() / 16, own = laneid() % 16;
             of_a = of_b[0] = of_b[1] = 0;
-            // Past the end there are zeros, whatever their scale is.
+            // Elements past the end are zeros, whatever their scale.
             if (block >= blocks) return;
 #pragma unroll
             for (int i = 0; i < PART / 16; i++) {
@@ -308,7 +308,7 @@ struct multiply {
         }
     }
 
-    /** Rounds and stores entries `row` on; rows of C are where the list says. */
+    /** Rounds and stores entries from `row` on, to the rows of C in the list. */
     template <ducks::rt::all RT>
     static __device__ inline void store_rows(const arguments &g, const place &to, const RT &c, int row, int col) {
         rt<bf16, RT::rows, RT::cols, row_l, typename RT::shape> made;
@@ -318,7 +318,7 @@ struct multiply {
             return entry < to.at.rows ? g.place(to.at.first + entry) : -1;
         });
     }
-    /** The same for neighbouring columns that become one. */
+    /** The same for adjacent columns that become one. */
     static __device__ inline void store_pairs(const arguments &g, const place &to, const sums &c, int row, int col) {
 #pragma unroll
         for (int i = 0; i < sums::height; i++) {

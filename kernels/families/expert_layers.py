@@ -1,4 +1,4 @@
-"""The experts' two layers: operands, and a step for each."""
+"""The two layers of experts: operands, and a step for each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def first(shape: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def second(shape: Mapping[str, Any]) -> dict[str, Any]:
-    """The shape of the second: rows are those of the first's result, one for each id."""
+    """The shape of the second layer: its rows are those of the first layer's result, one for each id."""
     return {
         **{**shape, "tokens": experts.entries(shape), "top_k": 1, "n": shape["k"], "k": shape["n"] // 2},
         **{"activation": "none", "layout": "nt"},
@@ -54,7 +54,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator, skewed: bool = 
 
 
 def step(name: str, of: Any, **names: str) -> Step:
-    """A layer; names are the tensors that it takes as a, b, c and weights, and its top_k."""
+    """A layer, by the names of the tensors that are its a, b, c and weights, and its top_k."""
     defines = experts.instance("bf16", "bf16", listing="sorted_blocks")
     launch = experts.launch(("bf16", "bf16"))
     return Step(

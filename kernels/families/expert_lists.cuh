@@ -1,8 +1,9 @@
 /**
  * @file
- * @brief Mixtures of experts: which rows of tokens a work-group multiplies by which expert's matrix, and where they go.
+ * @brief Mixtures of experts: the rows of tokens that a work-group multiplies by an expert's matrix, and the rows of
+ * the result.
  *
- * A list names pairs of a token and one of its `top_k` experts by id = token * top_k + which, in runs by expert.
+ * A list holds pairs of a token and one of its `top_k` experts as id = token * top_k + index, sorted by expert.
  */
 #pragma once
 
@@ -12,13 +13,13 @@ namespace kittens::families::experts {
 
 /** Entries of a list for one expert; none if a work-group has nothing to do. */
 struct entries {
-    /** Negative where the entries' rows are zeros. */
+    /** Negative if the entries' rows are zeros. */
     int expert;
-    /** First entry, and how many there are. */
+    /** First entry, and the number of entries. */
     int first, rows;
 };
 
-/** Every expert's entries padded to whole blocks, each with one expert; ids from `valid` on are padding. */
+/** Entries of experts, padded to whole blocks of one expert each; ids from `valid` on are padding. */
 struct sorted_blocks {
     const int *sorted_token_ids, *expert_ids, *num_tokens_post_padded;
     /** Entries of a block. */
@@ -27,7 +28,7 @@ struct sorted_blocks {
     int valid;
     int top_k;
 
-    /** @param tile counts ROWS entries; a block is whole tiles. */
+    /** @param tile index of a tile of ROWS entries; a block is a multiple of tiles. */
     template <int ROWS>
     __device__ inline entries find(int tile, int) const {
         const int first = tile * ROWS;
@@ -49,9 +50,9 @@ struct sorted_blocks {
 
 /** Entries of the experts, any number for each, without padding. */
 struct ragged {
-    /** The first entry of each expert, and after the last the number of entries. */
+    /** The first entry of each expert, then the number of entries. */
     const int *offsets;
-    /** Ids; null where entry i is row i of A. */
+    /** Ids; null if entry i is row i of A. */
     const int *gather;
     int top_k;
 

@@ -33,7 +33,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator, skewed: bool = False) -> dict[str, Any]:
-    """Random codes; zero points are whole, as quantization to integers makes them."""
+    """Random codes; zero points are integers, as in integer quantization."""
     k, n = shape["k"], shape["n"]
     groups = (shape["experts"], -(-k // shape["group_k"]), n)
     tensors = {

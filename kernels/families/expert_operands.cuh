@@ -1,9 +1,10 @@
 /**
  * @file
- * @brief Mixtures of experts: numbers of 16, 8 and 4 bits on their way from global memory into tiles.
+ * @brief Mixtures of experts: loads of 16-, 8- and 4-bit elements from global memory to tiles.
  *
- * Where the matrix instructions take numbers as they are stored, a lane brings eight bytes at a time. Elsewhere they
- * become bf16 on the way, eight neighbours at a time; nothing is lost but where said: bf16 has 8 significant bits.
+ * If the matrix instructions take elements as they are stored, a lane loads eight bytes at a time. Otherwise it
+ * converts them to bf16, eight consecutive elements at a time; the conversion is exact unless noted: bf16 has 8
+ * significant bits.
  */
 #pragma once
 
@@ -27,13 +28,13 @@ __device__ inline eight rounded(const float (&x)[8]) {
 /** 2^(s - 127) of a scale s from 1 to 254. */
 __device__ inline float power_of(unsigned scale) { return __builtin_bit_cast(float, scale << 23); }
 
-/** Twice the number of an e2m1 code. */
+/** Twice the value of an e2m1 code. */
 __device__ inline float twice_e2m1(unsigned code) {
     const auto size = static_cast<float>(0xc8643210u >> 4 * (code & 7) & 15);
     return code & 8 ? -size : size;
 }
 
-/** Parameters of operands besides their numbers. */
+/** Parameters of operands other than their elements. */
 struct extras {
     /** Scales of blocks of 32 along K: of A (rows, K / 32), of B (experts, K / 32, N). */
     const unsigned char *powers_a, *powers_b;
@@ -42,7 +43,7 @@ struct extras {
     int group;
 };
 
-/** Numbers of one type, each in an element. */
+/** Elements of one type, stored unpacked. */
 template <typename T>
 struct whole {
     using stored = T;
@@ -75,7 +76,7 @@ struct whole {
         }
         __device__ inline eight widen() const { return widened(numbers); }
     };
-    /** Eight columns of one row of B, which begin at `first`. */
+    /** Eight columns of one row of B, starting at `first`. */
     struct across {
         raw numbers;
         __device__ inline void fetch(const stored *first, const extras &, int, int, int, int, int) {
@@ -85,7 +86,7 @@ struct whole {
     };
 };
 
-/** e2m1 numbers, two of neighbours along K in a byte, lowest bits first, with a power of two for each 32. */
+/** e2m1 elements, two (adjacent along K) per byte, lowest bits first, with a power of two for each 32. */
 struct fp4 {
     using stored = unsigned char;
     static constexpr int per_element = 2;
@@ -93,7 +94,7 @@ struct fp4 {
     struct along {
         unsigned codes;
         float scale;
-        /** @param row its bytes; @param col in numbers. */
+        /** @param row its bytes; @param col column in elements. */
         __device__ inline void fetch(const stored *row, int col, const unsigned char *powers) {
             codes = *reinterpret_cast<const unsigned *>(row + col / 2);
             scale = 0.5f * power_of(powers[col / 32]);
@@ -106,7 +107,7 @@ struct fp4 {
         }
     };
     struct across {
-        /** Both numbers of a byte in each of eight columns, and their scale. */
+        /** Both elements of a byte in each of eight columns, and their scale. */
         uint2 codes, scales;
         __device__ inline void fetch(const stored *first, const extras &by, int expert, int k, int n, int depth,
                                      int cols) {
@@ -128,7 +129,7 @@ struct fp4 {
     };
 };
 
-/** Integers from 0 to 15 less a zero point, two of neighbours along K in a byte, lowest bits first. */
+/** Integers from 0 to 15 minus a zero point, two (adjacent along K) per byte, lowest bits first. */
 struct nibbles {
     using stored = unsigned char;
     static constexpr int per_element = 2;
@@ -155,17 +156,17 @@ struct nibbles {
     };
 };
 
-/** The same less 8, which int8 holds. */
+/** The same minus 8, as int8. */
 struct eights : nibbles {
-    /** Both numbers of each of four bytes as bytes: the first ones, or the second. */
+    /** Four bytes of two numbers each, unpacked to bytes: all first numbers, or all second ones. */
     static __device__ inline unsigned widened(unsigned codes, int which) {
-        // Less 8 turns the highest bit of four; above it stands the sign.
+        // Subtraction of 8 flips the highest of the four bits; the bits above are the sign.
         const unsigned turned = (codes >> 4 * which & 0x0f0f0f0fu) ^ 0x08080808u;
         return turned | (turned & 0x08080808u) * 0x1e;
     }
 };
 
-/** Type in which the matrix cores multiply numbers of A and of B: bf16. */
+/** Type in which the matrix cores multiply elements of A and of B: bf16. */
 template <typename A, typename B>
 struct multiplied {
     using element = bf16;
@@ -182,7 +183,7 @@ struct multiplied<whole<T>, whole<T>> {
 template <>
 struct multiplied<whole<int8>, eights> : multiplied<whole<int8>, whole<int8>> {};
 #if defined(KITTENS_CDNA4)
-/** fp4 by instructions that take the powers of two besides. */
+/** fp4 by instructions that also take the powers of two. */
 template <>
 struct multiplied<fp4, fp4> {
     using element = fp4e2m1_2;
@@ -190,7 +191,7 @@ struct multiplied<fp4, fp4> {
 };
 #endif
 
-/** Eight bytes along a row, as they are. */
+/** Eight bytes along a row, unchanged. */
 struct eight_bytes {
     uint2 bytes;
     /** @param col counts bytes. */
@@ -200,10 +201,10 @@ struct eight_bytes {
     __device__ inline uint2 widen() const { return bytes; }
 };
 
-/** Four neighbouring columns of eight rows of bytes, which a tile has the other way round. */
+/** Four adjacent columns of eight rows of bytes, which a tile holds transposed. */
 struct turned_bytes {
     unsigned rows[8];
-    /** Eight bytes of column `col`, of the four. */
+    /** The eight bytes of column `col` of the four. */
     template <int col>
     __device__ inline uint2 column() const {
         return {four<col, 0>(), four<col, 4>()};
@@ -212,7 +213,7 @@ struct turned_bytes {
   private:
     template <int col, int first>
     __device__ inline unsigned four() const {
-        // Bytes `col` and the next even ones of two rows side by side, and of those pairs the one that is meant.
+        // Combines the bytes of two rows into pairs, then selects the pair of column `col`.
         constexpr unsigned both = col < 2 ? 0x05010400u : 0x07030602u;
         constexpr unsigned own = col % 2 == 0 ? 0x05040100u : 0x07060302u;
         const unsigned low = __builtin_amdgcn_perm(rows[first + 1], rows[first], both);

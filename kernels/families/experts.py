@@ -37,15 +37,15 @@ SORTED: dict[str, Parameter] = {
 }
 RAGGED = {
     **PARAMETERS,
-    "gathered": Choice((1, 0), doc="whether a list says which rows of A entries are"),
-    "scales": Choice((1, 0), doc="whether there is a scale of A, and one of each expert"),
+    "gathered": Choice((1, 0), doc="whether a list says which row of A an entry is"),
+    "scales": Choice((1, 0), doc="whether A has a scale, and B one for each expert"),
 }
 
 
 def assignments(
     shape: Mapping[str, Any], generator: torch.Generator, *, skewed: bool = False
 ) -> torch.Tensor:
-    """An expert for each id: random, so that some may have none, or the same for all."""
+    """A random expert for each id, so that some experts may have none; or the same for all."""
     count, experts = shape["tokens"] * shape["top_k"], shape["experts"]
     if skewed:
         return torch.full((count,), int(torch.randint(0, experts, (1,), generator=generator)))
@@ -53,7 +53,7 @@ def assignments(
 
 
 def blocks_of(assignment: torch.Tensor, experts: int, block: int) -> dict[str, torch.Tensor]:
-    """The list for an expert of each id: a stable sort, each expert's ids padded; one block is spare."""
+    """The list for an expert of each id: a stable sort, each expert's ids padded; one block is unused."""
     ids: list[int] = []
     owners: list[int] = []
     for expert in range(experts):
@@ -69,7 +69,7 @@ def blocks_of(assignment: torch.Tensor, experts: int, block: int) -> dict[str, t
 
 
 def used_blocks(tensors: Mapping[str, Any]) -> torch.Tensor:
-    """Mask of a call's `expert_ids`: blocks with ids; the entries behind them are unwritten."""
+    """Mask of a call's `expert_ids`: blocks with ids; the entries after them are not written."""
     blocks = tensors["expert_ids"].numel()
     block = -(-tensors["sorted_token_ids"].numel() // max(blocks, 1))
     first = torch.arange(blocks, device=tensors["expert_ids"].device) * block
@@ -111,20 +111,20 @@ def ragged_inputs(
 
 def entries(shape: Mapping[str, Any]) -> int:
     """Number of rows of C."""
-    # A size that PyTorch has left open stays so: no `int`.
+    # PyTorch may trace a size as a symbol: `int` would make it a constant.
     count: int = shape["tokens"] * (shape["top_k"] if shape.get("gathered", 1) else 1)
     return count
 
 
 def rows(shape: Mapping[str, Any]) -> int:
-    """Entries of a work-group: about as many as an expert has, and a divisor of a block."""
+    """Entries per work-group: about as many as an expert has, and a divisor of a block."""
     size = next((r for r in (16, 32, 64) if entries(shape) <= r * shape["experts"]), 128)
     block = shape.get("block", 128)
     return next(r for r in (128, 64, 32, 16) if r <= size and block % r == 0)
 
 
 def stored_bits(shape: Mapping[str, Any], arch: str, elements: Sequence[str]) -> int:
-    """Bits of a number in shared memory: of int8 (or int4 less 8), fp8, on gfx950 fp4 its own; or 16."""
+    """Bits per element in shared memory: 8 for int8 (or int4 minus 8), fp8; 4 for fp4 on gfx950; else 16."""
     a, b = (element.format(**shape) for element in elements)
     if a == b in ("int8", "fp8") or (a, b) == ("int8", "int4_0"):
         return 8
@@ -132,7 +132,7 @@ def stored_bits(shape: Mapping[str, Any], arch: str, elements: Sequence[str]) ->
 
 
 def step(shape: Mapping[str, Any], arch: str, elements: Sequence[str]) -> int:
-    """Numbers along K of a step."""
+    """Elements along K per step."""
     bits, groups = stored_bits(shape, arch, elements), shape.get("group_k", 64)
     if bits == 16:
         return 32 if rows(shape) == 16 or arch == "gfx942" or groups % 64 else 64
@@ -140,7 +140,7 @@ def step(shape: Mapping[str, Any], arch: str, elements: Sequence[str]) -> int:
 
 
 def columns(shape: Mapping[str, Any]) -> int:
-    """Columns of B of a work-group."""
+    """Columns of B per work-group."""
     return 256 if rows(shape) == 16 else 128
 
 
@@ -183,12 +183,13 @@ TYPES = {
 
 
 def launch(elements: Sequence[str]) -> Callable[[Mapping[str, Any], str], Launch]:
-    """As many work-groups as any list has tiles; two steps of A and B, of these types, in shared memory."""
+    """As many work-groups as any list can have tiles; shared memory holds two steps of A and B of these
+    types."""
 
     def launch_of_shape(shape: Mapping[str, Any], arch: str) -> Launch:
         high, tile, wide = entries(shape), rows(shape), columns(shape)
         if "block" in shape:
-            # The longest list: every expert's last block is padding but for one id.
+            # The longest list: every expert's last block has one id and is padding otherwise.
             most = high + min(shape["experts"], high) * (shape["block"] - 1) + shape["block"]
             tiles = -(-most // tile)
         else:
@@ -210,7 +211,7 @@ POINTERS = (
 
 
 def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of the kernel, as far as its list and its factors take them."""
+    """Arguments of the kernel that its list and its factors use."""
     ragged = "offsets" in tensors
     pointers = {name: tensors.get(name) for name in POINTERS}
     unused = ("sorted_token_ids", "expert_ids", "num_tokens_post_padded") if ragged else ("offsets", "gather")
@@ -228,10 +229,11 @@ def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
 def fits(
     operator: str, **operands: tuple[torch.Tensor | None, Sequence[torch.dtype], Dims]
 ) -> dict[str, int]:
-    """Sizes by name of tensors with these dtypes and dimensions; those that are None are left out.
+    """Sizes by name of tensors with these dtypes and dimensions; those that are None are skipped.
 
     Raises:
-        ShapeError: one has others, or a size differs from that of a tensor before it.
+        ShapeError: a tensor has other dimensions or another dtype, or a size differs from that of an earlier
+            tensor.
     """
     sizes: dict[str, int] = {}
     for name, (tensor, dtypes, dims) in operands.items():
@@ -244,7 +246,7 @@ def fits(
                 expected = sizes.setdefault(dim, size) if isinstance(dim, str) else dim
                 fit = fit and expected == size
         if not fit:
-            # Only here: the sizes that torch.compile traces with have no text.
+            # Only here: torch.compile's symbolic sizes cannot be formatted.
             dimensions = ", ".join(f"{d} = {before[d]}" if d in before else str(d) for d in dims)
             raise ShapeError(
                 f"{operator}: {name} is {tuple(tensor.shape)} {tensor.dtype}; expected ({dimensions}) of "
@@ -258,10 +260,10 @@ INT32, FLOAT32 = (torch.int32,), (torch.float32,)
 
 
 def list_shape(sizes: Mapping[str, int], arguments: Mapping[str, Any]) -> dict[str, int]:
-    """Shape parameters of a call's list: ragged where there are offsets, else of blocks.
+    """Shape parameters of a call's list: ragged if there are offsets, else of blocks.
 
     Raises:
-        ShapeError: the list does not go with itself or with the operands, whose sizes are given.
+        ShapeError: the list is inconsistent, or does not fit the operands, which have these sizes.
     """
     if arguments["top_k"] < 1:
         raise ShapeError(f"{WHAT}: top_k is {arguments['top_k']}; expected 1 or more experts of a token")
@@ -278,16 +280,16 @@ def _sorted_shape(sizes: Mapping[str, int], arguments: Mapping[str, Any]) -> dic
         num_tokens_post_padded=(arguments["num_tokens_post_padded"], INT32, (1,)),
         weights=(weights, FLOAT32, ("weights",)),
     )
-    # `len` of a size that PyTorch has left open would make a number of it.
+    # `len` would make a symbolic size a constant.
     count, blocks = ids.shape[0], owners.shape[0]
     if blocks == 0 or count % blocks:
         raise ShapeError(
-            f"{WHAT}: sorted_token_ids has {count} ids, expert_ids {blocks}; expected whole blocks, "
-            "each with an expert"
+            f"{WHAT}: sorted_token_ids has {count} ids, expert_ids {blocks}; expected whole blocks with an "
+            "expert each"
         )
     if weights is not None and weights.shape[0] < sizes["tokens"] * top_k:
         raise ShapeError(
-            f"{WHAT}: weights has {weights.shape[0]}; expected {sizes['tokens'] * top_k}, one an id"
+            f"{WHAT}: weights has {weights.shape[0]}; expected {sizes['tokens'] * top_k}, one for each id"
         )
     return {"top_k": top_k, "block": count // blocks, "weighted": int(weights is not None)}
 
@@ -306,7 +308,7 @@ def _ragged_shape(sizes: Mapping[str, int], arguments: Mapping[str, Any]) -> dic
 
 
 def scales_of(sizes: Mapping[str, int], arguments: Mapping[str, Any]) -> int:
-    """1 if A has a scale (each expert's B may have one too), else 0; checks their shapes."""
+    """1 if A has a scale (then each expert's B may have one too), else 0; checks their shapes."""
     fits(
         WHAT,
         scale_a=(arguments["scale_a"], FLOAT32, (1,)),
@@ -320,7 +322,7 @@ def flops(shape: Mapping[str, Any]) -> int:
 
 
 def bytes_of(bits_a: int, bits_b: int) -> Callable[[Mapping[str, Any]], int]:
-    """Bytes that move at least: A, every matrix that can have an entry, and C."""
+    """Least number of bytes moved: A, every matrix that can have an entry, and C."""
 
     def least_bytes(shape: Mapping[str, Any]) -> int:
         n, k, out = shape["n"], shape["k"], entries(shape)
@@ -332,7 +334,7 @@ def bytes_of(bits_a: int, bits_b: int) -> Callable[[Mapping[str, Any]], int]:
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
-    """Refuses what the kernel's columns and offsets do not reach."""
+    """Refuses sizes beyond the kernel's columns and offsets."""
     if shape.get("layout") == "nt" and shape["k"] % 8:
         raise ShapeError(f"experts: k is {shape['k']}; expected a multiple of 8")
     if shape.get("element") == "int8" and shape["k"] >= 1 << 17:
@@ -350,7 +352,7 @@ def width(shape: Mapping[str, Any]) -> int:
 
 
 def spec(name: str, doc: str, elements: tuple[str, str], **fields: Any) -> KernelSpec:
-    """`moe_gemm/<name>`: elements are types of A and B, and whatever fields of a spec differ."""
+    """`moe_gemm/<name>`: `elements` are the types of A and B; `fields` replaces defaults of the spec."""
     listing = "sorted_blocks" if "block" in fields["parameters"] else "ragged"
     bits = {"bf16": 16, "fp4": 4, "int4_{zero}": 4}
     defaults: dict[str, Any] = {
@@ -364,7 +366,7 @@ def spec(name: str, doc: str, elements: tuple[str, str], **fields: Any) -> Kerne
         "bytes": bytes_of(*(bits.get(each, 8) for each in elements)),
         "outputs": lambda shape, tensors: {"c": ((entries(shape), width(shape)), torch.bfloat16)},
         "hard_inputs": {
-            "one expert has all tokens": lambda shape, generator: fields["inputs"](
+            "all entries belong to one expert": lambda shape, generator: fields["inputs"](
                 shape, generator, skewed=True
             )
         },

@@ -1,4 +1,4 @@
-"""Gradients of experts' layers: the same lists by matrices stored the other way, sums over their rows."""
+"""Gradients of experts' layers: products over the same lists with transposed matrices, and sums over rows."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ LIST, SUM = "moe_gemm/bf16", "moe_misc/sum"
 
 @dataclass(frozen=True)
 class Lists:
-    """A list of ids in blocks of one expert each, of so many experts and ids that count.
+    """A list of ids in blocks of one expert each, with the numbers of experts and of valid ids.
 
     Attributes:
-        call: calls operators.
+        call: function that calls operators.
         ids, owners, padded: as the operators take them.
         experts, valid: how many there are.
     """
@@ -32,7 +32,7 @@ class Lists:
     valid: int
 
     def multiply(self, a: torch.Tensor, b: torch.Tensor, top_k: int, layout: str) -> torch.Tensor:
-        """Row id is that of token id / top_k of a times its expert's matrix; padded with zeros."""
+        """Row i is row (token of id i / top_k) of a times its expert's matrix; padded with zeros."""
         along = a.shape[-1]
         if along % 32:
             a = torch.nn.functional.pad(a, (0, -along % 32))
@@ -47,7 +47,7 @@ class Lists:
         return rows[:, :cols].contiguous() if cols % 16 else rows
 
     def products(self, left: torch.Tensor, of_left: int, right: torch.Tensor, of_right: int) -> torch.Tensor:
-        """leftᵀ right of each expert: the sum over its ids; an id stands for row id / of_left of left."""
+        """leftᵀ right of each expert, summed over its ids; id i stands for row i / of_left of left."""
         block = self.ids.shape[0] // self.owners.shape[0]
         places = torch.arange(self.ids.shape[0], device=self.ids.device)
         none = (places >= self.padded) | (self.ids < 0) | (self.ids >= self.valid)
@@ -67,7 +67,7 @@ class Lists:
         return matrices
 
     def summed(self, rows: torch.Tensor, top_k: int) -> torch.Tensor:
-        """Rows of ids as one of each token."""
+        """Rows of ids, summed to one per token."""
         sums: torch.Tensor = rows if top_k == 1 else self.call(SUM, rows, top_k)
         return sums
 
@@ -106,12 +106,12 @@ def _of_list(
 
 
 def dots(dz: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """Products of rows, in float."""
+    """Dot products of rows, in float."""
     return (dz.float() * rows.float()).sum(-1)
 
 
 def scaled(dz: torch.Tensor, *scales: torch.Tensor | None) -> torch.Tensor:
-    """dz times numbers and columns of numbers."""
+    """dz times factors of rows and of columns."""
     for scale in scales:
         dz = dz if scale is None else (dz * scale).to(dz.dtype)
     return dz
@@ -138,7 +138,7 @@ def _of_layers(
     weights: torch.Tensor | None,
     dc: torch.Tensor,
 ) -> dict[str, torch.Tensor]:
-    """Hidden columns are made again, with their gradients."""
+    """Recomputes the hidden columns along with their gradients."""
     lists = Lists(call, sorted_token_ids, expert_ids, num_tokens_post_padded, w1.shape[0], a.shape[0] * top_k)
     gate, up = (half.contiguous() for half in lists.multiply(a, w1, top_k, "nt").chunk(2, -1))
     dhidden = unweighted = lists.multiply(dc, w2, 1, "nn")

@@ -1,7 +1,7 @@
 """Gradients of experts' layers of 8-bit and 4-bit numbers: products of bf16 by the same lists, over scales.
 
-Numbers of 8 bits and fewer are exact in bf16; times a factor they are rounded once. Codes of integers and of
-fp4 have no gradients, their scales do.
+Elements of 8 bits and fewer are exact in bf16; their products with a scale are rounded once. Codes of
+integers and of fp4 have no gradients, but their scales do.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Ragged:
     """A ragged list: expert e has entries offsets[e] to offsets[e + 1], entry i is token gather[i] / top_k.
 
     Attributes:
-        call: calls operators.
+        call: function that calls operators.
         offsets, gather, top_k: as the operators take them.
         tokens: rows of A.
     """
@@ -44,7 +44,7 @@ class Ragged:
         return a if self.gather is None else a[self.gather.long() // self.top_k]
 
     def of_tokens(self, dz: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        """dz B_eᵀ of entries, summed over those of a token."""
+        """dz B_eᵀ of entries, summed over the entries of a token."""
         rows: torch.Tensor = self.call(GROUPED, dz, b, self.offsets, layout="nt")
         if self.gather is None:
             return rows
@@ -53,24 +53,24 @@ class Ragged:
         return ids if self.top_k == 1 else self.call(SUM, ids, self.top_k)
 
     def of_matrices(self, a: torch.Tensor, dz: torch.Tensor) -> torch.Tensor:
-        """Aᵀ dz of each expert, a having a row for each token."""
+        """Aᵀ dz of each expert, where a has a row for each token."""
         products: torch.Tensor = self.call(OF_GROUPS, self.rows(a), dz, self.offsets)
         return products
 
     def of_bias(self, dz: torch.Tensor) -> torch.Tensor:
-        """Sums of each expert's rows: the product with ones, whose rows are whole 16 bytes."""
+        """Sums of each expert's rows: a product with ones, whose rows are multiples of 16 bytes."""
         sums: torch.Tensor = self.call(OF_GROUPS, dz.new_ones(dz.shape[0], 8), dz, self.offsets)
         return sums[:, 0].float()
 
 
 def by_expert(values: torch.Tensor, owners: torch.Tensor, experts: int) -> torch.Tensor:
-    """Sums of each expert's values, in an order that is always the same."""
+    """Sums of each expert's values, in a fixed order."""
     mask = owners[:, None] == torch.arange(experts, device=owners.device)
     return torch.where(mask, values[:, None], 0.0).sum(0)
 
 
 def of_swiglu(dc: torch.Tensor, y: torch.Tensor, alpha: float) -> torch.Tensor:
-    """The gradient of y from that of x sigmoid(alpha x) (z + 1), x and z being neighbouring columns of y."""
+    """Gradient of y from that of x sigmoid(alpha x) (z + 1), where x and z are adjacent columns of y."""
     grad, (gate, linear) = dc.float(), y.float().unflatten(-1, (-1, 2)).unbind(-1)
     open_ = torch.sigmoid(alpha * gate)
     of_gate = grad * (linear + 1) * open_ * (1 + alpha * gate * (1 - open_))
@@ -78,7 +78,7 @@ def of_swiglu(dc: torch.Tensor, y: torch.Tensor, alpha: float) -> torch.Tensor:
 
 
 def block_sums(x: torch.Tensor, size: int, dim: int) -> torch.Tensor:
-    """Sums of blocks of neighbours along a dimension; the last block may be shorter."""
+    """Sums of blocks of consecutive elements along a dimension; the last block may be shorter."""
     x = x.movedim(dim, -1)
     padded = torch.nn.functional.pad(x, (0, -x.shape[-1] % size))
     blocks: torch.Tensor = padded.unflatten(-1, (-1, size))
@@ -126,7 +126,8 @@ def _of_scales(
     dz: torch.Tensor,
     owners: torch.Tensor,
 ) -> dict[str, torch.Tensor]:
-    """Gradients of a scale of A and one of each expert: products with the sums that have the other."""
+    """Gradients of a scale of A and of one of each expert: products with the sums that are multiplied by the
+    other."""
     scale_a, scale_b = scales
     gradients = {}
     if scale_a is not None and "scale_a" in needs_grad:
@@ -256,7 +257,7 @@ def _of_fp4_list(
         gradients["weights"] = dots(dz, call(name, *operands, *none, scale_a, scale_b))
     dz = scaled(dz, None if weights is None else weights[:, None])
     block, count = sorted_token_ids.shape[0] // expert_ids.shape[0], a.shape[0] * top_k
-    # An id that is padding, or past the list, goes to an extra place.
+    # Ids that are padding, or past the list, go to an extra slot.
     places = torch.arange(sorted_token_ids.shape[0], device=a.device)
     real = (places < num_tokens_post_padded) & (sorted_token_ids >= 0) & (sorted_token_ids < count)
     ids = torch.where(real, sorted_token_ids.long(), count)

@@ -1,4 +1,4 @@
-"""Feed-forward layers of bf16: the products of both of their launches, and a spec of them."""
+"""Feed-forward layers: the products of their two launches, and a spec of them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def side(rows: int) -> int:
 
 @dataclass(frozen=True)
 class Layer:
-    """act(X W1ᵀ) W2, or with a gate, which has the second half of W1's rows: sizes and products.
+    """act(X W1ᵀ) W2, optionally with a gate, which is the second half of W1's rows: sizes and products.
 
     Attributes:
         name: of the operator.
         gated: whether there is a gate.
-        activations: functions that are taken.
+        activations: supported functions.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Layer:
         return {"m": m, "n": n, "k": k, "dtype": family.dtype_of(x), "activation": arguments["activation"]}
 
     def inputs(self, shape: Shape, generator: torch.Generator) -> dict[str, Any]:
-        """Normally distributed matrices, weights such that both products are of the order of one."""
+        """Normally distributed matrices, with weights such that both products are of the order of one."""
         dtype = scalars.HALVES[shape["dtype"]]
         m, n, k = shape["m"], shape["n"], shape["k"]
 
@@ -108,7 +108,7 @@ class Layer:
 
 
 def operation(shape: Shape, layout: str, epilogue: str) -> dict[str, object]:
-    """The instance of the plain loop."""
+    """The C++ type of the plain loop."""
     element = scalars.C_TYPES[shape["dtype"]]
     return {"GEMM": f"double_buffer<{element}, {element}, layout::{layout}, {side(shape['m'])}, {epilogue}>"}
 
@@ -131,7 +131,7 @@ def layer(
             "n": Range(8, 1 << 20, step=8, default=512, doc="hidden columns"),
             "k": Range(8, 1 << 20, step=8, default=256, doc="columns of X and of the result"),
             "dtype": Choice(tuple(scalars.HALVES), doc="element type"),
-            "activation": Choice(activations, doc="function of the hidden columns, or of their gate"),
+            "activation": Choice(activations, doc="activation of the hidden columns, or of their gate"),
         },
         shapes=[{"m": 130, "n": 264, "k": 136}, {"m": 33, "n": 72, "k": 200, "dtype": "fp16"}],
         inputs=feed_forward.inputs,
@@ -144,7 +144,7 @@ def layer(
         tensors={"x": "dtype[m, k]", "w1": f"dtype[{'2*n' if gated else 'n'}, k]", "w2": "dtype[n, k]"}
         | {"out": "dtype[m, k]"},
         notes={"w1": "the gate's rows, then the others'"} if gated else {},
-        # Hidden columns are rounded in between, so sums differ from those of float32 columns.
+        # Hidden columns are rounded, so sums differ from those of float32 columns.
         tolerances={"float16": (1e-2, 5e-3), "bfloat16": (1.6e-2, 4e-2)},
         flops=lambda shape: 2 * (1 + feed_forward.halves) * shape["m"] * shape["n"] * shape["k"],
         bytes=lambda shape: 2 * shape["k"] * (2 * shape["m"] + (1 + feed_forward.halves) * shape["n"]),

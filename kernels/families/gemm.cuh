@@ -2,9 +2,9 @@
  * @file
  * @brief Matrix multiplication: schedules, each for any operand, problem and epilogue.
  *
- * A kernel is `gemm::ping_pong<...>`, `interleave<...>`, `double_buffer<...>` or `few_rows<...>`: `arguments` is what
- * it is given, `run` is its body, `threads` and `waves_per_simd` are its launch bounds. Template arguments say what is
- * multiplied, which part a work-group takes (gemm_problem.cuh) and what becomes of the sums (gemm_epilogue.cuh).
+ * A kernel is `gemm::ping_pong<...>`, `interleave<...>`, `double_buffer<...>` or `few_rows<...>`: `arguments` is its
+ * parameter, `run` is its body, `threads` and `waves_per_simd` are its launch bounds. Template arguments select the
+ * operands, the part that a work-group computes (gemm_problem.cuh) and the use of the sums (gemm_epilogue.cuh).
  */
 #pragma once
 

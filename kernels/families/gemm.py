@@ -13,7 +13,7 @@ from workbench_kernels.families import scalars
 from workbench_kernels.references.gemm import ACTIVATIONS
 
 SCALED = {"fp8": scalars.FP8, "int8": (torch.int8,)}
-"""Numbers that rows have scales of; fp8 of either target."""
+"""Types of elements that have scales for rows; fp8 of either target."""
 
 SOURCE = """#include "families/gemm.cuh"
 using namespace kittens;
@@ -27,7 +27,7 @@ gemm(const operation::arguments g) {
 """A kernel that runs an operator of the family, such as `double_buffer<bf16, bf16, layout::nt, 128>`."""
 
 BYTES = {"gfx950": 128, "gfx942": 64}
-"""Bytes of a row of A and B that a step along K takes."""
+"""Bytes of a row of A and B per step along K."""
 
 SIZES = {
     "batch": Range(1, 65535, default=1, doc="matrices of each operand"),
@@ -36,16 +36,16 @@ SIZES = {
     "k": Range(1, 1 << 20, default=512, doc="columns of A, along which products are summed"),
 }
 FINISH = {
-    "alpha": Choice((0, 1), doc="whether sums are multiplied by a number"),
-    "bias": Choice((0, 1), doc="whether a value is added to each column"),
-    "activation": Choice(tuple(ACTIVATIONS), doc="function of each element"),
-    "gate": Choice((0, 1), doc="whether elements are multiplied by a matrix"),
-    "residual": Choice((0, 1), doc="whether a matrix is added"),
+    "alpha": Choice((0, 1), doc="whether the product is multiplied by alpha"),
+    "bias": Choice((0, 1), doc="whether a bias is added to each column"),
+    "activation": Choice(tuple(ACTIVATIONS), doc="function applied to each element"),
+    "gate": Choice((0, 1), doc="whether the result is multiplied by a gate"),
+    "residual": Choice((0, 1), doc="whether a residual is added"),
 }
 
 
 def epilogue(shape: Mapping[str, Any], element: str, *first: str) -> str:
-    """The C++ type of a shape's epilogue; `first` are stages before the others."""
+    """The C++ type of a shape's epilogue; `first` are stages that precede the others."""
     stages = list(first)
     if shape.get("alpha"):
         stages.append("scale_all")
@@ -61,17 +61,18 @@ def epilogue(shape: Mapping[str, Any], element: str, *first: str) -> str:
 
 
 ORDER = {"window": (0, 1, 2, 4, 8, 16, 32), "chunk": (0, 1, 16, 32, 64, 128)}
-"""Tunables: rows of tiles in a window, and tiles that an XCD takes in a row; 0: as `chiplet_tile` has it."""
+"""Tunables: rows of tiles in a window, and consecutive tiles of an XCD; 0 keeps the choice of `chiplet_tile`.
+"""
 
 
 def order(shape: Mapping[str, Any]) -> tuple[str, ...]:
-    """The C++ type of the tiles' order where it is tuned, as the last template argument of a schedule."""
+    """The C++ type of the order of tiles if it is tuned: the last template argument of a schedule."""
     window, chunk = shape.get("window", 0), shape.get("chunk", 0)
     return (f"ordered_batches<{window}, {chunk}>",) if window or chunk else ()
 
 
 def tiles(shape: Mapping[str, Any], side: int, wide: int | None = None) -> int:
-    """Tiles of one matrix of C, `side` high and, where they are no squares, `wide`."""
+    """Number of tiles of one matrix of C, `side` high and `wide` (default: `side`) wide."""
     return int(-(-shape["m"] // side) * -(-shape["n"] // (wide or side)))
 
 
@@ -86,7 +87,7 @@ def launch(side: int, threads: int, wide: int | None = None) -> Callable[[Mappin
 
 
 def span(shape: Mapping[str, Any], parts: int) -> int:
-    """Columns of each of so many parts of K."""
+    """Columns of each of `parts` parts of K."""
     return int(-(-shape["k"] // (128 * parts)) * 128)
 
 
@@ -96,13 +97,13 @@ def outputs_bf16(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[s
 
 
 def few_rows(shape: Mapping[str, Any]) -> tuple[int, int]:
-    """Rows that the kernel for few rows is compiled for, and columns of a work-group."""
+    """Rows that the kernel for few rows is compiled for, and columns per work-group."""
     rows = next(size for size in (16, 32, 64) if shape["m"] <= size)
     return rows, shape.get("cols") or (16 if rows == 16 else 32)
 
 
 def launch_few_rows(shape: Mapping[str, Any], arch: str) -> Launch:
-    """A work-group for a few columns; its waves' sums of float meet in shared memory."""
+    """A work-group for a few columns; its waves add their float sums in shared memory."""
     rows, cols = few_rows(shape)
     return Launch(
         grid=(-(-shape["n"] // cols), shape["batch"]), block=256, dynamic_shared=4 * 4 * rows * cols
@@ -140,8 +141,8 @@ def sizes_of(a: torch.Tensor, b: torch.Tensor, layout: str = "nt") -> dict[str, 
 
 
 def finish_of(arguments: Mapping[str, Any], sizes: Mapping[str, int], dtype: torch.dtype) -> dict[str, Any]:
-    """Shape parameters of what is done to the sums; the tensors must fit C, a bias may have a row for each
-    matrix of b."""
+    """Shape parameters of the epilogue; its tensors must fit C, and a bias may have a row for each matrix of
+    b."""
     activation = arguments.get("activation", "none")
     if activation not in ACTIVATIONS:
         raise ShapeError(f"GEMM: activation is {activation!r}; expected one of {', '.join(ACTIVATIONS)}")
@@ -163,7 +164,7 @@ def finish_of(arguments: Mapping[str, Any], sizes: Mapping[str, int], dtype: tor
 
 
 def finish_inputs(shape: Mapping[str, Any], generator: torch.Generator, dtype: torch.dtype) -> dict[str, Any]:
-    """Inputs of what is done to the sums."""
+    """Inputs of the epilogue."""
     tensors: dict[str, Any] = {"activation": shape["activation"]}
     matrix = (*batch_of(shape), shape["m"], shape["n"])
     if shape.get("alpha"):
@@ -190,25 +191,26 @@ def flops(shape: Mapping[str, Any]) -> int:
 
 
 def bytes_moved(shape: Mapping[str, Any], size: int) -> int:
-    """A, B and what else there is read once and C written once; A and B have elements of `size` bytes."""
+    """A, B and the epilogue's operands read once, C written once; A and B have `size` bytes per element."""
     m, n, k = (shape[name] for name in "mnk")
     matrices = 1 + shape["gate"] + shape["residual"]
     return int(shape["batch"] * (size * (m * k + n * k) + 2 * matrices * m * n) + 2 * n * shape["bias"])
 
 
 def whole_words(shape: Mapping[str, Any], multiples: Mapping[str, int]) -> None:
-    """Refuses sizes whose rows are not whole 16 bytes: each must be a multiple of `multiples`'s value."""
+    """Refuses sizes whose rows are not multiples of 16 bytes: each must be a multiple of its value in
+    `multiples`."""
     for name, multiple in multiples.items():
         if shape[name] % multiple:
             layout = f" in layout {shape['layout']!r}" if "layout" in shape else ""
             raise ShapeError(
-                f"GEMM: {name} is {shape[name]}; expected a multiple of {multiple}{layout}, so that rows are "
-                f"whole 16 bytes; pad with zeros to {-(-shape[name] // multiple) * multiple}"
+                f"GEMM: {name} is {shape[name]}; expected a multiple of {multiple}{layout}, so that rows "
+                f"are multiples of 16 bytes; pad with zeros to {-(-shape[name] // multiple) * multiple}"
             )
 
 
 def within_offsets(shape: Mapping[str, Any], size: int) -> None:
-    """Refuses matrices that offsets of 32 bits do not reach through."""
+    """Refuses matrices beyond the reach of 32-bit offsets."""
     m, n, k = (shape[name] for name in "mnk")
     for name, count in (("a", m * k), ("b", n * k), ("c", m * n)):
         if count * size >= 1 << 32:
@@ -216,8 +218,8 @@ def within_offsets(shape: Mapping[str, Any], size: int) -> None:
 
 
 def least_fast(shape: Mapping[str, Any], size: int) -> dict[str, int]:
-    """The least sizes that the schedules with a tile of 256 x 256 take: rows of A and B, of elements of
-    `size` bytes, are as long as those of their tiles."""
+    """Smallest sizes that the schedules with tiles of 256 x 256 support: rows of A and B, with elements of
+    `size` bytes, must be as long as those of their tiles."""
     along, across = BYTES["gfx950"] // size, 128
     return {
         "nt": {"k": along},
@@ -236,13 +238,13 @@ def is_fast(shape: Mapping[str, Any], size: int) -> bool:
 
 
 def check_fast(shape: Mapping[str, Any], size: int) -> None:
-    """Refuses what they do not take."""
+    """Refuses sizes that these schedules do not support."""
     whole_words(shape, {"n": 8})
     for name, least in least_fast(shape, size).items():
         if shape[name] < least:
             layout = f" in layout {shape['layout']!r}" if not is_nt(shape) else ""
             raise ShapeError(
-                f"GEMM: {name} is {shape[name]}; this implementation takes {least} and more{layout}"
+                f"GEMM: {name} is {shape[name]}; this implementation supports {least} or more{layout}"
             )
     if not is_nt(shape):
         # Rows across K are counted from the last, in whole pairs of steps.
@@ -257,11 +259,11 @@ def is_nt(shape: Mapping[str, Any]) -> bool:
 def check_nt(shape: Mapping[str, Any]) -> None:
     """Refuses layouts in which A or B does not run along K."""
     if not is_nt(shape):
-        raise ShapeError(f"GEMM: layout is {shape['layout']!r}; this implementation takes 'nt'")
+        raise ShapeError(f"GEMM: layout is {shape['layout']!r}; this implementation supports 'nt'")
 
 
 def check_few_rows(shape: Mapping[str, Any]) -> None:
-    """Refuses what the kernel for few rows does not take."""
+    """Refuses sizes that the kernel for few rows does not support."""
     check_nt(shape)
     if shape["m"] > 64:
-        raise ShapeError(f"GEMM: m is {shape['m']}; this implementation takes 1 to 64")
+        raise ShapeError(f"GEMM: m is {shape['m']}; this implementation supports 1 to 64")

@@ -22,10 +22,11 @@ struct none {
 } // namespace activation
 
 /**
- * @brief For C = f(Z) gate, element by element: dZ = dC gate f'(Z), dgate = dC f(Z), C again, and dZ's sums by column.
+ * @brief For C = f(Z) gate, element by element: dZ = dC gate f'(Z), dgate = dC f(Z), C recomputed, and dZ's sums by
+ * column.
  *
- * Work-groups take 64 columns and every so many rows; `column_sums` adds their results up, so that two runs give the
- * same bits. Results whose pointers are null are not made.
+ * Each work-group processes 64 columns and every n-th block of rows; `column_sums` adds their results, so that two runs
+ * give the same bits. Results with null pointers are not computed.
  *
  * @tparam has_z,has_gate whether there is a Z, which f needs, and a gate.
  */

@@ -1,7 +1,7 @@
 """Gradients of products, by products in other layouts and by the backward of epilogues.
 
-Of numbers with scales the products are of bf16: a number of 8 bits or fewer is one exactly, times a scale it
-is rounded.
+Operands with scales are multiplied as bf16: elements of 8 bits or fewer are exact in bf16, and their products
+with scales are rounded.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def of_operands(
     layout: str = "nt",
     alpha: float = 1.0,
 ) -> dict[str, torch.Tensor]:
-    """Gradients of a and b, those of them that are wanted, from dz, that of alpha A B, sums over K.
+    """Gradients of a and b, as requested, from dz, the gradient of alpha A B, over the sums along K.
 
     A and B are stored as `layout` says, and so are their gradients; that of one matrix B for a batch of A is
     the sum over the batch.
@@ -35,7 +35,7 @@ def of_operands(
     gradients = {}
     batch, cols = dz.shape[:-2], dz.shape[-1]
     if layout == "nt":
-        # Rows of dz and of B's columns are whole 16 bytes for the product that sums over them.
+        # The product that sums over rows of dz and of B's columns needs rows that are multiples of 16 bytes.
         dz, rows_of_b = (
             torch.nn.functional.pad(x, pad) if cols % 8 else x
             for x, pad in ((dz, (0, -cols % 8)), (b, (0, 0, 0, -cols % 8)))
@@ -67,7 +67,7 @@ def of_operands(
 
 
 def _rows_of_one(b: torch.Tensor, *matrices: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """Matrices of a batch as the rows of one, where one matrix B is for them all."""
+    """Matrices of a batch as the rows of one matrix, for a matrix B that the batch shares."""
     return tuple(x if b.dim() == x.dim() else x.flatten(0, 1) for x in matrices)
 
 
@@ -80,10 +80,10 @@ def of_epilogue(
     activation: str,
     matrices: bool = False,
 ) -> dict[str, torch.Tensor]:
-    """dz, dgate, dbias and c as `gemm/epilogue_backward` has them, by name without d; those that are wanted.
+    """dz, dgate, dbias and c from `gemm/epilogue_backward`, by name without the d; only those requested.
 
     Args:
-        matrices: whether each matrix of a batch has a bias of its own.
+        matrices: whether each matrix of a batch has its own bias.
     """
     if not parts:
         return {}
@@ -173,10 +173,10 @@ def _of_groups(
     layout: str,
     alpha: float,
 ) -> dict[str, torch.Tensor]:
-    """Gradients of a and b, those of them that are wanted, from dz, that of alpha A_g B_g."""
+    """Gradients of a and b, as requested, from dz, the gradient of alpha A_g B_g."""
     gradients, cols = {}, dz.shape[-1]
     if layout == "nt" and cols % 8:
-        # Rows of dz and of B's columns are whole 16 bytes for the product that sums over them.
+        # The product that sums over rows of dz and of B's columns needs rows that are multiples of 16 bytes.
         dz, b = (
             torch.nn.functional.pad(x, pad) for x, pad in ((dz, (0, -cols % 8)), (b, (0, 0, 0, -cols % 8)))
         )
@@ -222,7 +222,7 @@ def _of_grouped(
         return gradients
     dz = results["z"]
     if bias_by_group and "bias" in needs_grad:
-        # Sums of the rows of each group: the product with ones, whose rows are whole 16 bytes.
+        # Sums of the rows of each group: the product with ones, whose rows are multiples of 16 bytes.
         cols = dz.shape[-1]
         ones = dz.new_ones(dz.shape[0], 8)
         padded = torch.nn.functional.pad(dz, (0, -cols % 8))
@@ -273,7 +273,8 @@ def _of_variable_k(
 
 
 def scaled(name: str) -> Gradient:
-    """The gradient of a product with a scale for each row of A and column of B, by itself and bf16's."""
+    """Gradient of a product with a scale for each row of A and column of B, computed by this operator and
+    bf16's."""
 
     def rule(
         call: Call,
@@ -320,7 +321,7 @@ def scaled(name: str) -> Gradient:
 
 
 def quantized(name: str) -> Gradient:
-    """The gradient of A Bᵀ of numbers with scales of blocks, or of A of rows, by itself and bf16's."""
+    """Gradient of A Bᵀ with scales of blocks, or of A's rows, computed by this operator and bf16's."""
 
     def rule(
         call: Call,
@@ -356,10 +357,11 @@ def _of_quantized(
     operands: tuple[torch.Tensor, torch.Tensor],
     scales: tuple[torch.Tensor | None, torch.Tensor | None],
 ) -> dict[str, torch.Tensor]:
-    """Gradients of a, b and their scales that are wanted, from dz, that of the product of their numbers."""
+    """Gradients of a, b and their scales, as requested, from dz, the gradient of the product of their
+    elements."""
     (a, b), (scale_a, scale_b), gradients = operands, scales, {}
     sides = {n for n in "ab" if {n, f"scale_{n}"} & needs_grad}
-    # Scales of A's rows are those of blocks as long as rows.
+    # Scales of A's rows are scales of blocks as long as the rows.
     of_rows = scale_a is not None and scale_a.dim() < a.dim()
     wide = a.to(dz.dtype) * scale_a[..., None] if of_rows and scale_a is not None else None
     left = dequantized(a, scale_a, torch.float32) if wide is None else wide
@@ -424,7 +426,7 @@ def _of_microscaled(
 
 
 def _sums_like(scale: torch.Tensor, x: torch.Tensor, turned: bool) -> torch.Tensor:
-    """Sums of what each scale is a factor of; scales as `factors` takes them."""
+    """Sums over the elements that share each scale; scales as in `factors`."""
 
     def along(x: torch.Tensor, dim: int, block: int) -> torch.Tensor:
         pad = (0, -x.shape[-1] % block) if dim == -1 else (0, 0, 0, -x.shape[-2] % block)
@@ -446,10 +448,10 @@ def _of_finish(
     again: Callable[[], torch.Tensor],
     finish: tuple[torch.Tensor, torch.Tensor | None, str, torch.Tensor | None, float],
 ) -> tuple[dict[str, torch.Tensor], torch.Tensor | None]:
-    """Gradients of bias, gate and residual that are wanted; that of the sums where `of_sums` has one.
+    """Gradients of bias, gate and residual, as requested; with `of_sums`, that of the product too.
 
     Args:
-        again: makes the sums with their bias again.
+        again: recomputes the product plus bias.
         finish: dc, bias, activation, gate, beta.
     """
     dc, bias, activation, gate, beta = finish
@@ -478,10 +480,10 @@ def _of_mul_add(
     c_b: torch.Tensor,
     dc: torch.Tensor,
 ) -> dict[str, torch.Tensor]:
-    """Gradients of c_a * (A Bᵀ) + c_b, where each of c_a and c_b is a matrix, a row or a number."""
+    """Gradients of c_a * (A Bᵀ) + c_b, where c_a and c_b are each a matrix, a row or a number."""
 
     def summed(like: torch.Tensor, factor: torch.Tensor | None) -> torch.Tensor:
-        """dc times a matrix, or dc itself, summed to what it is the gradient of."""
+        """dc times a matrix, or dc itself, summed to the shape of the tensor that it is the gradient of."""
         if like.numel() == 1:
             whole = dc.float() if factor is None else dc.float() * factor.float()
             return whole.sum().view(1, 1).to(like.dtype)

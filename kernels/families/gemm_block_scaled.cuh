@@ -1,13 +1,13 @@
 /**
  * @file
- * @brief Matrix multiplication C = A Bᵀ of numbers that have a scale for each block of columns, summed in float.
+ * @brief Matrix multiplication C = A Bᵀ with a scale for each block of columns, summed in float.
  *
  * A is M x K and B is N x K, both row-major; so are their scales, a column for each block. A work-group of 4 waves
- * computes a tile of C, a wave a part of it, by a plain loop over two buffers or more. A step is 128 columns. Of two
- * buffers its scales go straight to registers, a step ahead, so that no use of them waits for the operands' loads; of
- * more they are loaded to shared memory beside the operands.
+ * computes a tile of C, a wave a part of it, by a plain loop over two buffers or more. A step is 128 columns. With two
+ * buffers, its scales are loaded straight to registers, a step ahead, so that no use of them waits for the operands'
+ * loads; with more, they are loaded to shared memory with the operands.
  *
- * Rows past M and N read as zero, and what is outside of C is not written. Rows of A and B are whole 16 bytes.
+ * Rows past M and N read as zero, and nothing is written outside C. Rows of A and B are multiples of 16 bytes.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ namespace kittens::families::gemm {
  * @tparam Products from gemm_scaled_products.cuh.
  * @tparam U element type of C.
  * @tparam Epilogue,Problem from gemm_epilogue.cuh and gemm_problem.cuh.
- * @tparam tile what a work-group computes. With more than two steps scales go to shared memory with the operands.
+ * @tparam tile the tile of a work-group. With more than two steps, scales go to shared memory with the operands.
  */
 template <typename Products, typename U, typename Epilogue = epilogue<>, typename Problem = batches,
           tile_of_c tile = 128>
@@ -44,7 +44,7 @@ struct block_scaled<scaled_products<TA, TB, ScaleA, ScaleB>, U, Epilogue, Proble
     using shared_b = typename operand_b::shared;
     static constexpr bool by_words = tile.steps > 2;
     static_assert(!by_words || products::by_words, "gemm: these scales are read two steps at a time");
-    /** A step's scales in shared memory; a wave loads words for as many rows at a time as it has lanes. */
+    /** A step's scales in shared memory; a wave loads the words of 64 rows at a time, one per lane. */
     static constexpr int CHUNKS_A = ceil_div(tile.high, WARP_THREADS);
     static constexpr int CHUNKS_B = ceil_div(tile.wide, WARP_THREADS);
     static_assert(CHUNKS_A + CHUNKS_B <= NUM_WARPS);
@@ -62,7 +62,7 @@ struct block_scaled<scaled_products<TA, TB, ScaleA, ScaleB>, U, Epilogue, Proble
         shared_a(&As)[tile.steps] = al.template allocate<shared_a, tile.steps>();
         shared_b(&Bs)[tile.steps] = al.template allocate<shared_b, tile.steps>();
 
-        // In numbers, several per element: four fp6 are three bytes, so multiply first.
+        // In single values, of which an element has several: four fp6 are three bytes, so multiply first.
         const size_t columns = g.a.cols() * sizeof(typename of_a::stored) * of_a::numbers / sizeof(TA);
         const share at = g.template find<tile.high, 2, tile.wide>(g, static_cast<int>(columns));
         if (at.rows == 0) return;
@@ -131,7 +131,7 @@ struct block_scaled<scaled_products<TA, TB, ScaleA, ScaleB>, U, Epilogue, Proble
                     operand_b::template read<PART_N>(b, Bs[slot], warp_col);
                     const auto next = scales_of(step + 1);
                     start_next();
-                    // Left alone the compiler reads each operand just before its use, and every use waits for shared
+                    // Otherwise the compiler reads each operand just before its use, and every use waits for shared
                     // memory.
                     __builtin_amdgcn_sched_barrier(0);
                     products::multiply(c, a, b, scales);

@@ -1,4 +1,4 @@
-"""GEMMs of bf16 and fp16 matrices as they are: shapes, inputs and the product."""
+"""GEMMs of bf16 and fp16 matrices without scales: shapes, inputs and the product."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def outputs(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, A
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
-    """Refuses rows that are not whole 16 bytes, and sizes beyond 32-bit offsets."""
+    """Refuses rows that are not multiples of 16 bytes, and sizes beyond 32-bit offsets."""
     whole = {"nt": {"k": 8}, "nn": {"k": 8, "n": 8}, "tn": {"m": 8, "n": 8}}
     family.whole_words(shape, whole[shape["layout"]])
     family.within_offsets(shape, 2)

@@ -2,13 +2,12 @@
  * @file
  * @brief Matrix multiplication, summed in float, by a plain loop over two buffers or more: any layout, any size.
  *
- * A work-group of 4 waves computes a tile of C, a wave a part of it. Along K it goes in steps: while the matrix cores
- * work on one pair of shared tiles, the next pairs are on their way from global memory straight into others. Two
- * buffers do where other work-groups of the compute unit have work meanwhile; where there are none, the more the
- * better.
+ * A work-group of 4 waves computes a tile of C, a wave a part of it. It advances along K in steps: while the matrix
+ * cores work on one pair of shared tiles, the next pairs are loaded straight from global memory into others. Two
+ * buffers suffice if other work-groups of the compute unit hide the latency; otherwise, more are better.
  *
- * Rows past M and N and columns past K read as zero, and nothing is written outside C. Rows of A and B are whole 16
- * bytes.
+ * Rows past M and N and columns past K read as zero, and nothing is written outside C. Rows of A and B are multiples of
+ * 16 bytes.
  */
 #pragma once
 
@@ -17,7 +16,7 @@
 
 namespace kittens::families::gemm {
 
-/** A tile of 2-byte elements has base tiles narrower than its rows, so that two work-groups' loads mix. */
+/** A tile of 2-byte elements has base tiles narrower than its rows, so two work-groups' loads would interleave. */
 template <typename T>
 struct plain_along_k : along_k<T> {
     using shared_shape = detail::select<sizeof(T) == 2, st_16x32_s, typename along_k<T>::shared_shape>;
@@ -26,7 +25,7 @@ struct plain_along_k : along_k<T> {
 /**
  * @brief An operand whose rows run across K: K x M (K x N). Columns past the last are never used.
  *
- * Its columns come to a lane by reads that transpose, on gfx942 element by element.
+ * A lane gets its columns by transposing reads, on gfx942 element by element.
  */
 template <typename T, int cols, typename workers>
 struct operand_across_k {
@@ -57,8 +56,8 @@ struct operand_across_k {
 /**
  * @tparam T,U element types of A and B, and of C.
  * @tparam stored how A and B are stored.
- * @tparam tile what a work-group computes, a number for a square; half of the columns with a `gated` epilogue, which
- * takes layout nt and squares.
+ * @tparam tile the tile of a work-group, a number for a square; half of the columns with a `gated` epilogue, which
+ * supports layout nt and squares.
  * @tparam Epilogue,Problem from gemm_epilogue.cuh and gemm_problem.cuh.
  */
 template <typename T, typename U, layout stored, tile_of_c tile, typename Epilogue = epilogue<>,
@@ -106,13 +105,13 @@ struct double_buffer {
         };
         const auto matrix_a = stored == layout::tn ? whole(g.a, at.a) : rows_of(g.a, at.a, at.first, at.rows);
         const auto matrix_b = whole(g.b, at.b);
-        // Everything about the loads that does not change along K.
+        // The parts of the loads that do not change along K.
         const operand_a from_a(matrix_a, at.row, As[0]);
         const operand_b from_b(matrix_b, at.col, Bs[0]);
 
         typename operand_a::template registers<PART_M> a;
         typename operand_b::template registers<PART_N> b;
-        // In the row layout a lane holds four neighbours in a row of C, which it stores at once.
+        // In the row layout a lane holds four consecutive elements of a row of C, and stores them together.
         rt<typename along_k<T>::sum, PART_M, PART_N, row_l, rt_16x16_s> c;
         zero(c);
 
@@ -127,8 +126,7 @@ struct double_buffer {
                 operand_a::template read<PART_M>(a, As[slot], warp_row);
                 operand_b::template read<PART_N>(b, Bs[slot], warp_col);
                 start_next();
-                // Left alone the compiler reads each operand just before its use, and every use waits for shared
-                // memory.
+                // Otherwise the compiler reads each operand just before its use, and every use waits for shared memory.
                 __builtin_amdgcn_sched_barrier(0);
                 if constexpr (stored == layout::nt)
                     mma_ABt(c, a, b, c);

@@ -1,9 +1,9 @@
 /**
  * @file
- * @brief Matrix multiplication: what becomes of the sums before they are stored.
+ * @brief Matrix multiplication: operations on the sums before they are stored.
  *
  * An epilogue is a list of stages, applied in order to float tiles in registers: `epilogue<add_bias<bf16>,
- * activate<base_ops::gelu>>`. A stage's members are arguments of the kernel. Sums of int become float first.
+ * activate<base_ops::gelu>>`. A stage's members are arguments of the kernel. Sums of int are first converted to float.
  */
 #pragma once
 
@@ -35,19 +35,19 @@ __device__ inline void load_of_rows(RV &values, const gl<float, 1, 1, -1, -1> &f
                    {row / apart * RV::length, row % apart});
 }
 
-/** The last stage where sums are added to what C holds, by atomic additions. */
+/** The last stage of kernels that add sums to C by atomics. */
 struct accumulate {
     template <ducks::rt::all RT, typename Share>
     __device__ inline void apply(RT &, const Share &, int, int) const {}
 };
 
 /**
- * @brief Stages in the order of their use. `row` and `col` count in tiles like `sums`, rows from the share's first; of
- * a `share_in_turn` consecutive strips have adjacent rows.
+ * @brief Stages in the order of their use. `row` and `col` count in tiles like `sums`, rows from the share's first; in
+ * a `share_in_turn`, consecutive strips have adjacent rows.
  */
 template <typename... Stages>
 struct epilogue : Stages... {
-    /** True if a column of C is made from two columns of sums: see `gated`. */
+    /** True if a column of C needs two columns of sums: see `gated`. */
     static constexpr bool paired = false;
 
     template <ducks::rt::all RT, typename Share>
@@ -59,7 +59,7 @@ struct epilogue : Stages... {
     /**
      * @brief Finishes sums and stores them, rounded to C's type; rows and columns outside of C are not written.
      *
-     * A strip of base tiles at a time, so that the stages' loads take few registers.
+     * Works on one strip of base tiles at a time, so that the stages' loads take few registers.
      */
     template <ducks::rt::all RT, ducks::gl::all GL, typename Share>
     __device__ inline void store(const GL &c, const RT &sums, const Share &at, int row, int col) const {
@@ -100,13 +100,13 @@ struct epilogue : Stages... {
 /**
  * @brief The rows of B are two matrices of N rows, left and right: C = left sums * op(right sums), then the stages.
  *
- * The schedules give a wave as many columns of one as of the other.
+ * The schedules give a wave equal numbers of columns of both.
  */
 template <ducks::base_ops::unary op, typename... Stages>
 struct gated : epilogue<Stages...> {
     static constexpr bool paired = true;
 
-    /** Sums of columns of the left matrix become those of C. */
+    /** Replaces the sums of the left matrix's columns by those of C. */
     template <ducks::rt::all RT>
     static __device__ inline auto joined(const RT &left, const RT &right) {
         rt<float, RT::rows, RT::cols, typename RT::layout, typename RT::shape> sums, gates;
@@ -116,7 +116,7 @@ struct gated : epilogue<Stages...> {
         mul(sums, sums, gates);
         return sums;
     }
-    /** For a tile whose first half of columns has the left sums: `col` counts in tiles of half its width. */
+    /** For a tile whose first half has the left sums: `col` counts in tiles of half its width. */
     template <ducks::rt::all RT, ducks::gl::all GL>
     __device__ inline void store_joined(const GL &c, const RT &sums, const share &at, int row, int col) const {
         rt<typename RT::T, RT::rows, RT::cols / 2, typename RT::layout, typename RT::shape> left, right;
@@ -146,7 +146,7 @@ struct scale_rows {
     }
 };
 
-/** C(i, j) = scale_a(i) sum: scales of the rows of A alone. */
+/** C(i, j) = scale_a(i) sum: only scales of the rows of A. */
 struct scale_rows_of_a {
     gl<float, 1, 1, -1, -1> scale_a;
 
@@ -168,7 +168,7 @@ struct scale_all {
     }
 };
 
-/** Plus a value for each column, the same for every matrix of B or one row for each. */
+/** Adds a value to each column, with the same row for every matrix of B or one row for each. */
 template <typename T>
 struct add_bias {
     gl<T, 1, -1, 1, -1> bias;
@@ -181,7 +181,7 @@ struct add_bias {
     }
 };
 
-/** A function of each element, from `base_ops`. */
+/** Applies a function from `base_ops` to each element. */
 template <ducks::base_ops::unary op>
 struct activate {
     template <ducks::rt::all RT, typename Share>
@@ -190,7 +190,7 @@ struct activate {
     }
 };
 
-/** Times a matrix like C, element by element. */
+/** Multiplies by a matrix like C, element by element. */
 template <typename T>
 struct multiply_gate {
     gl<T, 1, -1, -1, -1> gate;
@@ -203,7 +203,7 @@ struct multiply_gate {
     }
 };
 
-/** Plus `beta` times a matrix like C. */
+/** Adds `beta` times a matrix like C. */
 template <typename T>
 struct add_residual {
     gl<T, 1, -1, -1, -1> residual;

@@ -1,12 +1,13 @@
 /**
  * @file
- * @brief Matrix multiplication C = A Bᵀ, summed in float, where A has few rows: what a decoder does with its weights.
+ * @brief Matrix multiplication C = A Bᵀ, summed in float, where A has few rows, as in decoding.
  *
- * The time of such a product is that of reading B, and only one wave uses each element of B. So operands go from global
- * memory straight into registers, each chunk while the matrix cores work on the one before. A work-group of 4 waves
- * computes all rows of some columns of C; its waves take turns at the chunks of K, and add up in shared memory.
+ * Such a product takes as long as reading B, and only one wave uses each element of B. So operands are loaded from
+ * global memory straight to registers, each chunk while the matrix cores work on the previous one. A work-group of 4
+ * waves computes all rows of some columns of C; its waves take turns at the chunks of K, and add their sums in shared
+ * memory.
  *
- * Rows past M and N and columns past K read as zero and are not written. Rows of A and B are whole 16 bytes.
+ * Rows past M and N and columns past K read as zero and are not written. Rows of A and B are multiples of 16 bytes.
  */
 #pragma once
 
@@ -14,7 +15,7 @@
 
 namespace kittens::families::gemm {
 
-/** A chunk of elements that matrix instructions take as they are: 256 bytes of each row. */
+/** A chunk of elements that matrix instructions take without conversion: 256 bytes of each row. */
 template <typename T, int ROWS, int COLS>
 struct plain_products {
     struct operand {
@@ -116,7 +117,7 @@ struct few_rows_of {
 
 template <typename T, typename U, int ROWS, int COLS, typename Epilogue = epilogue<>>
 using few_rows = few_rows_of<plain_products<T, ROWS, COLS>, U, Epilogue>;
-/** Numbers with scales, in the form that `scaled_products` takes. */
+/** Elements with scales, in the form of `scaled_products`. */
 template <typename TA, typename TB, typename ScaleA, typename ScaleB, typename U, int ROWS, int COLS,
           typename Epilogue = epilogue<>>
 using few_rows_scaled = few_rows_of<scaled_products<TA, TB, ScaleA, ScaleB, by_registers<ROWS, COLS>>, U, Epilogue>;

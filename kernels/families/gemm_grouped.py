@@ -1,4 +1,4 @@
-"""GEMMs of groups of rows: what they take, and the product."""
+"""GEMMs of groups of rows: arguments, and the product."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
     """Shape of a call."""
     a, b, offsets, layout = (arguments[name] for name in ("a", "b", "offsets", "layout"))
     if layout not in ("nt", "nn"):
-        raise ShapeError(f"GEMM: layout is {layout!r}; expected 'nt' or 'nn', groups are rows of a")
+        raise ShapeError(f"GEMM: layout is {layout!r}; expected 'nt' or 'nn', since groups are rows of a")
     if a.dim() != 2 or b.dim() != 3:
         raise ShapeError(
             f"GEMM: a is {tuple(a.shape)}, b is {tuple(b.shape)}; expected (M, K) and a matrix for each group"
@@ -30,7 +30,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
     if offsets.dtype != torch.int32 or tuple(offsets.shape) != (b.shape[0] + 1,):
         raise ShapeError(
             f"GEMM: offsets is {tuple(offsets.shape)} {offsets.dtype}; expected ({b.shape[0] + 1},) "
-            "torch.int32: the first row of each group, and M"
+            "torch.int32: the first row of each group, then M"
         )
     sizes = family.sizes_of(a, b[0], layout)
     dtype = next((name for name, known in family.SCALED.items() if a.dtype in known), None)
@@ -75,7 +75,7 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
 
 
 def of_c(shape: Mapping[str, Any]) -> str:
-    """Name of C's dtype: bf16 where A's numbers have scales."""
+    """Name of C's dtype: bf16 if A has scales."""
     return shape["dtype"] if shape["dtype"] in scalars.HALVES else "bf16"
 
 

@@ -1,10 +1,10 @@
 /**
  * @file
- * @brief Matrix multiplication: how the schedules with 256 x 256 of C bring A and B into shared memory.
+ * @brief Matrix multiplication: loads of A and B to shared memory in the schedules with 256 x 256 of C.
  *
  * A step along K is two halves of A's block and two of B's, 128 rows of C (columns) each, which the schedules number in
- * the order of their use. Shared memory holds two steps. What K lacks to a multiple of two steps are zeros in front of
- * the first, made by out-of-range loads in the first two steps.
+ * the order of their use. Shared memory holds two steps. If K is not a multiple of two steps, it is padded with zeros
+ * before its first column, by out-of-range loads in the first two steps.
  */
 #pragma once
 
@@ -13,19 +13,19 @@
 
 namespace kittens::families::gemm {
 
-/** Rows and columns of C that a work-group computes, and those of a half of A or B. */
+/** Rows and columns of C per work-group, and per half of A or B. */
 inline constexpr int HALVES_TILE = 256;
 inline constexpr int HALF_ROWS = HALVES_TILE / 2;
 
 /** The part of an operand that a work-group multiplies. */
 struct operand_part {
-    /** Index of the matrix, first row of the block, and its rows. */
+    /** Index of the matrix, first row of the block, and number of its rows. */
     int index, row, rows;
-    /** First row of the second half and what its rows end at, counted from the block's first. */
+    /** First row of the second half, and end of its rows, relative to the block's first row. */
     int second, end_of_second;
     /** Along K. */
     int begin, end;
-    /** Missing part of K to whole pairs of steps. */
+    /** Columns that K lacks to a multiple of two steps. */
     int lacking;
 };
 
@@ -41,7 +41,7 @@ struct as_read {
  *
  * @tparam T element type.
  * @tparam waves that load a half together.
- * @tparam Rows which row of the block a row of the first half is, see `tile_stream`; the second half's is
+ * @tparam Rows maps a row of the first half to a row of the block, see `tile_stream`; the second half's row is
  *         `Rows::SECOND` further on.
  */
 template <typename T, int waves, typename Rows>
@@ -69,7 +69,7 @@ struct halves_along_k {
     }
     /** Loads of a step with zeros in its first `zeros` columns. */
     __device__ inline stream behind(int zeros) const { return stream(pitch, zeros); }
-    /** Bytes from the first row's first element to where step `step` begins. */
+    /** Bytes from the first row's first element to the beginning of step `step`. */
     __device__ inline uint32_t at_step(int step) const {
         return stream::bytes_of(detail::max(step * K_STEP - lacking, 0));
     }
@@ -88,9 +88,9 @@ struct halves_along_k {
 /**
  * @brief Halves of an operand whose rows run across K: K x M (K x N).
  *
- * Columns come to registers by transposing reads on gfx950, on gfx942 `in_turn` (see `columns_in_turn`).
+ * Columns are read to registers by transposing reads on gfx950, and on gfx942 `in_turn` (see `columns_in_turn`).
  *
- * Past the last column, a tile has the following columns of the matrix; nothing of them is stored.
+ * Past the last column, a tile has the following columns of the matrix, whose results are not stored.
  */
 template <typename T, int waves>
 struct halves_across_k {
@@ -115,10 +115,10 @@ struct halves_across_k {
     template <ducks::gl::all GL>
     __device__ inline halves_across_k(const GL &whole, const operand_part &at, const shared &to)
         : pitch(stream::bytes_of(static_cast<int>(whole.cols()))), loads(pitch), lds(stream::lds_base(to)) {
-        // Rows that K lacks are counted, so that a step is where its number says.
+        // Rows that K lacks are counted, so that a step's position follows from its number.
         const char *begin = reinterpret_cast<const char *>(&whole[{at.index, at.begin, at.row}]) -
                             static_cast<uint64_t>(at.lacking) * pitch;
-        // The range is that of a step, since scalar offsets do not count in it: it ends with the last row.
+        // The range check ignores scalar offsets, so the range is that of a step: it ends with the last row.
         const auto from = [&](int column) {
             const bool there = column < at.rows;
             return stream::resource(begin + (there ? stream::bytes_of(column) : 0),
@@ -149,13 +149,13 @@ struct halves_across_k {
  * @brief State of a work-group's loads that does not change along K.
  *
  * @tparam A,B `halves_along_k` or `halves_across_k`.
- * @tparam paired whether the second half of B is of another matrix, behind the first: see `gated`.
+ * @tparam paired whether the second half of B belongs to another matrix, after the first: see `gated`.
  */
 template <typename A, typename B, bool paired = false>
 struct halves {
     static constexpr int K_STEP = A::K_STEP;
     static_assert(A::stream::loads == B::stream::loads && A::stream::runs == B::stream::runs);
-    /** Loads and runs of loads of a half by a wave. */
+    /** Loads, and runs of loads, per wave and half. */
     static constexpr int LOADS = A::stream::loads;
     static constexpr int RUNS = A::stream::runs;
     /** Halves in shared memory, by step and half. */

@@ -3,21 +3,21 @@
  * @brief Matrix multiplication C = A Bᵀ, summed in float, by the 4-wave interleave schedule.
  *
  * A is M x K and B is N x K, both row-major. A work-group of 4 waves, two rows of two, computes 256 x 256 of C; a wave
- * 128 x 128, as four quarters of 64 x 64, for which it needs half of a lane's registers. Along K it
- * goes in steps of 128 bytes (64 on gfx942), and shared memory holds two steps of A and B, each in two halves: eight
- * slots of 128 rows.
+ * 128 x 128, as four quarters of 64 x 64, for which it needs half of a lane's registers. It advances along K in steps
+ * of 128 bytes (64 on gfx942), and shared memory holds two steps of A and B, each in two halves: eight slots of 128
+ * rows.
  *
  * The halves are numbered in the order of their use: 4 s to 4 s + 3 are A's first, B's first, B's second and A's second
- * of step s. In turn t a wave computes a quarter of C from what it has in registers: A's first half by B's first, A's
- * first by B's second, A's second by B's first, A's second by B's second. Between these matrix instructions it
- *   - reads its part of half t + 2 into the registers of one that it has done with,
+ * of step s. In turn t a wave computes a quarter of C from registers: A's first half by B's first, A's first by B's
+ * second, A's second by B's first, A's second by B's second. Between these matrix instructions it
+ *   - reads its part of half t + 2 into the registers of a half that it has finished with,
  *   - starts loading half t + 8 into the slot of half t, which was read in turn t - 2.
- * Every other turn it waits for the four halves that are to be read in the next two, and for the other waves. So a load
- * has at least four turns to arrive.
+ * Every other turn, it waits for the four halves that it reads in the next two turns, and for the other waves. So a
+ * load has at least four turns to arrive.
  *
- * Columns that K lacks to a multiple of two steps are zeros in front of the first, made by out-of-range loads in the
- * first two steps, before the loop. Rows past M and N read as zero and are not written. Rows of A, B
- * and C are whole 16 bytes.
+ * If K is not a multiple of two steps, it is padded with zeros before its first column, by out-of-range loads in the
+ * first two steps, before the loop. Rows past M and N read as zero and are not written. Rows of A, B and C are
+ * multiples of 16 bytes.
  */
 #pragma once
 
@@ -42,13 +42,13 @@ struct interleave {
     static constexpr int threads = NUM_WARPS * WARP_THREADS;
     static constexpr int waves_per_simd = 1;
     static constexpr int WARPS_N = 2;
-    /** Rows and columns of a quarter, and how many base tiles that is. */
+    /** Rows and columns of a quarter, and its size in base tiles. */
     static constexpr int QUARTER = 64;
     static constexpr int BASES = QUARTER / 16;
 
     using schedule = schedules::interleave<NUM_WARPS>;
 
-    /** Row of A's block that row `row` of the first half is. */
+    /** The row of A's block for row `row` of the first half. */
     struct rows_of_a {
         static constexpr int SECOND = QUARTER;
         __host__ __device__ constexpr int operator()(int row) const {
@@ -58,9 +58,9 @@ struct interleave {
     /**
      * @brief The same for B.
      *
-     * The result of a matrix instruction has four neighbours in a row of C in a lane. For two instructions to give a
-     * lane eight, which it stores at once, their rows of B take turns in fours: of base tiles 0 and 2 of a quarter, and
-     * 1 and 3.
+     * A matrix instruction leaves four consecutive elements of a row of C in a lane. The rows of B alternate in fours
+     * between two instructions (of base tiles 0 and 2 of a quarter, and of 1 and 3), so that together they give a lane
+     * eight consecutive elements to store at once.
      */
     struct rows_of_b {
         static constexpr int SECOND = QUARTER;
@@ -82,7 +82,7 @@ struct interleave {
         shared_half(&Bs)[2][2] = al.allocate<shared_half, 2, 2>();
 
         const int n = static_cast<int>(g.c.cols());
-        // As the spec has it: rows of C are whole 16 bytes too.
+        // As the spec requires: rows of C are multiples of 16 bytes too.
         __builtin_assume(n % 8 == 0);
         const share at = g.template find<TILE, 1>(g, static_cast<int>(g.a.cols()));
         if (at.rows == 0) return;
@@ -92,7 +92,7 @@ struct interleave {
 
         using quarter = rt<T, QUARTER, K_STEP, row_l, typename operand::shape>;
         quarter a[2], b[2];
-        // In the row layout a lane holds neighbours in a row of C.
+        // In the row layout a lane holds consecutive elements of a row of C.
         rt<typename operand::sum, QUARTER, QUARTER, row_l, rt_16x16_s> c[2][2];
 
         /** Starts run `run` of the loads of half `half` of the step that begins `at` bytes into the rows. */
@@ -119,19 +119,20 @@ struct interleave {
         constexpr int RUNS = loading::RUNS, LOADS = loading::LOADS;
         constexpr int DEPTH = mma_agpr_depth<quarter>;
         constexpr int COMPUTES = BASES * BASES * DEPTH;
-        /** Turn `turn`: its matrix instructions, among them the reads of the half after next if any, and `starts` runs.
+        /** Turn `turn`: its matrix instructions, interleaved with the reads of the half after next, if any, and
+         * `starts` runs of loads.
          */
         const auto take_turn = [&](auto turn, auto reads, auto starts, uint32_t column) {
             constexpr int t = decltype(turn)::v, which = t % 4;
             constexpr int strips = decltype(reads)::v ? BASES : 0;
             schedule::template mix<COMPUTES, strips + decltype(starts)::v, COMPUTES * 3 / 4>(
                 [&](auto i) {
-                    // K outermost: an instruction that adds to the result of another one has others to wait behind.
+                    // K is the outermost loop, so that other instructions separate two that add to the same result.
                     constexpr int s = i / (BASES * BASES), x = i / BASES % BASES, y = i % BASES;
                     mma_ABt_agpr<x, y, s>(c[which / 2][which % 2], a[which / 2], b[which % 2]);
                 },
                 [&](auto j) {
-                    // Reads first, which are waited for at the end of the turn.
+                    // Reads come first, since the turn ends with a wait for them.
                     if constexpr (j < strips)
                         read(schedules::index<t + 2>{}, j);
                     else

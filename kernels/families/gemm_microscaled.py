@@ -1,4 +1,4 @@
-"""GEMMs of numbers in a microscaled format: what they take, and how many bits that is."""
+"""GEMMs of microscaled formats: arguments, and bits per element."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BLOCK = 32
 
 
 def bits(shape: Mapping[str, Any]) -> int:
-    """Bits of a number."""
+    """Bits per element."""
     return MICROSCALED[shape["format"]].bits
 
 
@@ -41,7 +41,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator, scale: int = 124) -> dict[str, Any]:
-    """Numbers of every code, with powers of two from 2^(scale - 127) on."""
+    """Elements of every code, with powers of two from 2^(scale - 127) up."""
     tensors: dict[str, Any] = {"format": shape["format"]}
     for name, rows in (("a", shape["m"]), ("b", shape["n"])):
         dims = (*family.batch_of(shape), rows)

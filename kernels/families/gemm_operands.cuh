@@ -12,7 +12,7 @@ namespace kittens::families::gemm {
 struct tile_of_c {
     /** Rows and columns of C: 16 rows, or multiples of 32. */
     int high, wide;
-    /** Steps along K that shared memory holds: all but one are on their way while the matrix cores work on that one. */
+    /** Steps along K in shared memory: all but one are loading while the matrix cores work on that one. */
     int steps;
 
     constexpr tile_of_c(int side) : tile_of_c(side, side, 2) {}
@@ -24,22 +24,21 @@ struct tile_of_c {
 };
 
 /**
- * @brief A ring of steps in shared memory; `held` of them are loaded or under way.
+ * @brief A ring of steps in shared memory; `held` of them are loaded or in flight.
  *
- * @tparam loads that a wave has started, at least, for each step.
+ * @tparam loads least number of loads that a wave has started for each step.
  * @param start begins loading a step into a slot.
- * @param work does a step's work, with its slot; it calls what it is given once it has read all of the slot that it
- *        reads. Waves reach it together.
+ * @param work does the work of a step in its slot, and calls its argument once it has read the slot. Waves reach it
+ *        together.
  */
 template <int held, int loads, typename Start, typename Work>
 __device__ inline void ring_of_steps(int first, int end, Start &&start, Work &&work) {
-    // Code that runs once has to be fetched first: it is short.
+    // Kept short, since code that runs once must be fetched first.
 #pragma clang loop unroll(disable)
     for (int ahead = 0; ahead < held - 1 && first + ahead < end; ahead++) start(first + ahead, ahead);
     int slot = 0, free = held - 1;
     for (int step = first; step < end; step++) {
-        // This step has arrived, and the slot of the step before is free. The last steps have fewer behind
-        // them.
+        // This step has arrived, and the slot of the previous step is free. Fewer loads follow the last steps.
         if (step + held - 1 <= end)
             wait_vmcnt<(held - 2) * loads>();
         else
@@ -73,7 +72,7 @@ struct along_k {
     static_assert(wide || sizeof(T) == 1, "gemm: elements have 1 or 2 bytes");
     static constexpr int K_STEP = BYTES / static_cast<int>(sizeof(T));
 
-    /** Base shape in shared memory: rows of a step are whole cache lines, or halves. */
+    /** Base shape in shared memory: rows of a step are whole or half cache lines. */
     using shared_shape =
         detail::select<K_STEP == 128, st_16x128_s, detail::select<K_STEP == 64, st_16x64_s, st_16x32_s>>;
     /** Base shape in registers. */
@@ -128,9 +127,10 @@ struct operand_along_k {
 };
 
 /**
- * @brief Two operands whose rows run along K, the matrices of a `gated` epilogue: as many rows of one as of the other.
+ * @brief Two operands whose rows run along K, the matrices of a `gated` epilogue, with equal numbers of rows.
  *
- * @tparam rows rows of the tile, half of them of each matrix; so are a wave's, those of the left one first.
+ * @tparam rows rows of the tile, half of them of each matrix; the same holds for a wave's rows, with the left matrix
+ * first.
  */
 template <typename Shapes, int rows, typename workers>
 struct operand_pair {
@@ -156,7 +156,7 @@ struct operand_pair {
     }
     static constexpr int LOADS = 2 * half::LOADS;
     __device__ inline void start(shared &to, int step, int slot) const {
-        // In a row of pairs the next of its kind is two tiles further.
+        // Tiles come in pairs, so the next of a kind is two tiles further.
         from_left.start(to.left, step, 2 * slot);
         from_right.start(to.right, step, 2 * slot);
     }
@@ -177,12 +177,12 @@ struct operand_pair {
 };
 
 /**
- * @brief Eight numbers of e2m1, each a nibble of `stored`, times 2^d, as four pairs of bf16.
+ * @brief Eight e2m1 elements, each a nibble of `stored`, times 2^d, as four pairs of bf16.
  *
- * The numbers' sizes times 2^d are a table of eight, looked up byte by byte; d is from -125 to 125.
+ * The magnitudes times 2^d are a table of eight, looked up byte by byte; d is from -125 to 125.
  */
 __device__ inline void widen_e2m1(unsigned (&pairs)[4], unsigned stored, int d) {
-    // Entries 0 to 7 as bf16, two in a word; adding to an exponent is adding to the bits, but that of zero.
+    // Entries 0 to 7 as bf16, two per word; adding to an exponent is adding to the bits, except for zero.
     const unsigned step = static_cast<unsigned>(d) * 0x00800080u;
     const unsigned e01 = 0x3f000000u + (static_cast<unsigned>(d) << 23), e23 = 0x3fc03f80u + step;
     const unsigned e45 = 0x40404000u + step, e67 = 0x40c04080u + step;
@@ -206,10 +206,10 @@ __device__ inline void widen_e2m1(unsigned (&pairs)[4], unsigned stored, int d) 
 }
 
 /**
- * @brief A lane's numbers of a base tile as bf16, times powers of two: exact, since none has more than 8 bits.
+ * @brief A lane's elements of a base tile as bf16, times powers of two: exact, since none has more than 8 bits.
  *
- * @param from of bf16, fp8, fp6, fp4 or int8, of which lanes hold the same numbers as of `to`.
- * @param scales for equal parts of a lane's numbers; of fp4 2^-125 to 2^125.
+ * @param from of bf16, fp8, fp6, fp4 or int8, with the same elements per lane as `to`.
+ * @param scales for equal parts of a lane's elements; for fp4, 2^-125 to 2^125.
  */
 template <typename To, typename From, int parts>
 __device__ inline void widen(To &to, const From &from, const float (&scales)[parts]) {
@@ -257,7 +257,7 @@ __device__ inline void widen(To &to, const From &from, const float (&scales)[par
             __builtin_memcpy(&small, from.data, sizeof(small));
             numbers = floats::numbers(small);
         }
-        // Upper halves without a number are zero.
+        // Upper halves without an element are zero.
 #pragma unroll
         for (int pair = 0; pair < pairs; pair++) {
             const float scale = scales[pair * parts / pairs];

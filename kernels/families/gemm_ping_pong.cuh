@@ -2,23 +2,23 @@
  * @file
  * @brief Matrix multiplication, summed in float, by the 8-wave ping-pong schedule.
  *
- * A and B are row-major, their rows along K or across it. A work-group of 8 waves, two rows of
- * four, computes 256 x 256 of C; a wave 128 x 64, as four quarters of 64 x 32. Along K it goes in steps of 128 bytes
- * (64 on gfx942), and shared memory holds two steps of A and B, each in two halves: eight slots of 128 rows.
+ * A and B are row-major, with rows along K or across it. A work-group of 8 waves, two rows of four, computes 256 x 256
+ * of C; a wave 128 x 64, as four quarters of 64 x 32. It advances along K in steps of 128 bytes (64 on gfx942), and
+ * shared memory holds two steps of A and B, each in two halves: eight slots of 128 rows.
  *
  * The halves are numbered in the order of their use: 4 s to 4 s + 3 are B's first, A's first, B's second and A's second
  * of step s. In turn t of the schedule a wave
  *   - reads its part of half t + 1 from shared memory into registers,
  *   - starts loading half t + 7 into the slot of half t - 1, which was last read in turn t - 2,
- *   - waits for half t + 2, all but the last five to have been started,
+ *   - waits for half t + 2, that is, for all but the last five that were started,
  *   - and computes a quarter of C: A's first half by B's first, A's first by B's second, A's second by B's first,
  *     A's second by B's second.
- * So each turn reads 8 or 4 times 16 bytes a lane, starts one half and has 16 matrix instructions (8 of twice the
+ * So each turn reads 8 or 4 times 16 bytes per lane, starts one half and has 16 matrix instructions (8 of twice the
  * length for fp8 on gfx950), and a load has six turns to arrive.
  *
- * Columns that K lacks to a multiple of two steps are zeros in front of the first, made by out-of-range loads in the
- * first two steps, before the loop. Rows past M and N read as zero and are not written. Rows of A, B and C are whole 16
- * bytes; of an operand across K, where K is any, they are as long as a half is wide.
+ * If K is not a multiple of two steps, it is padded with zeros before its first column, by out-of-range loads in the
+ * first two steps, before the loop. Rows past M and N read as zero and are not written. Rows of A, B and C are
+ * multiples of 16 bytes; rows of an operand across K, where K is arbitrary, are multiples of a half's width.
  */
 #pragma once
 
@@ -40,7 +40,7 @@ struct ping_pong {
 
     static constexpr int TILE = HALVES_TILE;
     static constexpr bool paired = Epilogue::paired;
-    /** Columns of C; with a `gated` epilogue each is of two columns of sums. */
+    /** Columns of C; with a `gated` epilogue, each needs two columns of sums. */
     static constexpr int TILE_N = paired ? TILE / 2 : TILE;
     static constexpr int K_STEP = operand::K_STEP;
     static constexpr int NUM_WARPS = 8;
@@ -51,10 +51,10 @@ struct ping_pong {
     static constexpr int QUARTER_N = 32;
 
     using schedule = schedules::ping_pong<NUM_WARPS>;
-    /** Classes of instructions, as `__builtin_amdgcn_sched_group_barrier` has them. */
+    /** Classes of instructions for `__builtin_amdgcn_sched_group_barrier`. */
     static constexpr int VECTOR_INSTRUCTIONS = 0x2, MATRIX_INSTRUCTIONS = 0x8;
 
-    /** Row of A's block that row `row` of the first half is. */
+    /** The row of A's block for row `row` of the first half. */
     struct rows_of_a {
         static constexpr int SECOND = QUARTER_M;
         __host__ __device__ constexpr int operator()(int row) const {
@@ -64,8 +64,8 @@ struct ping_pong {
     /**
      * @brief The same for B and QUARTER_N.
      *
-     * The result of a matrix instruction has four neighbours in a row of C in a lane. For two instructions beside each
-     * other to give a lane eight, which it stores at once, their rows of B take turns in fours.
+     * A matrix instruction leaves four consecutive elements of a row of C in a lane. The rows of B alternate in fours
+     * between two adjacent instructions, so that together they give a lane eight consecutive elements to store at once.
      */
     struct rows_of_b {
         static constexpr int SECOND = QUARTER_N;
@@ -92,7 +92,7 @@ struct ping_pong {
         shared_b(&Bs)[2][2] = al.allocate<shared_b, 2, 2>();
 
         const int n = static_cast<int>(g.c.cols());
-        // As the spec has it: rows of C are whole 16 bytes too.
+        // As the spec requires: rows of C are multiples of 16 bytes too.
         __builtin_assume(n % 8 == 0);
         const int k = static_cast<int>(stored == layout::tn ? g.a.rows() : g.a.cols());
         const share at = g.template find<TILE, 1, TILE_N>(g, k);
@@ -108,7 +108,7 @@ struct ping_pong {
         part_of_b b[2];
         typename half_a::template unsorted<part_of_a> unsorted_a;
         typename half_b::template unsorted<part_of_b> unsorted_b;
-        // In the row layout a lane holds neighbours in a row of C.
+        // In the row layout a lane holds consecutive elements of a row of C.
         using quarter = rt<typename Sums::template number<T>, QUARTER_M, QUARTER_N, row_l, rt_16x16_s>;
         quarter c[2][2];
         typename Sums::template of_wave<T, quarter> sums(g, at, at.row + warp_row * 2 * QUARTER_M,
@@ -142,20 +142,20 @@ struct ping_pong {
             constexpr int which = decltype(turn)::v % 4;
             sums.multiply(c[which / 2][which % 2], a, b[which % 2]);
         };
-        /** Remaining work of turn `turn` - 1, and the data that turn `turn` needs besides its operands. */
+        /** Remaining work of turn `turn` - 1, and the data other than operands that turn `turn` needs. */
         const auto finish_and_take = [&](auto turn) {
             constexpr int before = (decltype(turn)::v + 3) % 4;
             sums.finish(c[before / 2][before % 2]);
             sums.template take<decltype(turn)::v>();
         };
-        // Data is sorted in two parts: in the memory cluster the part that the first matrix instructions take, among
-        // these the rest.
+        // Data is sorted in two parts: the part for the first matrix instructions in the memory cluster, and the rest
+        // among these instructions.
         constexpr schedules::index<0> FIRST;
         constexpr schedules::index<1> SECOND;
         const auto sort_and_compute = [&](auto turn) {
             sort(schedules::index<turn + 1>{}, SECOND);
             compute(turn);
-            // Left alone the compiler sorts first, while the matrix cores have nothing to do.
+            // Otherwise the compiler sorts first, while the matrix cores are idle.
             if constexpr ((turn + 1) % 2 == 0 ? half_b::in_turn : half_a::in_turn)
                 schedules::for_each_index<0, 8>([](auto) {
                     __builtin_amdgcn_sched_group_barrier(MATRIX_INSTRUCTIONS, 1, 0);
@@ -181,7 +181,7 @@ struct ping_pong {
                 sums.template take<0>();
             },
             [&] {
-                // Turn 0 has nothing to start. Turns 1 to 8 of a pair of steps start what the next pair will use.
+                // Turn 0 starts no loads. Turns 1 to 8 of a pair of steps start the loads of the next pair.
                 schedule::turns<0, 1>(
                     [&](auto turn) {
                         read(schedules::index<turn + 1>{});
@@ -219,7 +219,7 @@ struct ping_pong {
                 sums.finish(c[1][1]);
             },
             [&] {
-                // If a lane's results of two instructions are neighbours in C, they are stored at once.
+                // If a lane's results of two instructions are adjacent in C, they are stored together.
                 constexpr bool beside = stored == layout::nt || half_b::in_turn;
                 /** Sums of quarter {i, j}, in the order of C's columns. */
                 const auto sums_of = [&](int i, int j) {

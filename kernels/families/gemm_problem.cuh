@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Matrix multiplication: what a kernel is given, and which part of it a work-group computes.
+ * @brief Matrix multiplication: a kernel's arguments, and the part that a work-group computes.
  */
 #pragma once
 
@@ -11,24 +11,24 @@ namespace kittens::families::gemm {
 /** Storage of A and B, row-major: A is M x K (n) or K x M (t), B is K x N (n) or N x K (t). */
 enum class layout { nt, nn, tn };
 
-/** The tile of C that a work-group computes, in a run of C's rows that belong together. */
+/** The tile of C of a work-group, in a run of rows of C that belong to one product. */
 struct share {
     /** Indices of the matrices of A, B and C. */
     int a, b, c;
-    /** The run's first row in A and C, and how many it has; none where a work-group has nothing to do. */
+    /** The run's first row in A and C, and its number of rows; zero if the work-group has no work. */
     int first, rows;
-    /** First row, counted from the run's, and column of the tile. */
+    /** First row, relative to the run's, and first column of the tile. */
     int row, col;
     /** Columns of A that are multiplied; they begin at a multiple of a step. */
     int begin, end;
-    /** Columns of A before those, where operands run across K: any number. */
+    /** Columns of A before those, for operands across K: any number. */
     int skipped = 0;
 
-    /** Rows from one of a strip's, of 16, to the next. */
+    /** Distance between consecutive rows of a strip, which has 16. */
     static constexpr int apart = 1;
 };
 
-/** The same with rows dealt to that many strips in turn. The run has a multiple of that many rows. */
+/** The same with rows dealt in turn to `strips` strips. The run has a multiple of that many rows. */
 template <int strips>
 struct share_in_turn : share {
     static constexpr int apart = strips;
@@ -37,11 +37,11 @@ struct share_in_turn : share {
 /**
  * @brief C = A B of each matrix of a batch, which blockIdx.y counts; B may be the same for all.
  *
- * @tparam window,chunk order of the tiles, as `chiplet_tile` takes them; as it chooses where they are 0.
+ * @tparam window,chunk order of the tiles, as in `chiplet_tile`; 0 keeps its choice.
  */
 template <int window, int chunk>
 struct ordered_batches {
-    /** @param id number of the work-group among those of the matrix. */
+    /** @param id index of the work-group among those of the matrix. */
     template <int TILE, int per_cu, int TILE_N = TILE, typename G>
     __device__ inline share find(const G &g, int k, int id = static_cast<int>(blockIdx.x)) const {
         const int m = static_cast<int>(g.c.rows()), n = static_cast<int>(g.c.cols());
@@ -53,7 +53,7 @@ struct ordered_batches {
 
 using batches = ordered_batches<0, 0>;
 
-/** The same by the work-groups behind the first `before`, which compute something else. */
+/** The same for the work-groups after the first `before`, which compute something else. */
 struct batches_behind {
     int before;
 
@@ -63,7 +63,7 @@ struct batches_behind {
     }
 };
 
-/** C holds a matrix for each part of K, which blockIdx.y counts: sums of `span` columns of A. */
+/** C holds a matrix for each part of K, with index blockIdx.y: sums over `span` columns of A. */
 struct parts_of_k {
     /** A multiple of a step. */
     int span;
@@ -112,7 +112,7 @@ struct groups {
     }
 };
 
-/** Rows of A and B, which run across K, come in groups: C holds the product of each, which blockIdx.y counts. */
+/** Rows of A and B, which run across K, come in groups: C holds the product of each, with index blockIdx.y. */
 struct groups_of_k {
     /** The first row of each group, and after the last the number of rows. */
     const int *offsets;
@@ -128,7 +128,7 @@ struct groups_of_k {
 };
 
 /**
- * @brief A kernel's arguments: tensors (batch, rows, columns), row-major, and those of problem and epilogue.
+ * @brief A kernel's arguments: tensors (batch, rows, columns), row-major, and the members of problem and epilogue.
  *
  * @tparam T,U element types of A and of C.
  * @tparam TB element type of B.

@@ -1,4 +1,4 @@
-"""Specs of products of numbers with scales, by `gemm_block_scaled.cuh`: formats, scales, a spec from them."""
+"""Specs of products with scales, by `gemm_block_scaled.cuh`: formats, scales, and a spec from them."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from workbench_kernels.families.gemm_schedules import Product
 from workbench_kernels.references.gemm import quantized_gemm
 
 TILE = 128
-"""Rows and columns of C that a work-group computes."""
+"""Rows and columns of C per work-group."""
 
 Dims = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Format:
-    """Numbers as memory holds them.
+    """An element format in memory.
 
     Attributes:
-        type: of the numbers.
-        dtypes: of the tensors.
-        draw: random ones, (dims, generator): dims are the tensor's.
+        type: C++ type of the elements.
+        dtypes: dtypes of the tensors.
+        draw: random elements, (dims, generator) with the tensor's dims.
     """
 
     type: dtypes.DataType
@@ -58,7 +58,7 @@ FORMATS = {
         lambda d, g: torch.randint(0, 256, d, generator=g, dtype=torch.uint8),
     ),
 }
-"""Element types: bf16, also of small numbers; int8; fp8 in the target's format; e2m1, two per byte."""
+"""Element types: bf16, including small integers; int8; fp8 in the target's format; e2m1, two per byte."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,10 @@ class Scale:
 
     Attributes:
         policy: the kernel's type for it.
-        dims: of the tensor behind the batch, by rows and k; None where there is none.
-        says: what there is one for.
-        dtype: of the tensor.
-        stage: stage of the epilogue that takes them, where the loop does not.
+        dims: dims of the tensor after the batch, from rows and k; None if there is no tensor.
+        says: what each scale applies to, in words.
+        dtype: dtype of the tensor.
+        stage: stage of the epilogue that applies them, if the loop does not.
     """
 
     policy: str
@@ -81,7 +81,7 @@ class Scale:
 
 
 def blocks(size: int, block: int) -> int:
-    """Blocks that a size has a part of."""
+    """Number of blocks that cover a size."""
     return -(-size // block)
 
 
@@ -106,13 +106,13 @@ SCALES = {
 
 
 def policies(shape: Mapping[str, Any]) -> str:
-    """Template arguments: element types and scales of what is multiplied."""
+    """Template arguments: element types and scales of the operands."""
     elements = (FORMATS[shape[name]].type.cpp for name in "ab")
     return ", ".join([*elements, *(SCALES[shape[f"scale_{name}"]].policy for name in "ab")])
 
 
 def bits(shape: Mapping[str, Any]) -> tuple[int, int]:
-    """Bits of a number of A and of one of B."""
+    """Bits per element of A and of B."""
     return FORMATS[shape["a"]].type.bits, FORMATS[shape["b"]].type.bits
 
 
@@ -123,15 +123,15 @@ def operands(shape: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def products(shape: Mapping[str, Any]) -> str:
-    """The C++ type of what is multiplied."""
+    """The C++ type of the scaled products."""
     return f"scaled_products<{policies(shape)}>"
 
 
 def few_rows(loop: ScaledLoop, shapes: Sequence[Mapping[str, Any]]) -> Variant:
-    """Up to 64 rows of A, by operands straight into registers.
+    """Variant for up to 64 rows of A, which loads operands straight into registers.
 
     Args:
-        loop: what is multiplied.
+        loop: the plain loop of the same product.
     """
 
     def check_few_rows(shape: Mapping[str, Any], arch: str) -> None:
@@ -139,8 +139,8 @@ def few_rows(loop: ScaledLoop, shapes: Sequence[Mapping[str, Any]]) -> Variant:
         family.check_few_rows(shape)
         if shape.get("scale_b") == "columns_32":
             raise ShapeError(
-                "GEMM: scale_b has floats for 32 columns; the kernel for few rows takes powers of two and "
-                "floats for 128"
+                "GEMM: scale_b has floats for 32 columns; the kernel for few rows supports powers of two, "
+                "and floats for 128 columns"
             )
 
     def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
@@ -164,10 +164,11 @@ def few_rows(loop: ScaledLoop, shapes: Sequence[Mapping[str, Any]]) -> Variant:
 def ping_pong(
     check: Callable[[Mapping[str, Any], str], None], shapes: Sequence[Mapping[str, Any]]
 ) -> Variant:
-    """Many tiles of 256 x 256, by 8 waves, of operands alike with floats for blocks of 128 x 128 of B.
+    """Variant for many tiles of 256 x 256, by 8 waves: operands of one format, floats for blocks of 128 x 128
+    of B.
 
     Args:
-        check: raises for what the operator does not take.
+        check: raises an error for shapes that the operator does not support.
     """
 
     def is_scaled(shape: Mapping[str, Any]) -> bool:
@@ -178,12 +179,12 @@ def ping_pong(
         if not is_scaled(shape):
             raise ShapeError(
                 f"GEMM: a is {shape['a']}, b is {shape['b']}, scale_b is for {shape['scale_b']}, k is "
-                f"{shape['k']}; this implementation takes operands of one format, scales for 128 x 128 of B "
-                "and whole blocks of 128 columns"
+                f"{shape['k']}; this implementation supports operands of one format, scales for 128 x 128 "
+                "of B and whole blocks of 128 columns"
             )
 
     def fits(shape: Mapping[str, Any], arch: str) -> bool:
-        # It takes 0.7 to 0.8 of the plain loop's time, unless the last round leaves more units idle.
+        # It takes 0.7 to 0.8 times as long as the plain loop, unless the last round leaves more units idle.
         units = int(default_product(arch).compute_units)
         tiles = family.tiles(shape, 256) * shape["batch"]
         return (
@@ -202,13 +203,13 @@ def ping_pong(
 
 
 def epilogue(shape: Mapping[str, Any], *stages: str) -> str:
-    """The C++ type of the epilogue: scales of rows first."""
+    """The C++ type of the epilogue, which applies scales of rows first."""
     first = SCALES[shape["scale_a"]].stage
     return family.epilogue(shape, "bf16", *([first] if first else []), *stages)
 
 
 def columns_of_step(shape: Mapping[str, Any]) -> int:
-    """Columns that a step of the loop takes."""
+    """Columns per step of the loop."""
     return 32 if shape["scale_b"] == "columns_32" else 64 if 16 in bits(shape) else 128
 
 
@@ -221,7 +222,7 @@ def launch(shape: Mapping[str, Any], arch: str) -> Launch:
 
 
 def format_of(name: str, tensor: torch.Tensor, formats: Sequence[str]) -> str:
-    """The format of a tensor, out of `formats`."""
+    """The format of a tensor, among `formats`."""
     for format in formats:
         if tensor.dtype in FORMATS[format].dtypes:
             return format
@@ -230,7 +231,7 @@ def format_of(name: str, tensor: torch.Tensor, formats: Sequence[str]) -> str:
 
 
 def scale_of(name: str, scale: torch.Tensor | None, kinds: Sequence[str], batch: Dims, sizes: Dims) -> str:
-    """The kind of scales that a tensor is, for an operand of `sizes` rows and columns."""
+    """The kind of a scale tensor, for an operand of `sizes` rows and columns."""
     for kind in kinds:
         dims = SCALES[kind].dims
         if scale is None or dims is None:
@@ -247,7 +248,7 @@ def scale_of(name: str, scale: torch.Tensor | None, kinds: Sequence[str], batch:
 
 
 def shape_of(parameters: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Shape of a call, of one of the formats and scales that `parameters` have."""
+    """Shape of a call; formats and scales must be among those of `parameters`."""
     a, b = arguments["a"], arguments["b"]
     formats = {n: format_of(n, arguments[n], parameters[n].values) for n in "ab"}
     if a.dim() not in (2, 3) or b.dim() not in (2, a.dim()):
@@ -278,14 +279,14 @@ def shape_of(parameters: Mapping[str, Any], arguments: Mapping[str, Any]) -> dic
 
 
 def draw_scale(kind: str, dims: Dims, generator: torch.Generator, size: float = 1.0) -> torch.Tensor:
-    """Scales of differing size, for numbers of up to 240."""
+    """Scales of different sizes, for elements of up to 240."""
     if SCALES[kind].dtype == torch.uint8:
         return torch.randint(121, 128, dims, generator=generator, dtype=torch.uint8)
     return size * (torch.rand(dims, generator=generator) + 0.5) / 64
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator, size: float = 1.0) -> dict[str, Any]:
-    """Numbers of every size that their formats have, and scales."""
+    """Elements of every size in their formats, and scales."""
     tensors: dict[str, Any] = {}
     for name, rows in (("a", shape["m"]), ("b", shape["n"])):
         format, batch, k = FORMATS[shape[name]], family.batch_of(shape), shape["k"]
@@ -299,12 +300,12 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator, size: float = 1
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
-    """Formats have scales that go with them, rows are whole 16 bytes, offsets reach through the matrices."""
+    """Checks that scales suit the formats, rows are multiples of 16 bytes, and offsets reach all elements."""
     for name in "ab":
         kind = shape[f"scale_{name}"]
         if (shape[name] == "fp4") != (kind == "powers"):
             raise ShapeError(
-                f"GEMM: {name} is {shape[name]}, its scales are {kind!r}; powers go with fp4 alone"
+                f"GEMM: {name} is {shape[name]}, its scales are {kind!r}; only fp4 has powers of two"
             )
         bits = FORMATS[shape[name]].type.bits
         multiple = 128 if shape[f"scale_{name}"] == "powers" and bits < 16 else 128 // bits
@@ -317,7 +318,7 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
 
 
 def bytes_moved(shape: Mapping[str, Any]) -> int:
-    """Operands, their scales and what else there is are read once, C is written once."""
+    """Bytes of the operands, their scales and the epilogue's operands, read once, and of C, written once."""
     total = family.bytes_moved(shape, 0)
     for name, rows in (("a", shape["m"]), ("b", shape["n"])):
         kind = SCALES[shape[f"scale_{name}"]]
@@ -355,12 +356,12 @@ def quantized(
     many: Sequence[Mapping[str, Any]] = (),
     **more: Any,
 ) -> KernelSpec:
-    """An operator A Bᵀ of formats `a` and `b` with kinds of scales, the default first of each.
+    """An operator A Bᵀ of formats `a` and `b` with these kinds of scales; the first of each is the default.
 
     Args:
-        few: of how many of the shapes the kernel for few rows has its own; 0: there is none.
-        many: shapes of the 8-wave ping-pong, for which both operands have scales of 128 columns; none: there
-            is none.
+        few: number of shapes for which the kernel for few rows gets its own; 0 leaves it out.
+        many: shapes of the 8-wave ping-pong, for which both operands have scales of 128 columns; an empty
+            list leaves it out.
         more: further fields of the spec.
     """
     parameters = {
@@ -368,8 +369,8 @@ def quantized(
         "k": k,
         "a": Choice(tuple(a), doc="format of A"),
         "b": Choice(tuple(b), doc="format of B"),
-        "scale_a": Choice(tuple(scale_a), doc="what scales of A are for"),
-        "scale_b": Choice(tuple(scale_b), doc="what scales of B are for"),
+        "scale_a": Choice(tuple(scale_a), doc="what each scale of A applies to"),
+        "scale_b": Choice(tuple(scale_b), doc="what each scale of B applies to"),
         **finish,
     }
     loop = ScaledLoop(policies, epilogue, bits, columns_of_step, operands, check)
@@ -412,7 +413,7 @@ def blockwise(name: str, doc: str, shapes: Sequence[Mapping[str, Any]]) -> Kerne
         b=("fp8", "int8", "bf16", "fp4"),
         scale_a=("rows", "powers"),
         scale_b=("squares", "columns", "powers"),
-        k=Range(16, 1 << 20, step=16, default=512, doc="columns of A; a row is whole 16 bytes"),
+        k=Range(16, 1 << 20, step=16, default=512, doc="columns of A; a row is a multiple of 16 bytes"),
         few=0,
         shapes=[dict(shape) for shape in shapes],
     )
@@ -421,4 +422,4 @@ def blockwise(name: str, doc: str, shapes: Sequence[Mapping[str, Any]]) -> Kerne
 
 
 FP4 = {"a": "fp4", "b": "fp4", "scale_a": "powers", "scale_b": "powers"}
-"""A shape's choices of fp4 with powers of two."""
+"""A shape's choices for fp4 with powers of two."""

@@ -1,4 +1,4 @@
-"""Specs of products of numbers with a scale for each row of A and column of B."""
+"""Specs of products with a scale for each row of A and column of B."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHAPES = (
     {"m": 200, "n": 312, "k": 272},
     {"m": 100, "n": 136, "k": 144, "batch": 2, "bias": 1, "activation": "relu"},
 )
-"""Shapes that every implementation takes."""
+"""Shapes that every implementation supports."""
 
 
 def shape_of(**arguments: Any) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
 def fp8_rows(
     dims: tuple[int, ...], generator: torch.Generator, size: float = 1.0
 ) -> tuple[torch.Tensor, ...]:
-    """Rows of differing size as fp8, scaled to fill the range as quantization does; their scales."""
+    """Rows of different magnitude as fp8, scaled to fill the range as quantization does; and their scales."""
     wide = size * torch.randn(*dims, generator=generator)
     wide *= torch.rand(*dims[:-1], 1, generator=generator) + 0.5
     # The largest number of either fp8 format is 240 or more.
@@ -49,14 +49,14 @@ def fp8_rows(
 def int8_rows(
     dims: tuple[int, ...], generator: torch.Generator, largest: bool = False
 ) -> tuple[torch.Tensor, ...]:
-    """Random codes, or only the largest, and scales of differing size."""
+    """Random codes, or only the largest, and scales of different sizes."""
     codes = torch.randint(-128, 128, dims, generator=generator)
     codes = torch.where(codes < 0, -128, 127) if largest else codes
     return codes.to(torch.int8), (torch.rand(dims[:-1], generator=generator) + 0.5) / 128
 
 
 def inputs_by(rows: Callable[..., tuple[torch.Tensor, ...]], *more: Any) -> Callable[..., dict[str, Any]]:
-    """Inputs of which `rows(dims, generator, *more)` gives an operand's numbers, K last, and their scales."""
+    """Inputs; `rows(dims, generator, *more)` generates an operand's elements, K last, and their scales."""
 
     def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
         tensors: dict[str, Any] = {"layout": shape["layout"]}
@@ -73,7 +73,7 @@ def inputs_by(rows: Callable[..., tuple[torch.Tensor, ...]], *more: Any) -> Call
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
-    """Refuses rows that are not whole 16 bytes, and sizes beyond 32-bit offsets."""
+    """Refuses rows that are not multiples of 16 bytes, and sizes beyond 32-bit offsets."""
     family.whole_words(shape, {"nt": {}, "nn": {"n": 16}, "tn": {"m": 16, "n": 16}}[shape["layout"]])
     family.within_offsets(shape, 1)
 
@@ -89,11 +89,11 @@ def scaled(
     four_waves_on: Sequence[str] = (),
     **more: Any,
 ) -> KernelSpec:
-    """An operator of numbers of the C++ type `element`, of `size` bytes.
+    """An operator on elements of the C++ type `element`, of `size` bytes.
 
     Args:
-        most_k: what K may be, so that sums do not overflow.
-        four_waves_on: targets on which many tiles are taken by 4 waves, not by 8.
+        most_k: largest K for which sums cannot overflow.
+        four_waves_on: targets on which 4 waves, not 8, compute many tiles.
         more: further fields of the spec.
     """
     product = Product(
@@ -109,10 +109,13 @@ def scaled(
         **product.plain(),
         parameters={
             **family.SIZES,
-            "n": Range(8, 1 << 20, step=8, default=512, doc="columns of C, of which a row is whole 16 bytes"),
-            "k": Range(128, most_k, step=16, default=512, doc="along which products are summed"),
+            "n": Range(8, 1 << 20, step=8, default=512, doc="columns of C; a row is a multiple of 16 bytes"),
+            "k": Range(
+                128, most_k, step=16, default=512, doc="columns of A, along which products are summed"
+            ),
             "layout": Choice(
-                ("nt", "nn", "tn"), doc="how A and B are stored: M x K (n) or K x M (t), K x N or N x K"
+                ("nt", "nn", "tn"),
+                doc="layouts of A and B: M x K (n) or K x M (t), and K x N (n) or N x K (t)",
             ),
             **{name: p for name, p in family.FINISH.items() if name != "alpha"},
         },

@@ -1,4 +1,4 @@
-"""The plain loop of products whose scales are for blocks of columns: tiles by size, parts of K."""
+"""The plain loop of products with scales for blocks of columns: tiles by size, parts of K."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Sizes = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ScaledLoop:
-    """`block_scaled`; of steps of 128 columns, of which a row has a word of scales, it loads further ahead.
+    """`block_scaled`; with steps of 128 columns, whose rows have a word of scales, it loads further ahead.
 
     Attributes:
         policies: template arguments of `scaled_products` by shape.
         epilogue: C++ type of the epilogue by shape.
-        bits: of a number of A and of one of B.
-        columns: of A and B that a step takes.
-        operands: names of the tensors that the loop is given.
-        check: raises for what the operator does not take.
+        bits: bits per element of A and of B.
+        columns: columns of A and B per step.
+        operands: names of the loop's input tensors.
+        check: raises an error for shapes that the operator does not support.
     """
 
     policies: Callable[[Sizes], str]
@@ -35,7 +35,7 @@ class ScaledLoop:
     check: Callable[[Sizes, str], None]
 
     def tile(self, shape: Sizes, split: bool = False) -> gemm_tiles.Tile:
-        """Tile of a work-group, by size; with `split` a part of K, too."""
+        """Tile of a work-group, by size; with `split`, also a part of K."""
         tile = gemm_tiles.best(
             shape["m"],
             shape["n"],
@@ -49,7 +49,7 @@ class ScaledLoop:
         return gemm_tiles.Tile(high, wide, (shape.get("parts") or tile.parts) if split else 1)
 
     def _bytes(self, shape: Sizes, columns: int) -> int:
-        """Bytes of so many columns of a row, half of them of A and half of B."""
+        """Bytes of this many columns of a row, the mean of A and B."""
         return columns * sum(self.bits(shape)) // 16
 
     def suits_few_rows(self, shape: Sizes) -> bool:
@@ -68,11 +68,11 @@ class ScaledLoop:
         )
 
     def most_ahead(self, shape: Sizes) -> int:
-        """Steps that shared memory may hold: two where scales go to registers."""
+        """Steps that shared memory may hold: two if scales go to registers."""
         return gemm_tiles.MOST_AHEAD if self.columns(shape) == 128 else 2
 
     def _stage(self, tile: gemm_tiles.Tile, shape: Sizes) -> tuple[int, int]:
-        """Bytes of a step in shared memory: of operands, and of words of scales, a wave's rows at a time."""
+        """Bytes of a step in shared memory: operands, and words of scales for a wave's rows at a time."""
         of_a, of_b = self.bits(shape)
         words = 4 * WAVE * (-(-tile.high // WAVE) + -(-tile.wide // WAVE))
         return self.columns(shape) * (tile.high * of_a + tile.wide * of_b) // 8, words
@@ -103,7 +103,7 @@ class ScaledLoop:
         )
 
     def fields(self) -> dict[str, Any]:
-        """Fields of a spec whose own implementation this is."""
+        """Fields of a spec whose default implementation this is."""
         return {
             "define": lambda shape, arch: {"GEMM": self.cpp(shape, arch)},
             "launch": self.launch,
@@ -111,7 +111,7 @@ class ScaledLoop:
         }
 
     def split_k(self, shapes: Sequence[Sizes]) -> Variant:
-        """Parts of K, and their sum in order."""
+        """Variant that computes parts of K, then adds them in order."""
         return gemm_schedules.split_k(
             tile=lambda shape: self.tile(shape, True),
             define=lambda shape, arch: {"GEMM": self.cpp(shape, arch, True)},

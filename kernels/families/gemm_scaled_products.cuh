@@ -1,12 +1,14 @@
 /**
  * @file
- * @brief Matrix multiplication: what a step along K multiplies where numbers have scales for blocks of columns.
+ * @brief Matrix multiplication: the products of a step along K with scales for blocks of columns.
  *
- * Two choices: what the scales of each operand are, and from them and the element types how products are made.
- *   - Powers of two belong to the numbers. On gfx950 the matrix instructions take them with fp8, fp6 and fp4.
- *     Elsewhere, and beside bf16 or int8, numbers times scales become bf16 in registers, which is exact.
- *   - Floats belong to the sums: a block's products are summed by themselves and then added, scaled. Numbers are
- *     multiplied as they are where both operands have one type, else as bf16.
+ * The kinds of scales of both operands and the element types determine the products:
+ *   - Powers of two are applied to elements. On gfx950 the matrix instructions take them with fp8, fp6 and fp4. On
+ *     other
+ *     targets, and for a product with bf16 or int8, elements times scales are converted to bf16 in registers, which is
+ *     exact.
+ *   - Floats are applied to sums: a block's products are summed separately, then scaled and added. Elements are
+ *     multiplied without conversion if both operands have the same type, else as bf16.
  */
 #pragma once
 
@@ -15,7 +17,7 @@
 
 namespace kittens::families::gemm {
 
-/** Rows and columns of C that a wave computes where operands come by way of shared memory, 64 at most. */
+/** Rows and columns of C per wave if operands pass through shared memory, at most 64. */
 template <int ROWS = 64, int COLS = 64>
 struct by_shared_memory {
     static constexpr int rows = ROWS, cols = COLS;
@@ -28,19 +30,19 @@ struct by_registers {
     static constexpr bool direct = true;
 };
 
-/** Place of a step for a lane: the wave's first row of the operand, its matrix, and columns before. */
+/** A lane's position in an operand: the wave's first row, the matrix, and the columns before the step. */
 struct step_place {
     int matrix, row, column;
 };
 
 /**
- * @brief Scales of a step on their way to shared memory: a word for each row of a tile, of 64 rows by a wave.
+ * @brief Loads of a step's scales to shared memory: a word for each row of a tile, 64 rows per wave.
  *
  * A word is a float, or four powers of two.
  */
 struct words_ahead {
     i32x4 resource;
-    /** Bytes from the first to this lane's, and from a step's to the next. */
+    /** Bytes from the first scale to this lane's, and from one step's to the next. */
     uint32_t offset, step;
 
     __device__ inline void start(uint32_t lds, int index) const {
@@ -60,7 +62,7 @@ struct words_ahead {
     static __device__ inline words_ahead in_columns(const GL &scales, int matrix, int column) {
         const auto pitch = static_cast<uint32_t>(scales.cols() * sizeof(float));
         const auto at = static_cast<uint32_t>(column + laneid()) * static_cast<uint32_t>(sizeof(float));
-        // A step's addition to a lane's offset is not part of the comparison with the range.
+        // The step's part of a lane's offset is not checked against the range.
         return {make_srsrc(&scales[{matrix, 0, 0}], static_cast<uint32_t>(scales.rows()) * pitch),
                 at < pitch ? at : detail::OUT_OF_RANGE, pitch};
     }
@@ -107,7 +109,7 @@ struct powers {
     struct of_b {
         gl<fp8e8m0, 1, -1, -1, -1> scale_b;
     };
-    /** In each base tile a lane has one of a step's blocks if it has four, both if it has two. */
+    /** In each base tile, a lane has one of a step's blocks if there are four, both if there are two. */
     template <int columns>
     struct of_step {
         static constexpr int parts = columns == 64 ? 2 : 1;
@@ -141,7 +143,7 @@ struct powers {
     static __device__ inline words_ahead ahead_of_b(const G &g, int matrix, int row) {
         return words_ahead::in_rows(g.scale_b, matrix, row);
     }
-    /** For base tiles from row `row` on: a lane takes the byte of its row and block. */
+    /** For base tiles from row `row` on: a lane gets the byte of its row and block. */
     template <int columns, int tiles, typename Words>
     static __device__ inline of_step<columns> take(Words &words, int row) {
         static_assert(of_step<columns>::parts == 1, "gemm: a step has four blocks");
@@ -236,7 +238,7 @@ struct floats_of_squares : no_words {
     static __device__ inline float read_b(const G &g, const step_place &at) {
         return g.scale_b[{at.matrix, at.row / block, at.column / block}];
     }
-    /** By a scalar load, for which no load from memory behind it is waited. Columns past the last have no scales. */
+    /** A scalar load, whose wait does not include later vector loads. Columns past the last have no scales. */
     template <int, typename, typename G, typename Words>
     static __device__ inline float take_b(const G &g, Words &, int, const step_place &at) {
         using constant_floats = const float __attribute__((address_space(4))) *;
@@ -251,7 +253,7 @@ struct floats_of_squares : no_words {
  * @tparam TA,TB element types: bf16, int8, fp8, fours of fp6 or pairs of fp4.
  * @tparam ScaleA unscaled, powers or floats_of_rows.
  * @tparam ScaleB unscaled, powers, floats_of_columns or floats_of_squares.
- * @tparam Part what a wave computes, and where its operands come from.
+ * @tparam Part the tile of a wave, and the source of its operands.
  */
 template <typename TA, typename TB, typename ScaleA, typename ScaleB, typename Part = by_shared_memory<>>
 struct scaled_products {
@@ -266,20 +268,20 @@ struct scaled_products {
 #else
     static constexpr bool by_instruction = false;
 #endif
-    /** True if both are multiplied as they are stored. */
+    /** True if both are multiplied without conversion. */
     static constexpr bool as_stored = by_instruction || (floats && alike);
     static constexpr bool wide = sizeof(TA) == 2 || sizeof(TB) == 2;
     static constexpr bool one_block = detail::is_same<ScaleB, floats_of_columns<32>>;
-    /** Columns of a step: a block of scales that are floats, or 128 bytes of a row of bf16. */
+    /** Columns per step: a block of float scales, or 128 bytes of a row of bf16. */
     static constexpr int COLUMNS = one_block ? 32 : wide && !Part::direct ? 64 : 128;
-    /** Neighbours in a row that a lane holds where numbers become bf16: beside bf16 those that it reads of it at once
-     * from shared memory, else a block of powers of two. */
+    /** Consecutive elements of a row per lane if elements are converted to bf16: with a bf16 operand, as many as one
+     * read of it from shared memory, else a block of powers of two. */
     static constexpr int RUN = wide && (!Part::direct || one_block) ? 8 : 32;
 
-    /** True if a lane's loads straight to shared memory have 16 bytes, and pieces of these stay together. */
+    /** True if a lane's loads straight to shared memory have 16 bytes, and the swizzle keeps their pieces together. */
     static constexpr bool BY_16_BYTES = MAX_DIRECT_LOAD_BYTES == 16;
 
-    /** An operand of a step, as `operand_along_k` takes it. */
+    /** An operand of a step, for `operand_along_k`. */
     template <typename T>
     struct operand {
         using element = T;
@@ -292,10 +294,10 @@ struct scaled_products {
                                             detail::select<K_STEP == 64 && !short_pieces, st_16x64_s, st_16x32_s>>;
         using matrix_shape = detail::select<sizeof(T) == 2 || K_STEP == 32, rt_16x32_s,
                                             detail::select<K_STEP == 128, rt_16x128_s, rt_16x64_s>>;
-        /** If numbers are converted to bf16, a lane holds the same number of neighbours of both operands. */
+        /** If elements are converted to bf16, a lane holds equally many consecutive elements of both operands. */
         using shape = detail::select<as_stored, matrix_shape, rt_shape<16, K_STEP, RUN / numbers>>;
     };
-    /** The maximum: small numbers converted to bf16 need more than half of the registers. */
+    /** The maximum: elements converted to bf16 need more than half of the registers. */
     static constexpr int waves_per_simd = as_stored || wide ? 2 : 1;
 
     using sums = rt_fl<Part::rows, Part::cols, row_l, rt_16x16_s>;
@@ -303,14 +305,14 @@ struct scaled_products {
         typename ScaleA::template registers<COLUMNS, sums> of_a;
         typename ScaleB::template registers<COLUMNS, sums> of_b;
     };
-    /** Scales of step `step`, of rows `row` and columns `col` of C. */
+    /** Scales of step `step`, for rows `row` and columns `col` of C. */
     template <typename G>
     static __device__ inline scales read(const G &g, const share &at, int row, int col, int step) {
         return {ScaleA::template read_a<COLUMNS, sums>(g, {at.a, row, step * COLUMNS}),
                 ScaleB::template read_b<COLUMNS, sums>(g, {at.b, col, step * COLUMNS})};
     }
 
-    /** True if scales can come by way of shared memory, a word for each row of a step. */
+    /** True if scales can pass through shared memory, with a word for each row of a step. */
     static constexpr bool by_words = COLUMNS == 128 && !Part::direct;
     /** Scales of step `step` from words in shared memory, of part `row` of the tile and, at column `col` of C, `part`.
      */
@@ -410,13 +412,14 @@ struct scaled_products {
     }
 };
 
-/** fp8 or int8, also as bf16, with a float for each 128 columns of a row of A, and of B for squares of 128 or columns.
+/** fp8 or int8, also stored as bf16, with a float for each 128 columns of a row of A; B has floats for squares of 128
+ * or for columns.
  */
 template <typename T>
 using blocks_of_128 = scaled_products<T, T, floats_of_rows<128>, floats_of_squares<128>>;
 template <typename T>
 using columns_of_128 = scaled_products<T, T, floats_of_rows<128>, floats_of_columns<128>>;
-/** The OCP microscaling formats, where A may be of another type without scales. */
+/** The OCP microscaling formats; A may have another type, without scales. */
 template <typename T>
 using microscaled = scaled_products<T, T, powers, powers>;
 template <typename TA, typename TB>

@@ -1,4 +1,4 @@
-"""Implementations of a product by the schedules of `gemm.cuh`: launch, checks, when each is the choice."""
+"""Implementations of a product by the schedules of `gemm.cuh`: launch, checks, and when each is chosen."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Sizes = Mapping[str, Any]
 
 
 def side_of(shape: Sizes) -> int:
-    """Rows and columns of C that a work-group of the plain loop computes of groups."""
+    """Rows and columns of C per work-group of the plain loop, for groups."""
     return 64 if min(shape["m"] // shape["groups"], shape["n"]) <= 64 else 128
 
 
 PARTS = (0, 2, 4, 8, 16, 32)
-"""Numbers of parts of K to tune; 0 takes the number that the rule has."""
+"""Numbers of parts of K to tune; 0 keeps the rule's number."""
 
 
 def split_k(
@@ -37,20 +37,20 @@ def split_k(
     shapes: Sequence[Sizes],
     check: Callable[[Sizes, str], None],
 ) -> Variant:
-    """Two steps: a loop for each part of K, then the sum of the parts, in their order, and the epilogue.
+    """Two steps: a loop for each part of K, then the sum of the parts in order, and the epilogue.
 
     Args:
-        tile: what a work-group computes, and how many parts there are at most.
+        tile: the tile of a work-group, and the largest number of parts.
         define: the macro of the loop, whose problem is `parts_of_k`.
-        launch: of the loop, with the number of parts.
-        operands: names of the tensors that the loop is given.
+        launch: launch of the loop, with the number of parts.
+        operands: names of the loop's input tensors.
         total: C++ types of C's elements and of the epilogue.
     """
 
     def check_one(shape: Sizes, arch: str) -> None:
         check(shape, arch)
         if shape["batch"] > 1:
-            raise ShapeError(f"GEMM: batch is {shape['batch']}; this implementation takes 1")
+            raise ShapeError(f"GEMM: batch is {shape['batch']}; this implementation supports 1")
 
     def span(shape: Sizes) -> int:
         return family.span(shape, tile(shape).parts)
@@ -96,16 +96,16 @@ class Product:
 
     Attributes:
         element: C++ type of A's and B's elements.
-        result: that of C's.
-        epilogue: that of the epilogue.
+        result: C++ type of C's elements.
+        epilogue: C++ type of the epilogue.
         size: bytes of an element of A and B.
-        check: raises for what no implementation takes.
-        problem: which part a work-group takes, from `gemm_problem.cuh`.
-        sums: what becomes of the products of a step, from `gemm_sums.cuh`: the 8-wave ping-pong alone has
-            others.
-        side: rows of C that a work-group of the plain loop computes, and columns of B, where that is no
-            matter of size (`gemm_tiles`).
-        of_b: columns of B for each of C.
+        check: raises an error for shapes that no implementation supports.
+        problem: assignment of work-groups to parts, from `gemm_problem.cuh`.
+        sums: accumulation of a step's products, from `gemm_sums.cuh`; only the 8-wave ping-pong supports more
+            than one.
+        side: rows of C and columns of B per work-group of the plain loop, if fixed rather than chosen by size
+            (`gemm_tiles`).
+        of_b: columns of B per column of C.
     """
 
     element: Callable[[Sizes], str]
@@ -119,7 +119,7 @@ class Product:
     of_b: int = 1
 
     def instance(self, schedule: str, shape: Sizes, *more: str) -> dict[str, object]:
-        """The macro that names the C++ type of a schedule; `more` stands before the epilogue."""
+        """The macro with the C++ type of a schedule; `more` are template arguments before the epilogue."""
         problem = (self.problem,) if self.problem != "batches" else family.order(shape)
         if self.sums != "added_sums":
             problem = (*(problem or (self.problem,)), self.sums)
@@ -137,12 +137,12 @@ class Product:
         return {} if self.side else gemm_tiles.TUNABLES
 
     def tile(self, shape: Sizes, split: bool = False) -> gemm_tiles.Tile:
-        """Tile of a work-group of the plain loop, by size; with `split` a part of K, too."""
+        """Tile of a work-group of the plain loop, by size; with `split`, also a part of K."""
         if self.side:
             side = self.side(shape)
             return gemm_tiles.Tile(side, side)
         row = shape["k"] * self.size(shape)
-        # An operand read across K has rows that are whole tiles of reads of one-byte elements.
+        # One-byte elements that are read across K fill a tile of reads only with 128 rows.
         sides = (64, 128) if family.is_nt(shape) or self.size(shape) == 2 else (128,)
         tile = gemm_tiles.best(
             shape["m"],
@@ -158,7 +158,7 @@ class Product:
         )
 
     def cpp_tile(self, shape: Sizes, arch: str, split: bool = False) -> str:
-        """The tile as a C++ type, with how many steps a work-group loads ahead."""
+        """The tile as a C++ type, with the number of steps that a work-group loads ahead."""
         tile = self.tile(shape, split)
         if self.side:
             return str(tile.high)
@@ -170,14 +170,14 @@ class Product:
         return 2 if self.side else gemm_tiles.ahead(tile.stage(family.BYTES[arch]), groups, arch)
 
     def launch_tiles(self, tile: gemm_tiles.Tile, parts: int, shape: Sizes, arch: str) -> Launch:
-        """A work-group of 4 waves for each tile of C and part of K, or of a batch."""
+        """A work-group of 4 waves for each tile of C and part of K or matrix of a batch."""
         shared = self.ahead(tile, shape, arch) * tile.stage(family.BYTES[arch])
         grid = (family.tiles(shape, tile.high, tile.wide // self.of_b), parts)
         return Launch(grid=grid, block=256, dynamic_shared=shared)
 
     def launch(self, tile: int, threads: int) -> Callable[[Sizes, str], Launch]:
-        """A work-group for each tile of C; of groups as many as any division into them has, each of which may
-        end with a part of one."""
+        """A work-group for each tile of C; for groups, as many as any division into groups needs, since each
+        group may end with a partial tile."""
 
         def launch_of_shape(shape: Sizes, arch: str) -> Launch:
             whole = family.launch(tile, threads, tile // self.of_b)(shape, arch)
@@ -191,7 +191,7 @@ class Product:
         return launch_of_shape
 
     def plain(self) -> dict[str, Any]:
-        """Fields of a spec whose own implementation is the plain loop over two buffers or more."""
+        """Fields of a spec whose default implementation is the plain loop over two or more buffers."""
 
         def define(shape: Sizes, arch: str) -> dict[str, object]:
             layout = f"layout::{shape.get('layout', 'nt')}"
@@ -214,7 +214,7 @@ class Product:
         }
 
     def few_rows(self, shapes: Sequence[Sizes]) -> Variant:
-        """Up to 64 rows of A."""
+        """Variant for up to 64 rows of A."""
 
         def check(shape: Sizes, arch: str) -> None:
             self.check(shape, arch)
@@ -264,11 +264,11 @@ class Product:
         )
 
     def ping_pong(self, shapes: Sequence[Sizes], **more: Any) -> Variant:
-        """Many tiles of 256 x 256, by 8 waves; `more` are further fields of the variant."""
+        """Variant for many tiles of 256 x 256, by 8 waves; `more` are further fields of the variant."""
         return self._fast("ping_pong", 512, shapes, tuple(family.BYTES), True, more)
 
     def interleave(self, shapes: Sequence[Sizes], on: Sequence[str] = ()) -> Variant:
-        """The variant of 4 waves, chosen by default on the targets `on`."""
+        """Variant of 4 waves, chosen by default on the targets `on`."""
         return self._fast("interleave", 256, shapes, on, False, {})
 
     def _fast(
@@ -304,8 +304,9 @@ class Product:
         )
 
     def is_large(self, shape: Sizes) -> bool:
-        """True if a shape suits the schedules with tiles of 256 x 256: they take it, keep half of the compute
-        units busy, and would not gain by a tile half as high or wide. Groups must have two such tiles.
+        """True if a shape suits the schedules with tiles of 256 x 256: they support it, it keeps half of the
+        compute units busy, and tiles half as high or wide would not be faster. Groups must have two such
+        tiles.
         """
         if not family.is_fast(shape, self.size(shape)):
             return False

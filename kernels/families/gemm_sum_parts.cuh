@@ -1,6 +1,7 @@
 /**
  * @file
- * @brief The second step of a matrix multiplication that is split along K: the parts' sums are added and finished.
+ * @brief The second step of a matrix multiplication that is split along K: adds the parts' sums and applies the
+ * epilogue.
  */
 #pragma once
 
@@ -26,10 +27,10 @@ struct sum_parts {
     static constexpr int NUM_WARPS = 4;
     static constexpr int threads = NUM_WARPS * WARP_THREADS;
     static constexpr int waves_per_simd = 4;
-    /** Rows and columns that a wave finishes, few, since there are few tiles of C where K is split. */
+    /** Rows and columns per wave: few, since C has few tiles if K is split. */
     static constexpr int ROWS = 16;
     static constexpr int COLS = 16;
-    /** Parts that are on their way at once. */
+    /** Parts that are loaded at the same time. */
     static constexpr int AHEAD = 8;
 
     static __device__ inline void run(const arguments &g) {

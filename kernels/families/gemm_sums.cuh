@@ -1,9 +1,9 @@
 /**
  * @file
- * @brief Matrix multiplication: what the 8-wave ping-pong does with the products of a step.
+ * @brief Matrix multiplication: use of the products of a step in the 8-wave ping-pong.
  *
- * `added_sums` has the matrix instructions add them. With `block_sums` a number has a scale for its block of columns,
- * and the products of a step are scaled before they are added.
+ * `added_sums` has the matrix instructions add them. With `block_sums`, blocks of columns have scales, and the products
+ * of a step are scaled before they are added.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace kittens::families::gemm {
 
-/** C = A B: products are added as they are. */
+/** C = A B: products are added unscaled. */
 struct added_sums {
     struct arguments {};
     template <typename T>
@@ -27,7 +27,7 @@ struct added_sums {
         __device__ inline void start(int) {}
         template <int turn>
         __device__ inline void take() {}
-        /** Loads of turn `turn` and the four before that may be under way behind halves that are waited for. */
+        /** Loads of turn `turn` and the four before that may be in flight after the halves that a wait covers. */
         template <int turn>
         static constexpr int loads = 0;
         template <ducks::rt::all A, ducks::rt::all B>
@@ -39,16 +39,16 @@ struct added_sums {
 };
 
 /**
- * @brief Numbers have a float for each 128 columns of a row of A, (M, K / 128), and of 128 rows of B, (N / 128, K /
- * 128).
+ * @brief A has a float for each 128 columns of a row, (M, K / 128), B one for each 128 x 128, (N / 128, K / 128).
  *
- * The matrix instructions of a step add to zeros. What they have made is multiplied by its scales and added in the next
- * memory cluster, while the other wave of the SIMD has the matrix cores, and when the results have long been there. K
- * has whole blocks, so that a step is in one.
+ * The matrix instructions of a step add to zeros. Their results are multiplied by the scales and added in the next
+ * memory cluster, when they have long arrived, and while the other wave of the SIMD uses the matrix cores. K is a
+ * multiple of a block, so that a step lies in one block.
  *
  * A's scales for the 64 rows of a quarter are one register, a row for each lane, loaded seven turns before their use,
  * as early as the operands and in the same order, so that a wave waits for them without waiting for other loads. From
- * there each lane fetches those of its own rows. B's are the same for all lanes, and come by scalar loads.
+ * there, each lane fetches those of its rows. B's scales are the same for all lanes, and are loaded by scalar
+ * instructions.
  */
 struct block_sums {
     static constexpr int BLOCK = 128;
@@ -76,7 +76,8 @@ struct block_sums {
         float factors[Quarter::height];
         rt<typename along_k<T>::sum, Quarter::rows, Quarter::cols, row_l, rt_16x16_s> products;
 
-        /** @param row,col the wave's first in C, counted as the share's are; `lacking` columns are zeros before K. */
+        /** @param row,col the wave's first row and column in C, counted as in the share; `lacking` columns are zeros
+            before K. */
         template <typename G>
         __device__ inline of_wave(const G &g, const share &at, int row, int col, int lacking)
             : first_lane(laneid() % 16 * 4), lacking(lacking), of_rows{} {
@@ -84,12 +85,12 @@ struct block_sums {
             resource = make_srsrc(&g.scale_a[{at.a, at.first, 0}], static_cast<uint32_t>(at.rows) * pitch);
             offset = static_cast<uint32_t>(row + laneid()) * pitch;
             second = Quarter::rows * pitch;
-            // Columns past the last of C have no scales, and no use for them.
+            // Columns past the last of C have no scales and need none.
             const int square = detail::min(col / BLOCK, static_cast<int>(g.scale_b.rows()) - 1);
             scales_of_b = (constant_floats)(&g.scale_b[{at.b, square, 0}]);
         }
 
-        /** Block of step `step` of pair `pair`; what is zeros before K counts as the first. */
+        /** Block of step `step` of pair `pair`; the zeros before K count as the first block. */
         __device__ inline int block(int pair, int step) const {
             return detail::max((2 * pair + step) * K_STEP - lacking, 0) / BLOCK;
         }
@@ -154,8 +155,8 @@ struct block_sums {
 #pragma unroll
                     for (int e = 0; e < 4; e++) {
                         float sum = __builtin_fmaf(factors[x], made[e], total[e]);
-                        // Here, not where the sums are used at last, until when the compiler would keep all products;
-                        // and one by one, since packed instructions do not run beside the other wave's matrix
+                        // Added here, not where the sums are finally used, since the compiler would keep all products
+                        // until then; and one by one, since packed instructions do not overlap the other wave's matrix
                         // instructions.
                         asm volatile("" : "+v"(sum));
                         total[e] = sum;

@@ -1,6 +1,7 @@
 """The plain loop's tile of C per work-group, its number of parts of K, and the distance of its loads ahead.
 
-A rule from what a compute unit can do, not from times of kernels: `docs/gemm.md`, "Tiles and parts of K".
+The rule follows from the limits of a compute unit, not from times of kernels: `docs/gemm.md`, "Tiles and
+parts of K".
 """
 
 from __future__ import annotations
@@ -11,22 +12,22 @@ from typing import Any
 from workbench.targets import target
 
 UNITS = 256
-"""Compute units that work is spread over; one number, for a product gives the same bits on both targets."""
+"""Compute units that work is spread over; one number, so that a product has the same bits on both targets."""
 STEP_BYTES = 128
-"""Bytes of a row of A and of B that a step along K takes."""
+"""Bytes of a row of A and of B per step along K."""
 LATENCY = 2000
-"""Cycles until what a loop loads from memory is in shared memory."""
+"""Cycles from a load from memory until its data is in shared memory."""
 STEP = 500
-"""Cycles of a step that its work-group does not hide: barrier, reads, a chain of matrix instructions."""
+"""Cycles of a step that its work-group cannot hide: barrier, reads, a chain of matrix instructions."""
 LAUNCH = 4500
 """Cycles of a second launch: its start, reading a part and writing C."""
 LOAD, ROWS, READ, MEMORY = 64, 32, 128, 3300
-"""Bytes in a cycle: loads of a compute unit to shared memory, those to registers, which take half a line of a
-row at a time, its reads of shared memory, and memory for all of them."""
+"""Bytes per cycle: loads of a compute unit to shared memory; to registers, half a line of a row at a time;
+its reads of shared memory; and memory for all compute units."""
 MATRIX = 4096
-"""Bytes of A's row times columns of B that a compute unit multiplies in a cycle: 4096 operations of bf16."""
+"""Bytes of A's row times columns of B that a compute unit multiplies per cycle: 4096 operations of bf16."""
 MOST_AHEAD = 8
-"""Steps that shared memory holds at most."""
+"""Largest number of steps in shared memory."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +43,13 @@ class Tile:
         return -(-m // self.high) * -(-n // self.wide) * self.parts
 
     def stage(self, step: int) -> int:
-        """Bytes of A and B in a step that takes `step` of each row."""
+        """Bytes of A and B in a step with `step` bytes of each row."""
         return (self.high + self.wide) * step
 
 
 def held_by(stage: int, groups: int, lds: int, most: int = MOST_AHEAD) -> int:
-    """Steps of `stage` bytes that a work-group holds, 2, 4 or 8, where so many share units of `lds` bytes."""
+    """Steps of `stage` bytes per work-group, 2, 4 or 8, if this many work-groups share units with `lds`
+    bytes."""
     room = lds // (stage * min(-(-groups // UNITS), 2))
     return next(held for held in (MOST_AHEAD, 4, 2) if held <= max(min(room, most), 2))
 
@@ -66,12 +68,12 @@ def cycles(
     step: int = STEP_BYTES,
     most: int = MOST_AHEAD,
 ) -> float:
-    """About how long a product takes.
+    """Estimated time of a product, in cycles.
 
     Args:
-        row: bytes of a row of A or B, half of both where they differ.
-        step: bytes of it that a step along K takes.
-        most: steps that shared memory may hold.
+        row: bytes of a row of A or B, their mean if they differ.
+        step: bytes of a row per step along K.
+        most: largest number of steps in shared memory.
     """
     rounds = -(-tile.groups(m, n) * batch // UNITS)
     steps = -(-row // (step * tile.parts))
@@ -92,7 +94,7 @@ def cycles(
 SIDES = (32, 64, 128)
 """Rows or columns of a tile."""
 TUNABLES: dict[str, Any] = {"side": (0, 64, 128)}
-"""Squares that the plain loop may be tuned to; 0: as the rule has it."""
+"""Square tiles for tuning of the plain loop; 0 keeps the rule's choice."""
 
 
 def best(
@@ -106,22 +108,22 @@ def best(
     step: int = STEP_BYTES,
     most: int = MOST_AHEAD,
 ) -> Tile:
-    """The tile and the parts of K of the least time; of equals the fewest parts and the largest tile."""
+    """The tile and the parts of K with the least time; ties go to the fewest parts, then the largest tile."""
     steps = -(-row // step)
     parts = [p for p in (1, 2, 4, 8, 16, 32) if p == 1 or (split and batch == 1 and 2 * p <= steps)]
-    # No sides of twice the size or more.
+    # A side of twice C's size or more is useless.
     high, wide = ([s for s in reversed(sides) if s < 2 * size or s == sides[0]] for size in (m, n))
     tiles = [Tile(h, w, p) for p in parts for h in high for w in wide]
     return min(tiles, key=lambda tile: cycles(tile, m, n, row, batch, step, most))
 
 
 def few_rows_cycles(rows: int, cols: int, n: int, row: int, chunk: int, batch: int = 1) -> float:
-    """About how long the kernel for few rows takes, whose 4 waves have a chunk of K in turn, two under way.
+    """Estimated time of the kernel for few rows, whose 4 waves take turns at chunks of K, with two in flight.
 
     Args:
-        rows, cols: of C that a work-group computes, all rows of it.
-        row: bytes of a row of A or B, half of both where they differ.
-        chunk: bytes of it in a chunk.
+        rows, cols: rows and columns of C per work-group; all rows.
+        row: bytes of a row of A or B, their mean if they differ.
+        chunk: bytes of a row per chunk.
     """
     rounds = -(-(-(-n // cols) * batch) // UNITS)
     load = row * (rows + cols) / ROWS

@@ -1,4 +1,4 @@
-"""Keys and values into a paged cache: what is taken and refused."""
+"""Writes of keys and values to a paged cache: arguments and checks."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Slots all over the cache, each for one token, one in eight for none."""
+    """Random slots of the cache, each for one token; one token in eight has none."""
     dtype = scalars.HALVES[shape["dtype"]]
     rows = (shape["tokens"], shape["heads"], 1, shape["dim"])
     places = (shape["blocks"], shape["heads"], shape["block"], shape["dim"])

@@ -1,4 +1,4 @@
-"""Absorbed weights, rotation and the cache's new rows of latent attention: what a launch of each takes."""
+"""Absorbed weights, rotation and the cache's new rows of latent attention: arguments of each launch."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
         elementwise.like(NAME, name, arguments[name], dims, dtype)
     if batch > tokens:
         raise ShapeError(
-            f"{NAME}: {batch} tokens with queries, {tokens} with keys; expected as many keys at least"
+            f"{NAME}: {batch} tokens with queries, {tokens} with keys; expected at least as many keys"
         )
     return {
         **{"batch": batch, "tokens": tokens, "heads": heads, "key_heads": key_heads, "deep": deep},
@@ -77,7 +77,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Slots all over the cache, each for one token, the last for none."""
+    """Random slots of the cache, each for one token; the last token has none."""
     heads, batch, tokens, dim = (shape[name] for name in ("heads", "batch", "tokens", "dim"))
     format = quantized.FORMATS[shape["weights"]]
     deep = shape["deep"] // 2 if shape["weights"] == "fp4" else shape["deep"]
@@ -110,7 +110,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
 
 
 def as_gemm(shape: Mapping[str, Any]) -> dict[str, Any]:
-    """The product as the GEMMs' specs name its sizes."""
+    """The product's shape, by the names of the GEMMs' specs."""
     scale = {"fp4": "powers", "fp8": "squares"}.get(shape["weights"], "none")
     return {
         **{"batch": shape["heads"], "m": shape["batch"], "n": shape["rank"], "k": shape["deep"]},
@@ -120,12 +120,12 @@ def as_gemm(shape: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
-    """Rows are whole pieces, and what the product needs."""
+    """Checks that rows are whole pieces, and the product's requirements."""
     quantized.check(as_gemm(shape), arch)
     if shape["tokens"] > shape["places"] or shape["batch"] > shape["tokens"]:
         raise ShapeError(
             f"{NAME}: {shape['batch']} tokens with queries, {shape['tokens']} with keys, {shape['places']} "
-            "places; expected none to be more than the next"
+            "places; expected each to be at most the next"
         )
 
 
@@ -150,7 +150,7 @@ def launch(shape: Mapping[str, Any], arch: str) -> Launch:
 
 
 def factors(shape: Mapping[str, Any], scale: torch.Tensor | None) -> dict[str, Any]:
-    """Scales as the product takes them: powers as they are, one for all of fp8 for each square."""
+    """Scales for the product: powers unchanged, and the one of fp8 repeated for each square."""
     if scale is None or shape["weights"] == "bf16":
         return {}
     if shape["weights"] == "fp8":

@@ -1,4 +1,4 @@
-"""Specs of normalizations into longer rows, and of gradients, by steps: rows, then sums for the columns."""
+"""Specs of normalizations into longer rows, and of gradients in two steps: rows, then sums of columns."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from workbench_kernels.references.normalization import layer_norm
 
 PER_LANE = 16
 MOST = rowwise.MOST_WAVES * WAVE * PER_LANE
-"""Most columns of a work-group: half as many as in the forward pass, which keeps fewer values per column."""
+"""Largest number of columns: half as many as in the forward pass, which keeps fewer values per column."""
 GROUPS = 256
-"""Work-groups at most; each leaves a row of float for each gradient of a column."""
+"""Largest number of work-groups; each writes a row of floats for each gradient of a column."""
 
 
 ROW = "dtype[..., cols]"
 ROWS = ("dout", "dresidual_out", "x", "residual_out")
-"""Rows that a backward may take, and their layout."""
+"""Operands of a backward pass that have rows, and their layout."""
 
 
 def gradients(
@@ -41,7 +41,7 @@ def gradients(
 def of_layer_norm(
     dout: torch.Tensor, x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None, eps: float
 ) -> tuple[torch.Tensor, ...]:
-    """The gradients of LayerNorm's x, weight and bias; left out ones count as 1 and 0."""
+    """Gradients of LayerNorm's x, weight and bias; missing ones count as 1 and 0."""
     ones, zeros = dout.new_ones(dout.shape[-1:]), dout.new_zeros(dout.shape[-1:])
     return gradients(
         lambda x, w, b: layer_norm(x, w, b, eps),
@@ -55,7 +55,7 @@ def main_launch(shape: Mapping[str, Any], arch: str) -> Launch:
 
 
 def _sums(which: str) -> Step:
-    """The step that makes `d<which>` of what work-groups left."""
+    """The step that computes `d<which>` from the work-groups' partial sums."""
     return Step(
         name=which,
         entry=f"{which}_sums",
@@ -72,7 +72,7 @@ def summed(shape: Mapping[str, Any]) -> Tolerance:
 
 
 def _backward_source(name: str, kinds: Sequence[str]) -> str:
-    """Kernels of the rows, and of the sums of each of `kinds`: "weight", and "bias" where it is centered."""
+    """Kernels for the rows, and for the sums of each of `kinds`: "weight", and "bias" if centered."""
     centered = str("bias" in kinds).lower()
     text = rowwise.source(name, f"normalize_backward<ROW_T, ROW_COLS, {centered}, ROW_DROPS>")
     for which in kinds:
@@ -98,8 +98,8 @@ def backward(
     """`normalization/<name>`.
 
     Args:
-        centered: whether the norm takes off the mean (LayerNorm).
-        arguments: `(tensors) -> {name: tensor}`: what operators give the first step in ways of their own: h,
+        centered: whether the norm subtracts the mean (LayerNorm).
+        arguments: `(tensors) -> {name: tensor}`: operands of the first step that differ between operators: h,
             dout, dresidual_out, dx, dresidual, p, seed.
         results: gradients of x's shape, by name.
     """
@@ -201,7 +201,9 @@ def padded(name: str, *, reference: Callable[..., Any], summed: bool) -> KernelS
         entry=name,
         parameters={
             **rowwise.parameters(rowwise.HELD, 4096),
-            "out_cols": Range(1, rowwise.HELD, default=4096, doc="columns of the result, at least as many"),
+            "out_cols": Range(
+                1, rowwise.HELD, default=4096, doc="columns of the result; at least those of x"
+            ),
         },
         shapes=[
             {"rows": 1024, "cols": 4000, "out_cols": 4096},
@@ -227,5 +229,5 @@ def padded(name: str, *, reference: Callable[..., Any], summed: bool) -> KernelS
             "out": "dtype[..., out_cols]",
             **({"residual_out": ROW} if summed else {}),
         },
-        notes={"residual": "what x is added to"} if summed else {},
+        notes={"residual": "added to x"} if summed else {},
     )

@@ -1,4 +1,4 @@
-"""A gated delta layer's projections taken apart: sizes, inputs and the plain definition."""
+"""Splits of a gated delta layer's projections: sizes, inputs and reference."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def reference(
 ) -> tuple[torch.Tensor, ...]:
     """Splits tokens x heads x [q, k, groups x v, groups x z] and tokens x heads x [groups x b, groups x a].
 
-    Gives [all q, all k, all v] (tokens, ..), z (tokens, heads * groups, V), b and a (tokens, heads * groups).
+    Returns [all q, all k, all v] (tokens, ..), z (tokens, heads * groups, V), b and a (tokens, heads *
+    groups).
     """
     tokens = len(mixed_qkvz)
     by_head = mixed_qkvz.view(tokens, heads, -1)

@@ -1,4 +1,4 @@
-"""Rows of two parts behind one another: sizes, inputs and the plain definition."""
+"""Concatenation of rows of two parts: sizes, inputs and reference."""
 
 from __future__ import annotations
 

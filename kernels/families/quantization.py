@@ -1,4 +1,4 @@
-"""Specs of quantization of rows: what is quantized, what scales are for, and to which formats."""
+"""Specs of quantization of rows: sources, blocks of scales, and formats."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ OWN_FP8 = ", ".join(
 )
 BYTES = ("int8", *FP8)
 MICROSCALED = ("e2m1", "e2m3", "e3m2", *FP8)
-"""Formats that have float scales, and powers of two."""
+"""Formats with float scales, and with powers of two."""
 ACTIVATIONS = ("silu", "gelu", "gelu_tanh", "relu")
-"""Activations of the gate, where the input has one."""
+"""Activations of the gate, for inputs with a gate."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class Scales:
     """Kinds of scales that an operator supports.
 
     Attributes:
-        formats: of the numbers.
-        blocks: columns that share a scale, the default first; 0 for a row.
+        formats: formats of the result.
+        blocks: columns that share a scale, the default first; 0 for a whole row.
         power: whether scales are powers of two, bytes s for 2^(s - 127), rather than floats.
-        roundings: of powers of two, the default first.
+        roundings: rounding modes of the powers of two, the default first.
     """
 
     formats: tuple[str, ...]
@@ -47,11 +47,11 @@ BLOCKS = Scales(BYTES, (128, 64, 32))
 POWERS = Scales(MICROSCALED, (32,), power=True, roundings=("even", "down", "up"))
 
 NEAR_THE_MIDDLE = Tolerance(0, 0, share=2e-3)
-"""Tolerance for sources that compute: a number halfway between two may be rounded either way."""
+"""Tolerance for computed sources: a value halfway between two numbers may be rounded either way."""
 
 
 def width(cols: int, format: str) -> int:
-    """Elements of a row of `cols` numbers in memory."""
+    """Elements in memory of a row of `cols` values."""
     return cols * FORMATS[format].bits // 8
 
 
@@ -60,7 +60,7 @@ def stored(format: str) -> torch.dtype:
 
 
 def check(scales: Scales) -> Callable[[Mapping[str, Any], str], None]:
-    """Refuses encodings of fp8 that the target does not have, and blocks that do not fit rows."""
+    """Refuses fp8 encodings that the target lacks, and blocks that do not fit rows."""
 
     def check_shape(shape: Mapping[str, Any], arch: str) -> None:
         format, cols = shape["format"], shape["cols"]
@@ -68,9 +68,12 @@ def check(scales: Scales) -> Callable[[Mapping[str, Any], str], None]:
             names = [name for name in FP8 if target(arch).has(FORMATS[name])]
             raise ShapeError(f"quantization: {arch} has no {format}; its fp8 is {', '.join(names) or 'none'}")
         if shape["block"] > cols:
-            raise ShapeError(f"quantization: blocks of {shape['block']} in rows of {cols} columns")
+            raise ShapeError(
+                f"quantization: blocks of {shape['block']} in rows of {cols} columns; expected "
+                "blocks no wider than rows"
+            )
         if scales.power and cols % 32:
-            raise ShapeError(f"quantization: {cols} columns; expected a multiple of 32, whole blocks")
+            raise ShapeError(f"quantization: {cols} columns; expected a multiple of 32, for whole blocks")
 
     return check_shape
 
@@ -78,7 +81,7 @@ def check(scales: Scales) -> Callable[[Mapping[str, Any], str], None]:
 def shape_of(
     name: str, x: torch.Tensor, format: str, scales: Scales, block: int = 0, rounding: str = "", **more: Any
 ) -> dict[str, Any]:
-    """Shape of a call; `more` as `rowwise.shape_of` takes it, or parameters of its own."""
+    """Shape of a call; `more` as in `rowwise.shape_of`, or further parameters."""
     if format not in scales.formats:
         raise ShapeError(f"{name}: format is {format!r}; expected one of {', '.join(scales.formats)}")
     if block not in scales.blocks and not scales.power:
@@ -91,13 +94,15 @@ def shape_of(
 
 
 def parameters(scales: Scales, **more: Choice) -> dict[str, Any]:
-    """Shape parameters of operators of the family."""
+    """Shape parameters of the family's operators."""
     rounding = (
-        {"rounding": Choice(scales.roundings, doc="of powers of two that scales are")} if scales.power else {}
+        {"rounding": Choice(scales.roundings, doc="rounding of the powers of two")} if scales.power else {}
     )
     return {
         **rowwise.parameters(rowwise.HELD, 4096),
-        "format": Choice(scales.formats, doc=f"of the numbers; of fp8 the target's own: {OWN_FP8}"),
+        "format": Choice(
+            scales.formats, doc=f"format of the result; fp8 in the target's encoding: {OWN_FP8}"
+        ),
         "block": Choice(
             scales.blocks, doc="columns that share a scale" + (", 0: a row" if 0 in scales.blocks else "")
         ),
@@ -107,7 +112,7 @@ def parameters(scales: Scales, **more: Choice) -> dict[str, Any]:
 
 
 def define(source: str, scales: Scales) -> Callable[[Mapping[str, Any], str], dict[str, object]]:
-    """The macros for a source of `quantize.cuh`, such as `rms_norm`, or `{activation}` in it."""
+    """The macros for a source of `quantize.cuh`, such as `rms_norm`; it may contain `{activation}`."""
 
     def macros(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
         return {
@@ -139,7 +144,7 @@ def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
 
 
 def outputs(scales: Scales) -> Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]:
-    """Sizes and types of what an operator of these scales writes, by name."""
+    """Sizes and types of an operator's outputs for these scales, by name."""
 
     def sizes(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
         x = tensors["x"]
@@ -183,12 +188,13 @@ def quantizer(
     more: Mapping[str, Choice] | None = None,
     hard_inputs: Mapping[str, Callable[..., dict[str, Any]]] | None = None,
 ) -> KernelSpec:
-    """`quantization/<name>`: `out`, `scales`, and of those with a residual `residual_out`, empty without one.
+    """`quantization/<name>`: `out`, `scales`, and with a residual parameter also `residual_out`, which is
+    empty without a residual.
 
     Args:
-        source: of `quantize.cuh`.
-        halves: parts of a row of x, of which one column each makes a number.
-        exact: whether the source is x itself, so that results are held to the reference bit by bit.
+        source: source of `quantize.cuh`.
+        halves: parts of a row of x; a result depends on one column of each part.
+        exact: whether the source is x itself, so that results must equal the reference bit for bit.
         more: further parameters.
     """
 
@@ -201,7 +207,7 @@ def quantizer(
         )
 
     shared = "each 32 columns" if scales.power else "blocks of columns" if scales.blocks[0] else "rows"
-    bitwise = FlashRule("numbers of the format are compared with those of its definition")
+    bitwise = FlashRule("results are compared bit for bit with the format's definition")
     exactly = Tolerance(0, 0)
     return KernelSpec(
         name=f"quantization/{name}",
@@ -228,16 +234,17 @@ def quantizer(
         flash_rule={"out": bitwise, **({"scales": bitwise} if exact else {})},
         tensors=tensors(scales, halves, inspect.signature(reference).parameters),
         notes={
-            **({"x": "rows of a gate and what it multiplies"} if halves > 1 else {}),
+            **({"x": "rows of a gate, then the values it multiplies"} if halves > 1 else {}),
             "residual": "added to x before it is normalized; nothing where None",
-            "out": "numbers of `format`" + (": fp4 two in a byte, fp6 four in three" if scales.power else ""),
+            "out": "elements of `format`"
+            + (": fp4 two per byte, fp6 four per three bytes" if scales.power else ""),
             "scales": f"{'bytes s of powers 2^(s - 127)' if scales.power else 'factors'} of {shared}",
         },
     )
 
 
 def tensors(scales: Scales, halves: int, names: Iterable[str]) -> dict[str, str]:
-    """Layouts of what an operator of these scales takes and gives."""
+    """Layouts of an operator's tensors for these scales."""
     residual = "residual" in names
     layouts = {"x": f"dtype[..., {'2*cols' if halves > 1 else 'cols'}]"}
     layouts |= {"weight": "dtype[cols]"} if "weight" in names else {}

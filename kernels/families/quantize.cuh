@@ -1,8 +1,8 @@
 /**
  * @file
- * @brief Quantization of the rows of a matrix: as they are, normalised, or gated on the way.
+ * @brief Quantization of the rows of a matrix, optionally normalized or gated.
  *
- * A kernel is a source, what makes the numbers, and scales, for what there is one: rows, or blocks of columns.
+ * A kernel combines a source, which computes the values, with scales for rows or for blocks of columns.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace kittens::families {
 
-/** Distribution of rows of T over lanes for conversion to format Q: lanes hold whole words of them, for fp6 a whole
+/** Distribution of rows of T over lanes for conversion to format Q: lanes hold whole words of elements, for fp6 a whole
  * block. */
 template <typename T, int cols, typename Q>
 struct quantize_plan {
@@ -27,8 +27,8 @@ struct quantize_plan {
 /**
  * @brief Arguments of a kernel of this family; unused ones are null.
  *
- * @param x rows; of a gated source twice as many columns: gate, then up.
- * @param unquantized what is quantized, as T.
+ * @param x rows; for a gated source with twice as many columns: gate, then up.
+ * @param unquantized the values before quantization, as T.
  */
 template <typename T, int cols, typename Q, typename Scale, int scales_of_row>
 struct quantize_arguments {
@@ -91,7 +91,7 @@ struct gated {
 } // namespace source
 
 /**
- * @brief Numbers of format Q and scales of the rows of a matrix.
+ * @brief Elements of format Q and scales of the rows of a matrix.
  *
  * @tparam Source from `source`.
  * @tparam Scale float, or fp8e8m0 for powers of two.

@@ -1,9 +1,9 @@
 /**
  * @file
- * @brief Rotary position embeddings: pairs of a vector's elements turned by angles that depend on its position.
+ * @brief Rotary position embeddings: pairs of a vector's elements are rotated by angles that depend on its position.
  *
- * Bound by memory: every element is read and written once. A wave takes as many tokens as fit its lanes, 16 bytes per
- * lane, reads their cosines and sines once and goes through the heads.
+ * Bound by memory: every element is read and written once. A wave processes as many tokens as fit its lanes, 16 bytes
+ * per lane, and reads their cosines and sines once for all heads.
  */
 #pragma once
 
@@ -27,16 +27,17 @@ struct rotary {
     static constexpr int threads = waves * WARP_THREADS;
     static constexpr uint32_t SIZE = sizeof(T);
 
-    /** A tensor of heads, batch x heads x tokens x dim, any distance apart: bytes from each to the next. */
+    /** A tensor of heads, batch x heads x tokens x dim, with any strides, in bytes. */
     struct heads {
         T *first;
         size_t batch, head;
-        /** From a wave's head to its next, which are `apart` heads. */
+        /** Bytes from a wave's head to its next, which is `apart` heads further. */
         size_t step;
         uint32_t token;
         int count;
     };
-    /** First and second elements of pairs apart, or side by side; the latter's angles are in the same lanes. */
+    /** First and second elements of pairs, half a head apart or adjacent; adjacent ones have their angles in the same
+        lanes. */
     using shape = rt_rows_s<T, interleaved ? turned : half>;
     static constexpr int tokens = shape::rows;
     template <int cols>
@@ -45,24 +46,24 @@ struct rotary {
     using half_shape = ducks::rt_shape::rt_shape<tokens, shape::cols / 2, shape::stride / 2>;
     using angles = detail::select<interleaved, rt_fl<tokens, tile::cols / 2, row_l, half_shape>, tile>;
 
-    /** The tokens of a launch, and where they are in the tables, which are less than 4 GiB each. */
+    /** The tokens of a launch, and their rows in the tables, which are smaller than 4 GiB each. */
     struct places {
         const Table *cos, *sin;
         /** Rows of the tables for batch x tokens, `batch_stride` apart; null where token s is at position s. */
         const int64_t *positions;
         uint64_t rows;
         uint32_t batch_stride, tokens;
-        /** Heads from a wave's to its next. */
+        /** Distance between a wave's heads. */
         int apart;
-        /** -1 turns back, which is the gradient of turning. */
+        /** -1 rotates back, for the gradient. */
         float direction;
     };
     angles cos, sin;
-    /** The wave's first token, and how many of its tokens follow that. */
+    /** The wave's first token, and the number of its tokens. */
     uint32_t batch, token, following;
 
     /**
-     * @brief The wave's tokens in one head after the other: the cost of addresses is paid once, for the first.
+     * @brief The wave's tokens in one head after the other; addresses are computed only once, for the first head.
      *
      * All columns are reached through one buffer resource, in which a column is a constant.
      */
@@ -105,7 +106,7 @@ struct rotary {
     __device__ inline explicit rotary(const places &g) : batch(blockIdx.y), token(blockIdx.x * tokens) {
         const uint32_t left = g.tokens - 1 - token;
         following = left < tokens ? left : tokens - 1;
-        // A lane has one row of the tables' tiles, and of both the same.
+        // A lane has one row of the tables' tiles, the same in both.
         const auto own = static_cast<uint32_t>(angles::base_tile::row(laneid(), 0));
         uint64_t position = token + own;
         if (g.positions != nullptr)
@@ -124,7 +125,7 @@ struct rotary {
         mul(sin, sin, g.direction);
     }
 
-    /** Turns a head of src into one of dst. */
+    /** Rotates a head of src into a head of dst. */
     __device__ inline void turn(const head_rows &dst, const head_rows &src) const {
         if constexpr (interleaved) {
             tile x;
@@ -166,7 +167,8 @@ struct rope : rotary {
     }
 };
 
-/** Takes queries, keys and values of a fused tensor apart, and turns the first two; or, backward, the gradients. */
+/** Splits a fused tensor into queries, keys and values, and rotates the first two; or, backward, merges the
+    gradients. */
 template <typename rotary, bool backward>
 struct rope_of_fused : rotary {
     struct arguments {

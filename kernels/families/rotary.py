@@ -16,26 +16,30 @@ from workbench_kernels.families.rowwise import size_of
 
 PARAMETERS: dict[str, Parameter] = {
     "batch": Range(1, 65535, default=1, doc="batches"),
-    "heads": Range(1, 4096, default=16, doc="heads of a token, of a fused tensor all of them"),
+    "heads": Range(
+        1, 4096, default=16, doc="heads of a token; of a fused QKV, the heads of queries, keys and values"
+    ),
     "tokens": Range(1, 1 << 24, default=1024, doc="tokens of a batch"),
     "dim": Range(2, 512, default=128, doc="elements of a head"),
-    "turned": Range(2, 512, 2, default=128, doc="elements of a head that are turned, the first so many"),
-    "interleaved": Choice((0, 1), doc="whether pairs are neighbours (GPT-J), or half a head apart (NeoX)"),
+    "turned": Range(
+        2, 512, 2, default=128, doc="elements of a head that are rotated, counted from its start"
+    ),
+    "interleaved": Choice((0, 1), doc="whether pairs are adjacent (GPT-J), or half a head apart (NeoX)"),
     "dtype": Choice(tuple(scalars.FLOATS), doc="element type in memory"),
     "table": Choice(tuple(scalars.FLOATS), doc="element type of cosines and sines"),
 }
 
 MOST_APART = 1 << 27
-"""Elements from a token to the next are less: the tokens of a wave are within offsets of 32 bits."""
+"""Limit of the distance between tokens, in elements: the tokens of a wave stay within 32-bit offsets."""
 
 WAVES = 4
 """Waves of a work-group; they take turns at the heads."""
 
 LARGEST_TABLE = (1 << 32) - 256
-"""Bytes that offsets of 32 bits reach, less what is kept for those outside of it."""
+"""Bytes within 32-bit offsets, minus those reserved for accesses out of bounds."""
 
 TUNABLES = Tunables(groups=(1024, 256, 512, 2048, 4096))
-"""Work-groups among which the heads of a token are shared out, where tokens are fewer."""
+"""Number of work-groups below which the heads of a token are divided among work-groups."""
 
 
 def source(name: str, operation: str) -> str:
@@ -61,7 +65,7 @@ def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
 
 
 def launch(shape: Mapping[str, Any], arch: str) -> Launch:
-    """A wave for some tokens and every so many heads; more waves for the heads where tokens are few."""
+    """Each wave has some tokens and every n-th head; with few tokens more waves share the heads."""
     together = shape["turned"] if shape["interleaved"] else shape["turned"] // 2
     groups = -(-shape["tokens"] // (WAVE // lanes_of_row(together, size_of(shape))))
     most = shape.get("groups", TUNABLES.values["groups"][0])
@@ -70,7 +74,7 @@ def launch(shape: Mapping[str, Any], arch: str) -> Launch:
 
 
 def head_stride(shape: Mapping[str, Any]) -> int:
-    """Heads from one of a wave to its next."""
+    """Distance between the heads of a wave."""
     return WAVES * int(launch(shape, "").grid[2])
 
 
@@ -87,13 +91,13 @@ def shape_of(
     """Shape of a call on heads x, batch x heads x tokens x dim; `called` is the name of the argument.
 
     Raises:
-        ShapeError: a tensor has other dimensions or another dtype than it should.
+        ShapeError: the dimensions or the dtype of a tensor are wrong.
     """
     names = {dtype: name for name, dtype in scalars.FLOATS.items()}
     if x.dim() != 4 or x.dtype not in names or x.numel() == 0:
         raise ShapeError(
-            f"{name}: {called} is {tuple(x.shape)} {x.dtype}; expected four dimensions, none "
-            f"of them empty, of {', '.join(map(str, names))}"
+            f"{name}: {called} is {tuple(x.shape)} {x.dtype}; expected four non-empty dimensions of "
+            f"{', '.join(map(str, names))}"
         )
     batch, heads, tokens, dim = x.shape
     warn_if_turned(name, "[batch, heads, tokens, dim]", heads, tokens, least=512)
@@ -110,16 +114,16 @@ def shape_of(
             or table.dtype != cos.dtype
         ):
             raise ShapeError(
-                f"{name}: {which} is {tuple(table.shape)} {table.dtype}; expected positions x turned / 2, "
-                f"cos and sin alike, of {', '.join(map(str, names))}"
+                f"{name}: {which} is {tuple(table.shape)} {table.dtype}; expected positions x (rotated "
+                f"elements / 2), the same for cos and sin, of {', '.join(map(str, names))}"
             )
     if (taken := cos.numel() * cos.element_size()) >= LARGEST_TABLE:
         raise ShapeError(
             f"{name}: cos is {tuple(cos.shape)} {cos.dtype}, {taken} bytes; expected less than "
-            f"{LARGEST_TABLE}: fewer positions, or 16-bit elements"
+            f"{LARGEST_TABLE}: use fewer positions, or 16-bit elements"
         )
     if 2 * cos.shape[1] > dim:
-        raise ShapeError(f"{name}: cos turns {2 * cos.shape[1]} elements; a head has {dim}")
+        raise ShapeError(f"{name}: cos rotates {2 * cos.shape[1]} elements; a head has {dim}")
     if positions is None:
         if cos.shape[0] < tokens:
             raise ShapeError(f"{name}: cos has {cos.shape[0]} positions for {tokens} tokens")
@@ -135,13 +139,13 @@ def shape_of(
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
-    """Refuses to turn more elements than a head has."""
+    """Refuses to rotate more elements than a head has."""
     if shape["turned"] > shape["dim"]:
-        raise ShapeError(f"rotary: {shape['turned']} elements are turned; a head has {shape['dim']}")
+        raise ShapeError(f"rotary: {shape['turned']} elements are rotated; a head has {shape['dim']}")
 
 
 def places(shape: Mapping[str, Any], tensors: Mapping[str, Any], direction: float = 1.0) -> dict[str, Any]:
-    """The member `places`: tables, where tokens are in them, and which way to turn."""
+    """The member `places`: tables, the tokens' rows in them, and the direction of rotation."""
     positions = tensors["positions"]
     return {
         "cos": tensors["cos"].contiguous(),
@@ -156,15 +160,15 @@ def places(shape: Mapping[str, Any], tensors: Mapping[str, Any], direction: floa
 
 
 def heads(shape: Mapping[str, Any], tensor: torch.Tensor) -> dict[str, Any]:
-    """A member of type `heads`: batch x heads x tokens x dim, any distance apart.
+    """A member of type `heads`: batch x heads x tokens x dim, with any strides but the last.
 
     Raises:
-        ArgumentError: elements of a head are not next to each other.
+        ArgumentError: the elements of a head are not contiguous.
     """
     if tensor.shape[3] > 1 and tensor.stride(3) != 1:
         raise ArgumentError(
-            f"rotary: heads {tuple(tensor.shape)} have strides {tuple(tensor.stride())}; expected the last "
-            "to be 1, elements of a head next to each other, as .contiguous() makes them"
+            f"rotary: heads {tuple(tensor.shape)} have strides {tuple(tensor.stride())}; expected "
+            "contiguous elements of a head, as .contiguous() makes them"
         )
     size = tensor.element_size()
     batch, head, token, _ = (size * stride for stride in tensor.stride())
@@ -177,7 +181,7 @@ def heads(shape: Mapping[str, Any], tensor: torch.Tensor) -> dict[str, Any]:
 
 
 def tables(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Cosines and sines, positions in any order where tokens are odd in number, and the kind of pairs."""
+    """Cosines and sines, positions in random order if the number of tokens is odd, and the kind of pairs."""
     count = shape["tokens"] + 5
     angles = torch.arange(count)[:, None] * 10000.0 ** -torch.linspace(0, 1, shape["turned"] // 2)
     tensors = {
@@ -199,5 +203,5 @@ def moved(shape: Mapping[str, Any]) -> int:
 
 
 def turns(shape: Mapping[str, Any]) -> int:
-    """Operations: four products, a sum and a difference for each pair."""
+    """Operations: four multiplications, an addition and a subtraction for each pair."""
     return int(3 * shape["batch"] * shape["heads"] * shape["tokens"] * shape["turned"])

@@ -1,4 +1,4 @@
-"""A fused QKV taken apart, q and k turned: what it takes."""
+"""Split of a fused QKV, with rotation of q and k: arguments and checks."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
     if rest <= 0 or rest % 2:
         raise ShapeError(
             f"fused_qkv_split_qk_rope: {shape['heads']} heads with {shape['queries']} of queries; expected "
-            "as many of keys as of values besides"
+            "the rest to be as many heads of keys as of values"
         )
 
 
 def as_heads(tensor: torch.Tensor) -> torch.Tensor:
-    """Tokens x heads x dim as the kernel takes it: batch x heads x tokens x dim."""
+    """Tokens x heads x dim in the kernel's layout, batch x heads x tokens x dim."""
     return tensor.transpose(0, 1)[None]

@@ -9,14 +9,14 @@
 
 namespace kittens::families::routing {
 
-/** Most experts: the limit of a work-group's scan. */
+/** Largest number of experts: the limit of a work-group's scan. */
 inline constexpr int MOST_EXPERTS = 1024;
-/** Ids of a work-group of one wave. */
+/** Ids per work-group, which is one wave. */
 inline constexpr int CHUNK = 256;
 /** Rows of a tile of a bit matrix. */
 inline constexpr int BIT_ROWS = 128;
 
-/** Lanes before this one among those of a mask. */
+/** Number of lanes of a mask before this lane. */
 __device__ inline int before(uint64_t mask) {
     return __builtin_amdgcn_mbcnt_hi(static_cast<unsigned>(mask >> 32),
                                      __builtin_amdgcn_mbcnt_lo(static_cast<unsigned>(mask), 0));
@@ -34,7 +34,7 @@ __device__ inline uint64_t lanes_alike(int value, bool takes_part) {
     return alike;
 }
 
-/** Sums of the values of the threads before, of a work-group of MOST_EXPERTS; `total` becomes the sum of all. */
+/** Sum of the values of the preceding threads, in a work-group of MOST_EXPERTS; `total` becomes the sum of all. */
 __device__ inline int scan_before(int value, int *waves, int &total) {
     int sum = value;
 #pragma unroll
@@ -57,13 +57,13 @@ __device__ inline int scan_before(int value, int *waves, int &total) {
 struct align_arguments {
     /** An expert for each of `count` ids. */
     const int *chosen;
-    /** By chunk and expert: how many, then the place of the first. */
+    /** By chunk and expert: the number of ids, then the position of the first. */
     int *counts;
     int *sorted_token_ids, *expert_ids, *num_tokens_post_padded;
     int count, experts, block, length;
 };
 
-/** counts = ids of a chunk by expert. */
+/** counts = number of ids of a chunk by expert. */
 __device__ inline void count_experts(const align_arguments &g) {
     __shared__ int found[MOST_EXPERTS];
     for (int expert = laneid(); expert < g.experts; expert += WARP_THREADS) found[expert] = 0;
@@ -77,7 +77,7 @@ __device__ inline void count_experts(const align_arguments &g) {
         g.counts[static_cast<int>(blockIdx.x) * g.experts + expert] = found[expert];
 }
 
-/** counts = places of the first ids; padding, and experts of blocks. A thread for each expert. */
+/** counts = positions of the first ids; also writes padding, and experts of blocks. One thread per expert. */
 __device__ inline void place_experts(const align_arguments &g) {
     __shared__ int waves[MOST_EXPERTS / WARP_THREADS];
     const int expert = static_cast<int>(threadIdx.x), chunks = ceil_div(g.count, CHUNK);
@@ -101,7 +101,7 @@ __device__ inline void place_experts(const align_arguments &g) {
     if (expert == 0) *g.num_tokens_post_padded = total;
 }
 
-/** Ids to their places, those of an expert in order. */
+/** Stores ids at their positions, those of an expert in order. */
 __device__ inline void place_ids(const align_arguments &g) {
     __shared__ int next[MOST_EXPERTS];
     for (int expert = laneid(); expert < g.experts; expert += WARP_THREADS)
@@ -116,7 +116,7 @@ __device__ inline void place_ids(const align_arguments &g) {
         __syncthreads();
         if (!there) continue;
         if (at < g.length) g.sorted_token_ids[at] = id;
-        // The last of its kind has all others in front.
+        // The last lane with an expert has all others before it.
         if (before(alike) + 1 == __popcll(alike)) next[expert] = at + 1;
     }
 }
@@ -124,14 +124,14 @@ __device__ inline void place_ids(const align_arguments &g) {
 struct tiles_arguments {
     /** Tokens of each expert. */
     const int *hist;
-    /** First token and first tile of each expert, and the sums of all. */
+    /** First token and first tile of each expert, and the totals. */
     int *token_start, *tile_start;
-    /** expert | tile of the expert << 16; -1 behind the last. */
+    /** expert | tile of the expert << 16; -1 after the last. */
     int *tile_info;
     int experts, tile_log2, length;
 };
 
-/** One work-group, a thread for each expert. */
+/** One work-group, one thread per expert. */
 __device__ inline void list_tiles(const tiles_arguments &g) {
     __shared__ int waves[MOST_EXPERTS / WARP_THREADS];
     const int expert = static_cast<int>(threadIdx.x);
@@ -149,7 +149,8 @@ struct bits_arguments {
     /** Rows by words of 32 bits. */
     const int *bits;
     int row_stride, word_stride, rows, words;
-    /** By tile of BIT_ROWS rows and bit: set bits of the rows before the tile; before the scan its own. */
+    /** By tile of BIT_ROWS rows and bit: set bits of the rows before the tile; until the scan, those of the tile
+        itself. */
     int *partials;
     int *sums;
 };
@@ -169,7 +170,7 @@ __device__ inline void count_bits(const bits_arguments &g) {
     if (laneid() < 32) g.partials[(tile * g.words + word) * 32 + laneid()] = counted;
 }
 
-/** Sums of the tiles before, and of all; a thread for each bit. */
+/** Sums over the preceding tiles, and over all; one thread per bit. */
 __device__ inline void scan_tiles(const bits_arguments &g) {
     const int bit = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), width = 32 * g.words;
     if (bit >= width) return;
@@ -183,8 +184,8 @@ __device__ inline void scan_tiles(const bits_arguments &g) {
 }
 
 /**
- * Function of the best values: identity, softmax over them, or the sigmoid of each. With `sigmoids` the best
- * are chosen: values whose sigmoids are the same float are equal.
+ * Function of the best values: identity, softmax over them, or the sigmoid of each. With `sigmoids`, the selection is
+ * by sigmoids: values whose sigmoids are the same float are equal.
  */
 enum class score { none, softmax, sigmoid, sigmoids };
 
@@ -193,20 +194,20 @@ struct top_arguments {
     gl<T, 1, 1, -1, -1> x;
     V *values;
     int *indices;
-    /** Null, or a bit for each chosen column, (words, rows). */
+    /** Null, or a bit for each selected column, (words, rows). */
     int *bits;
-    /** Added columns with the index behind the last and a value of 1. */
+    /** Additional columns, after the last, with a value of 1. */
     int shared;
 };
 
-/** Order of floats as that of integers without a sign. */
+/** Unsigned integers in the order of the floats. */
 __device__ inline unsigned ordered(float x) {
     const auto bits = __builtin_bit_cast(unsigned, x);
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
 /**
- * @brief The k greatest of a row, by a wave; of equal ones those in front come first.
+ * @brief The k largest elements of a row, by a wave; equal ones keep their order.
  *
  * @tparam PER columns that a lane holds.
  */
@@ -215,7 +216,7 @@ __device__ inline void top(const top_arguments<T, V> &g) {
     const int row = static_cast<int>(blockIdx.x * (blockDim.x / WARP_THREADS)) + warpid();
     const int rows = static_cast<int>(g.x.rows()), cols = static_cast<int>(g.x.cols());
     if (row >= rows) return;
-    // Value above, index below: the greatest is the first of the greatest values.
+    // Value in the upper half, index in the lower one: the maximum is the first of the largest values.
     uint64_t keys[PER];
 #pragma unroll
     for (int i = 0; i < PER; i++) {
@@ -263,7 +264,7 @@ __device__ inline void top(const top_arguments<T, V> &g) {
     if (g.bits != nullptr && laneid() < ceil_div(cols, 32)) g.bits[static_cast<size_t>(laneid()) * rows + row] = word;
 }
 
-/** out[t] = the sum of rows t k to t k + k - 1, perhaps times their weights; a thread for each two columns. */
+/** out[t] = the sum of rows t k to t k + k - 1, optionally weighted; one thread per two columns. */
 struct sum_arguments {
     const bf16 *rows;
     const float *weights;
@@ -282,7 +283,7 @@ __device__ inline void sum_rows(const sum_arguments &g) {
     g.out[static_cast<size_t>(token) * g.cols + col] = base_types::convertor<bf16, float>::convert(sum);
 }
 
-/** The gradient of `top`'s x from that of its values; columns that were not chosen have none. */
+/** Gradient of `top`'s x from the gradient of its values; zero in columns that were not selected. */
 template <typename T>
 struct top_backward_arguments {
     const T *values;
@@ -290,11 +291,11 @@ struct top_backward_arguments {
     const T *dvalues;
     T *dx;
     int rows, experts, k;
-    /** Added columns, which do not depend on x. */
+    /** Additional columns, which do not depend on x. */
     int shared;
 };
 
-/** A wave for a row: lane j makes the gradient of the j-th chosen, and every column looks whether it is one. */
+/** One wave per row: lane j computes the gradient of the j-th selected column, and every column looks for its own. */
 template <typename T, score scored>
 __device__ inline void top_backward(const top_backward_arguments<T> &g) {
     const int row = static_cast<int>(blockIdx.x * (blockDim.x / WARP_THREADS)) + warpid();
@@ -324,7 +325,7 @@ __device__ inline void top_backward(const top_backward_arguments<T> &g) {
     }
 }
 
-/** Gradients of `sum_rows`' rows and of their weights, which may be null; a work-group of 256 for each row. */
+/** Gradients of the rows of `sum_rows` and of their weights, which may be null; a work-group of 256 per row. */
 struct sum_backward_arguments {
     const bf16 *dout, *rows;
     const float *weights;

@@ -14,18 +14,18 @@ from workbench_kernels.references.routing import top_k
 
 
 def reference(x: torch.Tensor, w: torch.Tensor, shared: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
-    """The greatest sigmoid of each row of x w and its column, of those that are the same float the first.
+    """The largest sigmoid of each row of x w and its column; the first column if floats are equal.
 
-    x is tokens x K, w is K x experts. Experts that all tokens share follow, with a weight of 1.
+    x is tokens x K, w is K x experts. Experts shared by all tokens follow, with a weight of 1.
     """
     values, indices, _ = top_k(torch.sigmoid((x @ w).float()), 1, "none", shared)
     return indices, values.to(x.dtype)
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator, spread: float = 1.0) -> dict[str, Any]:
-    """Random tokens and weights, whose products are whole numbers of 2^-8: equal, or apart in floats too.
+    """Random tokens and weights whose products are multiples of 2^-8: equal, or different in float too.
 
-    `spread` is of the products: of 4 the sigmoids of many rows' greatest are 1.
+    `spread` is the products' standard deviation: with 4, the largest sigmoid of many rows rounds to 1.
     """
     root = 2.0 ** round(math.log2(shape["k"]) / 2)
 

@@ -1,4 +1,4 @@
-"""The experts of each token: what is taken, refused and given."""
+"""The experts of each token: arguments, checks and results."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def shape_of(x: torch.Tensor, k: int, score: str = "none", shared: int = 0) -> d
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
-    """Refuses to choose more than there are."""
+    """Refuses to select more experts than there are."""
     if shape["k"] > shape["experts"]:
         raise ShapeError(f"topk: k is {shape['k']}; x has {shape['experts']} columns")
 

@@ -1,18 +1,18 @@
 /**
  * @file
- * @brief Kernels on the rows of a matrix: normalization, softmax, cross-entropy, gated activations, and what they
- * share.
+ * @brief Kernels on the rows of a matrix: normalization, softmax, cross-entropy, gated activations, and their common
+ * parts.
  *
- * All are bound by memory. A wave reads 16 bytes a lane, keeps what it read in registers, in float, and writes once.
- * Short rows share a wave; long ones are shared by the waves of a work-group, and rows that no work-group can hold are
- * gone through in several passes. Pointers to tensors that a call leaves out are null.
+ * All are bound by memory. A wave reads 16 bytes per lane, keeps them in registers as floats, and writes once. Short
+ * rows share a wave; the waves of a work-group share long rows, and rows that exceed a work-group's registers take
+ * several passes. Pointers to tensors that a call omits are null.
  */
 #pragma once
 
 #include "kittens.cuh"
 
-/** Elements of a row that a lane holds at most, 0 for as many as suit the kernel, and waves of a work-group whose waves
- *  have rows of their own: what tuning may set. */
+/** Tunables: the largest number of elements of a row per lane, 0 for the kernel's choice, and waves of a work-group
+ * whose waves have separate rows. */
 #ifndef ROW_PER_LANE
 #define ROW_PER_LANE 0
 #endif
@@ -25,35 +25,35 @@ namespace kittens::families {
 /**
  * @brief Distribution of rows of `cols` elements of type T over waves.
  *
- * @tparam suits elements of a row that a lane holds at most, where tuning says nothing.
- * @tparam stride of those, how many are next to each other.
+ * @tparam suits largest number of elements of a row per lane, unless tuned.
+ * @tparam stride number of them that are contiguous.
  */
 template <typename T, int cols, int suits = 32, int stride = 16 / static_cast<int>(sizeof(T))>
 struct row_plan {
     using shape = rt_rows_s<T, cols, stride>;
-    /** A matrix of such rows, and a value for each column. */
+    /** A matrix of such rows, and a vector with a value for each column. */
     using matrix = gl<T, 1, 1, -1, cols>;
     using vector = gl<T, 1, 1, 1, cols>;
     static constexpr int per_lane = ROW_PER_LANE != 0 ? ROW_PER_LANE : suits;
-    /** Columns that a wave takes at most; fewer where rows are gone through again and again. */
+    /** Largest number of columns per wave; smaller if rows take several passes. */
     static constexpr int part = (cols <= 16 * WARP_THREADS * per_lane ? per_lane : per_lane / 2) * WARP_THREADS;
-    /** Waves that share a row, times that they go through it, and waves in a work-group. */
+    /** Waves that share a row, their passes over it, and waves per work-group. */
     static constexpr int parts = ceil_div(cols, part);
     static constexpr int across = parts < 16 ? parts : 16;
     static constexpr int passes = ceil_div(parts, across);
     static constexpr int waves = across > 1 ? across : ROW_WAVES;
     static constexpr int threads = waves * WARP_THREADS;
-    /** Columns of a part; the last one begins within the row. */
+    /** Columns of a part; the last part begins within the row. */
     static constexpr int width = passes > 1 ? part : ceil_div(ceil_div(cols, across), shape::cols) * shape::cols;
     static constexpr int rows = shape::rows;
     static constexpr int rows_of_group = across > 1 ? rows : rows * waves;
-    /** Elements of shared memory that a reduction over the waves of a row takes. */
+    /** Elements of shared memory for a reduction over the waves of a row. */
     static constexpr int slots = waves * rows;
     /** True if lanes hold columns past the end of the row. */
     static constexpr bool ragged = passes * across * width != cols;
 };
 
-/** A wave at its rows: loads, stores and reductions of its part of them. */
+/** A wave's rows: loads, stores and reductions of its part of them. */
 template <typename T, int cols, int suits = 32, int stride = 16 / static_cast<int>(sizeof(T))>
 struct row_worker : row_plan<T, cols, suits, stride> {
     using plan = row_plan<T, cols, suits, stride>;
@@ -64,7 +64,7 @@ struct row_worker : row_plan<T, cols, suits, stride> {
 
     static constexpr int columns = cols;
 
-    /** Rows of the matrix; this wave's rows, counted in tiles; its part of them. */
+    /** Rows of the matrix; this wave's rows, counted in tiles; and its part of them. */
     int rows, at, part;
 
     __device__ inline row_worker(size_t rows, int group)
@@ -77,10 +77,10 @@ struct row_worker : row_plan<T, cols, suits, stride> {
     __device__ inline bool reaches(int pass) const { return passes == 1 || column(pass) < cols; }
 
     /**
-     * @brief Loads this wave's part of its rows; what is past the end of a row or after the last row is zero.
+     * @brief Loads this wave's part of its rows; elements past the end of a row or after the last row are zero.
      *
      * @tparam stored elements of the rows of the matrix, where they are shorter than those of the work.
-     * @param which,of where a row of the matrix has `of` rows of `cols` elements side by side: the one that is meant.
+     * @param which,of index of a row among the `of` rows of `cols` elements in a row of the matrix.
      */
     template <int stored = cols>
     __device__ inline void load(tile &x, const T *matrix, int pass = 0, int which = 0, int of = 1) const {
@@ -112,7 +112,7 @@ struct row_worker : row_plan<T, cols, suits, stride> {
     }
 
     /**
-     * @brief Makes of each wave's values for its part of a row those for the row.
+     * @brief Combines the waves' values for their parts of a row to values for the row.
      *
      * @param slot shared memory that no other reduction of the kernel uses.
      */
@@ -120,7 +120,7 @@ struct row_worker : row_plan<T, cols, suits, stride> {
     __device__ inline void all_waves(per_row &values, sv_fl<slots> &slot) const {
         if constexpr (across > 1) group<across>::template all_reduce<op>(values, slot);
     }
-    /** result = op over each row of x; this wave holds a part of the row. */
+    /** result = op over each row of x, of which this wave holds a part. */
     template <typename op, int slots>
     __device__ inline void reduce(per_row &result, const tile &x, sv_fl<slots> &slot) const {
         row_reduce<op>(result, x);
@@ -138,7 +138,7 @@ struct row_worker : row_plan<T, cols, suits, stride> {
     }
 };
 
-/** A float as it is after being stored as a T. */
+/** A float rounded to T. */
 template <typename T>
 __device__ inline float rounded(float value) {
     return base_types::convertor<float, T>::convert(base_types::convertor<T, float>::convert(value));
@@ -150,7 +150,7 @@ inline constexpr int slots = row_plan<T, cols, suits>::slots;
 /**
  * @brief RMSNorm and LayerNorm: h = dropout(x) + residual; (h - mean(h)) / sqrt(var(h) + eps) * weight + bias.
  *
- * @tparam centered whether the mean is taken off (LayerNorm).
+ * @tparam centered whether the mean is subtracted (LayerNorm).
  * @tparam drops whether there is dropout: columns are kept as `keep_mask` says, and divided by 1 - p.
  * @tparam out_cols columns of the result, zero after the first `cols`.
  */
@@ -210,12 +210,12 @@ struct normalize : row_plan<T, out_cols> {
 };
 
 /**
- * @brief Gradients of `normalize`: those of h, and for each work-group its rows' share of those of weight and bias.
+ * @brief Gradients of `normalize`: of h, and each work-group's share of the gradients of weight and bias.
  *
- * Mean and deviation are made again from h, which is read anyway. Work-groups take every so many rows, `column_sums`
- * adds up what they leave, so that two runs give the same bits.
+ * Mean and deviation are recomputed from h, which is read anyway. Each work-group processes every n-th row;
+ * `column_sums` adds up their results, so that two runs give the same bits.
  *
- * @param dresidual_out gradient of h itself, beside that by way of the result.
+ * @param dresidual_out gradient of h itself, in addition to the one through the result.
  * @param dweight,dbias work-groups x cols.
  */
 template <typename T, int cols, bool centered, bool drops = false>
@@ -262,7 +262,7 @@ struct normalize_backward : row_plan<T, cols, 16> {
             col_sum(dweight, products, dweight);
             if constexpr (centered) col_sum(dbias, dout, dbias);
             mul_col(dout, dout, weight);
-            // Less its parts along the normalised row and along the constant one, which the norm takes away.
+            // Minus its components along the normalized row and along the constant row, which the norm removes.
             mul(products, h, dout);
             w.template reduce<base_ops::sum>(shift, products, slot[2]);
             mul(shift, shift, 1.0f / cols);
@@ -288,14 +288,14 @@ struct normalize_backward : row_plan<T, cols, 16> {
     }
 
   private:
-    /** A work-group's sums; where its waves have rows of their own, of these together. */
+    /** A work-group's sums; if its waves have separate rows, over all of these. */
     template <typename PER_COL>
     static __device__ inline void leave(float *memory, PER_COL &sums) {
         using plan = row_plan<T, cols, 16>;
         const gl<float, 1, 1, -1, cols> left(memory, nullptr, nullptr, gridDim.x, nullptr);
         if constexpr (plan::across == 1) {
             __shared__ sv_fl<plan::waves * PER_COL::length> scratch;
-            // The sums before these are out of the scratch.
+            // The previous sums have been read from the scratch.
             wait_lgkmcnt();
             barrier();
             group<plan::waves>::template all_reduce<base_ops::sum, false>(sums, scratch);
@@ -306,8 +306,8 @@ struct normalize_backward : row_plan<T, cols, 16> {
 };
 
 /**
- * @brief out = the sum of the rows of `parts`, column by column, in an order that depends on nothing but their number;
- * of several matrices blockIdx.y's.
+ * @brief out = the sum of the rows of `parts`, column by column, in an order that depends only on their number;
+ * blockIdx.y selects one of several matrices.
  */
 template <typename T, int cols>
 struct column_sums {
@@ -338,8 +338,8 @@ struct column_sums {
 
 namespace activation {
 
-/** 1 / (1 + exp(-x)) with its derivative, from exp(-|x|): nothing is taken from a one that it is close to, so the
- *  derivative keeps its digits where a large x multiplies it. */
+/** 1 / (1 + exp(-x)) with its derivative, from exp(-|x|): no subtraction from one cancels, so the derivative keeps its
+ * digits where a large x multiplies it. */
 struct logistic {
     float value, slope;
     explicit __device__ inline logistic(float x) {
@@ -350,7 +350,7 @@ struct logistic {
     }
 };
 
-/** A function, of a float or of several as exact as results in T need, with its derivative. */
+/** A function of one or several floats, as exact as results in T need, with its derivative. */
 struct silu {
     template <typename T = float, typename W>
     static __device__ inline W value(const W &x) {
@@ -423,8 +423,8 @@ struct rounded_to {
 /**
  * @brief x = f(x) for results in T.
  *
- * Of gelu all of a lane's elements of a base tile at once: its polynomial's steps each wait for the last, and the
- * compiler would take pair after pair.
+ * gelu processes all of a lane's elements of a base tile together: each step of its polynomial waits for the previous
+ * one, and the compiler would process one pair after the other.
  */
 template <typename f, typename T, ducks::rt::all Tile>
 __device__ inline void apply(Tile &x) {
@@ -447,7 +447,7 @@ __device__ inline void apply(Tile &x) {
 
 } // namespace activation
 
-/** out = f(x), and backward dx = dout * f'(x); a lane holds `held` elements of a row at most. */
+/** out = f(x), and backward dx = dout * f'(x); a lane holds at most `held` elements of a row. */
 template <typename T, int cols, typename f, int held>
 struct activate : row_plan<T, cols, held> {
     struct arguments {
@@ -460,7 +460,7 @@ struct activate : row_plan<T, cols, held> {
         const worker w(g.x.rows());
         for (int pass = 0; pass < worker::passes && w.reaches(pass); pass++) {
             typename worker::tile x;
-            // Loads stand in each way: in front of the condition they would be waited for there.
+            // Each branch has its own loads: before the condition, the compiler would wait for them there.
             if (g.dout == nullptr) [[likely]] {
                 w.load(x, g.x.raw_ptr, pass);
                 activation::apply<f, T>(x);
@@ -511,7 +511,7 @@ struct gated : row_plan<T, cols, held> {
     }
 };
 
-/** Largest element and sum of exponentials of rows that are seen part by part. */
+/** Maximum and sum of exponentials of rows that are processed part by part. */
 template <typename worker>
 struct running_exponentials {
     typename worker::per_row largest, total;
@@ -520,7 +520,7 @@ struct running_exponentials {
         neg_infty(largest);
         zero(total);
     }
-    /** Minus infinity, where nothing is left to take off it, counts as zero. */
+    /** Minus infinity, from which nothing can be subtracted, counts as zero. */
     static __device__ inline void finite(typename worker::per_row &dst, const typename worker::per_row &src) {
         map(dst, src, [](float v) { return v == -__builtin_inff() ? 0.0f : v; });
     }
@@ -532,7 +532,7 @@ struct running_exponentials {
         mul(x, x, LOG2_E);
         exp2(x, x);
     }
-    /** Takes another part of the rows, which may change x. */
+    /** Adds another part of the rows, and may change x. */
     __device__ inline void take(typename worker::tile &x) {
         typename worker::per_row before = largest, sum;
         row_max(largest, x, before);
@@ -711,7 +711,7 @@ struct cross_entropy : row_plan<T, cols> {
         typename worker::per_row logarithm, lse, loss;
         map(logarithm, rows.total, [](float total) { return base_ops::log2::op(total) * LN_2; });
         add(lse, rows.largest, logarithm);
-        // Not lse less the target's logit: a loss far below both of them would be their rounding errors.
+        // Not lse minus the target's logit: a loss far smaller than both would consist of their rounding errors.
         map(loss, rows.largest, logarithm, [&](float largest, float logarithm, int row) {
             const int64_t at = static_cast<int64_t>(w.at) * worker::tile::rows + row;
             if (at >= w.rows) return 0.0f;
@@ -741,7 +741,7 @@ struct cross_entropy_backward : row_plan<T, cols> {
         typename worker::per_row lse, dloss, target;
         w.load_rows(lse, g.lse);
         w.load_rows(dloss, g.dloss);
-        // Columns are counted in float, which is exact as far as rows go.
+        // Column numbers are floats, which are exact for all supported rows.
         map(target, dloss, [&](float, int row) {
             const int64_t at = static_cast<int64_t>(w.at) * worker::tile::rows + row;
             return at < w.rows ? static_cast<float>(g.target[at]) : 0.0f;
@@ -761,7 +761,7 @@ struct cross_entropy_backward : row_plan<T, cols> {
     }
 };
 
-/** The k largest elements of each row, in falling order, and their columns; of equal ones the first. */
+/** The k largest elements of each row, in descending order, and their columns; equal ones keep their order. */
 template <typename T, int cols>
 struct topk : row_plan<T, cols> {
     static_assert(row_plan<T, cols>::passes == 1, "topk: a work-group holds a row");
@@ -775,12 +775,12 @@ struct topk : row_plan<T, cols> {
         using worker = row_worker<T, cols>;
         constexpr int rows = worker::tile::rows;
         const worker w(g.x.rows());
-        /** The waves' results, of one turn and of the next. */
+        /** The waves' results, of this turn and of the next. */
         __shared__ detail::candidate found[2][slots<T, cols>];
         typename worker::tile x;
         typename worker::per_row value, column;
         w.load(x, g.x.raw_ptr);
-        // Taken elements, and missing ones, are NaN, which is taken last.
+        // Selected elements, and missing ones, become NaN, which is selected last.
         w.fill_rest(x, __builtin_nanf(""));
         const int lane = laneid(), row = lane % rows;
         const int at = w.at * rows + row, first = w.column(0);

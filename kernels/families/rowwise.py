@@ -14,13 +14,13 @@ from workbench.targets import WAVE
 from workbench_kernels.families import scalars
 
 MOST_WAVES = 16
-"""Waves of a work-group at most."""
+"""Largest number of waves of a work-group."""
 HELD = MOST_WAVES * WAVE * 32
-"""Columns that a work-group holds at most, 32 a lane."""
+"""Largest number of columns that a work-group holds, 32 per lane."""
 
 TUNABLES = Tunables(per_lane=(0, 8, 16, 32), group_waves=(4, 1, 2, 8))
-"""Elements of a row that a lane holds, 0 for what suits the kernel, and waves of a work-group whose waves
-have rows of their own."""
+"""Tunables: elements of a row per lane (0 keeps the kernel's choice), and waves of a work-group whose waves
+have separate rows."""
 
 PORT = "m8than/amd-kernels README.md"
 
@@ -31,10 +31,10 @@ def size_of(shape: Mapping[str, Any]) -> int:
 
 
 def launch(per_lane: int = 32, stride: int = 0) -> Callable[[Mapping[str, Any], str], Launch]:
-    """The launch that `row_plan<T, cols, per_lane>`, or `row_plan<T, cols, per_lane, stride>`, wants.
+    """The launch for `row_plan<T, cols, per_lane>` or `row_plan<T, cols, per_lane, stride>`.
 
     Raises:
-        ShapeError: a row is longer than a work-group holds with the elements that tuning gives a lane.
+        ShapeError: a row is too long for a work-group with the tuned number of elements per lane.
     """
 
     def launch_of_shape(shape: Mapping[str, Any], arch: str) -> Launch:
@@ -87,11 +87,11 @@ def shape_of(
 
     Args:
         called: name of the argument x.
-        halves: parts of equal length that a row of x has; `cols` is the length of one.
+        halves: number of equal parts of a row of x; `cols` is the length of one.
         same: tensors that have x's shape and dtype, or are None.
 
     Raises:
-        ShapeError: x is empty, of another dtype, or another tensor does not fit it.
+        ShapeError: x is empty or has another dtype, or another tensor does not fit it.
     """
     names = {dtype: name for name, dtype in scalars.FLOATS.items()}
     if x.dtype not in names:
@@ -114,7 +114,7 @@ def shape_of(
 
 
 def check_columns(name: str, x: torch.Tensor, **vectors: torch.Tensor | None) -> None:
-    """Raises ShapeError where a vector does not have a value of x's dtype for each column of x."""
+    """Raises ShapeError unless a vector has a value of x's dtype for each column of x."""
     for other, tensor in vectors.items():
         if tensor is not None and (tuple(tensor.shape) != (x.shape[-1],) or tensor.dtype != x.dtype):
             raise ShapeError(
@@ -124,7 +124,7 @@ def check_columns(name: str, x: torch.Tensor, **vectors: torch.Tensor | None) ->
 
 
 def flat(tensors: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Tensors by name as matrices of rows; None stays."""
+    """Tensors by name as matrices of rows; None stays None."""
     return {
         name: None if tensors.get(name) is None else tensors[name].reshape(-1, tensors[name].shape[-1])
         for name in names
@@ -140,11 +140,12 @@ def random(
 
 
 def spread_rows(shape: Mapping[str, Any], generator: torch.Generator) -> torch.Tensor:
-    """Rows of numbers of one and more in even columns, and of -1 and less in odd ones.
+    """Rows with numbers of at least 1 in even columns, and of at most -1 in odd columns.
 
-    What a norm divides by, it divides rounding errors by as well, and of a few normal numbers the deviation
-    or the length can be next to nothing: in 13,000 rows of two numbers, PyTorch's LayerNorm in float32 is up
-    to 9e-5 off. These rows deviate by 0.94 or more, whatever is added to all of a row, and so do sums of two.
+    A norm divides rounding errors by the same number as its row, and the deviation or length of a few
+    normally distributed numbers can be almost zero: in 13,000 rows of two numbers, PyTorch's LayerNorm in
+    float32 is up to 9e-5 off. The deviation of these rows is 0.94 or more, whatever is added to a whole row,
+    and so is that of sums of two of them.
     """
     x = 1 + torch.randn(shape["rows"], shape["cols"], generator=generator).abs()
     x[:, 1::2] *= -1
@@ -152,14 +153,14 @@ def spread_rows(shape: Mapping[str, Any], generator: torch.Generator) -> torch.T
 
 
 def near_one(shape: Mapping[str, Any], generator: torch.Generator) -> torch.Tensor:
-    """A weight for each column."""
+    """A weight near one for each column."""
     return (1 + 0.1 * torch.randn(shape["cols"], generator=generator)).to(scalars.FLOATS[shape["dtype"]])
 
 
 def published(
     benchmark: str, cols: int, times: Mapping[int, Mapping[str, float]], **settings: Any
 ) -> list[Published]:
-    """Times of bf16 on an MI325X as the port's README has them: microseconds by implementation, by rows."""
+    """Times in bf16 on an MI325X from the port's README: microseconds by implementation, by rows."""
     return [
         figure
         for rows, by in times.items()

@@ -1,4 +1,4 @@
-"""Latent attention before a decode step: absorbed weights, rotary embedding, the cache's new rows."""
+"""The step before latent attention in decoding: absorbed weights, rotary embedding, the cache's new rows."""
 
 from __future__ import annotations
 
@@ -13,24 +13,27 @@ from workbench_kernels.references.latent import bmm_rope_kv_cache
 
 spec = KernelSpec(
     name="feed_forward/bmm_rope_kv_cache",
-    doc="Latent attention before a decode step: [q_nope w_kᵀ, turned q_pe], and a cache's rows [k_nope, "
-    "turned k_rope] / k_scale, in place; w_k of fp4 with powers of two, fp8 with a scale, or bf16.",
+    doc="The step before latent attention in decoding: writes [q_nope w_kᵀ, rotated q_pe], and in place the "
+    "cache's rows [k_nope, rotated k_rope] / k_scale; w_k is fp4 with power-of-two scales, fp8 with one "
+    "scale, or bf16.",
     source=family.SOURCE,
     parameters={
         "batch": Range(1, 1 << 16, default=4, doc="tokens with queries"),
-        "tokens": Range(1, 1 << 16, default=4, doc="tokens with keys: those, and perhaps others behind them"),
+        "tokens": Range(
+            1, 1 << 16, default=4, doc="tokens with keys: those with queries, and optionally more after them"
+        ),
         "heads": Range(1, 256, default=16, doc="heads of queries"),
         "key_heads": Range(1, 64, default=1, doc="heads of keys"),
         "deep": Range(128, 4096, step=128, default=128, doc="columns of q_nope"),
         "rank": Range(8, 4096, step=8, default=512, doc="columns of the latent vectors"),
-        "dim": Range(16, 512, step=16, default=64, doc="columns that are turned"),
+        "dim": Range(16, 512, step=16, default=64, doc="columns that are rotated"),
         "places": Range(
-            1, 1 << 20, default=256, doc="rows of the cache, and of cos and sin as they are drawn"
+            1, 1 << 20, default=256, doc="rows of the cache, and of cos and sin in the generated inputs"
         ),
         "weights": Choice(family.WEIGHTS, doc="format of w_k"),
         "cache": Choice(("same", "fp8"), doc="element type of the cache"),
         "table": Choice(tuple(family.TABLES), doc="element type of cos and sin"),
-        "interleaved": Choice((1, 0), doc="whether pairs are neighbours (GPT-J), or halves apart (NeoX)"),
+        "interleaved": Choice((1, 0), doc="whether pairs are adjacent (GPT-J), or half a head apart (NeoX)"),
     },
     shapes=[
         {"batch": 3, "tokens": 5, "heads": 2, "rank": 136, "dim": 32, "places": 40},
@@ -87,6 +90,6 @@ spec = KernelSpec(
         "positions": Index("angles"),
     },
     notes={
-        "kv_cache": "rows [k_nope, turned k_rope] over `k_scale`, written in place",
+        "kv_cache": "rows [k_nope, rotated k_rope] divided by `k_scale`, written in place",
     },
 )

@@ -13,8 +13,8 @@ def reference(x: torch.Tensor, w1: torch.Tensor, w2: torch.Tensor, activation: s
 
 spec = feed_forward.layer(
     "feed_forward/gated",
-    "((X Wgᵀ) * activation(X Wuᵀ)) W2 of bf16 or fp16, with w1 = [Wg; Wu]: both products of the first launch "
-    "and the gate in one kernel; hidden columns are rounded to the element type in between.",
+    "((X Wgᵀ) * activation(X Wuᵀ)) W2 of bf16 or fp16, with w1 = [Wg; Wu]: one kernel computes both "
+    "products of the first layer and the gate; the hidden columns are rounded to the element type.",
     reference,
     gated=True,
     activations=feed_forward.GATES,

@@ -1,4 +1,4 @@
-"""Keys and values of new tokens into a paged cache, in place."""
+"""Writes of new tokens' keys and values to a paged cache, in place."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from workbench_kernels.references.kv_cache import kv_cache
 
 spec = KernelSpec(
     name="feed_forward/kv_cache",
-    doc="Rows of k and v, divided by k_scale and v_scale, into the slots of their tokens of a paged cache "
-    "(blocks, heads, block, dim), in place; a slot below 0 is no place. bf16 or fp16, the cache "
-    "likewise or fp8 (e4m3, rounded to nearest, saturating).",
+    doc="Writes rows of k and v, divided by k_scale and v_scale, in place to the slots of their tokens in a "
+    "paged cache (blocks, heads, block, dim); tokens with a negative slot are skipped. bf16 or fp16; the "
+    "cache has the same type or fp8 (e4m3, rounded to nearest, saturating).",
     source=family.SOURCE,
     entry="kv_cache",
     parameters={
@@ -48,7 +48,8 @@ spec = KernelSpec(
         "slots": "int32/int64[tokens]",
     },
     notes={
-        "slots": "the place of each token in the cache; below 0 none; of int64 a call makes a copy",
+        "slots": "slot of each token in the cache; a negative slot skips the token; int64 slots are copied "
+        "to int32",
     },
     indexes={
         "slots": Index("blocks*block", below=0),

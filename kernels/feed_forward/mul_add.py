@@ -45,7 +45,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
 
 spec = KernelSpec(
     name=NAME,
-    doc="a x + b of bf16 or fp16, rounded once; a and b have an element for each of x, or one for all.",
+    doc="a x + b of bf16 or fp16, rounded once; a and b have one element for each of x, or one for all of x.",
     source=SOURCE,
     entry="mul_add",
     parameters={
@@ -78,8 +78,8 @@ spec = KernelSpec(
         "a b": "dtype[...]",
     },
     notes={
-        "a": "factors, as many as x has elements, or one",
-        "b": "added, as many as x has elements, or one",
-        "x": "what is multiplied",
+        "a": "factors: as many elements as x, or one",
+        "b": "summands: as many elements as x, or one",
+        "x": "the input",
     },
 )

@@ -1,4 +1,4 @@
-"""Queries and keys put together of two parts each: cat((q1, q2), -1), cat((k1, k2), -1)."""
+"""Queries and keys concatenated from two parts each: cat((q1, q2), -1), cat((k1, k2), -1)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from workbench_kernels.families import qk_concat as family
 
 spec = KernelSpec(
     name="feed_forward/qk_concat",
-    doc="cat((q1, q2), -1) and cat((k1, k2), -1) in one launch, such as the parts of heads with and without "
-    "rotary embedding; bf16 or fp16.",
+    doc="cat((q1, q2), -1) and cat((k1, k2), -1) in one launch, for example the parts of heads with and "
+    "without rotary embedding; bf16 or fp16.",
     source=family.SOURCE,
     entry="qk_concat",
     parameters={
@@ -43,7 +43,7 @@ spec = KernelSpec(
         "k": "dtype[k_rows, left+right]",
     },
     notes={
-        "q": "q1 beside q2",
-        "k": "k1 beside k2",
+        "q": "q1 and q2, concatenated",
+        "k": "k1 and k2, concatenated",
     },
 )

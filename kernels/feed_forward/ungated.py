@@ -13,8 +13,8 @@ def reference(x: torch.Tensor, w1: torch.Tensor, w2: torch.Tensor, activation: s
 
 spec = feed_forward.layer(
     "feed_forward/ungated",
-    "activation(X W1ᵀ) W2 of bf16 or fp16, in two launches; hidden columns are rounded to the element "
-    "type in between.",
+    "activation(X W1ᵀ) W2 of bf16 or fp16, in two launches; the hidden columns are rounded to the element "
+    "type.",
     reference,
     gated=False,
     activations=tuple(ACTIVATIONS),

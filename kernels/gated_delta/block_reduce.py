@@ -1,4 +1,4 @@
-"""The largest element, or the sum, of each 256 neighbours: the first step of a reduction."""
+"""Maximum or sum of each 256 consecutive elements: the first step of a reduction."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __global__ __launch_bounds__(256) void block_reduce(const float *x, float *out, 
 
 
 def reference(x: torch.Tensor, operation: str = "max") -> torch.Tensor:
-    """The maximum ("max") or sum ("sum") of each 256 elements of x (N), the last block perhaps shorter."""
+    """The maximum ("max") or sum ("sum") of each 256 elements of x (N); the last block may be shorter."""
     parts = x.split(BLOCK)
     return torch.stack([part.max() if operation == "max" else part.sum() for part in parts])
 
@@ -39,12 +39,12 @@ def blocks(size: int) -> int:
 
 spec = KernelSpec(
     name=NAME,
-    doc="The largest element or the sum of each 256 neighbours of a float32 vector.",
+    doc="Maximum or sum of each 256 consecutive elements of a float32 vector.",
     source=SOURCE,
     entry="block_reduce",
     parameters={
         "size": Range(1, 1 << 30, default=4096, doc="elements"),
-        "operation": Choice(("max", "sum"), doc="what is made of 256 elements"),
+        "operation": Choice(("max", "sum"), doc="reduction of 256 elements"),
     },
     shapes=[{"size": 4096}, {"size": 1003, "operation": "sum"}],
     inputs=lambda shape, generator: {

@@ -29,15 +29,15 @@ def shape_of(x: torch.Tensor, to: str = "bf16") -> dict[str, Any]:
     names = {dtype: name for name, dtype in scalars.FLOATS.items()}
     if x.dtype not in names or x.numel() * x.dim() == 0 or to not in scalars.FLOATS:
         raise ShapeError(
-            f"{NAME}: x is {tuple(x.shape)} {x.dtype}, to {to!r}; expected rows of, and one of, "
-            f"{', '.join(scalars.FLOATS)}"
+            f"{NAME}: x is {tuple(x.shape)} {x.dtype}, to {to!r}; expected rows of one of "
+            f"{', '.join(scalars.FLOATS)}, and another as the result"
         )
     return {"size": x.numel(), "dtype": names[x.dtype], "to": to}
 
 
 spec = KernelSpec(
     name=NAME,
-    doc="bf16, fp16 or fp32 in another of them, rounded to the nearest, ties to even.",
+    doc="Conversion between bf16, fp16 and fp32, rounded to nearest even.",
     source=SOURCE,
     entry="cast",
     parameters={

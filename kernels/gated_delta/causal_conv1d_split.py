@@ -1,4 +1,4 @@
-"""Prefill's convolution in front of the delta rule: sequences behind one another, split into q, k and v."""
+"""Prefill's convolution before the delta rule: packed sequences, split into q, k and v."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from workbench_kernels.references.convolution import conv_split
 
 spec = KernelSpec(
     name="gated_delta/causal_conv1d_split",
-    doc="Channels x tokens of sequences behind one another, convolved with weights of each channel, perhaps "
-    "with a bias and silu, and split into q, k and v of tokens x channels.",
+    doc="Convolution of packed sequences (channels x tokens) with weights of each channel, optionally with "
+    "a bias and silu, split into q, k and v (tokens x channels).",
     source=convolution.source("conv_split", "causal_conv_split"),
     entry="conv_split",
     parameters={
@@ -56,6 +56,6 @@ spec = KernelSpec(
     notes={
         "q": "the first `key_dim` channels",
         "k": "the next `key_dim` channels",
-        "v": "the other channels",
+        "v": "the remaining channels",
     },
 )

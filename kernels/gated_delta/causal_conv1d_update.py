@@ -1,4 +1,4 @@
-"""Decode's convolution in front of the delta rule: tokens behind a pool of states, split into q, k and v."""
+"""Decode's convolution before the delta rule: continues from a pool of states, split into q, k and v."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from workbench_kernels.references.convolution import conv_update
 
 spec = KernelSpec(
     name="gated_delta/causal_conv1d_update",
-    doc="Channels convolved with weights of their own behind the columns that a pool of states keeps, "
-    "perhaps with a bias and silu, split into q, k and v; the states move on in place.",
+    doc="Convolution of each channel with its own weights over the last columns of a pool of states and new "
+    "tokens, optionally with a bias and silu, split into q, k and v; the states are updated in place.",
     source=convolution.source("conv_update", "causal_conv_update"),
     entry="conv_update",
     parameters={
         "batch": Range(1, 65535, default=16, doc="sequences"),
-        "tokens": Range(1, 1 << 16, default=1, doc="new tokens of each"),
+        "tokens": Range(1, 1 << 16, default=1, doc="new tokens of each sequence"),
         **convolution.SPLIT,
         "lines": Range(1, 1 << 20, default=64, doc="states in the pool"),
         **convolution.PARAMETERS,
@@ -61,9 +61,9 @@ spec = KernelSpec(
         "indices": Index("lines", below=0),
     },
     notes={
-        "indices": "the state of each sequence, below 0 none; where None, state i is sequence i's",
+        "indices": "the state of each sequence, negative for none; where None, sequence i has state i",
         "q": "the first `key_dim` channels",
         "k": "the next `key_dim` channels",
-        "v": "the other channels",
+        "v": "the remaining channels",
     },
 )

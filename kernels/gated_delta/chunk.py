@@ -1,4 +1,4 @@
-"""The gated delta rule chunk after chunk, as long prefills run it."""
+"""The gated delta rule, one chunk at a time, for long prefills."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def reference(
     use_qk_l2norm: bool = False,
     chunk: int = 64,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Outputs and last states of the rule applied token after token; they do not depend on the chunks."""
+    """Outputs and last states of the token-by-token rule; they do not depend on the chunks."""
     return delta_rule(q, k, v, g, None, None, beta, initial_state, cu_seqlens, scale, use_qk_l2norm)
 
 
 def normalize(which: str) -> Step:
-    """The step that divides q or k by its lengths."""
+    """The step that divides q or k by their lengths."""
 
     def rows(shape: Shape) -> dict[str, Any]:
         count = shape["batch"] * shape["tokens"] * shape["heads"]
@@ -57,7 +57,7 @@ def normalize(which: str) -> Step:
 
 
 def unit(which: str) -> family.Name:
-    """q or k as the rule takes them."""
+    """q or k as input of the rule."""
     return lambda shape: f"{which}_unit" if shape["normalized"] else which
 
 
@@ -69,8 +69,8 @@ def inputs(shape: Shape, generator: torch.Generator) -> dict[str, Any]:
 
 base = family.spec(
     "chunk",
-    doc="h *= exp(g); u = beta (v - hᵀ k); h += k uᵀ; o = scale hᵀ q, a chunk of tokens at a time; "
-    "states in and out.",
+    doc="h *= exp(g); u = beta (v - hᵀ k); h += k uᵀ; o = scale hᵀ q, one chunk of tokens at a time; takes "
+    "and returns states.",
     takes=TAKES,
     gives=("o", "last_state"),
     between=("sums", "a", "inverse", "w", "u", "h", "corrections"),
@@ -102,7 +102,7 @@ spec = replace(
     base,
     parameters={
         **base.parameters,
-        "normalized": Choice((0, 1), doc="whether q and k are divided by lengths"),
+        "normalized": Choice((0, 1), doc="whether q and k are divided by their lengths"),
     },
     inputs=inputs,
     shape_of=lambda **tensors: {**base.shape_of(**tensors), "normalized": int(tensors["use_qk_l2norm"])},

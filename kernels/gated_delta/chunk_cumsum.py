@@ -18,7 +18,7 @@ from workbench_kernels.references.delta_chunks import cumulative_sums
 def shape_of(
     x: torch.Tensor, cu_seqlens: torch.Tensor | None, chunk: int, scale: float, reverse: bool
 ) -> dict[str, Any]:
-    """Shape of a call; what is behind (B, T) are columns."""
+    """Shape of a call; dimensions after (B, T) count as columns."""
     if x.dim() < 2 or x.dtype not in scalars.WIDE:
         raise ShapeError(f"chunk_cumsum: x is {tuple(x.shape)} {x.dtype}; expected (B, T, ..) torch.float32")
     sequences = family.sequences_of("chunk_cumsum", x.shape[0], cu_seqlens)
@@ -39,11 +39,12 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
 
 spec = KernelSpec(
     name="gated_delta/chunk_cumsum",
-    doc="Of each chunk of x (B, T, ..) the sums over its tokens up to each, or from each on, times a number.",
+    doc="Cumulative sums of x (B, T, ..) over the tokens of each chunk, forward or reverse, multiplied by a "
+    "factor.",
     source=family.SOURCE,
     parameters={
         **{name: family.PARAMETERS[name] for name in ("batch", "tokens", "sequences", "chunk")},
-        "cols": Range(1, 1 << 16, default=32, doc="numbers of a token"),
+        "cols": Range(1, 1 << 16, default=32, doc="elements of a token"),
     },
     shapes=[
         {"tokens": 130, "cols": 8},
@@ -66,6 +67,6 @@ spec = KernelSpec(
         "cu_seqlens": Index("tokens+1"),
     },
     notes={
-        "scale": "what sums are multiplied by",
+        "scale": "factor of the sums",
     },
 )

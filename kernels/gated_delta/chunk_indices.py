@@ -1,4 +1,4 @@
-"""The sequence of each chunk, and its number in the sequence."""
+"""The sequence of each chunk, and the chunk's index in the sequence."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workbench_kernels.families.attention import check_starts
 
 
 def reference(cu_seqlens: torch.Tensor, chunks: int, chunk: int = 64) -> torch.Tensor:
-    """(sequence, chunk in it) for each of so many chunks, (-1, -1) behind the last."""
+    """(sequence, chunk in the sequence) for `chunks` chunks; (-1, -1) after the last."""
     counts = -(-cu_seqlens.diff() // chunk)
     pairs = [(n, at) for n, count in enumerate(counts.tolist()) for at in range(count)]
     return torch.tensor([*pairs, *[(-1, -1)] * (chunks - len(pairs))], dtype=torch.int32)
@@ -26,7 +26,7 @@ def shape_of(cu_seqlens: torch.Tensor, chunks: int, chunk: int) -> dict[str, Any
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Sequences with `chunks` chunks in all; some may be empty."""
+    """Sequences with `chunks` chunks in total; some may be empty."""
     share = torch.randint(0, shape["sequences"], (shape["chunks"],), generator=generator)
     counts = torch.bincount(share, minlength=shape["sequences"])
     missing = torch.randint(0, shape["chunk"], (shape["sequences"],), generator=generator)
@@ -37,12 +37,12 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
 
 spec = KernelSpec(
     name="gated_delta/chunk_indices",
-    doc="(sequence, chunk in it) of each chunk of sequences behind one another, (-1, -1) behind the last.",
+    doc="(sequence, chunk in the sequence) of each chunk of packed sequences; (-1, -1) after the last.",
     source=family.SOURCE,
     entry="families::delta_chunks::indices<int>",
     parameters={
         "sequences": Range(1, 65535, default=8, doc="sequences"),
-        "chunks": Range(1, 1 << 24, default=64, doc="chunks of all, or more"),
+        "chunks": Range(1, 1 << 24, default=64, doc="chunks of all sequences, or more"),
         "chunk": Range(1, 1 << 16, default=64, doc="tokens of a chunk"),
     },
     shapes=[
@@ -65,6 +65,6 @@ spec = KernelSpec(
         "indices": "int32[chunks, 2]",
     },
     notes={
-        "indices": "sequence and chunk in it; -1 and -1 behind the last",
+        "indices": "sequence and chunk in the sequence; -1 and -1 after the last chunk",
     },
 )

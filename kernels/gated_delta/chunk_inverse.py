@@ -8,7 +8,7 @@ from workbench_kernels.references.delta_chunks import inverse
 spec = family.spec(
     "chunk_inverse",
     doc="(1 + tril(A, -1))^-1 of each chunk: 16x16 blocks on the diagonal by substitution, the others by "
-    "matrix products of floats. A row of A for each token; a chunk has as many tokens as a row columns.",
+    "matrix products in float. A has a row for each token, and as many columns as a chunk has tokens.",
     takes=("a",),
     gives=("inverse",),
     steps=(family.INVERSE.step("inverse"),),

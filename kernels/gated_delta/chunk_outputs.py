@@ -7,8 +7,8 @@ from workbench_kernels.references.delta_chunks import outputs
 
 spec = family.spec(
     "chunk_outputs",
-    doc="o = scale (exp(g) q h + tril(q_i k_j exp(g_i - g_j)) v) of each chunk; v are the corrections and h "
-    "the states of `chunk_states`.",
+    doc="o = scale (exp(g) q h + tril(q_i k_j exp(g_i - g_j)) v) of each chunk, where v are the corrections "
+    "and h the states of `chunk_states`.",
     takes=("q", "k", "corrections", "h", "g"),
     gives=("o",),
     named={"corrections": "v"},

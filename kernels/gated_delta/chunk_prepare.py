@@ -7,8 +7,8 @@ from workbench_kernels.references.delta_chunks import prepared
 
 spec = family.spec(
     "chunk_prepare",
-    doc="Of each chunk the sums of decays, the inverse of 1 + tril(beta_i k_i k_j exp(sum_i - sum_j), -1), w "
-    "and u: `chunk_summed_products`, `chunk_inverse` and `chunk_representation` in one call.",
+    doc="For each chunk: the sums of decays, the inverse of 1 + tril(beta_i k_i k_j exp(sum_i - sum_j), "
+    "-1), w and u. `chunk_summed_products`, `chunk_inverse` and `chunk_representation` in one call.",
     takes=("k", "v", "beta", "g"),
     gives=("sums", "inverse", "w", "u"),
     between=("a",),

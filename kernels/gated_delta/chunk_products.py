@@ -1,4 +1,4 @@
-"""Products of a chunk's tokens with each other, from which their corrections follow."""
+"""Products between the tokens of a chunk, which determine their corrections."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from workbench_kernels.references.delta_chunks import products
 
 spec = family.spec(
     "chunk_products",
-    doc="A = tril(beta_i k_i k_j exp(g_i - g_j), -1) of the tokens of each chunk, a row for each token; g "
-    "are cumulative sums within chunks.",
+    doc="A = tril(beta_i k_i k_j exp(g_i - g_j), -1) of the tokens of each chunk, one row per token; g are "
+    "cumulative sums within chunks.",
     takes=("k", "beta", "g"),
     gives=("a",),
     steps=(family.PRODUCTS.step("products"),),

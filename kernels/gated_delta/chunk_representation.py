@@ -1,4 +1,4 @@
-"""Corrections as a function of the state before a chunk (w), and of values alone (u)."""
+"""Corrections: their dependence on the state before a chunk (w), and the part from values alone (u)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from workbench_kernels.references.delta_chunks import representation
 
 spec = family.spec(
     "chunk_representation",
-    doc="w = A (beta exp(g) k) and u = A (beta v) of each chunk, A being what `chunk_inverse` makes.",
+    doc="w = A (beta exp(g) k) and u = A (beta v) of each chunk, where A is the result of `chunk_inverse`.",
     takes=("k", "v", "beta", "inverse", "g"),
     gives=("w", "u"),
     named={"inverse": "a"},

@@ -8,8 +8,8 @@ from workbench_kernels.references.delta_chunks import states
 
 spec = family.spec(
     "chunk_states",
-    doc="For each chunk: keep h; n = u - w h; h = exp(g_last) h + (exp(g_last - g) k)ᵀ n. Of packed "
-    "sequences h has as many chunks as there may be; those behind the last are zero.",
+    doc="For each chunk: store h; n = u - w h; h = exp(g_last) h + (exp(g_last - g) k)ᵀ n. With packed "
+    "sequences, h has as many chunks as there can be; unused ones are zero.",
     takes=("k", "w", "u", "g", "initial_state"),
     gives=("h", "corrections", "last_state"),
     steps=(family.STATES.step("states"),),

@@ -1,4 +1,4 @@
-"""Cumulative sums of decays within chunks, and `chunk_products` with them, in one launch."""
+"""Cumulative sums of decays within chunks, and `chunk_products` of them, in one launch."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from workbench_kernels.references.delta_chunks import summed_products
 
 base = family.spec(
     "chunk_summed_products",
-    doc="Cumulative sums of g within chunks, and A = tril(beta_i k_i k_j exp(sum_i - sum_j), -1) of each; "
-    "bounded: zero where the decay is above one.",
+    doc="Cumulative sums of g within chunks, and A = tril(beta_i k_i k_j exp(sum_i - sum_j), -1) of each "
+    "chunk. With `bounded`, A is zero where the decay is above one.",
     takes=("k", "beta", "g"),
     gives=("sums", "a"),
     inputs=family.raw,
@@ -30,7 +30,7 @@ base = family.spec(
 
 
 def inputs(shape: family.Shape, generator: torch.Generator) -> dict[str, Any]:
-    """Inputs like a layer's; where decays are bounded, some above one, and sums without rounding."""
+    """Inputs as in a layer; with bounded decays, some are above one, and sums are exact."""
     tensors = {**base.inputs(shape, generator), "bounded": bool(shape["bounded"])}
     if tensors["bounded"]:
         tensors["g"] = torch.randint(-2, 3, tensors["g"].shape, generator=generator) / 16

@@ -35,7 +35,7 @@ def shape_of(x: torch.Tensor, y: torch.Tensor, squared: bool = False) -> dict[st
 
 spec = KernelSpec(
     name=NAME,
-    doc="|x - y| or (x - y) squared of float32, by which results are held against references.",
+    doc="|x - y| or (x - y) squared of float32, for comparison of results with references.",
     source=SOURCE,
     entry="difference",
     parameters={
@@ -62,6 +62,6 @@ spec = KernelSpec(
         "x y out": "fp32[...]",
     },
     notes={
-        "y": "what is taken from x",
+        "y": "subtracted from x",
     },
 )

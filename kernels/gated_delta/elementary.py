@@ -1,4 +1,4 @@
-"""The functions that the gated delta rule uses, of each element."""
+"""The element-wise functions of the gated delta rule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAMES = ("exp", "exp2", "log", "log2", "safe_exp", "softplus", "sigmoid", "silu"
 
 
 def reference(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """`NAMES` of x; logarithms of |x| + 0.001, and exp(x) or 0 where x is positive as safe_exp."""
+    """`NAMES` of x; logarithms are of |x| + 0.001, and safe_exp is exp(x), or 0 where x is positive."""
     positive = x.abs() + 0.001
     safe = torch.where(x <= 0, x, torch.full_like(x, -torch.inf)).exp()
     functional = torch.nn.functional
@@ -33,7 +33,7 @@ def shape_of(x: torch.Tensor) -> dict[str, Any]:
 
 spec = KernelSpec(
     name="gated_delta/elementary",
-    doc="exp, exp2, log and log2 of |x| + 0.001, exp of what is not positive, softplus, sigmoid, silu.",
+    doc="exp, exp2, log and log2 of |x| + 0.001, exp where x is not positive, softplus, sigmoid and silu.",
     source="""#include "families/delta_gates.cuh"
 using namespace kittens::families;
 __global__ __launch_bounds__(delta_gates::THREADS) void

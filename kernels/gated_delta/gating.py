@@ -1,4 +1,4 @@
-"""Decays and strengths from what a layer projects."""
+"""Decays and strengths from a layer's projections."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ gating(const delta_gates::gating<ROW_T> g) { g.run(); }
     },
     flops=lambda shape: 20 * shape["rows"] * shape["cols"],
     bytes=lambda shape: (8 + 2 * rowwise.size_of(shape)) * shape["rows"] * shape["cols"],
-    # With a threshold of 5 the step from the logarithm to x itself is the definition's.
+    # With a threshold of 5, the definition itself jumps from the logarithm to x.
     hard_inputs={
         "large arguments": lambda shape, generator: {
             "a_log": torch.zeros(shape["cols"]),
@@ -78,9 +78,9 @@ gating(const delta_gates::gating<ROW_T> g) { g.run(); }
         "g beta": "fp32[..., cols]",
     },
     notes={
-        "a": "what decays are made of",
-        "b": "what beta is made of",
+        "a": "input of the decays",
+        "b": "input of beta",
         "g": "logarithms of decays",
-        "beta": "how much of an error is corrected",
+        "beta": "fraction of the error that is corrected",
     },
 )

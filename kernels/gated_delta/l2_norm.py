@@ -24,7 +24,8 @@ def outputs(shape: Any, tensors: Any) -> dict[str, Any]:
 
 spec = KernelSpec(
     name="gated_delta/l2_norm",
-    doc="Rows divided by their lengths, and one over these: y = x rstd, rstd = 1 / sqrt(sum(x²) + eps).",
+    doc="Rows divided by their lengths, and the reciprocals of these: y = x rstd, rstd = 1 / sqrt(sum(x²) + "
+    "eps).",
     source=rowwise.source("l2_norm", "l2_normalize<ROW_T, ROW_COLS>"),
     entry="l2_norm",
     parameters=rowwise.parameters(rowwise.HELD, 128),

@@ -14,7 +14,7 @@ from workbench_kernels.families import rowwise
 
 
 def reference(y: torch.Tensor, rstd: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
-    """rstd (dy - y sum(dy y)) of each row, y and rstd being what `l2_norm` gives."""
+    """rstd (dy - y sum(dy y)) of each row, where y and rstd are the results of `l2_norm`."""
     wide = torch.promote_types(y.dtype, torch.float32)
     dot = (dy.to(wide) * y.to(wide)).sum(-1, keepdim=True)
     return (rstd[..., None] * (dy.to(wide) - y.to(wide) * dot)).to(y.dtype)
@@ -25,8 +25,8 @@ def shape_of(y: torch.Tensor, rstd: torch.Tensor, dy: torch.Tensor) -> dict[str,
     is_one_of_many = rstd.dim() == 0 and y.dim() > 1
     if rstd.numel() != math.prod(y.shape[:-1]) or is_one_of_many or not rstd.dtype.is_floating_point:
         raise ShapeError(
-            f"l2_norm_backward: rstd is {tuple(rstd.shape)} {rstd.dtype}; expected a float32 for each row of "
-            f"y {tuple(y.shape)}"
+            f"l2_norm_backward: rstd is {tuple(rstd.shape)} {rstd.dtype}; expected a float32 for each row "
+            f"of y {tuple(y.shape)}"
         )
     return shape
 
@@ -43,7 +43,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
 
 spec = KernelSpec(
     name="gated_delta/l2_norm_backward",
-    doc="The gradient of `l2_norm`'s argument from that of its result: dx = rstd (dy - y sum(dy y)).",
+    doc="Gradient of the input of `l2_norm` from the gradient of its result: dx = rstd (dy - y sum(dy y)).",
     source=rowwise.source("l2_norm_backward", "l2_normalize_backward<ROW_T, ROW_COLS>"),
     entry="l2_norm_backward",
     parameters=rowwise.parameters(rowwise.HELD, 128),

@@ -1,4 +1,4 @@
-"""A gated delta layer's two projections taken apart: q, k, v behind one another, z, b and a."""
+"""Split of a gated delta layer's two projections: concatenated q, k and v; z, b and a."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from workbench_kernels.families import projections as family
 
 spec = KernelSpec(
     name="gated_delta/qkvzba_split",
-    doc="tokens x heads x [q, k, v, z] and [b, a] of a gated delta layer's projections as [all q, all k, "
-    "all v], z, b and a; bf16 or fp16.",
+    doc="Splits tokens x heads x [q, k, v, z] and [b, a] of a gated delta layer's projections into [all q, "
+    "all k, all v], z, b and a; bf16 or fp16.",
     source=family.SOURCE,
     entry="qkvzba_split",
     parameters={
         "batch": Range(1, 1 << 20, default=16, doc="tokens"),
         "heads": Range(1, 256, default=4, doc="heads of q and k"),
-        "groups": Range(1, 64, default=2, doc="heads of v for each of q and k"),
+        "groups": Range(1, 64, default=2, doc="heads of v per head of q and k"),
         "keys": Range(8, 1024, step=8, default=128, doc="columns of a head of q and k"),
         "values": Range(8, 1024, step=8, default=128, doc="columns of a head of v and z"),
         "dtype": Choice(tuple(scalars.HALVES), doc="element type"),
@@ -41,7 +41,7 @@ spec = KernelSpec(
         "b a": "dtype[batch, heads*groups]",
     },
     notes={
-        "a": "of each head of v",
-        "b": "of each head of v",
+        "a": "b of each head of v",
+        "b": "a of each head of v",
     },
 )

@@ -1,4 +1,4 @@
-"""The gated delta rule token after token, as decode and short prefills run it."""
+"""The gated delta rule, one token at a time, for decode and short prefills."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Decays below one, strengths between zero and one, keys of length one, as layers have them."""
+    """Inputs as in a layer: decays below one, strengths between zero and one, keys of length one."""
     tensors, tokens = family.inputs(shape, generator), shape["tokens"]
     heads = tuple(tensors["v"].shape[:3])
 
@@ -69,7 +69,8 @@ def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
 
 spec = KernelSpec(
     name="gated_delta/recurrent",
-    doc="h *= exp(g); u = beta (v - hᵀ k); h += k uᵀ; o = scale hᵀ q, token after token; states in and out.",
+    doc="h *= exp(g); u = beta (v - hᵀ k); h += k uᵀ; o = scale hᵀ q, one token at a time; takes and "
+    "returns states.",
     source=family.source("given_gates"),
     entry="delta_rule",
     parameters=family.PARAMETERS,
@@ -104,7 +105,7 @@ spec = KernelSpec(
         "cu_seqlens": Index("tokens+1"),
     },
     notes={
-        "beta": "how much of an error is corrected; 1 where None",
-        "g": "logarithms of the state's decays; none where None",
+        "beta": "fraction of the error that is corrected; 1 where None",
+        "g": "logarithms of the state's decays; no decay where None",
     },
 )

@@ -1,4 +1,4 @@
-"""The gated delta rule as a layer decodes with it: gates of its projections, states of a pool, in place."""
+"""A layer's decode step of the gated delta rule: gates from its projections, states of a pool, in place."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """As layers have them; states all over the pool, the last of three and more sequences has none."""
+    """Inputs as in a layer; random states of the pool, and none for the last of three or more sequences."""
     tensors = family.inputs(shape, generator)
     heads, dtype = tuple(tensors["v"].shape[:3]), tensors["v"].dtype
     for name in ("a", "b"):
@@ -46,11 +46,12 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
-    """Refuses a pool with fewer states than sequences, which two would write."""
+    """Refuses a pool with fewer states than sequences: two would write the same one."""
     family.check(shape, arch)
     if shape["states"] < shape["sequences"]:
         raise ShapeError(
-            f"delta rule: {shape['states']} states for {shape['sequences']} sequences; expected as many"
+            f"delta rule: {shape['states']} states for {shape['sequences']} sequences; expected at least "
+            "one for each"
         )
 
 
@@ -58,8 +59,8 @@ GATES = ("a_log", "a", "dt_bias", "b", "softplus_beta", "softplus_threshold", "s
 
 spec = KernelSpec(
     name="gated_delta/sigmoid_gated_recurrent",
-    doc="g = -exp(a_log) softplus(a + dt_bias), beta = sigmoid(b), then the gated delta rule token after "
-    "token; states are those of a pool by index, and change in place.",
+    doc="g = -exp(a_log) softplus(a + dt_bias), beta = sigmoid(b), then the gated delta rule one token at a "
+    "time; the states are selected from a pool by index and updated in place.",
     source=family.source("sigmoid_gates"),
     entry="delta_rule",
     parameters={**family.PARAMETERS, "states": Range(1, 1 << 16, default=8, doc="states in the pool")},
@@ -96,8 +97,9 @@ spec = KernelSpec(
         "cu_seqlens": Index("tokens+1"),
     },
     notes={
-        "a": "what decays are made of",
-        "b": "what beta is made of",
-        "indices": "the state of each sequence; below 0 it begins with zeros, and its last state is lost",
+        "a": "input of the decays",
+        "b": "input of beta",
+        "indices": "index of each sequence's state; a sequence with a negative index starts from zeros, and "
+        "its last state is not stored",
     },
 )

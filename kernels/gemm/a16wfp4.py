@@ -1,4 +1,4 @@
-"""C = A Bᵀ of bf16 by microscaled fp4 weights."""
+"""C = A Bᵀ of bf16 A and microscaled fp4 weights."""
 
 from workbench.operators import Range
 from workbench_kernels.families import gemm_backward
@@ -6,9 +6,9 @@ from workbench_kernels.families.gemm_quantized import quantized
 
 spec = quantized(
     "gemm/a16wfp4",
-    "A Bᵀ of bf16 A by B of fp4 (e2m1, two in a byte) with a power of two (e8m0, uint8) for each 32 "
-    "columns of a row; or of bf16 that holds such numbers, with floats for scales, stored K / 32 x N. B "
-    "becomes bf16 in registers, exactly: A is not rounded to fp4. Sums in float.",
+    "A Bᵀ of bf16 A and B of fp4 (e2m1, two per byte) with a power-of-two scale (e8m0, uint8) for each 32 "
+    "columns of a row; or of bf16 with such values and float scales, stored K / 32 x N. B is converted to "
+    "bf16 in registers, exactly, and A is not rounded to fp4. Sums in float.",
     a=("bf16",),
     b=("fp4", "bf16"),
     scale_b=("powers", "columns_32"),
@@ -29,7 +29,7 @@ spec = quantized(
         "c": "bf16[..., m, n]",
     },
     notes={
-        "scale_b": "bytes s of powers 2^(s - 127), for each 32 columns of a row, or floats, stored by "
+        "scale_b": "bytes s of powers 2^(s - 127), for each 32 columns of a row; or floats, stored by "
         "columns; not None",
     },
 )

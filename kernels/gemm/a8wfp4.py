@@ -1,4 +1,4 @@
-"""C = A Bᵀ of 8-bit A with a scale for each row by microscaled fp4 weights."""
+"""C = A Bᵀ of 8-bit A with a scale for each row, and microscaled fp4 weights."""
 
 from workbench.operators import Range
 from workbench_kernels.families import gemm_backward
@@ -6,9 +6,10 @@ from workbench_kernels.families.gemm_quantized import inputs, quantized
 
 spec = quantized(
     "gemm/a8wfp4",
-    "A Bᵀ of A of fp8 (e4m3; OCP on gfx950, fnuz on gfx942) or int8 with a float scale for each row, by B "
-    "of fp4 (e2m1, two in a byte) with a power of two (e8m0, uint8) for each 32 columns of a row. fp8 by "
-    "scaled matrix instructions on gfx950; else both become bf16 in registers, exactly. Sums in float.",
+    "A Bᵀ of fp8 (e4m3; OCP on gfx950, fnuz on gfx942) or int8 A with a float scale for each row, and fp4 B "
+    "(e2m1, two per byte) with a power-of-two scale (e8m0, uint8) for each 32 columns of a row. fp8 A uses "
+    "the scaled matrix instructions on gfx950; otherwise both operands are converted to bf16 in registers, "
+    "exactly. Sums in float.",
     a=("fp8", "int8"),
     b=("fp4",),
     scale_a=("row",),
@@ -28,6 +29,6 @@ spec = quantized(
     },
     notes={
         "scale_b": "bytes s of powers 2^(s - 127), for each 32 columns of a row; not None",
-        "scale_a": "factors of rows; not None",
+        "scale_a": "scales of rows; not None",
     },
 )

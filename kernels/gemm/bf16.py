@@ -1,4 +1,4 @@
-"""C = A B of bf16 or fp16 matrices, with what comes after: bias, activation, gate, residual."""
+"""C = A B of bf16 or fp16 matrices, with an epilogue: bias, activation, gate, residual."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workbench_kernels.references.gemm import gemm
 
 
 def published() -> list[Published]:
-    """Microseconds of HipKittens' own benchmark, cubes by side."""
+    """Microseconds from HipKittens' own benchmark, for cubes by side."""
     runs = {
         ("MI355X", "HipKittens main f09e9685, analysis/bf16_gemm/mi350x/mi355x_bf16_gemm.json"): {
             "HipKittens": {1024: 15.396, 2048: 25.832, 4096: 97.278, 8192: 682.718, 16384: 5597.291},
@@ -40,17 +40,17 @@ PING_PONG = Published(
 )
 
 FAST = ({"m": 512, "n": 512, "k": 512}, {"m": 200, "n": 312, "k": 136})
-"""Shapes that the schedules take."""
+"""Shapes that the schedules support."""
 
 spec = KernelSpec(
     name="gemm/bf16",
-    doc="activation(alpha A B + bias) * gate + beta residual of bf16 or fp16 matrices, or of batches of "
-    "them, stored either way; sums in float.",
+    doc="activation(alpha A B + bias) * gate + beta residual of bf16 or fp16 matrices, or batches of them, "
+    "each operand stored as is or transposed; sums in float.",
     **dense.PRODUCT.plain(),
     parameters={
         **family.SIZES,
         "dtype": Choice(tuple(scalars.HALVES), doc="element type"),
-        "layout": Choice(("nt", "nn", "tn"), doc="whether A and B are stored as such (n) or transposed (t)"),
+        "layout": Choice(("nt", "nn", "tn"), doc="layout of A and B: as is (n) or transposed (t)"),
         **family.FINISH,
     },
     shapes=[

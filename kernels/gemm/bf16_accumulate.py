@@ -1,4 +1,4 @@
-"""C += A Bᵀ of bf16 matrices, parts of K added by atomic additions."""
+"""C += A Bᵀ of bf16 matrices; parts of K are added by atomics."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Matrices whose product is of the order of one, and what it is added to."""
+    """Matrices whose product is of the order of one, and a matrix to add it to."""
     dtype, k = scalars.HALVES[shape["dtype"]], shape["k"]
     return {
         "a": torch.randn(shape["m"], k, generator=generator).to(dtype),
@@ -45,12 +45,12 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
 
 
 def side(shape: Mapping[str, Any]) -> int:
-    """Rows and columns of C that a work-group computes."""
+    """Rows and columns of C per work-group."""
     return 64 if min(shape["m"], shape["n"]) <= 64 else 128
 
 
 def span(shape: Mapping[str, Any]) -> int:
-    """Columns of a part of K, about 256 at least: parts enough for a work-group on each of 256 units."""
+    """Columns of a part of K, at least about 256: enough parts for a work-group on each of 256 units."""
     return family.span(shape, min(-(-256 // family.tiles(shape, side(shape))), -(-shape["k"] // 256)))
 
 
@@ -63,15 +63,17 @@ def launch(shape: Mapping[str, Any], arch: str) -> Launch:
 
 spec = KernelSpec(
     name="gemm/bf16_accumulate",
-    doc="c += A Bᵀ of bf16 or fp16 matrices, c of float or bf16, in place: parts of K are summed in float by "
-    "work-groups of their own and added by atomic additions, of bf16 two at a time.",
+    doc="c += A Bᵀ in place, of bf16 or fp16 A and B and float or bf16 c. Work-groups sum parts of K in "
+    "float and add them to c by atomics; bf16 is added in pairs.",
     source=family.SOURCE,
     entry="gemm",
     parameters={
         **family.SIZES,
         "batch": Choice((1,), doc="one matrix"),
         "n": Range(2, 1 << 20, step=2, default=512, doc="columns of C, which are added in pairs"),
-        "k": Range(8, 1 << 20, step=8, default=512, doc="columns of A and B; a row is whole 16 bytes"),
+        "k": Range(
+            8, 1 << 20, step=8, default=512, doc="columns of A and B; a row is a multiple of 16 bytes"
+        ),
         "dtype": Choice(tuple(scalars.HALVES), doc="element type of A and B"),
         "sums": Choice(tuple(SUMS), doc="element type of C"),
     },
@@ -94,7 +96,7 @@ spec = KernelSpec(
         2 * shape["k"] * (shape["m"] + shape["n"])
         + 2 * SUMS[shape["sums"]].itemsize * shape["m"] * shape["n"]
     ),
-    nondeterministic="sums of parts of K are added by atomic additions, in any order",
+    nondeterministic="sums of parts of K are added by atomics, in no fixed order",
     tolerances={"c": (1.6e-2, 3e-2)},
     flash_rule={"c": FlashRule("bf16 sums are rounded once for each part of K", factor=8)},
     tensors={
@@ -103,6 +105,6 @@ spec = KernelSpec(
         "c": "sums[..., m, n]",
     },
     notes={
-        "c": "what is added to, in place",
+        "c": "added to in place",
     },
 )

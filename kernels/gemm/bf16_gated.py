@@ -1,4 +1,4 @@
-"""C = (A B0ᵀ) * activation(A B1ᵀ) of bf16 or fp16 matrices: the first half of a gated feed-forward."""
+"""C = (A B0ᵀ) * activation(A B1ᵀ) of bf16 or fp16 matrices: the first half of a gated feed-forward layer."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
     if sizes["n"] % 2 or arguments["activation"] not in GATES:
         raise ShapeError(
             f"GEMM: b is {tuple(b.shape)}, activation is {arguments['activation']!r}; expected an even "
-            f"number of rows, half of them the gate's, and one of {', '.join(GATES)}"
+            f"number of rows, the second half the gate's, and one of {', '.join(GATES)}"
         )
     halves = {**sizes, "n": sizes["n"] // 2}
     return {**halves, "dtype": family.dtype_of(a), "activation": arguments["activation"]}
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Normally distributed matrices, B such that sums are of the order of one."""
+    """Normally distributed matrices, with B such that sums are of the order of one."""
     dtype, k = scalars.HALVES[shape["dtype"]], shape["k"]
     batch = family.batch_of(shape)
     return {
@@ -59,11 +59,13 @@ PRODUCT = Product(
 spec = KernelSpec(
     **{**PRODUCT.plain(), "flops": lambda shape: 2 * family.flops(shape)},
     name="gemm/bf16_gated",
-    doc="(A B0ᵀ) * activation(A B1ᵀ) of bf16 or fp16 matrices, or batches, where B's rows are those of B0 "
-    "and then of B1; both products and the gate in one kernel, sums in float.",
+    doc="(A B0ᵀ) * activation(A B1ᵀ) of bf16 or fp16 matrices, or batches, where B is [B0; B1]; one kernel "
+    "computes both products and the gate; sums in float.",
     parameters={
         **family.SIZES,
-        "k": Range(8, 1 << 20, step=8, default=512, doc="columns of A and B; a row is whole 16 bytes"),
+        "k": Range(
+            8, 1 << 20, step=8, default=512, doc="columns of A and B; a row is a multiple of 16 bytes"
+        ),
         "dtype": Choice(tuple(scalars.HALVES), doc="element type"),
         "activation": Choice(GATES, default="silu", doc="function of the second product"),
     },
@@ -85,6 +87,6 @@ spec = KernelSpec(
         "c": "dtype[..., m, n]",
     },
     notes={
-        "b": "B0's rows, and then B1's, which are the gate",
+        "b": "B0's rows, then B1's, which make the gate",
     },
 )

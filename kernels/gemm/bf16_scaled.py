@@ -13,8 +13,8 @@ def whole_numbers(dims: tuple[int, ...], generator: torch.Generator) -> tuple[to
 
 spec = scaled(
     "gemm/bf16_scaled",
-    "A B scaled by rows of A and columns of B: as gemm/int8 with A and B of bf16, such as whole numbers "
-    "that were not made int8; sums in float, exact up to 2^24.",
+    "A B scaled by rows of A and columns of B: gemm/int8 for A and B of bf16, for example integers that "
+    "were not converted to int8; sums in float, exact up to 2^24.",
     "bf16",
     inputs=inputs_by(whole_numbers),
     most_k=131056,

@@ -1,4 +1,4 @@
-"""Backward of what a product does to its sums: activation, gate and bias."""
+"""Backward of a product's epilogue: activation, gate and bias."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
         raise ShapeError(f"{NAME}: wanted is empty; expected some of {', '.join(RESULTS)}")
     if (wants_z and not shape["has_z"]) or (shape["of_gate"] and not shape["has_gate"]):
         raise ShapeError(
-            f"{NAME}: {'z' if wants_z and not shape['has_z'] else 'gate'} is None; an activation, the gate's "
-            "gradient and c want z, and a gate's gradient its gate"
+            f"{NAME}: {'z' if wants_z and (not shape['has_z']) else 'gate'} is None; expected z for an "
+            "activation, the gate's gradient or c, and gate for the gate's gradient"
         )
 
 
@@ -113,7 +113,7 @@ def workspace(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
 
 
 def launch(shape: Mapping[str, Any], arch: str) -> Launch:
-    """A work-group for 64 columns and, in turns of 64, for rows: as many as keep 256 compute units busy."""
+    """A work-group for 64 columns and several blocks of 64 rows, enough to keep 256 compute units busy."""
     wide = -(-shape["cols"] // 64)
     high = min(-(-shape["rows"] // 64), -(-1024 // (wide * shape["batch"])))
     return Launch(grid=(wide, high, shape["batch"]), block=256)
@@ -131,8 +131,8 @@ def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
 
 spec = KernelSpec(
     name=NAME,
-    doc="The gradients of c = activation(z) * gate for z and the gate, dz's sums over rows (a bias's "
-    "gradient) and c again; those that are wanted. z is sums and bias of a product; sums in float.",
+    doc="Gradients of c = activation(z) * gate for z and the gate, sums of dz over rows (the bias's "
+    "gradient), and c recomputed; only those requested. z is the product plus bias; sums in float.",
     source=SOURCE,
     parameters={
         "batch": Range(1, 65535, default=1, doc="matrices"),
@@ -140,9 +140,9 @@ spec = KernelSpec(
         "cols": Range(1, 1 << 20, default=4096),
         "dtype": Choice(tuple(scalars.HALVES), doc="element type"),
         "activation": Choice(tuple(ACTIVATIONS), doc="function of z"),
-        "has_z": Choice((0, 1), doc="whether z is there"),
+        "has_z": Choice((0, 1), doc="whether z is passed"),
         "has_gate": Choice((0, 1), doc="whether there is a gate"),
-        **{f"of_{name}": Choice((0, 1), doc=f"whether {name} is wanted") for name in RESULTS},
+        **{f"of_{name}": Choice((0, 1), doc=f"whether {name} is requested") for name in RESULTS},
     },
     shapes=[
         {"rows": 200, "cols": 312, "of_z": 1, "of_bias": 1, "has_z": 1, "activation": "gelu"},
@@ -172,12 +172,11 @@ spec = KernelSpec(
     },
     notes={
         "dc": "gradient of c",
-        "z": "sums of the product with their bias; where None, there is no activation, no gate's gradient "
-        "and no c",
-        "gate": "a factor of each element; none where None",
-        "wanted": "which of z, gate, bias (their gradients) and c are made; the others have no element",
-        "c": "the product, made again",
-        "dz": "gradient of the sums",
+        "z": "product plus bias; where None, there can be no activation, gradient of the gate, or c",
+        "gate": "factor of each element; no gate where None",
+        "wanted": "which of z, gate and bias (their gradients) and c to compute; the others are empty",
+        "c": "c, recomputed",
+        "dz": "gradient of z",
         "dbias": "dz summed over rows",
     },
     steps=(

@@ -8,8 +8,8 @@ AITER = "ROCm/aiter e4048607, aiter/configs/a8w8_tuned_gemm.csv"
 
 spec = scaled(
     "gemm/fp8",
-    "A B scaled by rows of A and columns of B: A is M x K or K x M and B is N x K or K x N of fp8 (e4m3; OCP "
-    "on gfx950, fnuz on gfx942) with a float scale for each; activation(... + bias) * gate + beta residual "
+    "A B scaled by rows of A and columns of B: A is M x K or K x M and B is N x K or K x N, both of fp8 "
+    "(e4m3; OCP on gfx950, fnuz on gfx942) with float scales; activation(... + bias) * gate + beta residual "
     "of bf16; sums in float.",
     "fp8e4m3",
     inputs=inputs_by(fp8_rows),

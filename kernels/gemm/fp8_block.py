@@ -1,4 +1,4 @@
-"""C = A Bᵀ of fp8 or int8 with a scale for each 128 columns of a row of A, and of 128 rows, or each, of B."""
+"""C = A Bᵀ of fp8 or int8: a scale for each 128 columns of a row of A, and of a row or 128 rows of B."""
 
 from workbench.operators import Published, Range
 from workbench_kernels.families import gemm as family
@@ -7,15 +7,15 @@ from workbench_kernels.families.gemm_quantized import inputs, quantized
 
 spec = quantized(
     "gemm/fp8_block",
-    "A Bᵀ of fp8 (e4m3; OCP on gfx950, fnuz on gfx942), int8, or bf16 that holds such numbers, with a "
-    "float scale for each 128 columns of a row of A, and of B for each 128 x 128 or, stored K / 128 x N, "
-    "for each 128 columns of a row; activation(... + bias) * gate + beta residual of bf16; a block's sums "
-    "in float, int8's exact.",
+    "A Bᵀ of fp8 (e4m3; OCP on gfx950, fnuz on gfx942), int8, or bf16 with values of these formats. A has a "
+    "float scale for each 128 columns of a row; B has one for each 128 x 128 block or, stored K / 128 x N, "
+    "for each 128 columns of a row. activation(... + bias) * gate + beta residual of bf16; a block is "
+    "summed in float, int8 exactly.",
     a=("fp8", "int8", "bf16"),
     b=("fp8", "int8", "bf16"),
     scale_a=("rows",),
     scale_b=("squares", "columns"),
-    k=Range(16, 1 << 20, step=16, default=512, doc="columns of A; a row is whole 16 bytes"),
+    k=Range(16, 1 << 20, step=16, default=512, doc="columns of A; a row is a multiple of 16 bytes"),
     finish={name: p for name, p in family.FINISH.items() if name != "alpha"},
     shapes=[
         {"m": 512, "n": 512, "k": 512},
@@ -50,7 +50,8 @@ spec = quantized(
         "c": "bf16[..., m, n]",
     },
     notes={
-        "scale_a": "factors of each 128 columns of a row; not None",
-        "scale_b": "factors of each 128 x 128, or of each 128 columns of a row, stored by columns; not None",
+        "scale_a": "scales of each 128 columns of a row; not None",
+        "scale_b": "scales of each 128 x 128 block, or of each 128 columns of a row, stored by columns; not "
+        "None",
     },
 )

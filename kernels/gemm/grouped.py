@@ -11,13 +11,13 @@ from workbench_kernels.references.gemm import grouped_gemm
 spec = KernelSpec(
     name="gemm/grouped",
     doc="activation(alpha A_g B_g + bias) * gate + beta residual for groups g of rows of A, each with its "
-    "own matrix of B; offsets hold each group's first row, and M at the end. bf16, fp16, or fp8 (e4m3; OCP "
-    "on gfx950, fnuz on gfx942) and int8 with a float scale for each row of A and column of B_g.",
+    "own matrix of B; offsets holds the first row of each group, then M. bf16, fp16, or fp8 (e4m3; OCP on "
+    "gfx950, fnuz on gfx942) and int8 with a float scale for each row of A and column of B_g.",
     **grouped.PRODUCT.plain(),
     parameters={
         **family.SIZES,
         "batch": Choice((1,), doc="one list of groups"),
-        "m": Range(1, 1 << 20, default=512, doc="rows of A and C, of all groups"),
+        "m": Range(1, 1 << 20, default=512, doc="rows of A and C, over all groups"),
         "groups": Range(1, 4096, default=8, doc="groups of rows, and matrices in B"),
         "dtype": Choice(grouped.TYPES, doc="element type of A and B"),
         "layout": Choice(("nt", "nn"), doc="whether B is N x K (t) or K x N (n)"),
@@ -77,7 +77,7 @@ spec = KernelSpec(
         "offsets": Index("m+1"),
     },
     notes={
-        "b": "matrices of groups",
-        "offsets": "the first row of each group, and M",
+        "b": "a matrix for each group",
+        "offsets": "the first row of each group, then M",
     },
 )

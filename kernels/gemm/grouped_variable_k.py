@@ -26,7 +26,7 @@ PLAIN = PRODUCT.plain()
 
 
 def batch_of(shape: Mapping[str, Any]) -> dict[str, Any]:
-    """The same work as a batch of products of equal depth."""
+    """The same work as a batch of products with equal K."""
     none = {"bias": 0, "activation": "none", "gate": 0, "residual": 0}
     sizes = {name: shape[name] for name in ("m", "n", "dtype", "alpha")}
     product = {"batch": shape["groups"], "k": max(shape["k"] // shape["groups"], 1), "layout": "tn"}
@@ -42,7 +42,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
     if offsets.dtype != torch.int32 or offsets.dim() != 1 or offsets.shape[0] < 2:
         raise ShapeError(
             f"GEMM: offsets is {tuple(offsets.shape)} {offsets.dtype}; expected torch.int32: the first row "
-            "of each group, and K"
+            "of each group, then K"
         )
     return {
         **{name: sizes[name] for name in "mnk"},
@@ -53,7 +53,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator, skewed: bool = False) -> dict[str, Any]:
-    """Groups of random sizes; some may be empty; with `skewed` all rows are the last group's."""
+    """Groups of random sizes, which may be empty; with `skewed`, all rows belong to the last group."""
     k, groups, dtype = shape["k"], shape["groups"], scalars.HALVES[shape["dtype"]]
     cuts = torch.randint(0, 1 if skewed else k + 1, (groups - 1,), generator=generator).sort().values
     return {
@@ -65,16 +65,16 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator, skewed: bool = 
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
-    """Refuses rows that are not whole 16 bytes, and sizes beyond 32-bit offsets."""
+    """Refuses rows that are not multiples of 16 bytes, and sizes beyond 32-bit offsets."""
     family.whole_words(shape, {"m": 8, "n": 8})
     family.within_offsets(shape, 2)
 
 
 spec = KernelSpec(
     name="gemm/grouped_variable_k",
-    doc="alpha A_gᵀ B_g for groups g of rows of A and B, a matrix each; offsets hold each group's first row, "
-    "and K at the end. Zeros of an empty group. bf16 or fp16; sums in float. Of rows of gemm/grouped and the "
-    "gradients of its rows it is the gradient of its matrices B.",
+    doc="alpha A_gᵀ B_g for groups g of rows of A and B, one matrix per group; offsets holds the first row "
+    "of each group, then K. An empty group's matrix is zero. bf16 or fp16; sums in float. This is the "
+    "gradient of gemm/grouped for its matrices B.",
     **{
         **PLAIN,
         "define": lambda shape, arch: PLAIN["define"](batch_of(shape), arch),
@@ -86,7 +86,7 @@ spec = KernelSpec(
     parameters={
         "m": Range(8, 1 << 20, step=8, default=512, doc="columns of A, rows of a matrix of C"),
         "n": Range(8, 1 << 20, step=8, default=512, doc="columns of B and C"),
-        "k": Range(1, 1 << 20, default=512, doc="rows of A and B, of all groups"),
+        "k": Range(1, 1 << 20, default=512, doc="rows of A and B, over all groups"),
         "groups": Range(1, 4096, default=8, doc="groups of rows, and matrices in C"),
         "dtype": Choice(tuple(scalars.HALVES), doc="element type"),
         "alpha": family.FINISH["alpha"],
@@ -107,7 +107,9 @@ spec = KernelSpec(
         + 2 * shape["groups"] * shape["m"] * shape["n"]
         + 4 * (shape["groups"] + 1)
     ),
-    hard_inputs={"all rows are one group's": lambda shape, generator: inputs(shape, generator, skewed=True)},
+    hard_inputs={
+        "all rows belong to one group": lambda shape, generator: inputs(shape, generator, skewed=True)
+    },
     tensors={
         "a": "dtype[k, m]",
         "b": "dtype[k, n]",
@@ -115,5 +117,5 @@ spec = KernelSpec(
         "c": "dtype[groups, m, n]",
     },
     indexes={"offsets": Index("k+1")},
-    notes={"offsets": "the first row of each group, and K"},
+    notes={"offsets": "the first row of each group, then K"},
 )

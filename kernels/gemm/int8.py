@@ -5,9 +5,9 @@ from workbench_kernels.families.gemm_rows import inputs_by, int8_rows, scaled
 
 spec = scaled(
     "gemm/int8",
-    "A B scaled by rows of A and columns of B: A is M x K or K x M and B is N x K or K x N of int8 with a "
-    "float scale for each; activation(... + bias) * gate + beta residual of bf16; sums in int32, which K up "
-    "to 131,071 does not overflow, of parts of K in float.",
+    "A B scaled by rows of A and columns of B: A is M x K or K x M and B is N x K or K x N, both of int8 "
+    "with float scales; activation(... + bias) * gate + beta residual of bf16. Sums in int32, which cannot "
+    "overflow for K up to 131,071; where K is split, the parts are added in float.",
     "int8",
     inputs=inputs_by(int8_rows),
     most_k=131056,

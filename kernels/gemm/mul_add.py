@@ -1,4 +1,4 @@
-"""C = c_a * (A Bᵀ) + c_b of numbers with block scales, c_a and c_b a matrix, a row or a number each."""
+"""C = c_a * (A Bᵀ) + c_b with block scales, where c_a and c_b are each a matrix, a row or a number."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SPREADS: dict[str, Callable[[int, int], tuple[int, int]]] = {
     "row": lambda m, n: (1, n),
     "one": lambda m, n: (1, 1),
 }
-"""For what c_a and c_b have values: every element of C, every column, all of it."""
+"""What a value of c_a or c_b applies to: an element of C, a column, or all of C."""
 TYPES = {"matrix": BF16, "row": BF16, "one": FP32}
 
 
@@ -44,7 +44,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Operands, scales, and what sums are multiplied by and added to."""
+    """Operands, scales, and the factor and summand of the product."""
     tensors = {n: x for n, x in quantized.inputs(shape, generator).items() if isinstance(x, torch.Tensor)}
     for name in ("c_a", "c_b"):
         dims = SPREADS[shape[name]](shape["m"], shape["n"])
@@ -61,7 +61,7 @@ def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
 
 
 def bytes_moved(shape: Mapping[str, Any]) -> int:
-    """Also c_a and c_b once."""
+    """Bytes of the product, and of c_a and c_b once."""
     extra = 0
     for name in ("c_a", "c_b"):
         rows, cols = SPREADS[shape[name]](shape["m"], shape["n"])
@@ -71,9 +71,9 @@ def bytes_moved(shape: Mapping[str, Any]) -> int:
 
 base = quantized.blockwise(
     "gemm/mul_add",
-    "c_a * (A Bᵀ) + c_b, rounded once: A and B of fp8, int8, or bf16 that holds such numbers, with "
-    "float scales as gemm/fp8_block takes them, or of fp4 (e2m1) with a power of two for each 32 "
-    "columns; c_a and c_b of bf16, M x N or 1 x N, or of float, 1 x 1.",
+    "c_a * (A Bᵀ) + c_b, rounded once: A and B of fp8, int8, or bf16 with such values, and float scales as "
+    "in gemm/fp8_block, or of fp4 (e2m1) with a power-of-two scale for each 32 columns; c_a and c_b of "
+    "bf16, M x N or 1 x N, or of float, 1 x 1.",
     shapes=[
         {"m": 256, "n": 256, "k": 256},
         {"m": 130, "n": 300, "k": 256, "c_a": "row", "c_b": "one"} | quantized.FP4,
@@ -83,8 +83,8 @@ spec = dataclasses.replace(
     base,
     parameters={
         **base.parameters,
-        "c_a": Choice(tuple(SPREADS), doc="what c_a has values for"),
-        "c_b": Choice(tuple(SPREADS), doc="what c_b has values for"),
+        "c_a": Choice(tuple(SPREADS), doc="what each value of c_a applies to"),
+        "c_b": Choice(tuple(SPREADS), doc="what each value of c_b applies to"),
     },
     inputs=inputs,
     outputs=family.outputs_bf16,
@@ -102,9 +102,9 @@ spec = dataclasses.replace(
         "c": "bf16[m, n]",
     },
     notes={
-        "scale_a": "factors of each 128 columns of a row; of fp4 "
-        "bytes s of powers 2^(s - 127), for each 32 columns of a row",
-        "scale_b": "factors of each 128 x 128, or of each 128 columns of a row, stored by columns; "
-        "of fp4 bytes s of powers 2^(s - 127), for each 32 columns of a row",
+        "scale_a": "scales of each 128 columns of a row; for fp4, bytes s of powers 2^(s - 127) for each 32 "
+        "columns of a row",
+        "scale_b": "scales of each 128 x 128 block, or of each 128 columns of a row, stored by columns; for "
+        "fp4, bytes s of powers 2^(s - 127) for each 32 columns of a row",
     },
 )

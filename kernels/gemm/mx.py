@@ -1,4 +1,4 @@
-"""C = A Bᵀ of numbers in a microscaled format: fp8, fp6 or fp4 with a power of two for each 32 columns."""
+"""C = A Bᵀ in a microscaled format: fp8, fp6 or fp4 with a power of two for each 32 columns."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from workbench_kernels.references.gemm import MICROSCALED, microscaled_gemm
 
 spec = KernelSpec(
     name="gemm/mx",
-    doc="A Bᵀ of numbers in a format of the OCP microscaling specification: fp8 (e4m3, e5m2; fnuz on "
-    "gfx942), fp6 (e2m3, e3m2) or fp4 (e2m1) with a power of two for each 32 columns of a row; "
-    "activation(... + bias) * gate + beta residual of bf16; sums in float. By scaled matrix instructions on "
-    "gfx950, as bf16 on gfx942.",
+    doc="A Bᵀ in a format of the OCP microscaling specification: fp8 (e4m3, e5m2; fnuz on gfx942), fp6 "
+    "(e2m3, e3m2) or fp4 (e2m1) with a power-of-two scale for each 32 columns of a row; activation(... + "
+    "bias) * gate + beta residual of bf16; sums in float. Uses scaled matrix instructions on gfx950, and "
+    "bf16 on gfx942.",
     source=family.SOURCE,
     entry="gemm",
     parameters={
@@ -69,8 +69,8 @@ spec = KernelSpec(
         "c": "bf16[..., m, n]",
     },
     notes={
-        "a": "numbers of `format`: fp4 two in a byte, fp6 four in three",
-        "b": "numbers of `format`: fp4 two in a byte, fp6 four in three",
+        "a": "elements of `format`: fp4 two per byte, fp6 four per three bytes",
+        "b": "elements of `format`: fp4 two per byte, fp6 four per three bytes",
         "scale_a": "bytes s of powers 2^(s - 127), for each 32 columns of a row",
         "scale_b": "bytes s of powers 2^(s - 127), for each 32 columns of a row",
     },

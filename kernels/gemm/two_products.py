@@ -1,4 +1,4 @@
-"""Two products in one launch: one of numbers with block scales, one of bf16."""
+"""Two products in one launch: one with block scales, one of bf16."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
 
 
 def plain(shape: Mapping[str, Any]) -> dict[str, Any]:
-    """The shape of the product of bf16."""
+    """The shape of the bf16 product."""
     return {**shape, "n": shape["n16"]}
 
 
@@ -77,8 +77,8 @@ def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
 
 base = quantized.blockwise(
     "gemm/two_products",
-    "c = A Bᵀ and c16 = A16 B16ᵀ in one launch: A and B as gemm/mul_add takes them, fp8, int8 or fp4 with "
-    "scales of blocks; A16 and B16 of bf16, with as many rows and columns as A.",
+    "c = A Bᵀ and c16 = A16 B16ᵀ in one launch: A and B as in gemm/mul_add, of fp8, int8 or fp4 with block "
+    "scales; A16 and B16 of bf16, with as many rows and columns as A.",
     shapes=[
         {"m": 256, "n": 256, "k": 256, "n16": 256},
         {"m": 130, "n": 300, "k": 256, "n16": 70} | quantized.FP4,
@@ -115,9 +115,9 @@ spec = dataclasses.replace(
         "c16": "bf16[m, n16]",
     },
     notes={
-        "scale_a": "factors of each 128 columns of a row; of fp4 "
-        "bytes s of powers 2^(s - 127), for each 32 columns of a row",
-        "scale_b": "factors of each 128 x 128, or of each 128 columns of a row, stored by columns; "
-        "of fp4 bytes s of powers 2^(s - 127), for each 32 columns of a row",
+        "scale_a": "scales of each 128 columns of a row; for fp4, bytes s of powers 2^(s - 127) for each 32 "
+        "columns of a row",
+        "scale_b": "scales of each 128 x 128 block, or of each 128 columns of a row, stored by columns; for "
+        "fp4, bytes s of powers 2^(s - 127) for each 32 columns of a row",
     },
 )

@@ -7,9 +7,9 @@
  *   types/global     gl, coord               tensors in global memory
  *   types/shared     st, sv                  tiles and vectors in the LDS
  *   types/register   rt, rv                  tiles and vectors in the registers of a wave
- *   ops/warp         what one wave does: loads and stores, arithmetic, reductions, matrix multiplication
- *   ops/group        what several waves do together: loads straight into the LDS
- *   schedules        how waves overlap memory and compute, and in which order work-groups take tiles
+ *   ops/warp         operations of one wave: loads and stores, arithmetic, reductions, matrix multiplication
+ *   ops/group        operations of several waves: loads straight into the LDS
+ *   schedules        how waves overlap memory and compute, and the order in which work-groups compute tiles
  *   common           element types, waiting, buffer resources, lanes
  */
 #pragma once
@@ -17,7 +17,7 @@
 #include "common/push_names.cuh"
 
 #if defined(KITTENS_FP6)
-// Programs of that branch rely on it; it takes 1.6 s to parse.
+// That branch's programs rely on it; it takes 1.6 s to parse.
 #include <iostream>
 #endif
 

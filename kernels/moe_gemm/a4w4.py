@@ -1,4 +1,4 @@
-"""Rows of mxfp4 times the matrices of their experts, of mxfp4, by a ragged list."""
+"""Rows of tokens times the matrices of their experts, of mxfp4, by a ragged list."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from workbench_kernels.references.experts import a4w4
 
 spec = experts.spec(
     "a4w4",
-    "scale_a scale_b[e] A B_e for entries of a ragged list of tokens, of e2m1 numbers with a power of two "
-    "for each 32 along K; perhaps x sigmoid(alpha x) (y + 1) of neighbouring columns. B_e is K / 2 x N "
-    "bytes. By the scaled matrix instructions on gfx950, as bf16 on gfx942; sums in float.",
+    "scale_a scale_b[e] A B_e for the entries of a ragged list of tokens, of fp4 (e2m1) with a power-of-two "
+    "scale for each 32 along K; optionally x sigmoid(alpha x) (y + 1) of adjacent columns. B_e is K / 2 x N "
+    "bytes. Uses scaled matrix instructions on gfx950, and bf16 on gfx942; sums in float.",
     ("fp4", "fp4"),
     parameters={
         **experts.RAGGED,
-        "swiglu": Choice((0, 1), doc="whether neighbouring columns become one"),
+        "swiglu": Choice((0, 1), doc="whether adjacent columns x and y become one"),
     },
     shapes=[
         {"tokens": 50, "top_k": 2, "experts": 6, "n": 144, "k": 160},
@@ -41,9 +41,9 @@ spec = experts.spec(
         "gather": Index("tokens*top_k"),
     },
     notes={
-        "b": "a matrix of each expert",
-        "scale_a": "a factor of A; none where None",
-        "scale_b": "a factor of each expert's matrix; none where None",
-        "alpha": "of x sigmoid(alpha x) (y + 1)",
+        "b": "a matrix for each expert",
+        "scale_a": "scale of A; 1 where None",
+        "scale_b": "a scale for each expert's matrix; 1 where None",
+        "alpha": "alpha in x sigmoid(alpha x) (y + 1)",
     },
 )

@@ -1,4 +1,4 @@
-"""Rows of int8 times matrices of 4-bit integers with factors and zero points of groups, by a ragged list."""
+"""Rows of int8 times matrices of 4-bit integers with scales and zero points of groups, by a ragged list."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from workbench_kernels.references.experts import a8w4
 
 spec = experts.spec(
     "a8w4",
-    "scale_a A ((B_e - zero) * factors) for entries of a ragged list of tokens: A of int8, B_e of integers "
-    "from 0 to 15, two of neighbours along K in a byte, less a zero point (8 where there is none) and times"
-    " a factor for each group_k of a column. Multiplied as int8 or, with zero points, as bf16: exactly.",
+    "scale_a A ((B_e - zero) * factors) for the entries of a ragged list of tokens: A of int8; B_e of "
+    "integers from 0 to 15, two (adjacent along K) per byte, minus a zero point (8 by default) and times a "
+    "factor for each group_k of a column. Multiplied as int8 or, with zero points, as bf16; both are exact.",
     ("int8", "int4_{zero}"),
     parameters={
         **experts.RAGGED,
-        "group_k": Range(32, 1024, step=32, default=128, doc="numbers along K that share a factor"),
+        "group_k": Range(32, 1024, step=32, default=128, doc="elements along K that share a factor"),
         "zero": Choice((0, 1), doc="whether there are zero points"),
     },
     define=experts.instance("int8", "int4_{zero}", listing="ragged", factors=True),
@@ -41,7 +41,7 @@ spec = experts.spec(
         "gather": Index("tokens*top_k"),
     },
     notes={
-        "b": "a matrix of each expert",
-        "scale_a": "a factor of A; none where None",
+        "b": "a matrix for each expert",
+        "scale_a": "scale of A; 1 where None",
     },
 )

@@ -9,15 +9,15 @@ from workbench_kernels.references.experts import a8w8
 
 spec = experts.spec(
     "a8w8",
-    "scale_a scale_b[e] A B_e + bias[e] for entries of a ragged list of tokens, an expert's one behind the "
-    "other; perhaps x sigmoid(alpha x) (y + 1) of neighbouring columns. int8, summed "
-    "exactly, or fp8, summed in float; multiplied as they are. B_e is K x N.",
+    "scale_a scale_b[e] A B_e + bias[e] for the entries of a ragged list of tokens, sorted by expert; "
+    "optionally x sigmoid(alpha x) (y + 1) of adjacent columns. int8, summed exactly, or fp8, summed in "
+    "float, without conversion. B_e is K x N.",
     ("{element}", "{element}"),
     parameters={
         **experts.RAGGED,
-        "element": Choice(("int8", "fp8"), doc="type of the numbers"),
-        "bias": Choice((0, 1), doc="whether a row for each expert is added"),
-        "swiglu": Choice((0, 1), doc="whether neighbouring columns become one"),
+        "element": Choice(("int8", "fp8"), doc="element type"),
+        "bias": Choice((0, 1), doc="whether a bias of each expert is added"),
+        "swiglu": Choice((0, 1), doc="whether adjacent columns x and y become one"),
     },
     shapes=[
         {"tokens": 50, "top_k": 2, "experts": 6, "n": 144, "k": 160, "bias": 1},
@@ -42,10 +42,10 @@ spec = experts.spec(
         "gather": Index("tokens*top_k"),
     },
     notes={
-        "b": "a matrix of each expert",
-        "scale_a": "a factor of A; none where None",
-        "scale_b": "a factor of each expert's matrix; none where None",
-        "alpha": "of x sigmoid(alpha x) (y + 1)",
-        "bias": "added to rows of each expert; nothing where None",
+        "b": "a matrix for each expert",
+        "scale_a": "scale of A; 1 where None",
+        "scale_b": "a scale for each expert's matrix; 1 where None",
+        "alpha": "alpha in x sigmoid(alpha x) (y + 1)",
+        "bias": "added to each row of an expert; nothing where None",
     },
 )

@@ -1,4 +1,4 @@
-"""Rows of tokens times the matrices of their experts, of 8 bits with factors of blocks, by a ragged list."""
+"""Rows of tokens times the matrices of their experts, of 8 bits with block scales, by a ragged list."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ PARAMETERS = {name: p for name, p in experts.RAGGED.items() if name != "scales"}
 
 spec = experts.spec(
     "a8w8_blockscale",
-    "A B_e + bias[e] for entries of a ragged list of tokens, where products of group_k numbers are "
-    "multiplied by a factor of their row of A and one of their group_n columns of B_e. int8 or fp8, "
-    "multiplied as they are; B_e is K x N; sums in float.",
+    "A B_e + bias[e] for the entries of a ragged list of tokens, where sums over group_k elements are "
+    "scaled by a factor of their row of A and a factor of their group_n columns of B_e. int8 or fp8, "
+    "without conversion; B_e is K x N; sums in float.",
     ("{element}", "{element}"),
     parameters={
         **PARAMETERS,
-        "group_k": Range(32, 1024, step=32, default=128, doc="numbers along K of a block"),
+        "group_k": Range(32, 1024, step=32, default=128, doc="elements along K of a block"),
         "group_n": Range(1, 1024, default=128, doc="columns of a block of B"),
-        "element": Choice(("int8", "fp8"), doc="type of the numbers"),
-        "bias": Choice((0, 1), doc="whether a row for each expert is added"),
+        "element": Choice(("int8", "fp8"), doc="element type"),
+        "bias": Choice((0, 1), doc="whether a bias of each expert is added"),
     },
     shapes=[
         {"tokens": 50, "top_k": 2, "experts": 6, "n": 144, "k": 288},
@@ -54,7 +54,7 @@ spec = experts.spec(
         "gather": Index("tokens*top_k"),
     },
     notes={
-        "b": "a matrix of each expert",
-        "bias": "added to rows of each expert; nothing where None",
+        "b": "a matrix for each expert",
+        "bias": "added to each row of an expert; nothing where None",
     },
 )

@@ -26,7 +26,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator, skewed: bool = False) -> dict[str, Any]:
-    """Normal numbers, and a list of random experts."""
+    """Normally distributed numbers, and a list of random experts."""
     k, n = shape["k"], shape["n"]
     of_b = (n, k) if shape["layout"] == "nt" else (k, n)
     return {
@@ -42,11 +42,14 @@ BF16 = (torch.bfloat16,)
 spec = experts.spec(
     "bf16",
     "activation(weight A B_e) for rows of tokens and their experts, by a list of ids in blocks of one "
-    "expert each; row id of C is that of pair id. B_e is K x N (nn) or N x K (nt). bf16; sums in float.",
+    "expert each; row i of C belongs to the token-expert pair with id i. B_e is K x N (nn) or N x K (nt). "
+    "bf16; sums in float.",
     ("bf16", "bf16"),
     parameters={
         **experts.SORTED,
-        "activation": Choice(experts.ACTIVATIONS, doc="function of sums; silu_and_mul of their halves"),
+        "activation": Choice(
+            experts.ACTIVATIONS, doc="activation of the sums; silu_and_mul takes their halves"
+        ),
         "layout": Choice(("nn", "nt"), doc="whether B is K x N (n) or N x K (t)"),
     },
     shapes=[
@@ -71,6 +74,6 @@ spec = experts.spec(
         "num_tokens_post_padded": Index("ids+1"),
     },
     notes={
-        "b": "a matrix of each expert",
+        "b": "a matrix for each expert",
     },
 )

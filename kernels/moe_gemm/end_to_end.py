@@ -1,4 +1,4 @@
-"""The experts' two layers: silu of a gate times a projection, and the way back, by a list of blocks."""
+"""The two layers of experts: a gated projection with silu, and the projection back, by a list of blocks."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from workbench_kernels.references.experts import mlp
 spec = KernelSpec(
     name="moe_gemm/end_to_end",
     doc="weight (silu(A G) * (A U)) W2 for rows of tokens and their experts, by a list of ids in blocks of "
-    "one expert each; row id of C is that of pair id. w1 is N x K of an expert, G's rows before U's; w2 is "
-    "K x N / 2. bf16; sums in float; between the layers bf16.",
+    "one expert each; row i of C belongs to the token-expert pair with id i. w1 is N x K for each expert, "
+    "G's rows before U's; w2 is K x N / 2. bf16, between the layers too; sums in float.",
     source=experts.SOURCE,
     parameters=experts.SORTED,
     shapes=[{"tokens": 60, "top_k": 2, "experts": 5, "n": 160, "k": 96, "weighted": 1}],
@@ -33,10 +33,12 @@ spec = KernelSpec(
         2 * (shape["tokens"] + experts.entries(shape)) * shape["k"]
         + 3 * min(shape["experts"], experts.entries(shape)) * shape["n"] * shape["k"]
     ),
-    # Between the layers numbers are rounded to bf16, and where sums cancel that error stays.
+    # Numbers are rounded to bf16 between the layers, and where sums cancel, that error remains.
     tolerances={"c": Tolerance(1.6e-2, 5e-2)},
     hard_inputs={
-        "one expert has all tokens": lambda shape, generator: family.inputs(shape, generator, skewed=True)
+        "all entries belong to one expert": lambda shape, generator: family.inputs(
+            shape, generator, skewed=True
+        )
     },
     tensors={
         "a": "bf16[tokens, k]",
@@ -53,7 +55,7 @@ spec = KernelSpec(
         "num_tokens_post_padded": Index("ids+1"),
     },
     notes={
-        "w1": "of each expert the gate's rows, then the others'",
-        "w2": "of each expert",
+        "w1": "for each expert, the gate's rows, then the others",
+        "w2": "a matrix for each expert",
     },
 )

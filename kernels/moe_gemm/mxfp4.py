@@ -1,4 +1,4 @@
-"""Rows of mxfp4 times the matrices of their experts, of mxfp4, by a list of padded blocks."""
+"""Rows of tokens times the matrices of their experts, of mxfp4, by a list of padded blocks."""
 
 from __future__ import annotations
 
@@ -37,13 +37,15 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator, skewed: bool = 
 spec = experts.spec(
     "mxfp4",
     "activation(weight scale_a scale_b[e] A B_e) for rows of tokens and their experts, by a list of ids in "
-    "blocks of one expert each, of e2m1 numbers with a power of two for each 32 along K. B_e is K / 2 x N "
-    "bytes. By the scaled matrix instructions on gfx950, as bf16 on gfx942; sums in float.",
+    "blocks of one expert each, of fp4 (e2m1) with a power-of-two scale for each 32 along K. B_e is K / 2 x "
+    "N bytes. Uses scaled matrix instructions on gfx950, and bf16 on gfx942; sums in float.",
     ("fp4", "fp4"),
     parameters={
         **experts.SORTED,
-        "activation": Choice(experts.ACTIVATIONS, doc="function of sums; silu_and_mul of their halves"),
-        "scales": Choice((0, 1), doc="whether there is a scale of A, and one of each expert"),
+        "activation": Choice(
+            experts.ACTIVATIONS, doc="activation of the sums; silu_and_mul takes their halves"
+        ),
+        "scales": Choice((0, 1), doc="whether A has a scale, and B one for each expert"),
     },
     shapes=[
         {"tokens": 50, "top_k": 2, "experts": 6, "n": 144, "k": 160, "scales": 1},
@@ -79,8 +81,8 @@ spec = experts.spec(
         "num_tokens_post_padded": Index("ids+1"),
     },
     notes={
-        "b": "a matrix of each expert",
-        "scale_a": "a factor of A; none where None",
-        "scale_b": "a factor of each expert's matrix; none where None",
+        "b": "a matrix for each expert",
+        "scale_a": "scale of A; 1 where None",
+        "scale_b": "a scale for each expert's matrix; 1 where None",
     },
 )

@@ -1,4 +1,4 @@
-"""The best expert of each token by the sigmoid of a projection: a product, then the greatest of each row."""
+"""The best expert of each token by the sigmoid of a projection: a product, then each row's maximum."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from workbench_kernels.families.routing_topk import SOURCE
 
 spec = KernelSpec(
     name="moe_misc/routing_sigmoid_top1",
-    doc="The greatest sigmoid of each row of x w and its column, of those that are the same float the first: "
-    "a token's expert and its weight. x is tokens x K, w is K x experts, of bf16; sums in float. Experts "
-    "that all tokens share may follow, with a weight of 1.",
+    doc="A token's expert and its weight: the largest sigmoid of each row of x w and its column, the first "
+    "column if floats are equal. x is tokens x K, w is K x experts, both of bf16; sums in float. Experts "
+    "shared by all tokens may follow, with a weight of 1.",
     source=SOURCE,
     parameters={
         "m": Range(1, 1 << 20, default=256, doc="tokens"),
         "n": Range(8, 1024, step=8, default=64, doc="experts"),
         "k": Range(8, 1 << 18, step=8, default=512, doc="columns of x, along which products are summed"),
-        "shared": Choice((0, 1), doc="experts that all tokens share"),
+        "shared": Choice((0, 1), doc="experts shared by all tokens"),
     },
     shapes=[{"m": 100, "n": 72, "k": 136}, {"m": 33, "n": 16, "k": 64, "shared": 1}],
     inputs=family.inputs,
-    hard_inputs={"sigmoids of one": lambda shape, generator: family.inputs(shape, generator, 4)},
+    hard_inputs={
+        "logits whose sigmoid rounds to one": lambda shape, generator: family.inputs(shape, generator, 4)
+    },
     outputs=lambda shape, tensors: {
         "indices": ((shape["m"], 1 + shape["shared"]), torch.int32),
         "values": ((shape["m"], 1 + shape["shared"]), torch.bfloat16),

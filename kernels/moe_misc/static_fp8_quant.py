@@ -1,4 +1,4 @@
-"""Activations to fp8 with a scale that is known before."""
+"""Activations to fp8 with a static scale."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FORMATS = {known.name: known for known in E4M3}
 
 
 def reference(x: torch.Tensor, scale: torch.Tensor, format: str = "e4m3fn") -> torch.Tensor:
-    """x / scale as the nearest number of fp8, saturating; the division in float32."""
+    """x / scale rounded to nearest fp8, saturating; the division is in float32."""
     return nearest(x.float() / scale.float(), format)
 
 
@@ -25,8 +25,8 @@ def shape_of(x: torch.Tensor, scale: torch.Tensor, format: str = "e4m3fn") -> di
     """Shape of a call."""
     if x.dim() == 0 or x.dtype != torch.bfloat16 or x.numel() % 8 or x.numel() == 0:
         raise ShapeError(
-            f"static_fp8_quant: x is {tuple(x.shape)} {x.dtype}; expected torch.bfloat16, a multiple of 8 "
-            "in all"
+            f"static_fp8_quant: x is {tuple(x.shape)} {x.dtype}; expected torch.bfloat16 with a multiple of "
+            "8 elements"
         )
     if tuple(scale.shape) != (1,) or scale.dtype != torch.float32:
         raise ShapeError(
@@ -37,14 +37,14 @@ def shape_of(x: torch.Tensor, scale: torch.Tensor, format: str = "e4m3fn") -> di
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
-    """Refuses the fp8 of another target."""
+    """Refuses another target's fp8."""
     encodings = target(arch).fp8
     name = encodings.e4m3.name if encodings else "none"
     if shape["format"] != name:
         raise ShapeError(f"static_fp8_quant: {arch} has no {shape['format']}; its fp8 is {name}")
     if shape["rows"] * shape["cols"] % 8:
         raise ShapeError(
-            f"static_fp8_quant: {shape['rows']} x {shape['cols']} numbers; expected a multiple of 8"
+            f"static_fp8_quant: {shape['rows']} x {shape['cols']} elements; expected a multiple of 8"
         )
 
 
@@ -58,7 +58,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator, wide: float = 1
 
 spec = KernelSpec(
     name="moe_misc/static_fp8_quant",
-    doc="x / scale as the nearest number of fp8 (e4m3, the target's own), saturating.",
+    doc="x / scale rounded to nearest fp8 (e4m3, in the target's encoding), saturating.",
     source="""#include "families/conversions.cuh"
 using namespace kittens::families::conversions;
 __global__ __launch_bounds__(256) void convert(const to_fp8_arguments g) { to_fp8(g); }
@@ -68,7 +68,7 @@ __global__ __launch_bounds__(256) void convert(const to_fp8_arguments g) { to_fp
     parameters={
         "rows": Range(1, 1 << 20, default=1024, doc="rows"),
         "cols": Range(8, 1 << 16, step=8, default=1024, doc="length of a row"),
-        "format": Choice(tuple(FORMATS), doc="of the numbers: e4m3fn (gfx950), e4m3fnuz (gfx942)"),
+        "format": Choice(tuple(FORMATS), doc="format of the result: e4m3fn (gfx950), e4m3fnuz (gfx942)"),
     },
     shapes=[{"rows": 33, "cols": 136, "format": format} for format in FORMATS],
     inputs=inputs,
@@ -81,9 +81,9 @@ __global__ __launch_bounds__(256) void convert(const to_fp8_arguments g) { to_fp
         "count": shape["rows"] * shape["cols"],
     },
     tolerances={"out": Tolerance(0, 0)},
-    hard_inputs={"beyond the largest": lambda shape, generator: inputs(shape, generator, 1e5)},
+    hard_inputs={"values out of range": lambda shape, generator: inputs(shape, generator, 1e5)},
     bytes=lambda shape: 3 * shape["rows"] * shape["cols"],
-    notes={"scale": "what x is divided by"},
+    notes={"scale": "divisor of x"},
     tensors={
         "x": "bf16[..., cols]",
         "scale": "fp32[1]",

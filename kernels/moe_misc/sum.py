@@ -1,4 +1,4 @@
-"""Sums of what a token's experts give, perhaps times their weights."""
+"""Sums of the results of a token's experts, optionally weighted."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def shape_of(rows: torch.Tensor, top_k: int, weights: torch.Tensor | None = None
     """Shape of a call."""
     if rows.dim() != 2 or rows.dtype != torch.bfloat16 or top_k < 1 or rows.shape[0] % top_k:
         raise ShapeError(
-            f"sum: rows is {tuple(rows.shape)} {rows.dtype} with top_k {top_k}; expected top_k rows of each "
-            "token, of torch.bfloat16"
+            f"sum: rows is {tuple(rows.shape)} {rows.dtype} with top_k {top_k}; expected top_k rows for "
+            "each token, of torch.bfloat16"
         )
     if weights is not None and (
         weights.dim() == 0 or weights.numel() != rows.shape[0] or weights.dtype != torch.float32
@@ -34,8 +34,8 @@ def shape_of(rows: torch.Tensor, top_k: int, weights: torch.Tensor | None = None
 
 spec = KernelSpec(
     name="moe_misc/sum",
-    doc="Sums of the rows of each token's experts, top_k rows one behind the other, perhaps times a weight"
-    " each; bf16, sums in float.",
+    doc="Sums of the rows of each token's experts, top_k consecutive rows each, optionally weighted; bf16, "
+    "sums in float.",
     source=routing.source("sum_arguments", sum="sum_rows"),
     entry="sum",
     launch=lambda shape, arch: Launch((-(-shape["cols"] // 256), shape["tokens"]), 256),

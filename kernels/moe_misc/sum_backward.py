@@ -1,4 +1,4 @@
-"""Backward of the sums of what a token's experts give."""
+"""Backward of the sums of the results of a token's experts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workbench_kernels.moe_misc import sum as forward
 def reference(
     dout: torch.Tensor, rows: torch.Tensor, top_k: int, weights: torch.Tensor | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """weights * dout of each row's token, and the sums of rows * dout; those of no weights are empty."""
+    """weights * dout of each row's token, and the sums of rows * dout, empty without weights."""
     wide = torch.promote_types(rows.dtype, torch.float32)
     spread = dout.to(wide).repeat_interleave(top_k, 0)
     if weights is None:
@@ -49,8 +49,8 @@ def outputs(shape: Any, tensors: Any) -> dict[str, Any]:
 
 spec = KernelSpec(
     name="moe_misc/sum_backward",
-    doc="The gradients of the rows of each token's experts and of their weights from that of their sums; "
-    "sums in float, bit-equal from run to run.",
+    doc="Gradients of the rows of each token's experts and of their weights, from the gradients of their "
+    "sums; sums in float, bit-identical from run to run.",
     source=routing.source("sum_backward_arguments", sum_gradients="sum_backward"),
     entry="sum_gradients",
     launch=lambda shape, arch: Launch(shape["tokens"] * shape["top_k"], 256),

@@ -1,4 +1,4 @@
-"""Microscaled numbers to bf16."""
+"""Conversion of microscaled formats to bf16."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workbench_kernels.references.gemm import numbers_of
 
 
 def reference(x: torch.Tensor, powers: torch.Tensor) -> torch.Tensor:
-    """Numbers times 2^(powers - 127) of each 32 columns: two e2m1 in a byte, lowest bits first, or fp8."""
+    """Elements times 2^(powers - 127) of their 32 columns: two e2m1 per byte, lowest bits first, or fp8."""
     wide = torch.exp2(powers.double() - 127).repeat_interleave(32, -1)
     wide = torch.where(powers.repeat_interleave(32, -1) == 255, torch.nan, wide)
     return (numbers_of(x, "e2m1" if x.dtype == torch.uint8 else "e4m3") * wide).to(torch.float64)
@@ -31,8 +31,9 @@ def shape_of(x: torch.Tensor, powers: torch.Tensor) -> dict[str, Any]:
     cols = x.shape[1] * (2 if format == "e2m1" else 1)
     if cols % 32 or tuple(powers.shape) != (x.shape[0], cols // 32) or powers.dtype != torch.uint8:
         raise ShapeError(
-            f"upcast_mx: powers is {tuple(powers.shape)} {powers.dtype}; expected {(x.shape[0], cols // 32)} "
-            "of torch.uint8, one for each 32 columns, of which rows are a multiple"
+            f"upcast_mx: powers is {tuple(powers.shape)} {powers.dtype}; expected "
+            f"{(x.shape[0], cols // 32)} of torch.uint8, one for each 32 columns; rows must be a multiple "
+            "of 32 columns"
         )
     return {"rows": x.shape[0], "cols": cols, "format": format}
 
@@ -52,8 +53,8 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
 
 spec = KernelSpec(
     name="moe_misc/upcast_mx",
-    doc="Numbers times the power of two of their block of 32 columns, as bf16: of fp4, two e2m1 in a byte, "
-    "or of the target's own fp8.",
+    doc="Elements times the power of two of their block of 32 columns, as bf16: fp4 (e2m1, two per byte) or "
+    "fp8 in the target's encoding.",
     source="""#include "families/conversions.cuh"
 using namespace kittens;
 using namespace kittens::families;
@@ -68,7 +69,7 @@ __global__ __launch_bounds__(256) void convert(const from_mx_arguments<MX_TYPE> 
     parameters={
         "rows": Range(1, 1 << 20, default=1024, doc="rows"),
         "cols": Range(32, 1 << 16, step=32, default=1024, doc="length of a row"),
-        "format": Choice(("e2m1", "e4m3"), doc="of the numbers"),
+        "format": Choice(("e2m1", "e4m3"), doc="format of the elements"),
     },
     shapes=[{"rows": 33, "cols": 96, "format": format} for format in ("e2m1", "e4m3")],
     inputs=inputs,
@@ -89,6 +90,6 @@ __global__ __launch_bounds__(256) void convert(const from_mx_arguments<MX_TYPE> 
         "out": "bf16[rows, cols]",
     },
     notes={
-        "x": "numbers: fp4 two in a byte, or fp8",
+        "x": "elements: fp4 two per byte, or fp8",
     },
 )

@@ -1,4 +1,4 @@
-"""Ids sorted by expert, each expert's padded to whole blocks, by three launches."""
+"""Ids sorted by expert, with each expert's ids padded to whole blocks, in three launches."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator, skewed: bool = False) -> dict[str, Any]:
-    """Random experts, some perhaps without ids; or one expert with all ids."""
+    """Random experts, some of which may have no ids; or one expert with all ids."""
     assignment = torch.randint(0, shape["experts"], (shape["ids"],), generator=generator)
     assignment = torch.where(torch.tensor(skewed), assignment[:1], assignment).to(torch.int32)
     return {"topk_ids": assignment, **{name: shape[name] for name in ("experts", "block", "length")}}
@@ -55,8 +55,8 @@ def chunks(shape: Mapping[str, Any]) -> int:
 
 spec = KernelSpec(
     name="moe_routing/align_block_size",
-    doc="Ids sorted by expert in order, each expert's padded to whole blocks with the number of ids; the "
-    "expert of each block, -1 behind the last; and how many ids and padding there are.",
+    doc="Ids sorted by expert (a stable sort), where each expert's ids are padded to whole blocks with the "
+    "number of ids; the expert of each block, -1 after the last; and the number of ids including padding.",
     source=routing.source(
         "align_arguments", count="count_experts", starts="place_experts", place="place_ids"
     ),
@@ -86,7 +86,7 @@ spec = KernelSpec(
         Step("place", "place", lambda shape, arch: Launch(chunks(shape), WAVE), arguments),
     ],
     hard_inputs={
-        "one expert has all": lambda shape, generator: inputs(shape, generator, skewed=True),
+        "all ids belong to one expert": lambda shape, generator: inputs(shape, generator, skewed=True),
     },
     bytes=lambda shape: 4 * (2 * shape["ids"] + shape["length"] + -(-shape["length"] // shape["block"])),
     tensors={

@@ -1,4 +1,4 @@
-"""Set bits of each column of a matrix of bits: tokens of each expert."""
+"""Set bits of each column of a bit matrix: tokens of each expert."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def shape_of(bits: torch.Tensor) -> dict[str, Any]:
 
 
 def tiles(shape: Mapping[str, Any]) -> int:
-    # A size that PyTorch has left open stays so: no `int`.
+    # PyTorch may trace a size as a symbol: `int` would make it a constant.
     count: int = -(-shape["rows"] // 128)
     return count
 
@@ -40,15 +40,15 @@ def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
 
 spec = KernelSpec(
     name="moe_routing/bitmatrix_sums",
-    doc="Set bits of each column of rows x words of 32 bits, and those of the rows before each tile of 128"
-    " rows.",
+    doc="Set bits of each column of rows x words of 32 bits, and for each tile of 128 rows, those of the "
+    "rows before it.",
     source=routing.source("bits_arguments", count="count_bits", scan="scan_tiles"),
     parameters={
         "rows": Range(1, 1 << 22, default=4096, doc="tokens"),
         "words": Range(1, 32, default=4, doc="words of 32 experts"),
     },
     shapes=[{"rows": 1000, "words": 3}, {"rows": 64, "words": 32}],
-    # Column-major, as the matrix is made.
+    # Column-major, like the matrix of `moe_routing/topk`.
     inputs=lambda shape, generator: {
         "bits": torch.randint(-(1 << 31), 1 << 31, (shape["words"], shape["rows"]), generator=generator)
         .to(torch.int32)
@@ -73,6 +73,6 @@ spec = KernelSpec(
     },
     notes={
         "bits": "a bit for each expert of each token",
-        "sums": "set bits of each column",
+        "sums": "number of set bits of each column",
     },
 )

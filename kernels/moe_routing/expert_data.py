@@ -34,14 +34,14 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator, empty: bool = F
 
 spec = KernelSpec(
     name="moe_routing/expert_data",
-    doc="First tokens and first tiles of experts, each with the sum of all behind; and for each tile its "
-    "expert and its number among the expert's, expert | number << 16, -1 behind the last.",
+    doc="First tokens and first tiles of the experts, each list followed by the total; and for each tile "
+    "its expert and its index within the expert, expert | index << 16, -1 after the last.",
     source=routing.source("tiles_arguments", list="list_tiles"),
     entry="list",
     launch=lambda shape, arch: Launch(1, 1024),
     parameters={
         "experts": Range(1, 1024, default=64, doc="experts"),
-        "tile_log2": Range(0, 30, default=6, doc="binary logarithm of a tile's tokens"),
+        "tile_log2": Range(0, 30, default=6, doc="binary logarithm of the tokens in a tile"),
         "length": Range(1, 1 << 20, default=1024, doc="length of the list of tiles"),
     },
     shapes=[

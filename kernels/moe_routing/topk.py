@@ -1,4 +1,4 @@
-"""The best experts of each token, with their scores and a matrix of bits."""
+"""The best experts of each token, with their scores and a bit matrix."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from workbench_kernels.references.routing import SCORES, top_k
 
 spec = KernelSpec(
     name="moe_routing/topk",
-    doc="The k greatest of each row in order, of equal ones those in front; their scores (themselves, their "
-    "softmax over the k that are chosen, or the sigmoid of each) in the dtype of x, and their columns; and a "
-    "bit for each chosen column, words of 32 by rows. Experts that all rows share may follow, with a "
-    "score of 1.",
+    doc="The k largest elements of each row in descending order, the first of equal ones first; their "
+    "scores (the elements, their softmax over the k selected, or the sigmoid of each) in the dtype of x, "
+    "and their columns; and a bitmap of the selected columns, words of 32 columns by rows. Experts shared "
+    "by all rows may follow, with a score of 1.",
     source=family.SOURCE,
     entry="best",
     launch=lambda shape, arch: Launch(-(-shape["rows"] // 4), 4 * WAVE),
@@ -23,11 +23,11 @@ spec = KernelSpec(
     parameters={
         "rows": Range(1, 1 << 22, default=4096, doc="tokens"),
         "experts": Range(1, 1024, default=256, doc="columns"),
-        "k": Range(1, 32, default=8, doc="columns that are chosen"),
-        "shared": Range(0, 8, default=0, doc="experts that all rows share"),
+        "k": Range(1, 32, default=8, doc="columns that are selected"),
+        "shared": Range(0, 8, default=0, doc="experts shared by all rows"),
         "score": Choice(
             tuple(SCORES),
-            doc="what values become: themselves, their softmax over the k chosen, or the sigmoid of each",
+            doc="scores: the elements, their softmax over the k selected, or the sigmoid of each",
         ),
         "dtype": Choice(tuple(family.TYPES), doc="element type of x"),
     },
@@ -36,7 +36,7 @@ spec = KernelSpec(
         {"rows": 50, "experts": 61, "k": 1, "score": "sigmoid", "shared": 1, "dtype": "fp32"},
     ],
     inputs=lambda shape, generator: {
-        # In bf16 many are equal.
+        # In bf16 many elements are equal.
         "x": torch.randn(shape["rows"], shape["experts"], generator=generator).to(
             family.TYPES[shape["dtype"]]
         ),
@@ -72,8 +72,8 @@ spec = KernelSpec(
     },
     notes={
         "x": "logits of experts",
-        "values": "scores of the chosen experts, in falling order of logits, and 1 for shared ones",
-        "indices": "the chosen experts",
-        "bits": "a bit for each expert of each token that is chosen",
+        "values": "scores of the selected experts, in descending order of logits, and 1 for shared experts",
+        "indices": "the selected experts",
+        "bits": "a bit for each expert and token, set where the expert is selected",
     },
 )

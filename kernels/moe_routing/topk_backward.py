@@ -1,4 +1,4 @@
-"""Backward of the choice of each token's best experts."""
+"""Backward of the selection of each token's best experts."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def reference(
     score: str = "none",
     shared: int = 0,
 ) -> torch.Tensor:
-    """dvalues through the scores, in the columns that were chosen: y (dy - sum(y dy)) of a softmax y,
-    y (1 - y) dy of a sigmoid."""
+    """dvalues through the scores, in the selected columns: y (dy - sum(y dy)) of a softmax y, y (1 - y) dy of
+    a sigmoid."""
     wide = torch.promote_types(x.dtype, torch.float32)
     grad, y = dvalues[:, :k].to(wide), values[:, :k].to(wide)
     if score == "softmax":
@@ -63,7 +63,7 @@ def shape_of(
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Results of the forward pass on random logits, and a gradient of them."""
+    """Results of the forward pass on random logits, and a gradient of these results."""
     tensors = forward.spec.inputs(shape, generator)
     values, indices, _ = forward.spec.reference(**tensors)
     return {
@@ -77,7 +77,8 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
 
 spec = KernelSpec(
     name="moe_routing/topk_backward",
-    doc="The gradient of logits from that of the scores of the k experts chosen; zero for every other one.",
+    doc="Gradient of the logits from the gradients of the scores of the k selected experts; zero for all "
+    "others.",
     source=SOURCE,
     entry="best_backward",
     launch=lambda shape, arch: Launch(-(-shape["rows"] // 4), 4 * WAVE),
@@ -108,8 +109,8 @@ spec = KernelSpec(
         "dx": "dtype[rows, experts]",
     },
     notes={
-        "x": "logits of experts, of which only the shape counts",
-        "values": "scores of the chosen experts, as `moe_topk` gives them",
-        "indices": "the chosen experts",
+        "x": "logits of experts; only the shape is used",
+        "values": "scores of the selected experts, as `moe_topk` returns them",
+        "indices": "the selected experts",
     },
 )

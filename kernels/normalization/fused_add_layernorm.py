@@ -1,4 +1,4 @@
-"""LayerNorm of a sum with dropout: what goes in, what must come out, how it is launched."""
+"""LayerNorm of a sum with dropout: inputs, outputs, reference and launch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def reference(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """LayerNorm of dropout(x) + residual over the last dimension, and the sum itself.
 
-    Dropout draws from Philox by row and column, so that `references.philox.keep_mask` gives its mask.
+    Dropout takes Philox numbers by row and column; `references.philox.keep_mask` returns its mask.
     """
     total = (dropout(x, p, seed) if p > 0 else x) + residual
     return layer_norm(total, weight, bias, eps), total
@@ -54,8 +54,8 @@ def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
 
 spec = KernelSpec(
     name="normalization/fused_add_layernorm",
-    doc="dropout(x) + residual, and every row of it less its mean, divided by its standard deviation, times "
-    "a weight and plus a bias for each column.",
+    doc="dropout(x) + residual, and the layer norm of each row: minus its mean, divided by its standard "
+    "deviation, times a weight and plus a bias for each column.",
     source=rowwise.source("fused_add_layernorm", "normalize<ROW_T, ROW_COLS, true, ROW_DROPS>"),
     entry="fused_add_layernorm",
     parameters={
@@ -95,6 +95,6 @@ spec = KernelSpec(
         "weight bias": "dtype[cols]",
     },
     notes={
-        "residual": "what x is added to",
+        "residual": "added to x",
     },
 )

@@ -20,7 +20,7 @@ def reference(
     p: float = 0.0,
     seed: int = 0,
 ) -> tuple[torch.Tensor, ...]:
-    """The gradients of x, residual, weight and bias from those of LayerNorm's result and of the sum."""
+    """Gradients of x, residual, weight and bias from those of LayerNorm's result and of the sum."""
     dh, *columns = normalization.of_layer_norm(dout, residual_out, weight, bias, eps)
     dh = dh + dresidual_out
     return dropout(dh, p, seed) if p > 0 else dh, dh, *columns

@@ -1,4 +1,4 @@
-"""RMSNorm of a sum: what goes in, what must come out, how it is launched."""
+"""RMSNorm of a sum: inputs, outputs, reference and launch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def shape_of(
 
 spec = KernelSpec(
     name="normalization/fused_add_rmsnorm",
-    doc="x + residual, and every row of it divided by its root mean square, times a weight for each column.",
+    doc="x + residual, and the RMS norm of each row: divided by its root mean square, times a weight for "
+    "each column.",
     source=rowwise.source("fused_add_rmsnorm", "normalize<ROW_T, ROW_COLS, false>"),
     entry="fused_add_rmsnorm",
     parameters=rowwise.parameters(rowwise.HELD, 4096),
@@ -73,6 +74,6 @@ spec = KernelSpec(
         "weight": "dtype[cols]",
     },
     notes={
-        "residual": "what x is added to",
+        "residual": "added to x",
     },
 )

@@ -17,7 +17,7 @@ def reference(
     weight: torch.Tensor,
     eps: float = 1e-5,
 ) -> tuple[torch.Tensor, ...]:
-    """The gradients of x, residual and weight from those of RMSNorm's result and of the sum."""
+    """Gradients of x, residual and weight from those of RMSNorm's result and of the sum."""
     dh, dweight = normalization.gradients(lambda h, w: rms_norm(h, w, eps), dout, residual_out, weight)
     return dh + dresidual_out, dh + dresidual_out, dweight
 

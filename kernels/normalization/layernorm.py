@@ -1,4 +1,4 @@
-"""LayerNorm of rows: what goes in, what must come out, how it is launched."""
+"""LayerNorm of rows: inputs, outputs, reference and launch."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def shape_of(
 
 spec = KernelSpec(
     name="normalization/layernorm",
-    doc="Every row less its mean, divided by its standard deviation, times a weight and plus a bias for each "
-    "column, both of which may be left out; sums in float.",
+    doc="Layer norm of each row: minus its mean, divided by its standard deviation, times a weight and plus "
+    "a bias for each column, both optional; sums in float.",
     source=rowwise.source("layernorm", "normalize<ROW_T, ROW_COLS, true>"),
     entry="layernorm",
     parameters=rowwise.parameters(rowwise.HELD, 4096),

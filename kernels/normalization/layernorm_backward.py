@@ -16,7 +16,8 @@ def reference(
     bias: torch.Tensor | None = None,
     eps: float = 1e-5,
 ) -> tuple[torch.Tensor, ...]:
-    """The gradients of x, weight and bias from that of LayerNorm's result; left out ones count as 1 and 0."""
+    """Gradients of x, weight and bias from that of LayerNorm's result; missing weight and bias count as 1 and
+    0."""
     return normalization.of_layer_norm(dout, x, weight, bias, eps)
 
 

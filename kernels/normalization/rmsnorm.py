@@ -1,4 +1,4 @@
-"""RMSNorm of rows: what goes in, what must come out, how it is launched."""
+"""RMSNorm of rows: inputs, outputs, reference and launch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench_kernels.references.normalization import rms_norm
 
 
 def reference(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-5) -> torch.Tensor:
-    """x / sqrt(mean(x^2) + eps) * weight over the last dimension; sums in float32 at least, as PyTorch's."""
+    """x / sqrt(mean(x^2) + eps) * weight over the last dimension; sums in float32 at least, as in PyTorch."""
     return rms_norm(x, weight, eps)
 
 
@@ -25,7 +25,8 @@ def shape_of(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-5) -> dict[s
 
 spec = KernelSpec(
     name="normalization/rmsnorm",
-    doc="Every row divided by its root mean square, times a weight for each column; sums in float.",
+    doc="RMS norm of each row: divided by its root mean square, times a weight for each column; sums in "
+    "float.",
     source="""#include "families/rowwise.cuh"
 using operation = kittens::families::normalize<ROW_T, ROW_COLS, false>;
 struct rmsnorm_globals {
@@ -65,7 +66,7 @@ __global__ __launch_bounds__(operation::threads) void rmsnorm(const rmsnorm_glob
         "weight": tensors["weight"],
         "eps": tensors["eps"],
     },
-    # A square, an addition, and two multiplications an element; a handful a row.
+    # A square, an addition and two multiplications per element; a few operations per row.
     backward="normalization/rmsnorm_backward",
     flops=lambda shape: 4 * shape["rows"] * shape["cols"] + 4 * shape["rows"],
     bytes=lambda shape: rowwise.size_of(shape) * (2 * shape["rows"] + 1) * shape["cols"],

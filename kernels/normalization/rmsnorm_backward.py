@@ -13,7 +13,7 @@ from workbench_kernels.references.normalization import rms_norm
 def reference(
     dout: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-5
 ) -> tuple[torch.Tensor, ...]:
-    """The gradients of x and weight from that of RMSNorm's result."""
+    """Gradients of x and weight from that of RMSNorm's result."""
     return normalization.gradients(lambda x, w: rms_norm(x, w, eps), dout, x, weight)
 
 

@@ -1,4 +1,4 @@
-"""RMSNorm of rows into longer ones, filled with zeros."""
+"""RMSNorm of rows into longer rows, padded with zeros."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from workbench_kernels.references.normalization import rms_norm
 
 
 def reference(x: torch.Tensor, weight: torch.Tensor, out_cols: int, eps: float = 1e-5) -> torch.Tensor:
-    """RMSNorm of the rows of x, in rows of `out_cols` columns, the last ones zero."""
+    """RMSNorm of the rows of x into rows of `out_cols` columns, padded with zeros."""
     return torch.nn.functional.pad(rms_norm(x, weight, eps), (0, out_cols - x.shape[-1]))
 
 

@@ -19,7 +19,7 @@ def reference(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """activation(gate) * up of rows [gate, up], to fp4, fp6 or fp8 with a power of two for each 32 columns.
 
-    `rounding` and results as of `mx_quant`.
+    `rounding` and results as in `mx_quant`.
     """
     return quantize_mx(gated(x, activation), format, rounding)
 
@@ -42,7 +42,7 @@ spec = family.quantizer(
     exact=False,
     reference=reference,
     shape_of=shape_of,
-    more={"activation": Choice(family.ACTIVATIONS, doc="of the first half of a row")},
+    more={"activation": Choice(family.ACTIVATIONS, doc="activation of the first half of a row")},
     inputs=lambda shape, generator: {
         "x": rowwise.random(shape, generator, wide=2, scale=2),
         **{name: shape[name] for name in ("activation", "format", "rounding")},

@@ -36,7 +36,7 @@ spec = family.quantizer(
     exact=False,
     reference=reference,
     shape_of=shape_of,
-    more={"activation": Choice(family.ACTIVATIONS, doc="of the first half of a row")},
+    more={"activation": Choice(family.ACTIVATIONS, doc="activation of the first half of a row")},
     inputs=lambda shape, generator: {
         "x": rowwise.random(shape, generator, wide=2, scale=2),
         **{name: shape[name] for name in ("activation", "format", "block")},

@@ -1,4 +1,4 @@
-"""RMSNorm of rows, with a residual added before it, to fp4, fp6 or fp8 with powers of two for scales."""
+"""RMSNorm of rows, optionally of x + residual, to fp4, fp6 or fp8 with power-of-two scales."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def reference(
 ) -> tuple[torch.Tensor, ...]:
     """rms_norm(x + residual) * weight, in float, to fp4, fp6 or fp8 with a power of two for each 32 columns.
 
-    Results are the numbers, the bytes s of the scales 2^(s - 127), and x + residual where there is one;
-    `rounding` as of `mx_quant`.
+    Results are the elements, the bytes s of the scales 2^(s - 127), and x + residual, empty without a
+    residual; `rounding` as in `mx_quant`.
     """
     h = x.double() if residual is None else x.double() + residual.double()
     quantized = quantize_mx(rms_norm(h, weight, eps), format, rounding)

@@ -1,4 +1,4 @@
-"""RMSNorm of rows, with a residual added before it, to int8 or fp8 with a float for each block of columns."""
+"""RMSNorm of rows, optionally of x + residual, to int8 or fp8 with a float for each block of columns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def reference(
 ) -> tuple[torch.Tensor, ...]:
     """rms_norm(x + residual) * weight, in float, to int8 or fp8 with a scale for each `block` columns.
 
-    Results are the numbers, the scales, and x + residual, empty where there is none.
+    Results are the elements, the scales, and x + residual, empty without a residual.
     """
     h = x.double() if residual is None else x.double() + residual.double()
     quantized = quantize(rms_norm(h, weight, eps), format, block)

@@ -17,11 +17,12 @@ NAME = "mx_quant"
 def reference(
     x: torch.Tensor, format: str = "e2m1", rounding: str = "even"
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """x / 2^(s - 127) to fp4 (two in a byte), fp6 (four in three) or fp8, with bytes s for each 32 columns.
+    """x / 2^(s - 127) to fp4 (two per byte), fp6 (four per three bytes) or fp8; a byte s for each 32 columns.
 
-    The power of two is that of the largest number of a block, by the format's largest: `rounding` takes its
-    exponent as it is (down), that of it rounded to the format's mantissa (even, AITER's mxfp4), or the lowest
-    with which nothing saturates (up, AITER's weights of MoE).
+    The power of two is the exponent of a block's largest magnitude minus that of the format's largest number.
+    `rounding` takes the exponent of the magnitude itself (down), of the magnitude rounded to the format's
+    mantissa (even, as AITER's mxfp4), or the smallest exponent for which nothing saturates (up, as AITER's
+    MoE weights).
     """
     return quantize_mx(x, format, rounding)
 

@@ -1,4 +1,4 @@
-"""Rows to int8 or fp8 with a scale for each."""
+"""Rows to int8 or fp8 with a scale for each row."""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ def scores(
 ) -> torch.Tensor:
     """Logits (B, H, N_q, N_k) of q (B, N_q, H, D) and k (B, N_k, H_kv, D); -inf where a query sees no key.
 
-    Query i stands at key i + N_k - N_q: the last query at the last key (FlashAttention's alignment,
-    PyTorch's `causal_lower_right`). `causal` hides the keys behind that place, `window` > 0 those that are
-    `window` or more away.
+    Query i is at the position of key i + N_k - N_q: the last query at the last key (FlashAttention's
+    alignment, PyTorch's `causal_lower_right`). `causal` hides the keys after that position, `window` > 0
+    those at a distance of `window` or more.
     """
     queries, keys = q.shape[1], k.shape[1]
     k = k.repeat_interleave(q.shape[2] // k.shape[2], dim=2)
@@ -48,8 +48,8 @@ def attention(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """softmax(scores) v as (B, N_q, H, D_v), and the logarithms of the softmax's denominators, (B, H, N_q).
 
-    `sinks` (H) are logits that count in the denominator only. A query that sees no key gives zeros, and -inf
-    (with sinks its sink) as the logarithm.
+    `sinks` (H) are logits that count in the denominator only. The result of a query that sees no key is zero,
+    and its logarithm -inf (with sinks, its sink).
     """
     logits = scores(q, k, causal, window, scale, softcap)
     if sinks is not None:
@@ -74,10 +74,10 @@ def attention_packed(
     softcap: float = 0.0,
     sinks: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """`attention` of each of several sequences packed without gaps.
+    """`attention` of each of several packed sequences.
 
-    q is (total_q, H, D), k and v (total_k, H_kv, D); sequence i begins at row cu_seqlens[i] and ends
-    before row cu_seqlens[i + 1]. Gives (total_q, H, D_v) and (H, total_q).
+    q is (total_q, H, D), k and v (total_k, H_kv, D); sequence i begins at row cu_seqlens[i] and ends before
+    row cu_seqlens[i + 1]. Returns (total_q, H, D_v) and (H, total_q).
     """
     outs, sums = [], []
     from_to_q, from_to_k = cu_seqlens_q.tolist(), cu_seqlens_k.tolist()
@@ -105,8 +105,8 @@ def attention_backward(
     softcap: float = 0.0,
     sinks: torch.Tensor | None = None,
 ) -> dict[str, torch.Tensor]:
-    """Gradients dq, dk, dv and dsinks (empty without sinks) by autograd of
-    `attention`, which computes out and lse anew.
+    """Gradients dq, dk, dv and dsinks (empty without sinks) by autograd of `attention`, which recomputes out
+    and lse.
     """
     settings = {"causal": causal, "window": window, "scale": scale, "softcap": softcap}
     return _gradients(attention, {"q": q, "k": k, "v": v, "sinks": sinks}, settings, dout, dlse)
@@ -142,7 +142,7 @@ def _gradients(
     dout: torch.Tensor,
     dlse: torch.Tensor | None,
 ) -> dict[str, torch.Tensor]:
-    """Gradients of those given that there are, from those of what the function gives."""
+    """Gradients of the inputs that are not None, from the gradients of the function's results."""
     leaves = {name: x.detach().requires_grad_() for name, x in tensors.items() if x is not None}
     with torch.enable_grad():
         out, logarithms = function(**leaves, **settings)
@@ -172,13 +172,13 @@ def attention_paged(
     softcap: float = 0.0,
     sinks: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """`attention` of a few queries a sequence, q (tokens, H, D), over pages (pages, page, H_kv, D).
+    """`attention` of a few queries per sequence, q (tokens, H, D), over pages (pages, page, H_kv, D).
 
     Sequence i has seq_lens[i] keys, in the pages block_table[i] in order, and the queries cu_seqlens_q[i] to
-    cu_seqlens_q[i + 1] - 1, at most `max_queries` (0: any number), which stand at its last keys; without
-    `cu_seqlens_q` token i only. Caches hold keys divided by `k_scale` and values divided by `v_scale`.
-    Without `v_cache` values are the keys' first 512 columns (multi-head latent attention). Gives
-    (tokens, H, D_v) and (tokens, H); a query that sees no key zeros and -inf (its sink).
+    cu_seqlens_q[i + 1] - 1, at most `max_queries` (0: any number), at the positions of its last keys; without
+    `cu_seqlens_q`, only token i. Caches hold keys divided by `k_scale` and values divided by `v_scale`.
+    Without `v_cache`, the values are the keys' first 512 columns (multi-head latent attention). Returns
+    (tokens, H, D_v) and (tokens, H); zeros and -inf (or the sink) for a query that sees no key.
     """
     outs, sums = [], []
     starts = range(len(seq_lens) + 1) if cu_seqlens_q is None else cu_seqlens_q.tolist()
@@ -205,7 +205,7 @@ def latent_attention(
     kv_scale: float,
     softcap: float = 0.0,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """`attention` of one query, q (H, 576), over keys (keys, 576) and the first 512 columns of values."""
+    """`attention` of one query, q (H, 576), over keys (keys, 576) and values, the first 512 columns."""
     k, v = (x[None, :, None].to(q.dtype) * kv_scale for x in (keys, values[:, :512]))
     out, lse = attention(q[None, None], k, v, scale=scale, softcap=softcap)
     return out[0, 0], lse[0, :, 0]
@@ -214,7 +214,8 @@ def latent_attention(
 def turned(
     x: torch.Tensor, cos_sin_cache: torch.Tensor, positions: torch.Tensor, interleaved: bool
 ) -> torch.Tensor:
-    """x (B, H, D) turned by the angles of each sequence's position; pairs are halves, or neighbours."""
+    """x (B, H, D) rotated by the angles of each sequence's position; pairs are half a head apart, or
+    adjacent."""
     cos, sin = cos_sin_cache[positions].to(x.dtype)[:, None].chunk(2, dim=-1)
     a, b = (x[..., ::2], x[..., 1::2]) if interleaved else x.chunk(2, dim=-1)
     pair = (a * cos - b * sin, b * cos + a * sin)
@@ -234,13 +235,13 @@ def mla_decode_rope(
     interleaved: bool = False,
     v_cache: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Latent attention of one query a sequence, q (B, H, 512 + 64), over rows of a cache (rows, 576).
+    """Latent attention of one query per sequence, q (B, H, 512 + 64), over rows of a cache (rows, 576).
 
     Keys of sequence i are the rows kv_indices[kv_indptr[i]] to kv_indices[kv_indptr[i + 1] - 1], -1 for none;
     their first 512 columns are values, or `v_cache` (rows, 512) has them. With `cos_sin_cache` (positions, 32
-    cosines and 32 sines) q's last 64 columns are turned by the angles of positions[i]; those of keys are in
-    the cache turned. Caches hold keys and values divided by `kv_scale`. Gives (B, H, 512) and (B, H); a
-    sequence without keys zeros and -inf.
+    cosines and 32 sines) q's last 64 columns are rotated by the angles of positions[i]; the keys in the cache
+    already are. Caches hold keys and values divided by `kv_scale`. Returns (B, H, 512) and (B, H); zeros and
+    -inf for a sequence without keys.
     """
     if cos_sin_cache is not None and positions is not None:
         last = turned(q[..., 512:], cos_sin_cache, positions, interleaved)
@@ -267,13 +268,13 @@ def sparse_mla(
     kv_scale: float = 1.0,
     v_cache: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Latent attention of each query, q (queries, H, 576), over the keys topk_indices (queries, topk) names.
+    """Latent attention of each query, q (queries, H, 576), over the keys in topk_indices (queries, topk).
 
-    Without a table they are rows of the cache (pages, page, 1, 576), counted through all pages. With
-    `block_table` (B, pages) and `seq_lens` (B) they are places in the query's sequence, whose queries
-    `cu_seqlens_q` tells as in `attention_paged`. -1, and a place that the sequence does not have, is none; a
-    key that is named twice counts twice. Values are the keys' first 512 columns, or those of `v_cache`
-    (pages, page, 1, 512). Gives (queries, H, 512) and (queries, H).
+    Without a table, indices are rows of the cache (pages, page, 1, 576), counted through all pages. With
+    `block_table` (B, pages) and `seq_lens` (B), they are positions in the query's sequence; `cu_seqlens_q`
+    has its queries as in `attention_paged`. Indices of -1 and past the end of the sequence are skipped;
+    repeated ones count repeatedly. Values are the keys' first 512 columns, or those of `v_cache` (pages,
+    page, 1, 512). Returns (queries, H, 512) and (queries, H).
     """
     outs, sums = [], []
     rows, page = kv_cache.flatten(0, 2), kv_cache.shape[1]

@@ -1,4 +1,4 @@
-"""Causal convolution of channels with a few weights of their own, as plain PyTorch."""
+"""Causal convolution of channels with a few weights each, in plain PyTorch."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def causal_conv(
 ) -> torch.Tensor:
     """activation(bias + the sum over j of weight[d, j] x[b, d, t - K + 1 + j]): x is B x D x L, weight D x K.
 
-    x is zero before its first column; `padded` says that it has those K - 1 columns in front. The activation
-    is "none" or "silu"; the sums, and the result, are in float32 at least.
+    x counts as zero before its first column; with `padded`, it starts with those K - 1 columns. The
+    activation is "none" or "silu"; the sums, and the result, are in float32 at least.
     """
     wide = torch.promote_types(x.dtype, torch.float32)
     x = x.to(wide) if padded else torch.nn.functional.pad(x.to(wide), (weight.shape[1] - 1, 0))
@@ -38,13 +38,14 @@ def conv_update(
     indices: torch.Tensor | None = None,
     activation: str = "silu",
 ) -> tuple[torch.Tensor, ...]:
-    """q, k (B, key_dim, S) and v of x (B, D, S) behind the columns of conv_state, and what that becomes.
+    """q, k (B, key_dim, S) and v of x (B, D, S), which continues the columns of conv_state; and conv_state's
+    new value.
 
     Args:
         weight: (D, K).
         conv_state: (lines, D, K - 1), the last columns of each sequence.
-        indices: (B), the line of each batch; below 0 for padding, which gives zeros. None: line n is
-            batch n's.
+        indices: (B), the line of each batch; negative for padding, whose results are zeros. None: batch n has
+            line n.
     """
     lines = torch.arange(len(x)) if indices is None else indices
     there = lines >= 0
@@ -63,7 +64,8 @@ def conv_split(
     bias: torch.Tensor | None = None,
     activation: str = "silu",
 ) -> tuple[torch.Tensor, ...]:
-    """q, k (tokens, key_dim) and v of x (D, tokens); sequences begin at `starts`, the last being the end."""
+    """q, k (tokens, key_dim) and v of x (D, tokens); sequences begin at `starts`, whose last element is the
+    end."""
     spans = [x[None, :, first:end] for first, end in pairwise(starts.tolist()) if end > first]
     out = torch.cat([causal_conv(span, weight, bias, activation)[0] for span in spans], -1).T
     return split(out.to(x.dtype), key_dim, 1)

@@ -1,6 +1,6 @@
-"""The gated delta rule chunk after chunk in plain PyTorch, step by step.
+"""The gated delta rule, one chunk at a time, in plain PyTorch, step by step.
 
-Operands of products are rounded to k's dtype, as matrix cores take them: of float64 not at all.
+Operands of products are rounded to k's dtype, the matrix cores' operand type; float64 is not rounded.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from itertools import pairwise
 import torch
 
 Span = tuple[int, int, int, int]
-"""Batch, first token and end of a chunk; its number among all chunks of the batch."""
+"""Batch, first token and end of a chunk, and its index among all chunks of the batch."""
 
 
 def at_most(tokens: int, sequences: int, chunk: int) -> int:
-    """Chunks that sequences behind one another have at most, whatever their lengths."""
+    """Largest possible number of chunks of packed sequences, whatever their lengths."""
     return (tokens + sequences * (chunk - 1)) // chunk
 
 
@@ -60,7 +60,7 @@ def cumulative_sums(
     scale: float = 1.0,
     reverse: bool = False,
 ) -> torch.Tensor:
-    """scale times the sum of x (B, T, ..) over its chunk's tokens up to each, or from each on."""
+    """`scale` times the sums of x (B, T, ..) over its chunk's tokens, up to each token or from it on."""
     sums = torch.zeros_like(x)
     for b, first, end, _ in _all_spans(x, cu_seqlens, chunk):
         part = x[b, first:end]
@@ -81,7 +81,7 @@ def products(
         k: (B, T, H, K).
         beta: (B, T, H_v); heads of k serve H_v / H heads each.
         g: cumulative sums within chunks (B, T, H_v) of the logarithms of decays.
-        cu_seqlens: starts of sequences behind one another, with B = 1.
+        cu_seqlens: starts of packed sequences, with B = 1.
 
     Returns:
         (B, T, H_v, chunk), a row for each token.
@@ -126,7 +126,8 @@ def summed_products(
 
 
 def inverse(a: torch.Tensor, cu_seqlens: torch.Tensor | None = None) -> torch.Tensor:
-    """(1 + tril(a, -1))^-1 of each chunk of a (B, T, H, chunk), the chunk's length being that of a row."""
+    """(1 + tril(a, -1))^-1 of each chunk of a (B, T, H, chunk); a chunk has as many tokens as a row has
+    columns."""
     inverses = torch.zeros_like(a)
     for b, first, end, _ in _all_spans(a, cu_seqlens, a.shape[-1]):
         matrix = a[b, first:end, :, : end - first].transpose(0, 1).tril(-1)
@@ -193,8 +194,8 @@ def states(
         initial_state: (sequences, H_v, K, V); zeros where it is None.
 
     Returns:
-        h (B, chunks, H_v, K, V), of sequences behind one another (1, `at_most`, ..) with zeros behind the
-        last, corrections (B, T, H_v, V), last states (sequences, H_v, K, V).
+        h (B, chunks, H_v, K, V), for packed sequences (1, `at_most`, ..) with zeros after the last,
+        corrections (B, T, H_v, V), last states (sequences, H_v, K, V).
     """
     batches, tokens, heads, keys = w.shape
     groups, wide = heads // k.shape[2], _wide(k)
@@ -262,7 +263,7 @@ def chunk_rule(
     use_qk_l2norm: bool = False,
     chunk: int = 64,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The gated delta rule by these steps: what `delta_rule` computes token after token."""
+    """The gated delta rule by these steps: the same results as `delta_rule`, which goes token by token."""
     if use_qk_l2norm:
         wide = _wide(q)
         q, k = (

@@ -1,4 +1,4 @@
-"""The gated delta rule as plain PyTorch, token after token."""
+"""The gated delta rule in plain PyTorch, one token at a time."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def delta_rule(
         g, gk, gv: logarithms of decays of the state (B, T, H_v), its rows (.., K), its columns (.., V).
         beta: (B, T, H_v), or (B, T, H_v, V).
         initial_state: (sequences, H_v, K, V).
-        cu_seqlens: (sequences + 1) starts of sequences that lie behind one another, with B = 1.
-        scale: of o; K ** -0.5 where it is None.
-        use_qk_l2norm: q and k are divided by their lengths first.
+        cu_seqlens: (sequences + 1) starts of packed sequences, with B = 1.
+        scale: factor of o; K ** -0.5 where it is None.
+        use_qk_l2norm: whether q and k are first divided by their lengths.
 
     Returns:
         o (B, T, H_v, V) and the last states (sequences, H_v, K, V).
@@ -49,7 +49,7 @@ def delta_rule(
     o = torch.zeros(*v.shape, dtype=wide)
     last = torch.zeros(len(spans), v.shape[2], keys, v.shape[3], dtype=wide)
     for n, (b, first, end) in enumerate(spans):
-        # Not a view of `last`, which is overwritten below: autograd keeps states as they were.
+        # Not a view of `last`, which is overwritten below: autograd needs the previous states.
         h = torch.zeros_like(last[n]) if initial_state is None else initial_state[n].to(wide)
         for t in range(first, end):
             if g is not None:
@@ -89,11 +89,11 @@ def sigmoid_gated_delta_rule(
         a_log, dt_bias: (H_v).
         a, b: (B, T, H_v).
         states: (states, H_v, K, V).
-        indices: (sequences), the state of each; below 0 a sequence begins with zeros, and its
-            last state is lost.
+        indices: (sequences), the state of each; with a negative index a sequence begins with zeros, and its
+            last state is not stored.
 
     Returns:
-        o (B, T, H_v, V) and what the states become.
+        o (B, T, H_v, V) and the new states.
     """
     wide = torch.promote_types(q.dtype, torch.float32)
     positive = torch.nn.functional.softplus(a.to(wide) + dt_bias.to(wide), softplus_beta, softplus_threshold)

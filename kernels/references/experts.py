@@ -10,7 +10,7 @@ from workbench_kernels.references.gemm import ACTIVATIONS, numbers_of
 
 
 def swiglu(x: torch.Tensor, alpha: float) -> torch.Tensor:
-    """x sigmoid(alpha x) (y + 1) of neighbouring columns x and y."""
+    """x sigmoid(alpha x) (y + 1) of adjacent columns x and y."""
     gate, linear = x[..., ::2], x[..., 1::2]
     return gate * torch.sigmoid(alpha * gate) * (linear + 1)
 
@@ -38,7 +38,7 @@ def of_experts(a: torch.Tensor, b: torch.Tensor, tokens: torch.Tensor, experts: 
 def listed(
     sorted_token_ids: torch.Tensor, expert_ids: torch.Tensor, padded: torch.Tensor, valid: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The ids of a list of blocks without its padding, and the expert of each."""
+    """The ids in a list of blocks, without its padding, and the expert of each."""
     block = len(sorted_token_ids) // len(expert_ids)
     count = int(padded[0])
     ids = sorted_token_ids[:count].long()
@@ -57,7 +57,7 @@ def sorted_gemm(
     activation: str = "none",
     layout: str = "nn",
 ) -> torch.Tensor:
-    """Row id of the result is activation(weights[id] a[id / top_k] b[expert]), for each id of the list.
+    """Row i of the result is activation(weights[i] a[i / top_k] b[expert]), for each id i of the list.
 
     Args:
         a: tokens x K.
@@ -105,9 +105,9 @@ def mlp(
     top_k: int,
     weights: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """Row id of the result is weights[id] (silu(x g) * (x u)) W2, x = a[id / top_k], by the id's expert.
+    """Row i of the result is weights[i] (silu(x g) * (x u)) W2, with x = a[i / top_k], by the id's expert.
 
-    w1 is experts x N x K, rows g before rows u; w2 is experts x K x N / 2. Lists as for `sorted_gemm`.
+    w1 is experts x N x K, rows of g before rows of u; w2 is experts x K x N / 2. Lists as in `sorted_gemm`.
     """
     lists = (sorted_token_ids, expert_ids, num_tokens_post_padded)
     hidden = sorted_gemm(a, w1, *lists, top_k, activation="silu_and_mul", layout="nt")
@@ -121,7 +121,7 @@ def ragged_gemm(
     gather: torch.Tensor | None,
     top_k: int,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Products of entries by matrix e of b for entries offsets[e] to offsets[e + 1]; and the expert of each.
+    """Products of entries offsets[e] to offsets[e + 1] and matrix e of b; and the expert of each entry.
 
     Entry i is row gather[i] / top_k of a, or row i.
     """
@@ -138,7 +138,7 @@ def scaled(
     scale_b: torch.Tensor | None,
     bias: torch.Tensor | None,
 ) -> torch.Tensor:
-    """Sums times a number and one of each row's expert, plus the expert's row of bias."""
+    """Sums times one number and a number of each row's expert, plus the expert's row of bias."""
     if scale_a is not None:
         sums = sums * scale_a
     if scale_b is not None:
@@ -147,7 +147,7 @@ def scaled(
 
 
 def microscaled(codes: torch.Tensor, powers: torch.Tensor, dim: int) -> torch.Tensor:
-    """e2m1 numbers, two of neighbours along `dim` in a byte, times 2^(power - 127) for each 32; float64."""
+    """e2m1 elements, two (adjacent along `dim`) per byte, times 2^(power - 127) for each 32; float64."""
     numbers = numbers_of(codes.movedim(dim, -1), "e2m1")
     return (numbers * torch.exp2(powers.movedim(dim, -1).double() - 127).repeat_interleave(32, -1)).movedim(
         -1, dim
@@ -155,7 +155,7 @@ def microscaled(codes: torch.Tensor, powers: torch.Tensor, dim: int) -> torch.Te
 
 
 def int4(codes: torch.Tensor) -> torch.Tensor:
-    """Integers from 0 to 15 of experts x K / 2 x N bytes, lowest bits first: experts x K x N."""
+    """Integers from 0 to 15 in experts x K / 2 x N bytes, lowest bits first, as experts x K x N."""
     return torch.stack([codes & 15, codes >> 4], 2).flatten(1, 2)
 
 
@@ -171,7 +171,8 @@ def a8w8(
     swiglu: bool = False,
     alpha: float = 1.0,
 ) -> torch.Tensor:
-    """scale_a scale_b[e] A B_e + bias[e] of entries of a ragged list; then perhaps `swiglu` of columns."""
+    """scale_a scale_b[e] A B_e + bias[e] of entries of a ragged list; with `swiglu`, that of adjacent
+    columns."""
     wide = _wide(scale_a, bias)
     sums, experts = ragged_gemm(a.to(wide), b.to(wide), offsets, gather, top_k)
     out = scaled(sums, experts, scale_a, scale_b, bias)
@@ -190,9 +191,9 @@ def a8w8_blockscale(
     group_n: int = 128,
     bias: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """A B_e + bias[e], with factors of blocks.
+    """A B_e + bias[e] with block scales.
 
-    Those of A are tokens x K / group_k, those of B experts x K / group_k x N / group_n.
+    The scales of A are tokens x K / group_k, those of B experts x K / group_k x N / group_n.
     """
     wide, (k, n) = blocks_a.dtype, b.shape[1:]
     of_a = blocks_a.repeat_interleave(group_k, -1)[:, :k]
@@ -212,7 +213,7 @@ def a8w4(
     zero: torch.Tensor | None = None,
     scale_a: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """scale_a A ((B_e - zero) * factors): B of integers from 0 to 15, zero 8 where it is None.
+    """scale_a A ((B_e - zero) * factors): B of integers from 0 to 15; zero is 8 where it is None.
 
     b is experts x K / 2 x N bytes; blocks_b and zero are experts x K / group_k x N.
     """
@@ -238,7 +239,7 @@ def a4w4(
     swiglu: bool = False,
     alpha: float = 1.0,
 ) -> torch.Tensor:
-    """scale_a scale_b[e] A B_e of e2m1 numbers, A tokens x K / 2 and B experts x K / 2 x N bytes; float64."""
+    """scale_a scale_b[e] A B_e of fp4 (e2m1): A is tokens x K / 2, B experts x K / 2 x N bytes; float64."""
     left, right = microscaled(a, powers_a, 1), microscaled(b, powers_b, 1)
     sums, experts = ragged_gemm(left, right, offsets, gather, top_k)
     out = scaled(sums, experts, scale_a, scale_b, None)
@@ -259,7 +260,7 @@ def mxfp4(
     scale_a: torch.Tensor | None = None,
     scale_b: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """`sorted_gemm` of e2m1 numbers, as `a4w4` takes them, times scale_a scale_b[e]; float64."""
+    """`sorted_gemm` of fp4 operands as in `a4w4`, times scale_a scale_b[e]; float64."""
     right = microscaled(b, powers_b, 1)
     if scale_b is not None:
         right = right * scale_b[:, None, None]
@@ -271,7 +272,7 @@ def mxfp4(
 
 
 def _wide(*tensors: torch.Tensor | None) -> torch.dtype:
-    """The precision to compute in where operands are of 8 bits: that of the others, or float32."""
+    """The precision to compute in where operands have 8 bits: that of the others, or float32."""
     return next((tensor.dtype for tensor in tensors if tensor is not None), torch.float32)
 
 

@@ -28,7 +28,7 @@ def finish(
     residual: torch.Tensor | None,
     beta: float,
 ) -> torch.Tensor:
-    """activation(alpha sums + bias) * gate + beta residual; what is None is left out."""
+    """activation(alpha sums + bias) * gate + beta residual, without the operands that are None."""
     out = alpha * sums
     if bias is not None:
         out = out + bias
@@ -49,9 +49,9 @@ def gemm(
     residual: torch.Tensor | None = None,
     beta: float = 1.0,
 ) -> torch.Tensor:
-    """activation(alpha A B + bias) * gate + beta residual, of a matrix or of each of a batch.
+    """activation(alpha A B + bias) * gate + beta residual, of a matrix or of each matrix of a batch.
 
-    a is M x K ("n") or K x M ("t"), b is K x N ("n") or N x K ("t"), as `layout` says of each. Bias has N
+    a is M x K ("n") or K x M ("t"), b is K x N ("n") or N x K ("t"), by the letters of `layout`. Bias has N
     elements; gate and residual are M x N.
     """
     left = a.mT if layout[0] == "t" else a
@@ -60,7 +60,7 @@ def gemm(
 
 
 def gated_gemm(a: torch.Tensor, b: torch.Tensor, activation: str = "silu") -> torch.Tensor:
-    """(A B0ᵀ) * activation(A B1ᵀ), B0 and B1 being the first and the second half of b's rows."""
+    """(A B0ᵀ) * activation(A B1ᵀ), where B0 and B1 are the first and the second half of b's rows."""
     left, right = b.chunk(2, -2)
     return (a @ left.mT) * ACTIVATIONS[activation](a @ right.mT)
 
@@ -82,9 +82,9 @@ def scaled_gemm(
     beta: float = 1.0,
     layout: str = "nt",
 ) -> torch.Tensor:
-    """A B with a scale for each row of A and column of B, stored and finished as `gemm` has it.
+    """A B with a scale for each row of A and column of B; layouts and epilogue as in `gemm`.
 
-    PyTorch's CPU has no product of fp8 matrices, so that those are widened to the type of the scales first.
+    PyTorch cannot multiply fp8 matrices on a CPU, so they are first converted to the dtype of the scales.
     """
     wide = scale_a.dtype
     left = a.mT if layout[0] == "t" else a
@@ -107,10 +107,10 @@ def grouped_gemm(
     scale_a: torch.Tensor | None = None,
     scale_b: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """Rows offsets[g] to offsets[g + 1] of a by matrix g of b, finished as `gemm` does.
+    """Rows offsets[g] to offsets[g + 1] of a times matrix g of b; epilogue as in `gemm`.
 
-    Bias has N elements, or (groups, 1, N). Of fp8 and int8 a has a scale a row, scale_a, and each matrix of b
-    one for each of its columns, scale_b (groups, N).
+    Bias has N elements, or (groups, 1, N). For fp8 and int8, scale_a has a scale for each row of a, and
+    scale_b (groups, N) one for each column of each matrix of b.
     """
     wide = a.dtype if scale_a is None else scale_a.dtype
     left, right = a.to(wide), (b.mT if layout[1] == "t" else b).to(wide)
@@ -128,17 +128,17 @@ def grouped_gemm(
 def grouped_variable_k(
     a: torch.Tensor, b: torch.Tensor, offsets: torch.Tensor, alpha: float = 1.0
 ) -> torch.Tensor:
-    """alpha A_gᵀ B_g, A_g and B_g being rows offsets[g] to offsets[g + 1] of a and b."""
+    """alpha A_gᵀ B_g, where A_g and B_g are rows offsets[g] to offsets[g + 1] of a and b."""
     groups = [slice(first, end) for first, end in pairwise(offsets.tolist())]
     return torch.stack([alpha * (a[rows].mT @ b[rows]) for rows in groups])
 
 
 MICROSCALED = {known.format: known for known in dtypes.MICROSCALED}
-"""Formats of numbers with block scales."""
+"""Formats with block scales."""
 
 
 def numbers_of(stored: torch.Tensor, format: str) -> torch.Tensor:
-    """Numbers of a microscaled format in float64: of fp8 tensors, or of bytes, lowest bits first."""
+    """Elements of a microscaled format in float64, from fp8 tensors, or from bytes, lowest bits first."""
     element = MICROSCALED[format]
     bits, exponent, mantissa = element.bits, element.exponent, element.mantissa
     if bits == 8:
@@ -170,10 +170,10 @@ def microscaled_gemm(
     residual: torch.Tensor | None = None,
     beta: float = 1.0,
 ) -> torch.Tensor:
-    """A Bᵀ of numbers with a power of two for each 32 columns, finished as `gemm` does; in float64.
+    """A Bᵀ with a power of two for each 32 columns; epilogue as in `gemm`; in float64.
 
     Formats are those of the OCP microscaling specification: e4m3 and e5m2 (fp8 tensors), e2m3 and e3m2 (four
-    in three bytes of uint8 tensors), e2m1 (two in a byte). A scale s, of uint8 tensors, is 2^(s - 127).
+    in three bytes of uint8 tensors), e2m1 (two per byte). A scale s in a uint8 tensor is 2^(s - 127).
     """
     left, right = (
         numbers_of(stored, format) * torch.exp2(scales.double() - 127).repeat_interleave(32, -1)
@@ -185,9 +185,9 @@ def microscaled_gemm(
 def dequantized(
     stored: torch.Tensor, scale: torch.Tensor | None, wide: torch.dtype, turned: bool = False
 ) -> torch.Tensor:
-    """Rows of numbers times their scales, where those are of blocks of columns.
+    """Rows of elements times their block scales.
 
-    Bytes hold two numbers of e2m1. Scales are as `factors` takes them, or None.
+    Bytes hold two e2m1 elements. Scales are as in `factors`, or None.
     """
     numbers = numbers_of(stored, "e2m1").to(wide) if stored.dtype == torch.uint8 else stored.to(wide)
     rows, k = numbers.shape[-2:]
@@ -195,7 +195,7 @@ def dequantized(
 
 
 def factors(scale: torch.Tensor, rows: int, k: int, turned: bool = False) -> torch.Tensor:
-    """A factor of each number of `rows` rows and k columns, in the scales' precision.
+    """The scale of each element of `rows` rows and k columns, in the scales' precision.
 
     Scales are, for rows and columns (R, K): powers of two, uint8 (R, K / 32); or floats (R, K / 128);
     `turned`, floats (R / 128, K / 128), (K / 128, R) or (K / 32, R). Sizes are rounded up.
@@ -227,7 +227,7 @@ def quantized_gemm(
     residual: torch.Tensor | None = None,
     beta: float = 1.0,
 ) -> torch.Tensor:
-    """A Bᵀ of numbers with scales as `dequantized` takes them, or of A one a row; finished as `gemm` does."""
+    """A Bᵀ with scales as in `dequantized`, or of A one per row; epilogue as in `gemm`."""
     floats = [x.dtype for x in (a, scale_a, scale_b) if x is not None and x.dtype.itemsize > 1]
     wide = floats[0] if floats else torch.float64
     of_rows = scale_a if scale_a is not None and scale_a.dim() < a.dim() else None
@@ -246,7 +246,7 @@ def quantized_mul_add(
     c_a: torch.Tensor,
     c_b: torch.Tensor,
 ) -> torch.Tensor:
-    """c_a * (A Bᵀ) + c_b, A and B as `quantized_gemm` takes them; c_a and c_b are M x N, 1 x N or 1 x 1."""
+    """c_a * (A Bᵀ) + c_b, with A and B as in `quantized_gemm`; c_a and c_b are M x N, 1 x N or 1 x 1."""
     return c_a * quantized_gemm(a, b, scale_a, scale_b) + c_b
 
 
@@ -258,5 +258,5 @@ def two_gemms(
     a16: torch.Tensor,
     b16: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """A Bᵀ as `quantized_gemm` has it, and A16 B16ᵀ."""
+    """A Bᵀ as in `quantized_gemm`, and A16 B16ᵀ."""
     return quantized_gemm(a, b, scale_a, scale_b), a16 @ b16.mT

@@ -6,7 +6,8 @@ import torch
 
 
 def written(rows: torch.Tensor, cache: torch.Tensor, slots: torch.Tensor, scale: float) -> torch.Tensor:
-    """The cache with rows (tokens, heads, 1, dim) over a number in their slots; slots below 0 are ignored."""
+    """The cache with rows (tokens, heads, 1, dim), divided by a number, in their slots; negative slots are
+    skipped."""
     updated, block = cache.clone(), cache.shape[2]
     for token, slot in enumerate(slots.tolist()):
         if slot >= 0:

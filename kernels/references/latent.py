@@ -1,4 +1,4 @@
-"""Latent attention before a step: its queries and its cache, as plain PyTorch."""
+"""The step before latent attention: its queries and its cache, in plain PyTorch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def bmm_rope_kv_cache(
     k_scale: float = 1.0,
     interleaved: bool = True,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """[q_nope w_kᵀ, turned q_pe], turned k_rope, and the cache with [k_nope, turned k_rope] / k_scale.
+    """[q_nope w_kᵀ, rotated q_pe], rotated k_rope, and the cache with [k_nope, rotated k_rope] / k_scale.
 
     Args:
         q_nope: (heads, B, P).
@@ -32,7 +32,7 @@ def bmm_rope_kv_cache(
         q_pe: (B, heads, D).
         k_nope, k_rope: (tokens, key heads, rank) and (.., D); the first B tokens are those of the queries.
         kv_cache: (places, key heads, rank + D).
-        slots: (tokens,), the place of each; below 0 for none.
+        slots: (tokens,), the slot of each; negative for none.
         positions: (tokens,), rows of cos and sin, (.., D / 2).
     """
     if w_k.dtype == torch.uint8:

@@ -1,4 +1,4 @@
-"""RMSNorm and LayerNorm in PyTorch, sums in float32 at least, as PyTorch's own have them."""
+"""RMSNorm and LayerNorm in PyTorch, with sums in float32 at least, as in PyTorch's own."""
 
 from __future__ import annotations
 

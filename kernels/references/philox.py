@@ -1,4 +1,4 @@
-"""Philox4x32-10 in PyTorch, and the dropout mask that the tile library draws from it."""
+"""Philox4x32-10 in PyTorch, and the dropout mask that the tile library derives from it."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def philox(counter: torch.Tensor, key: int) -> torch.Tensor:
 
 
 def _product(a: int, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Upper and lower word of a product of words; in two halves, since int64 has no room for it."""
+    """Upper and lower word of a product of words, computed in two halves, since it may exceed int64."""
     lower, upper = (a & 0xFFFF) * b, (a >> 16) * b
     middle = (lower >> 16) + (upper & 0xFFFF)
     return (upper >> 16) + (middle >> 16), (middle << 16 | lower & 0xFFFF) & MASK
 
 
 def keep_mask(rows: int, cols: int, p: float, seed: int) -> torch.Tensor:
-    """Mask of the elements of a matrix that dropout keeps: random word at least p * 2^32."""
+    """Mask of the matrix elements that dropout keeps: those with a random word of at least p * 2^32."""
     fours = -(-cols // 4)
     counter = torch.zeros(rows, fours, 4, dtype=torch.int64)
     counter[..., 0] = torch.arange(fours)
@@ -44,6 +44,6 @@ def keep_mask(rows: int, cols: int, p: float, seed: int) -> torch.Tensor:
 
 
 def dropout(x: torch.Tensor, p: float, seed: int) -> torch.Tensor:
-    """x / (1 - p) where it is kept, else zero; every dimension but the last counts as rows."""
+    """x / (1 - p) where an element is kept, else zero; every dimension but the last counts as rows."""
     keep = keep_mask(x.numel() // x.shape[-1], x.shape[-1], p, seed).to(x.device)
     return torch.where(keep.view(x.shape), x / (1 - p), 0)

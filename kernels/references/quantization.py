@@ -1,6 +1,6 @@
 """Quantization in PyTorch, from the definitions of the formats: nearest number, ties to even, saturating.
 
-Rows and blocks with a NaN or an infinity get NaN for their scale and zeros for numbers.
+Rows and blocks with a NaN or an infinity get a NaN scale and zeros as elements.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ FORMATS = {known.name: known for known in dtypes.TYPES}
 FP8 = tuple(known.name for known in dtypes.TYPES if known.encoding)
 
 LEAST = 1e-10
-"""The smallest size that a float scale is made for, AITER's."""
+"""Smallest magnitude that a float scale is computed from, as in AITER."""
 
 
 def blocks_of(x: torch.Tensor, block: int) -> torch.Tensor:
-    """Rows taken apart into blocks, in float32, zeros after the last column."""
+    """Rows split into blocks, in float32, padded with zeros."""
     short = -x.shape[-1] % block
     blocks: torch.Tensor = torch.nn.functional.pad(x.float(), (0, short)).unflatten(-1, (-1, block))
     return blocks
@@ -33,15 +33,15 @@ def float_scale(absmax: torch.Tensor, format: str) -> torch.Tensor:
 def power_scale(absmax: torch.Tensor, format: str, rounding: str) -> torch.Tensor:
     """Bytes s of scales 2^(s - 127), s of NaN and infinity 255; `rounding` is down, even or up.
 
-    Down takes the exponent of absmax, even that of absmax rounded to the format's mantissa, up the lowest
-    power of two with which nothing saturates.
+    "down" takes the exponent of absmax, "even" that of absmax rounded to the format's mantissa, "up" the
+    smallest power of two for which nothing saturates.
     """
     largest = FORMATS[format].largest
     size = torch.where(absmax.isfinite() & (absmax > 0), absmax, 1.0).double()
     fraction, exponent = torch.frexp(size)  # fraction in [0.5, 1)
     top = torch.frexp(torch.tensor(largest, dtype=torch.float64))
     if rounding == "even":
-        # To one mantissa bit 1.75 is nearer to 2 than to 1.5.
+        # With one mantissa bit, 1.75 rounds to 2.
         exponent = exponent + (fraction >= 1 - 2.0 ** -(FORMATS[format].mantissa + 2))
     elif rounding == "up":
         exponent = exponent + (fraction > top.mantissa)
@@ -51,7 +51,7 @@ def power_scale(absmax: torch.Tensor, format: str, rounding: str) -> torch.Tenso
 
 
 def nearest(x: torch.Tensor, format: str) -> torch.Tensor:
-    """x as numbers of a format: int8, fp8, or bytes with two numbers of 4 bits, three with four of 6 bits."""
+    """x in a format: int8, fp8, bytes with two 4-bit elements, or three bytes with four 6-bit elements."""
     element = FORMATS[format]
     if element.encoding:
         return x.clamp(element.lowest, element.largest).to(element.dtype)
@@ -63,7 +63,7 @@ def nearest(x: torch.Tensor, format: str) -> torch.Tensor:
     power, fraction = codes >> mantissa_bits, (codes & (1 << mantissa_bits) - 1).double()
     values = torch.where(power == 0, 2 * fraction, fraction + (1 << mantissa_bits))
     values = values * torch.exp2(power.double() - (1 << exponent_bits - 1) + 1 - mantissa_bits)
-    # Between neighbours lies the middle; on it itself the even code wins.
+    # The threshold is halfway between neighbours; a tie goes to the even code.
     middles, size = (values[1:] + values[:-1]) / 2, x.double().abs()
     low, high = torch.bucketize(size, middles), torch.bucketize(size, middles, right=True)
     code = torch.where(low % 2 == 0, low, high) | torch.signbit(x).long() << (bits - 1)
@@ -71,7 +71,7 @@ def nearest(x: torch.Tensor, format: str) -> torch.Tensor:
 
 
 def packed(codes: torch.Tensor, bits: int) -> torch.Tensor:
-    """Codes of 4 or 6 bits as bytes, lowest bits first: two in one, four in three."""
+    """Codes of 4 or 6 bits as bytes, lowest bits first: two per byte, or four per three bytes."""
     if bits == 4:
         return (codes[..., ::2] | codes[..., 1::2] << 4).to(torch.uint8)
     words = sum(codes[..., i::4].int() << (6 * i) for i in range(4))
@@ -80,7 +80,7 @@ def packed(codes: torch.Tensor, bits: int) -> torch.Tensor:
 
 
 def quantize(x: torch.Tensor, format: str, block: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Numbers of x / scale, and a float32 scale for each `block` columns of a row, 0 for all of them."""
+    """Elements of x / scale, and a float32 scale for each `block` columns of a row; 0 for one per row."""
     block = block or x.shape[-1]
     parts = blocks_of(x, block)
     scales = float_scale(parts.abs().amax(-1), format)
@@ -91,7 +91,7 @@ def quantize(x: torch.Tensor, format: str, block: int) -> tuple[torch.Tensor, to
 def quantize_mx(
     x: torch.Tensor, format: str, rounding: str, block: int = 32
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Numbers of x / 2^(s - 127), and the bytes s for each `block` columns of a row."""
+    """Elements of x / 2^(s - 127), and the bytes s for each `block` columns of a row."""
     parts = blocks_of(x, block)
     scales = power_scale(parts.abs().amax(-1), format, rounding)
     quotients = parts.double() * torch.exp2(127 - scales.double())[..., None]

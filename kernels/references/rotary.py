@@ -12,11 +12,11 @@ def rotate(
     positions: torch.Tensor | None = None,
     interleaved: bool = False,
 ) -> torch.Tensor:
-    """Turns pairs of elements of heads.
+    """Rotates pairs of elements of heads.
 
     Args:
         x: batch x heads x tokens x dim.
-        cos, sin: positions x turned / 2; of a head the first `turned` elements are turned.
+        cos, sin: positions x turned / 2; the first `turned` elements of a head are rotated.
         positions: the tables' rows for batch x tokens or tokens; token s is at position s where it is None.
         interleaved: whether elements 2 i and 2 i + 1 make a pair (GPT-J), or i and i + turned / 2 (NeoX).
     """
@@ -43,10 +43,10 @@ def split(
     positions: torch.Tensor | None = None,
     interleaved: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Queries, keys and values of tokens x (queries + keys + values) x dim, the first two turned.
+    """Queries, keys and values of tokens x (queries + keys + values) x dim, the first two rotated.
 
     Args:
-        heads: heads of queries; the rest are as many heads of keys as of values.
+        heads: heads of queries; the others are equal numbers of heads of keys and of values.
         positions: tokens.
     """
     keys = (qkv.shape[1] - heads) // 2

@@ -1,4 +1,4 @@
-"""Routing of a mixture of experts in PyTorch: by stable sorts, so that results are equal, not just near."""
+"""Routing of a mixture of experts in PyTorch, by stable sorts, so that results are equal, not just close."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import torch
 def align(
     topk_ids: torch.Tensor, experts: int, block: int, length: int
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Ids by expert, each expert's padded to whole blocks with the number of ids; the expert of each block.
+    """Ids by expert, with each expert's ids padded to whole blocks; and the expert of each block.
 
     Args:
         topk_ids: an expert for each id, of any shape.
-        length: of the list; behind what is needed there is padding, and blocks have expert -1.
+        length: length of the list; the unused end is padding, and its blocks have expert -1.
 
     Returns:
-        ids, experts of blocks, and how many ids and padding of experts there are.
+        ids, experts of blocks, and the number of ids including the experts' padding.
     """
     assignment = topk_ids.flatten().long()
     sizes = torch.bincount(assignment, minlength=experts)
@@ -38,12 +38,12 @@ def align(
 
 
 def tiles(hist: torch.Tensor, tile_log2: int, length: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """First tokens and first tiles of experts, each with the sum behind; and of tiles expert | number << 16.
+    """First tokens and first tiles of experts, each followed by the total; and expert | index << 16 of tiles.
 
     Args:
         hist: tokens of each expert.
-        tile_log2: of a tile's tokens.
-        length: of the list of tiles; -1 behind the last.
+        tile_log2: binary logarithm of a tile's tokens.
+        length: length of the list of tiles; -1 after the last.
     """
     zero = hist.new_zeros(1)
     counts = torch.where(hist > 0, (hist - 1 >> tile_log2) + 1, 0)
@@ -57,7 +57,7 @@ def tiles(hist: torch.Tensor, tile_log2: int, length: int) -> tuple[torch.Tensor
 
 
 def bit_sums(bits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Set bits of each column of rows x words of 32, and those of the rows before each tile of 128."""
+    """Set bits of each column of rows x words of 32, and those of the rows before each tile of 128 rows."""
     places = torch.arange(32, device=bits.device)
     set_bits = (bits.long()[:, :, None] >> places & 1).flatten(1)
     before = torch.cat([set_bits.new_zeros(1, set_bits.shape[1]), set_bits.cumsum(0)])
@@ -75,11 +75,11 @@ SCORES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 def top_k(
     x: torch.Tensor, k: int, score: str = "none", shared: int = 0
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The k greatest of each row in order, of equal ones those in front; their columns; bits of the chosen.
+    """The k largest elements of each row in descending order, the first of equal ones first; columns; bitmap.
 
     Args:
-        score: one of `SCORES`: values themselves ("none"), "softmax" over the k, the "sigmoid" of each.
-        shared: experts that every row has besides, with a value of 1: columns behind the last.
+        score: one of `SCORES`: the elements ("none"), their "softmax" over the k, or the "sigmoid" of each.
+        shared: additional experts of every row, with a value of 1: columns after the last.
 
     Returns:
         values, columns, and bits of words x rows.
@@ -100,7 +100,7 @@ def top_k(
 
 
 def sum_of_experts(rows: torch.Tensor, top_k: int, weights: torch.Tensor | None = None) -> torch.Tensor:
-    """Sums of the rows of each token's experts, `top_k` consecutive rows per token, perhaps weighted."""
+    """Sums of the rows of each token's experts, `top_k` consecutive rows per token, optionally weighted."""
     if weights is not None:
         rows = rows * weights.flatten()[:, None]
     of_tokens: torch.Tensor = rows.unflatten(0, (-1, top_k))

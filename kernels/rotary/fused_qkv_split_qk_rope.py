@@ -1,4 +1,4 @@
-"""Queries, keys and values out of a fused tensor, the first two turned: what goes in, what must come out."""
+"""Split of a fused QKV, with rotary position embedding of q and k: inputs, outputs, reference and launch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workbench_kernels.references.rotary import split
 
 spec = KernelSpec(
     name="rotary/fused_qkv_split_qk_rope",
-    doc="A fused QKV taken apart, with rotary position embeddings of queries and keys on the way.",
+    doc="Splits a fused QKV, and applies rotary position embedding to queries and keys.",
     source=rotary.source("fused_qkv_split_qk_rope", "rope_of_fused<rotary, false>"),
     entry="fused_qkv_split_qk_rope",
     parameters={
@@ -63,7 +63,7 @@ spec = KernelSpec(
         "positions": Index("places"),
     },
     notes={
-        "heads": "heads of queries, the axis `queries` of q; of keys there are `kv_heads`, and of values",
+        "heads": "heads of queries, the axis `queries` of q; keys and values have `kv_heads`",
         "qkv": "heads of queries, then of keys, then of values",
     },
 )

@@ -1,4 +1,4 @@
-"""Backward of taking a fused QKV apart with rotary position embeddings: the gradients put together again."""
+"""Backward of the split of a fused QKV with rotary position embedding."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def reference(
     positions: torch.Tensor | None = None,
     interleaved: bool = False,
 ) -> torch.Tensor:
-    """The gradient of qkv: dq and dk turned back, and dv, side by side."""
+    """Gradient of qkv: dq and dk rotated back, and dv, concatenated."""
     fused = torch.cat((dq, dk, dv), 1)
     return torch.cat(split(fused, cos, -sin, dq.shape[1], positions, interleaved), 1)
 
@@ -39,7 +39,7 @@ def shape_of(
     interleaved: bool = False,
 ) -> dict[str, Any]:
     """Shape of a call."""
-    # Sizes that PyTorch traces have no hash.
+    # PyTorch's symbolic sizes cannot be hashed.
     sizes = [tuple(d.shape[::2]) if d.dim() == 3 else None for d in (dq, dk, dv)]
     if (
         None in sizes
@@ -49,7 +49,7 @@ def shape_of(
     ):
         raise ShapeError(
             f"fused_qkv_split_qk_rope_backward: dq, dk, dv are {tuple(dq.shape)}, {tuple(dk.shape)}, "
-            f"{tuple(dv.shape)}; expected tokens x heads x dim, dk and dv alike, of one dtype"
+            f"{tuple(dv.shape)}; expected tokens x heads x dim, with equal shapes of dk and dv, of one dtype"
         )
     name = "fused_qkv_split_qk_rope_backward"
     shape = rotary.shape_of(name, as_heads(dq), cos, sin, positions, interleaved, called="dq")
@@ -65,7 +65,7 @@ def inputs(shape: Any, generator: torch.Generator) -> dict[str, Any]:
 
 spec = KernelSpec(
     name="rotary/fused_qkv_split_qk_rope_backward",
-    doc="The gradient of a fused QKV from those of queries, keys and values, which may be views.",
+    doc="Gradient of a fused QKV from the gradients of queries, keys and values, which may be views.",
     source=rotary.source("fused_qkv_split_qk_rope_backward", "rope_of_fused<rotary, true>"),
     entry="fused_qkv_split_qk_rope_backward",
     parameters=forward.parameters,

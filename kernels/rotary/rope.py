@@ -1,4 +1,4 @@
-"""Rotary position embedding of heads: what goes in, what must come out, how it is launched."""
+"""Rotary position embedding of heads: inputs, outputs, reference and launch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def reference(
     positions: torch.Tensor | None = None,
     interleaved: bool = False,
 ) -> torch.Tensor:
-    """Heads, batch x heads x tokens x dim, turned; cosines and sines are positions x turned / 2."""
+    """Heads, batch x heads x tokens x dim, rotated; cosines and sines are positions x turned / 2."""
     return rotate(x, cos, sin, positions, interleaved)
 
 
@@ -32,8 +32,8 @@ def published(gpu: str, source: str, batch: int, heads: int, tokens: int, **time
 
 spec = KernelSpec(
     name="rotary/rope",
-    doc="Pairs of elements of each head turned by the angles of its token's position; x may be a view, "
-    "such as the queries in a fused QKV.",
+    doc="Rotary position embedding: rotates pairs of elements of each head by the angles of its token's "
+    "position; x may be a view, such as the queries in a fused QKV.",
     source=rotary.source("rope", "rope<rotary>"),
     entry="rope",
     parameters=rotary.PARAMETERS,
@@ -44,7 +44,7 @@ spec = KernelSpec(
         {"heads": 2, "tokens": 9, "dim": 100, "turned": 36, "interleaved": 1, "table": "fp32"},
     ],
     inputs=lambda shape, generator: {
-        # As the queries of a fused QKV are: a token's heads side by side, and keys and values after them.
+        # Like the queries of a fused QKV: a token's heads are contiguous, followed by keys and values.
         "x": torch.randn(
             *(shape["batch"], shape["tokens"], 3, shape["heads"], shape["dim"]), generator=generator
         )

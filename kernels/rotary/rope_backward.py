@@ -1,4 +1,4 @@
-"""Backward of the rotary position embedding: heads turned back."""
+"""Backward of the rotary position embedding: rotation by the opposite angles."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def reference(
     positions: torch.Tensor | None = None,
     interleaved: bool = False,
 ) -> torch.Tensor:
-    """The gradient of the heads: dout turned by the same angles in the other direction."""
+    """Gradient of the heads: dout rotated by the same angles in the opposite direction."""
     return rotate(dout, cos, -sin, positions, interleaved)
 
 
 spec = dataclasses.replace(
     forward,
     name="rotary/rope_backward",
-    doc="The gradient of heads from that of the turned ones; dout may be a view.",
+    doc="Gradient of the heads from the gradient of the rotated heads; dout may be a view.",
     shapes=forward.shapes[:2],
     inputs=lambda shape, generator: {
         {"x": "dout"}.get(name, name): value for name, value in forward.inputs(shape, generator).items()

@@ -56,7 +56,7 @@ def test_no_scheduler_to_begin_with_is_an_error() -> None:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """Two worker processes, shared: starting them takes seconds. Dask is told that the first has a GPU."""
+    """Two worker processes, shared: starting them takes seconds. For Dask, the first has a GPU."""
     pytest.importorskip("distributed")
     path = os.environ.get("PYTHONPATH", "")
     os.environ["PYTHONPATH"] = os.pathsep.join(

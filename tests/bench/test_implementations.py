@@ -21,7 +21,7 @@ SHAPES = {
     "attention/forward": {"queries": 128, "keys": 128, "heads": 2, "heads_kv": 1, "dim": 64, "dim_v": 64},
     "gated_delta/chunk": {"tokens": 130, "keys": 64, "values": 64, "dtype": "bf16"},
 }
-"""Small problems; of other operators a few rows."""
+"""Small problems; a few rows for other operators."""
 
 FLYDSL = """
 import torch

@@ -56,7 +56,7 @@ class AiterKernel:
     Attributes:
         module: below aiter.ops.triton._triton_kernels.
         entry: its name there.
-        arguments: of its launch, but for the options.
+        arguments: of its launch, except for the options.
         dtype: of the input.
         launch_options: constants and numbers of warps.
     """
@@ -100,7 +100,7 @@ KERNELS: Mapping[str, AiterKernel] = {
 
 
 def _module(checkout: Path, name: str) -> ModuleType:
-    """A module of a checkout, none of its packages started."""
+    """A module of a checkout, without starting its packages."""
     for package in ("aiter", "aiter.ops", "aiter.ops.triton", "aiter.ops.triton.utils"):
         if package not in sys.modules:
             stand_in = ModuleType(package)

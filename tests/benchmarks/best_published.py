@@ -6,15 +6,16 @@
 A row is a problem of `tests/data/published_times.jsonl` with the least time of all implementations that the
 tuner took kernel times of. Like is compared with like:
 
-- Both are kernel times (docs/model_error.md): neither has what a launch costs outside of its kernels. Ours
+- Both are kernel times (docs/model_error.md), without a launch's overhead outside of its kernels. Ours
   has all steps.
 - The tuner takes up to 101 copies of its operands in turn, and writes nothing between (aiter/test_common.py
-  of its repository). So ours are modelled with caches in which nothing is to be written back; and where 101
-  copies fit the Infinity Cache, as a launch that finds its operands there. What a step reads of the step
-  before, it finds there too.
-- What AITER calls preshuffled has B rearranged before the clock starts; ours takes B as it is.
+  of its repository). So ours are modelled with caches without dirty lines; and where 101 copies fit the
+  Infinity Cache, as a launch that finds its operands there. A step also finds the results of the step before
+  in the cache.
+- AITER's preshuffled implementations rearrange B before the clock starts; ours takes B in its plain layout.
 
-Times are kept by problem with a digest of kernels and model, so that a run goes on where the last one ended.
+Times are stored by problem with a digest of kernels and model, so that a run continues where the last one
+ended.
 """
 
 from __future__ import annotations

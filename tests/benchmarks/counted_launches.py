@@ -33,7 +33,7 @@ COUNTING = (
     "profile/partial.py",
     "profile/sampled.py",
 )
-"""Files that determine the counts, besides kernel and emulation."""
+"""Files that determine the counts, in addition to kernel and emulation."""
 
 
 def _read_only(items: dict[str, Any]) -> MappingProxyType[str, Any]:
@@ -66,7 +66,7 @@ class Counted:
         """The time on a product of the same target and caches.
 
         Raises:
-            ValueError: its caches are others.
+            ValueError: the launch was counted for other caches.
         """
         product = machine(gpu)
         if hierarchy(product) != self.caches:

@@ -125,7 +125,7 @@ def runs_to_figures(lab: Lab, watch: Watch) -> None:
         lab.page.keyboard.press("Control+Enter")
         lab.page.wait_for_function("Object.keys(window.drawnAt).length >= 1")
         lab.finish(CELL)
-        # What comes after the cards in view is drawn too before the next run.
+        # Later parts than the cards in view are drawn too before the next run.
         lab.page.wait_for_timeout(1500)
         data = float(lab.page.evaluate(EXECUTE, "hub.history('profile')[-1].seconds"))
         drawn = lab.page.evaluate("window.drawnAt")
@@ -185,7 +185,7 @@ def clicks_in_editor(lab: Lab, watch: Watch) -> None:
         before = lab.page.evaluate(rows_lit + told)
         line = lab.line(CELL, ("load(stored", "mul(squares", "row_sum(", "mul_row")[n % 4])
         watch("select a line of the cell", line.click, f"{rows_lit}{told} !== {before!r}", "mousedown")
-        # What JupyterLab itself takes from one panel to a cell of another is part of the above.
+        # JupyterLab's own time from one panel to a cell of another is part of the above.
         rows.nth(other).click()
         lab.page.wait_for_timeout(500)
         watch("go to a cell without a kernel", lab.line(LOAD, "%load_ext").click, "true", "mousedown")

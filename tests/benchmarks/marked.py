@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def put(page: Path, text: str) -> None:
-    """Puts `text`, whose first and last line are marks, in place of what is between the same marks."""
+    """Replaces the text between two marks by `text`, whose first and last line are these marks."""
     begin, end = text.splitlines()[0], text.splitlines()[-1]
     before, _, rest = page.read_text().partition(begin)
     page.write_text(before + text + rest.partition(end)[2])

@@ -6,11 +6,11 @@
     python tests/benchmarks/model_error.py --write    # what `wb.time` says of its errors
     python docs/made.py                               # the document
 
-Each problem is run once on the emulated device, for all products of its target (`counted_launches`, kept in
-a folder), and modelled with caches that are cleared before the launch and with those that a launch before
-it left. Times are kept in `tests/data/modelled_times.jsonl` (`--store`) with a digest of the model, so that a
-run goes on where the last one ended and a changed model starts again. `--write` and the document are of what
-is there.
+Each problem is run once on the emulated device, for all products of its target (`counted_launches`, stored in
+a folder), and modelled with caches cleared before the launch and with the caches that a previous launch
+leaves. Times are stored in `tests/data/modelled_times.jsonl` (`--store`) with a digest of the model, so that
+a run continues where the last one ended and a changed model starts again. `--write` and the document use the
+stored times.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class Modelled:
     """Modelled time of a problem.
 
     Attributes:
-        us: kernel time, the caches cleared before.
-        warm_us: the same where the launch is repeated and nothing is cleared.
-        bound: what it is bound by, in words.
-        key, warm_key: the same as `TimeModel.bound` has it, and of the repetition.
+        us: kernel time with cleared caches.
+        warm_us: the same for a repeated launch without clearing.
+        bound: the limit, in words.
+        key, warm_key: the same as in `TimeModel.bound`, for the first and the repeated launch.
         width: bytes that a lane moves in a vector memory instruction, on average.
-        former: another model than today's gave it.
+        former: whether an earlier model computed it.
         clock_mhz: clock of the kernel.
         wall: seconds that emulation and model took.
         failure: why there is no time; "" where there is.
@@ -215,7 +215,7 @@ def model(problem: Problem, setting: Setting) -> Modelled:
 
 
 def run(rows: list[Row], store: Store, largest: float, minutes: float, setting: Setting) -> None:
-    """Models what is not there yet: HipKittens' problems first, small ones first."""
+    """Models missing problems: HipKittens' first, small ones first."""
     if setting.own is not None:
         pairs = ((row, own_problem(row)) for row in rows)
         rows = [replace(row, problem=problem) for row, problem in pairs if problem is not None]
@@ -241,7 +241,7 @@ def run(rows: list[Row], store: Store, largest: float, minutes: float, setting: 
 
 
 def stored_document() -> str:
-    """The document of what is stored."""
+    """The document of the stored times."""
     tritons = published("published_triton") + published("published_aiter")
     return document(published(), Store(KEPT).known, tritons)
 

@@ -408,7 +408,7 @@ def document(rankings: Sequence[Ranking], section_by_title: Mapping[str, str]) -
 
     Args:
         rankings: rankings in their order.
-        section_by_title: sections by title; a ranking without one is left out.
+        section_by_title: sections by title; a ranking without a section is omitted.
     """
     errors = {"GEMM": expected("gemm/bf16"), "attention": expected("attention/forward")}
     off = "; ".join(f"{error.text} ({name})" for name, error in errors.items())

@@ -52,7 +52,7 @@ def _compiled(path: Path, text: str, hipkittens: Path | None, entry: str) -> Ker
 
 
 def order_target(hipkittens: Path, window: int) -> Target:
-    """The bf16 GEMM that was timed with windows of so many rows of tiles; 0: row-major."""
+    """The bf16 GEMM that was timed with windows of this many rows of tiles; 0: row-major."""
     path = hipkittens / "analysis" / "paper_experiments" / "grid_micro" / f"kernel_8192_w{window}.cpp"
     text = path.read_text(encoding="utf-8")
     for pattern, now in LATER_HEADERS.items():

@@ -35,7 +35,7 @@ class Stated:
 
     Attributes:
         rows, classes: it rests on.
-        families: in the place of classes, where there is one class.
+        families: families of the only class, which replace classes.
         median: of the errors.
         low, high: the stated range of ratios.
         factor: by which it is wider than the rows' own 80 %.

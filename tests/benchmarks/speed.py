@@ -182,7 +182,7 @@ GROUPS = 16
 
 
 def _vector(registers: int) -> str:
-    """A mix of vector instructions over so many registers."""
+    """A mix of vector instructions over this many registers."""
     texts = [
         _VECTOR[i % len(_VECTOR)].format(a=i * 97 % registers, b=i * 61 % registers, c=i * 29 % registers)
         for i in range(1500)
@@ -243,7 +243,8 @@ _INSTRUCTIONS = (
         )
     ),
 )
-"""Name, body of the loop, beginning of the mnemonics that count, trips, FLOPs of one, goal a core."""
+"""Name, body of the loop, beginning of the counted mnemonics, trips, FLOPs per instruction, goal per core.
+"""
 
 
 def instructions(settings: Settings) -> Iterator[Row]:

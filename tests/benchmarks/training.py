@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-# As the script has it, before PyTorch is loaded: see workbench/training/__init__.py.
+# As in the script, before PyTorch is loaded: see workbench/training/__init__.py.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import marked

@@ -48,7 +48,7 @@ def sources(notebook: Any) -> list[str]:
 
 
 def solution(name: str) -> str:
-    """The cell of a solution, under the name that a student gives it."""
+    """The cell of a solution, under the student's file name."""
     magic = f"%%hipkittens solution_{name.replace('.', '_')}"
     (source,) = [text for text in sources(SOLUTIONS) if text.startswith(magic)]
     return source.replace(magic, "%%hipkittens mine", 1)

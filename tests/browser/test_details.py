@@ -343,8 +343,8 @@ class TestDetails:
         assert ours == []
 
 
-# Text with less contrast than WCAG's AA asks for: 4.5, or 3 where it is large. Badges of figures have a
-# colour of their own behind white, made for it.
+# Text with less contrast than WCAG's AA requires: 4.5, or 3 if it is large. Badges of figures have their own
+# background colour.
 FAINT = """root => {
     const context = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
     const channels = text => {

@@ -63,7 +63,7 @@ def screenshot(page: Page, theme: str) -> Image.Image:
 
 
 def wrong_picture(picture: Image.Image, stored: Path) -> str:
-    """Difference of a picture from the stored one, in words; "" if there is none."""
+    """Difference of a picture from the stored one, in words; "" if they are equal."""
     if WRITE:
         PICTURES.mkdir(exist_ok=True)
         reduced(picture).save(stored, optimize=True)

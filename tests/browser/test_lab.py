@@ -302,7 +302,7 @@ class TestJourney:
         # From the cell: a click brings the rows into view, and they are that line's.
         lab.line(RMS, "store(g.out").click()
         number = lab.number_of(RMS, "store(g.out")
-        # Until the view has scrolled there, rows in front of it may be lit without a number beside them.
+        # Until the view has scrolled there, rows before it may be lit without a number beside them.
         lab.until(
             lambda: {row.rstrip("*") for row in linked_rows(lab)} == {str(number)},
             lambda: f"rows of line {number}, not of {linked_rows(lab)}",

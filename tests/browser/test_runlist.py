@@ -1,4 +1,4 @@
-"""The list of a thousand runs, and the names of sliders, in a page of their own: no JupyterLab, no kernel."""
+"""The list of a thousand runs, and the names of sliders, in a page without JupyterLab and kernel."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def script(*names: str) -> str:
 
 
 def runs_json(kernels: int, sessions: int, runs: int) -> str:
-    """JSON as `runlist.told_of` makes it, for so many kernels, sessions of each and runs in each."""
+    """JSON as from `runlist.told_of`, for this many kernels, sessions per kernel and runs per session."""
     numbers = iter(range(kernels * sessions * runs, 0, -1))
 
     def run() -> dict[str, Any]:

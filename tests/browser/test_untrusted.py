@@ -372,7 +372,7 @@ def test_a_file_that_names_a_widget_of_the_kernel(
     lab = open_lab()
     lab.open(path.name)
     drawn(lab)
-    # A widget without the dashboard's grid is hidden above a copy, as is one without its kernel.
+    # A widget without the dashboard's grid is hidden above a copy, and so is one without its kernel.
     lab.cell(0).get_by_text("own widget").wait_for(state="attached")
     assert not any(trusted(lab))
     lab.page.wait_for_timeout(1000)

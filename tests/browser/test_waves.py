@@ -58,7 +58,8 @@ def test_a_timeline_is_live_and_selects_the_line(open_lab: Callable[..., Lab], s
             break
     lab.until(linked.count, "a click to select a line of the cell")
     lab.shot("timeline-lab")
-    # The tool tip is of the span under the pointer, also when the timeline moves and the pointer does not.
+    # The tool tip belongs to the span under the pointer, also when the timeline moves and the pointer does
+    # not.
     x, y = canvas["x"] + canvas["width"] / 3, canvas["y"] + 44
     lab.page.mouse.move(x, y)
     tip, visible_range = lab.page.locator(".wb-waves-tip"), lab.page.locator(".wb-waves-range")

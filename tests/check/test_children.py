@@ -1,4 +1,4 @@
-"""Launches of other processes are sanitized too, and zero launches never pass."""
+"""Launches of child processes are sanitized too, and zero launches never pass."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ PAGE = ROOT / "docs" / "host_programs.md"
 START, END = "<!-- code objects -->\n", "<!-- end of code objects -->\n"
 NOT_REACHED = "not counted yet"
 OTHERS = "other targets"
-"""Where a code object is counted whose target no emulated device has."""
+"""Target of code objects that no emulated device supports."""
 _BEGINNINGS = (b"\x7fELF", b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB")
 _FLAGS = 48
 """Byte of an ELF64 file's e_flags, whose lowest 8 bits name the processor of AMDGPU code."""
@@ -56,10 +56,10 @@ Results = dict[str, dict[str, dict[str, Any]]]
 
 
 class Fate(NamedTuple):
-    """What came of a code object.
+    """Result of a code object.
 
     Attributes:
-        target: of the code object; OTHERS if no emulated device has it.
+        target: target of the code object; OTHERS if no emulated device supports it.
         path: its file, in the folder.
         kernels: of the code object; none if it is not read.
         why_not: reasons by stage ("read", "disassembled", "translated") and kernel, "" for the whole object.
@@ -93,7 +93,7 @@ def target_of(data: bytes) -> str:
 
 
 def fates(path: Path, folder: Path) -> list[Fate]:
-    """What comes of each code object in a file."""
+    """Results of each code object in a file."""
     name = str(path.relative_to(folder))
     data = path.read_bytes()
     try:
@@ -133,7 +133,7 @@ def disassemble(code_object: CodeObject, kernel: str) -> list[str]:
 
 
 def _reason(error: Exception) -> str:
-    """In the workbench's words; an error that is none of its own is a fault of it, and keeps its type."""
+    """An error in the workbench's words; any error type that is not its own is a bug, and keeps its type."""
     return str(error) if isinstance(error, WorkbenchError) else f"{type(error).__name__}: {error}"
 
 
@@ -205,7 +205,7 @@ def write(collection: str, results: dict[str, dict[str, Any]]) -> None:
 
 
 def alone(path: Path, folder: Path, end: float = math.inf) -> list[Fate]:
-    """What comes of each code object in a file, by a process of its own, since LLVM may end it.
+    """Results of each code object in a file, from a separate process, since LLVM may end it.
 
     Args:
         end: time.monotonic() from which on no file is begun.

@@ -22,6 +22,6 @@ def _rows(target: str) -> dict[str, Form]:
 
 
 def row(opcode: str, target: str | None = None) -> Form:
-    """An opcode's first row in the table of a target, or of the first target that has it."""
+    """An opcode's first row in a target's table, or in that of the first target with this opcode."""
     targets = (target,) if target else NAMES
     return next(form for name in targets if (form := _rows(name).get(opcode)) is not None)

@@ -146,7 +146,7 @@ def test_arguments_outside_their_block(key: str, value: int, message: str) -> No
 
 
 def test_arguments_that_end_behind_their_block() -> None:
-    """Hand-written metadata does this; ROCm passes what fits, and so it is no damage."""
+    """Hand-written metadata may look like this; ROCm passes what fits, so it is not damage."""
     data = with_kernels_changed(
         compiled("gfx950"), lambda kernel: kernel.update({".kernarg_segment_size": 4})
     )

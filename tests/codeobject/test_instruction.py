@@ -20,7 +20,7 @@ def _constant(code: int) -> Operand:
 def test_inline_float_takes_the_operands_precision(code: int, type_: str, pattern: str) -> None:
     packed = int.from_bytes(struct.pack(pattern, INLINE_FLOATS[code]), "little")
     assert _constant(code).bits(type_) == packed
-    # Untyped and integer operands see the float of their own width (LLVM prints 0x3c00 for 1.0 in i16).
+    # Untyped and integer operands use the float of their own width (LLVM prints 0x3c00 for 1.0 in i16).
     assert _constant(code).bits("b" + type_[1:]) == packed
     assert _constant(code).bits("u" + type_[1:]) == packed
 

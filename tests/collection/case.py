@@ -51,7 +51,7 @@ class Draw:
 
 
 def empty(*dims: int, dtype: torch.dtype = torch.bfloat16) -> torch.Tensor:
-    """An output: NaN, or the smallest integer, so that what is not written is seen."""
+    """An output filled with NaN, or the smallest integer, so that unwritten elements are visible."""
     if dtype.is_floating_point and dtype.itemsize > 1:
         return torch.full(dims, float("nan"), dtype=dtype)
     return torch.full(dims, 0x7F if dtype.itemsize == 1 else torch.iinfo(dtype).min, dtype=torch.int64).to(

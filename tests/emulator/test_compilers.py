@@ -1,4 +1,4 @@
-"""Code objects of every clang that is installed, optimised or not and in every format that it writes.
+"""Code objects of every installed clang, optimised or not and in every format that it writes.
 
 Compilers of other years choose other instructions, kernel descriptors and hidden arguments for one source.
 The sources need no header. clang 16 and 17 are not asked for -O0: they reload registers from AGPRs before
@@ -134,7 +134,7 @@ class Clang:
 
 
 def programs() -> Iterator[tuple[tuple[str, ...], str | None]]:
-    """Commands that may be a clang, each with an lld unless its own folder has one."""
+    """Commands that may be a clang, each with an lld unless its folder has one."""
     for name in ("clang++", *(f"clang++-{n}" for n in VERSIONS)):
         path = shutil.which(name)
         if path is not None and shutil.which("lld", path=str(Path(path).resolve().parent)) is not None:

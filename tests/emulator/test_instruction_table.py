@@ -28,7 +28,7 @@ def test_every_mnemonic_has_one_state(target: str) -> None:
 
 @pytest.mark.parametrize("target", NAMES)
 def test_what_is_executed_can_be_translated(target: str) -> None:
-    """Every form of a random encoding that is executed has some encodings that the translator takes."""
+    """Every form with random encodings that executes has some encodings that the translator accepts."""
     states = {item.mnemonic: item.state for item in instruction_table.entries(target)}
     generator = random.Random(1)
     never = []

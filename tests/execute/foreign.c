@@ -1,4 +1,4 @@
-/* A program that knows nothing of the workbench: linked with AMD's libamdhip64 by its SONAME, HIP declared by hand.
+/* A program without any knowledge of the workbench: linked with AMD's libamdhip64 by its SONAME, HIP declared by hand.
 
     foreign CODE [fork-first | fork-after | threads]
 */

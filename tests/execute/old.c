@@ -1,4 +1,5 @@
-/* A program of before ROCm 6, HIP declared by hand: it opens the library by itself, and closes it between two uses.
+/* A program from before ROCm 6, with HIP declared by hand: it opens the library by itself, and closes it between two
+   uses.
 
     old LIBRARY [exit | thread]
 */
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* hipDeviceProp_t of ROCm 5 (HIP's hip_deprecated.h) as far as this program reads it. */
+/* hipDeviceProp_t of ROCm 5 (HIP's hip_deprecated.h), limited to the members that this program reads. */
 typedef struct Properties {
     char name[256];
     size_t totalGlobalMem, sharedMemPerBlock;

@@ -139,7 +139,7 @@ def test_times_are_modelled(folder: Path) -> None:
         times = [float(word) for word in line.split()]
         # Its kernels take some microseconds on a GPU, and far longer when emulated.
         assert all(0 < time < 50_000 for time in times), times
-        # Around the events, and so the same but for what lies between a reading and an event.
+        # Around the events, and so the same except for the time between a reading and an event.
         assert times[:3] == pytest.approx(times[3:], rel=0.5)
     assert last.startswith("hipkittens: 8 launches, ")
 

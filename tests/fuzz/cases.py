@@ -92,7 +92,7 @@ class World:
         assert self.victims
         assert self.deterministic
         assert self.endless
-        # Profiling and sanitizing each have native code of their own, built at the first use.
+        # Profiling and sanitizing each have native code, which is built at the first use.
         for observe in (profile, sanitize):
             count = torch.zeros(64)
             add = Module(kernels(TILE_TARGETS[0]))["add"][1, 64]
@@ -218,7 +218,7 @@ def _run_all(
 
 
 def instruction_stream(generator: random.Random, world: World) -> None:
-    """Random instructions in a kernel of their own."""
+    """Random instructions in a separate kernel."""
     target = generator.choice(TILE_TARGETS)
     code = prologue(target, BUFFER_BYTES)
     code += stream(generator, target, generator.choice((1, 3, 10, 30))) + S_ENDPGM
@@ -257,7 +257,7 @@ def mutated_code_object(generator: random.Random, world: World) -> None:
 
 
 def damaged_module(generator: random.Random, world: World) -> None:
-    """A damaged code object as a notebook has it: shown, disassembled, launched with tensors, looked into."""
+    """A damaged code object used as in a notebook: shown, disassembled, launched with tensors, inspected."""
     target = generator.choice(TILE_TARGETS)
     module = Module(damages.damaged(generator, kernels(target)), name="damaged.hip")
     uses: list[Callable[[], object]] = [generator.choice((module.__repr__, module._repr_html_))]
@@ -275,7 +275,7 @@ def damaged_module(generator: random.Random, world: World) -> None:
 
 
 def _launched(generator: random.Random, world: World, kernel: Kernel) -> None:
-    """A launch with tensors that others' memory lies beside, profiled or sanitized at times."""
+    """A launch with tensors adjacent to memory of other allocations, sometimes profiled or sanitized."""
     world.arm()
     memory = torch.full((3 * GUARDED,), _CANARY, dtype=torch.uint8)
     tensors = memory[GUARDED : 2 * GUARDED]
@@ -360,7 +360,7 @@ def _kernel_infos(target: str) -> Mapping[str, KernelInfo]:
 
 
 def wild_arguments(generator: random.Random, world: World) -> None:
-    """A good kernel with random shapes, sizes, and pointers to where nothing or something else is."""
+    """A correct kernel with random shapes, sizes, and pointers to unmapped or wrong memory."""
     target = generator.choice(TILE_TARGETS)
     first, second = world.buffers[target]
     device = world.devices[target]

@@ -144,7 +144,7 @@ def _value(generator: random.Random, kinds: int = 6) -> Any:
 
 
 def _overwritten(generator: random.Random, data: bytes, name: str) -> bytes:
-    """A section with some bytes changed: any, or such as a number is at its edge."""
+    """A section with some bytes changed, to random values or to the edges of a number's range."""
     start, size = _section(data, name)
     changed = bytearray(data)
     for _ in range(generator.choice((1, 2, 8, 64)) if size else 0):
@@ -160,6 +160,6 @@ def _elf(data: bytes) -> ELFFile:
 
 
 def _section(data: bytes, name: str) -> tuple[int, int]:
-    """Offset and size of a section in the file, in bytes; zeros where there is none."""
+    """Offset and size of a section in the file, in bytes; zeros if there is no such section."""
     section = _elf(data).get_section_by_name(name)
     return (section["sh_offset"], section["sh_size"]) if section is not None else (0, 0)

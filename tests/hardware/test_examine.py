@@ -1,4 +1,4 @@
-"""An examination end to end, with the emulated device on both sides, and what can go wrong on the way."""
+"""An examination end to end, with the emulated device on both sides, and its possible failures."""
 
 from __future__ import annotations
 

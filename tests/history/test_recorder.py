@@ -39,7 +39,7 @@ def locked(path: Path) -> Iterator[None]:
 
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names of the threads that waited for a lock in vain, a name each time."""
+    """Names of the threads that waited for a lock without success, one per wait."""
     waited: list[str] = []
     write = Store.write
 

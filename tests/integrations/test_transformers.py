@@ -128,7 +128,7 @@ def test_checkpointing_gives_the_same_gradients() -> None:
 
 
 def test_a_row_that_many_tokens_take_has_their_sum() -> None:
-    """In bf16 a sum of 4,096 ones, one after the other, ends at 256; a row that pads has none."""
+    """In bf16 a sum of 4,096 ones, added one after the other, ends at 256; a padded row has none."""
     weight = torch.zeros(3, 8, dtype=torch.bfloat16, requires_grad=True)
     ids = torch.cat([torch.zeros(4096), torch.ones(3), torch.full((5,), 2)]).long()[None]
     embeddings.embedding(ids, weight, padding=1).sum().backward()

@@ -51,7 +51,7 @@ def test_an_address_in_an_integer_reaches_its_tensor(module: wb.Module) -> None:
 
 
 def test_a_kernel_reads_and_writes_views_where_they_are(module: wb.Module) -> None:
-    """Rows with padding: the padding stays, and what is behind the last element is a fault."""
+    """Rows with padding: the padding does not change, and an access after the last element is a fault."""
     x, out = torch.arange(40.0).reshape(4, 10), torch.full((4, 10), -1.0)
     module["scale"][1, (6, 4)](x[:, :6], out[:, :6], 10, 6, 2.0)
     assert torch.equal(out[:, :6], x[:, :6] * 2)

@@ -194,9 +194,9 @@ class Results:
         return self._known[key]
 
     def add_together(self, sources: Sequence[Source], compiler: str, own_headers: bool, quick: bool) -> None:
-        """Results of those unit tests of one folder that have none, as far as they come at once.
+        """Results of the unit tests of a folder that have no result yet, as many per program as possible.
 
-        Those that define what others define come in a program after the others'.
+        Tests that define the same names go to separate programs.
         """
         without = (None, *(() if quick else (READ,)))
         stored = {
@@ -246,7 +246,7 @@ def attempt(source: Source, compiler: str, own_headers: bool, whole: bool = Fals
 def attempt_together(
     sources: Sequence[Source], compiler: str, own_headers: bool
 ) -> dict[str, dict[str, str]]:
-    """Results by name of one folder's unit tests, run as one program, but for tests that must run alone."""
+    """Results by name of one folder's unit tests, run as one program except for tests that must run alone."""
     compiling = read_together(sources, compiler, own_headers)
     if not compiling:
         return {}
@@ -305,10 +305,10 @@ def version(compiler: str) -> str:
 
 
 def compilers_here() -> list[str]:
-    """The page's compilers that this machine has, as values of HIPKITTENS_COMPILER.
+    """The page's compilers on this machine, as values of HIPKITTENS_COMPILER.
 
     Raises:
-        SystemExit: it has none of them.
+        SystemExit: the machine has none of them.
     """
     here = []
     for name in ("clang", "zig"):

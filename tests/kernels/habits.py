@@ -60,7 +60,7 @@ class Call:
         for name, parameter in self.spec.parameters.items():
             if not isinstance(parameter, Range):
                 continue
-            # PyTorch takes 0 and 1 for sizes of their own.
+            # PyTorch treats sizes of 0 and 1 specially.
             first = parameter.low + parameter.step * -(-max(2 - parameter.low, 0) // parameter.step)
             # By what is there, of how many axes: with another PyTorch makes another graph, as it should.
             groups: dict[Any, list[dict[str, Any]]] = {}
@@ -74,11 +74,11 @@ class Call:
                     if value in (shape[other] for other in shape if other != name):
                         continue
                     inputs = self.inputs(shape)
-                    # PyTorch treats a size of zero, even a drawn one, as a case of its own.
+                    # PyTorch treats a size of zero, even a random one, specially.
                     whole = all(tensor.numel() for tensor in tensors_of(inputs).values())
                     if whole and self.spec.shape(self.spec.shape_of(**inputs))[name] == value:
                         alike = groups.setdefault(_kinds(inputs), [])
-                        # Numbers are drawn anew with each.
+                        # Each call draws new numbers.
                         alike.append({**inputs, **(_numbers(alike[0]) if alike else {})})
                         if len(alike) == SIZES:
                             return name, alike

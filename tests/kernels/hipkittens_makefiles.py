@@ -31,7 +31,7 @@ BUILD_TIMEOUT = 400.0
 RUN_TIMEOUT = 120.0
 """Seconds of a program, or of a module's check."""
 GRACE = 30.0
-"""Seconds that what takes too long has to end."""
+"""Seconds that a process may take to end after its timeout."""
 OTHER_COMPILER = re.compile(r"\bnvcc\b")
 
 

@@ -125,13 +125,13 @@ def target_of(path: Path, arch: str) -> str:
 
 
 def _is_program(path: Path) -> bool:
-    """True for a file that is compiled by itself, for AMD's GPUs."""
+    """True for a file that is compiled on its own, for AMD's GPUs."""
     text = path.read_text()
     return "kittens.cuh" in text and re.search(r"PYBIND11_MODULE|\bint main\b", text) is not None
 
 
 def _is_leaf(path: Path) -> bool:
-    """True for a unit test's file that has tests itself, rather than only calling others'."""
+    """True for a unit test's file that contains tests itself, rather than only calling others."""
     return re.search(r"\bdevice_func\b", path.read_text()) is not None
 
 
@@ -376,7 +376,7 @@ def call_function(module: wb.HostModule, text: str, tensors: Mapping[str, torch.
 
 
 def _constant(text: str, name: str) -> int:
-    """A size of a source: small where it is taken from a macro, else what it defines."""
+    """A size of a source: small if it comes from a macro, else as the source defines it."""
     from_macro = f"#ifndef {name}" in text and name in ATTENTION
     return ATTENTION[name] if from_macro else defined(text, name)
 

@@ -189,7 +189,7 @@ COLUMNS = (
 
 
 def _told(row: Row | Timed) -> dict[str, object]:
-    """The shape without what has its default, but for sizes."""
+    """The shape without values that equal their defaults, except for sizes."""
     parameters = row.spec.parameters
     return {k: v for k, v in row.shape.items() if (isinstance(v, int) and v > 1) or v != parameters[k].first}
 
@@ -280,7 +280,7 @@ def rows_of_variant(spec: KernelSpec, arch: str) -> Iterator[Row]:
 
 
 def rows_of(name: str) -> Iterator[Row]:
-    """The launches of an operator on each target: of each of its variants, or of itself."""
+    """The launches of an operator on each target: of each of its variants, or of the operator itself."""
     whole = wb.kernels[name]
     for spec in [whole.variant(v) for v in whole.variants] or [whole]:
         for arch in spec.targets:
@@ -324,7 +324,7 @@ def write(content: Mapping[str, Any]) -> None:
 
 
 def page() -> str:
-    """The page, of what is stored."""
+    """The page of the stored rows."""
     heads = ([column.head for column in COLUMNS], [head for head, _ in TIMES], FIRST_HEADS)
     tables = [
         table(head, itertools.chain.from_iterable(lines_of(part).values()))

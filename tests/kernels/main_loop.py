@@ -100,7 +100,7 @@ def main_loop(kernel: Kernel) -> Loop:
     """The loop with the most matrix instructions, see `loop_of`.
 
     Raises:
-        AssertionError: there is none.
+        AssertionError: the code has no loop.
     """
     loop = loop_of(kernel)
     if loop is None or not loop.kinds["mfma"]:

@@ -81,7 +81,7 @@ def size(parameter: Range, limit: float, draw: random.Random) -> int:
 def drawn(
     spec: KernelSpec, arch: str, setting: Mapping[str, Any], draw: random.Random, most: float = SMALL
 ) -> Iterator[Shape]:
-    """Shapes of a setting that the operator supports on a target; none where it supports none."""
+    """Shapes of a setting that the operator supports on a target; none if it supports no shape of it."""
     limit = 700.0 if most <= SMALL else 5000.0
     for _ in range(TRIES):
         sizes = {n: size(p, limit, draw) for n, p in spec.parameters.items() if isinstance(p, Range)}
@@ -141,7 +141,7 @@ def thin(spec: KernelSpec, arch: str, seed: str) -> tuple[Shape, ...]:
     ranges = [n for n, p in spec.parameters.items() if isinstance(p, Range)]
     same: list[Shape] = []
     for other in itertools.islice(drawn(spec, arch, setting, draw), 20):
-        # Where a size chooses the instance, the others vary.
+        # If a size selects the instance, the other sizes vary.
         for fixed in ([], *([name] for name in ranges)):
             shape = {**other, **{name: first[name] for name in fixed}}
             try:

@@ -19,8 +19,8 @@ from workbench.targets import TILE_TARGETS
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "operators.md"
 
 DRAWN, LARGEST, WHOLE = 40, 700, 64
-"""Sizes that each setting is tried with besides those of the spec's own shapes: how many, how large at most,
-and of what half of them are multiples."""
+"""Sizes that each setting is tried with in addition to the spec's shapes: how many, how large at most, and of
+what half of them are multiples."""
 
 HEAD = """# Operators
 

@@ -14,7 +14,8 @@ def test_slopes_keep_their_digits(name: str, arch: str) -> None:
     x = torch.linspace(-14, 14, 8192).reshape(8, 1024)
     result = spec(torch.ones_like(x), x, device=f"emulated:{arch}")
     expected = spec.reference(torch.ones_like(x).double(), x.double())
-    # The argument of the exponential has x^3 in it, so its rounding is some 1e-6 of what is small by then.
+    # The argument of the exponential contains x^3, so its rounding is about 1e-6 of a result that is small by
+    # then.
     assert (result - expected).abs().max().item() < 1e-6
 
 

@@ -150,7 +150,7 @@ def matrix(kind: str, rows: int, cols: int, arch: str) -> torch.Tensor:
 
 
 def test_global(arch: str, pinned: PinnedBatch) -> None:
-    """From and to global memory; VGPRs and AGPRs; rows past the end; other element types on the way out."""
+    """From and to global memory; VGPRs and AGPRs; rows past the end; conversion to other element types."""
     for kind, shape, layout in LOADED:
         rows, cols = 2 * SHAPES[shape][0], 2 * SHAPES[shape][1]
         for file in "va":

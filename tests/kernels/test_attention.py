@@ -68,7 +68,7 @@ SMALL: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize(("name", "shapes"), SETTINGS.items())
 def test_settings(arch: str, name: str, shapes: list[dict[str, Any]]) -> None:
-    """Instances of their own, seconds to compile: on a target each, by `make test-product` on both."""
+    """Separate instances, which take seconds to compile: one target each, or both in `make test-product`."""
     everything = int(os.environ.get("HIPKITTENS_TEST_ALL", "0"))
     for i, shape in enumerate(shapes):
         instance = [shape.get(key) for key in ("dim", "capped", "dtype", "cache")]
@@ -171,7 +171,7 @@ def test_dq_by_atomics(arch: str, form: str, dim: int) -> None:
 def test_pinned_registers_take_what_they_are_for() -> None:
     spec = wb.kernels["attention/backward"].variant("pinned")
     for setting in ({"capped": 1}, {"dtype": "fp16"}):
-        with pytest.raises(ShapeError, match="the variant 'atomics' takes this"):
+        with pytest.raises(ShapeError, match="use the variant 'atomics'"):
             spec.implementation({**spec.shapes[0], **setting}, arch="gfx950")
 
 
@@ -262,7 +262,7 @@ def test_large_logits(arch: str) -> None:
         ({"k": torch.zeros(1, 8, 2, 64)}, "k is torch.float32; expected torch.bfloat16 or torch.float16"),
         (
             {"k": torch.zeros(1, 8, 3, 64).bfloat16(), "v": torch.zeros(1, 8, 3, 64).bfloat16()},
-            "4 heads of q over 3",
+            "4 heads of q and 3",
         ),
         ({"k": torch.zeros(1, 9, 2, 64).bfloat16()}, r"expected \(B, N_q, H, D\)"),
         (

@@ -25,7 +25,7 @@ def sides(shape: str) -> tuple[int, int]:
 
 
 WRITTEN = ("st_32x32_swizzled_s", "rt_32x32_s", "row_l")
-"""Shapes of 2-byte elements that are meant for each other where they are written, to be read by columns."""
+"""Pairs of shapes of 2-byte elements, for reading by columns."""
 
 
 def cases(
@@ -157,7 +157,7 @@ def test_the_page_has_the_rules() -> None:
 
 
 def test_the_table_says_what_was_counted(arch: str) -> None:
-    """A pair that is meant, and one that is not: 16 rows of 128 bytes by columns go to the same bank."""
+    """A matching pair, and one that does not match: 16 rows of 128 bytes by columns use the same bank."""
     clean = Pair("st_16x32_s", "rt_16x32_s", "row_l", "bf16")
     bad = Pair("st_16x32_s", "rt_16x16_s", "row_l", "bf16")
     entries = list(bank_conflicts.count([clean, bad], arch))

@@ -30,7 +30,7 @@ def test_names_of_the_page(branch: str) -> None:
 def test_the_page_gives_the_reason_for_every_wrong_result() -> None:
     text = compatibility_tables.section("sources")
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
-    # The first table is of the compiler that all sources were tried with.
+    # The first table is for the compiler that all sources were tried with.
     ours: dict[tuple[str, ...], str] = {}
     for row in rows:
         if len(row) > 4 and row[2].startswith("gfx"):

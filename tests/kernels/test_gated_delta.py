@@ -94,7 +94,7 @@ def test_the_inverse_stands_large_powers() -> None:
 def test_tensors_that_do_not_fit_are_named() -> None:
     inputs = layer(torch.Generator().manual_seed(SEED), batch=2, tokens=8)
     chunk = wb.kernels["gated_delta/chunk"]
-    with pytest.raises(ShapeError, match=r"cu_seqlens; expected 1, sequences behind one another"):
+    with pytest.raises(ShapeError, match=r"cu_seqlens; expected 1, packed sequences"):
         chunk(**inputs, cu_seqlens=torch.tensor([0, 8], dtype=torch.int32))
     with pytest.raises(ShapeError, match=r"k is torch\.bfloat16; expected torch\.float32"):
         chunk(**{**inputs, "k": inputs["k"].bfloat16()})

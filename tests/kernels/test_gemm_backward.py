@@ -1,4 +1,4 @@
-"""Gradients of products by products: every layout, what a batch shares, and that nothing is made in vain."""
+"""Gradients of products by products: every layout, operands that a batch shares, and no needless results."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def check(name: str, inputs: dict[str, Any], names: list[str]) -> None:
 
 @pytest.mark.parametrize("layout", ["nt", "nn", "tn"])
 def test_layouts_and_epilogues(layout: str) -> None:
-    """Batches with matrices B of their own and with one for all, sizes that no row of 16 bytes divides."""
+    """Batches with a matrix B each or one for all; sizes that are no multiple of 16 bytes."""
     draw = random.Random(f"{SEED} {layout}")
     kinds = list(itertools.product((False, True), (False, True), (0, 1, 2)))
     for batch, shared, bias in draw.sample(kinds, 2):

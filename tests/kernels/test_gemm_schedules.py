@@ -81,7 +81,7 @@ def test_many_tiles() -> None:
 
 
 def test_resources(arch: str, spec: KernelSpec) -> None:
-    """All of the LDS that goes with it, half or all of the registers of a SIMD's lane, nothing spilled."""
+    """All LDS for the number of work-groups, half or all registers of a SIMD's lane, nothing spilled."""
     kernel = spec.kernel(arch=arch)
     launch = spec.launch(spec.shape(), arch)
     resources = kernel.resources_at(launch.block[0], launch.dynamic_shared)

@@ -66,7 +66,7 @@ def test_small_cell_compiles_in_under_three_seconds(compiler: str, monkeypatch: 
         pytest.skip(str(error).splitlines()[0])
     times = []
     for _ in range(2):
-        # A name that is in no cache; text in front of the include keeps a precompiled header out.
+        # A name that is in no cache; text before the include rules out a precompiled header.
         source = f'constexpr char cell[] = "{uuid.uuid4()}";\n{SMALL}'
         start = resource.getrusage(resource.RUSAGE_CHILDREN)
         wb.compile(source, arch="gfx950", name="small.hip")

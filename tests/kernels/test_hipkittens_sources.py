@@ -117,7 +117,7 @@ def test_compile_errors_of_the_host_part_are_reported(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_contribution_of_some_keys_to_the_gradient_of_the_queries(causal: bool) -> None:
-    """Parts add up to what PyTorch has by itself."""
+    """The parts add up to PyTorch's result."""
     torch.manual_seed(3)
     q, k, v, grad = (torch.randn(1, 24, heads, 8, dtype=torch.double) for heads in (4, 2, 2, 4))
     q.requires_grad_()

@@ -25,8 +25,8 @@ FILLS_REGISTERS = ("gemm/mx",)
 """Without scaled matrix instructions, on gfx942, its waves take over half of the registers."""
 
 SCALARS_IN_LANES = ("gemm/mx",)
-"""On gfx942 the fp6 kernel needs more scalars than there are SGPRs. The rest is kept in lanes of one VGPR,
-which has 64: no memory is touched."""
+"""On gfx942 the fp6 kernel needs more scalars than there are SGPRs. The others are kept in the lanes of one
+VGPR, which has 64: no memory is accessed."""
 
 MORE = {
     "normalization/rmsnorm": [{"rows": 1, "cols": 1}, {"rows": 70, "cols": 520}, {"rows": 9, "cols": 8191}],

@@ -178,7 +178,7 @@ def test_wrong_tensors_are_refused(name: str, arch: str) -> None:
 
 @pytest.mark.parametrize("name", list(wb.kernels))
 def test_a_scalar_is_no_tensor_of_one_element(name: str) -> None:
-    """Whatever the shape: each size as small as it may be, alone and with the others."""
+    """For any shape: each size as small as possible, alone and with the others."""
     spec, where = wb.kernels[name], device(f"emulated:{wb.kernels[name].targets[0]}")
     sizes = {key: each.low for key, each in spec.parameters.items() if isinstance(each, Range)}
     for changed in (sizes, *({key: low} for key, low in sizes.items())):
@@ -242,7 +242,7 @@ def _wide(value: Any) -> Any:
 
 
 def _bits(tensor: torch.Tensor) -> torch.Tensor:
-    # A row of one element may have any stride, which no other type's view takes.
+    # A row of one element may have any stride, even one that no other type's view supports.
     return tensor.reshape(-1).contiguous().view(torch.uint8)
 
 

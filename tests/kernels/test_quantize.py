@@ -252,7 +252,7 @@ __global__ void six(gl<float, 1, 1, 16, 256> x, fp6e2m3_4 *out) {
 
 
 def test_fp6_is_not_written_over_what_is_read() -> None:
-    """v_cvt_scalef32_2xpk16 takes several passes, and clang 22 would have it overwrite its sources."""
+    """v_cvt_scalef32_2xpk16 takes several passes, and clang 22 would let it overwrite its sources."""
     kernel = wb.compile(SIX, arch="gfx950", name="six.hip")["six"]
     packing = [each for each in kernel.instructions if "2xpk16" in each.opcode]
     assert packing

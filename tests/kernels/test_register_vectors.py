@@ -61,7 +61,7 @@ def test_maps_in_place(batch: Batch, arch: str, layout: str) -> None:
 
 
 def test_what_only_programs_of_others_use(batch: Batch, arch: str) -> None:
-    """Halves of a vector, a group's parts of one, numbers of 8 bits one by one, and constants."""
+    """Halves of a vector, a group's parts of a vector, single 8-bit numbers, and constants."""
     x = random(192, seed=8)
     v = "typename rt_fl<96, 64>::col_vec"
     batch.add(

@@ -17,7 +17,7 @@ TILES = [
 
 
 def test_gather_and_scatter(arch: str) -> None:
-    """In rows of 40 columns, so that a second tile has some past the end; and rows that do not exist."""
+    """Rows of 40 columns, so that some columns of a second tile are past the end; and rows outside it."""
     batch = Batch()
     for tile, rows, cols in TILES:
         for across in (0, 1):

@@ -46,7 +46,7 @@ def packed(kind: str, codes: torch.Tensor) -> torch.Tensor:
 
 
 def count(kind: str, depth: int) -> int:
-    """Elements of the type that so many numbers are."""
+    """Elements of the type that hold this many numbers."""
     return depth // {"fp4e2m1_2": 2, "fp6e2m3_4": 4, "fp6e3m2_4": 4}.get(kind, 1)
 
 

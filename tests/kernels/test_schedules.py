@@ -88,7 +88,7 @@ def test_interleave_order(computes: int, memories: int, span: int) -> None:
     got = log.tolist()
     assert [x for x in got if x < 1000] == list(range(computes))
     assert [x - 1000 for x in got if x >= 1000] == list(range(memories))
-    # Compute steps before each memory step, against where an even spread has it.
+    # Compute steps before each memory step, compared with an even spread.
     before = [sum(y < 1000 for y in got[: got.index(1000 + j)]) for j in range(memories)]
     assert before == [j * span // memories for j in range(memories)]
 

@@ -1,4 +1,4 @@
-"""Names and argument orders of HipKittens that its kernels use besides the functions of tiles."""
+"""Names and argument orders of HipKittens in its kernels, other than functions on tiles."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ __global__ __launch_bounds__(64) void by_hand(const gl<fp8e4m3, 1, 1, 32, 128> x
 
 
 def test_fp8_tiles_filled_and_read_by_hand() -> None:
-    """As the public fp8 GEMM does on CDNA4: names, and the place of each element in st_16x128_s."""
+    """As in the public fp8 GEMM on CDNA4: names, and the position of each element in st_16x128_s."""
     module = wb.compile(BY_HAND, arch="gfx950", name="by_hand.hip", flags=("-Wall", "-Wextra"))
     assert not module.result.diagnostics
     x = torch.arange(32 * 128).remainder(127).to(torch.uint8).view(torch.float8_e4m3fn).reshape(32, 128)

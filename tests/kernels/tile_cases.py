@@ -106,7 +106,7 @@ def c_type(tensor: torch.Tensor) -> str:
 
 
 def equal(got: torch.Tensor, expected: torch.Tensor) -> str | None:
-    """First difference of two tensors that must have the same bits, NaNs included; None if there is none."""
+    """First difference of two tensors that must have the same bits, NaNs included; None if they do."""
     kind = {1: torch.uint8, 2: torch.int16, 4: torch.int32}[got.dtype.itemsize]
     wrong = got.view(kind) != expected.view(kind)
     if not wrong.any():
@@ -117,7 +117,7 @@ def equal(got: torch.Tensor, expected: torch.Tensor) -> str | None:
 
 
 def close(ulps: float, atol: float = 0.0) -> Callable[[torch.Tensor, torch.Tensor], str | None]:
-    """A check that allows so many units in the last place of the type."""
+    """A check that allows this many units in the last place of the type."""
 
     def check(got: torch.Tensor, expected: torch.Tensor) -> str | None:
         bound = atol + ulps * torch.finfo(got.dtype).eps * expected.double().abs()

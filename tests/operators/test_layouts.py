@@ -10,7 +10,7 @@ from workbench.errors import WorkbenchError
 from workbench.operators.layouts import axes_of, by_name, layouts, size_of
 
 SMALL = 1 << 24
-"""Bytes of shapes whose inputs are drawn here."""
+"""Largest size in bytes of shapes whose inputs are generated here."""
 
 
 @pytest.mark.parametrize("name", list(wb.kernels))

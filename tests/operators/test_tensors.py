@@ -17,7 +17,7 @@ LARGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage")
 
 
 def flags_of(address):
-    """The kernel's flags of the mapping with an address: "hg" where large pages are wanted (proc(5))."""
+    """The kernel's flags of the mapping with an address: "hg" if large pages are requested (proc(5))."""
     inside = False
     for line in MAPPINGS.read_text().splitlines():
         first, *rest = line.split()

@@ -22,7 +22,7 @@ TILES = Tunables(
 
 
 def operator(**fields: Any) -> KernelSpec:
-    """A copy whose launch and macros tell which settings they saw."""
+    """A copy whose launch and macros record the settings that they saw."""
     return KernelSpec(
         **{
             "name": "vectors/copy",
@@ -110,7 +110,7 @@ def test_a_table_that_is_none_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_every_operators_tunables_are_seen_by_its_functions() -> None:
-    """A tunable that changes nothing would be tried in vain."""
+    """A tunable without any effect would waste trials."""
     for name, small in (
         ("gemm/bf16", {"m": 300, "n": 512, "k": 8192}),
         ("gemm/fp8", {}),

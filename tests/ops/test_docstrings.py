@@ -49,7 +49,7 @@ def section(doc: str, title: str) -> dict[str, str]:
 def layouts(text: str) -> list[tuple[tuple[str, ...], tuple[torch.dtype, ...]]]:
     """Alternatives of a tensor's entry: axes and the element types that may stand there."""
     alternatives = []
-    # Behind the layouts there are words, which may have brackets of their own.
+    # The layouts are followed by words, which may have brackets too.
     head, colon, _ = text.partition(": ")
     for axes, types in LAYOUT.findall(head + colon.strip()):
         names = re.split(r", | or ", types)
@@ -84,7 +84,7 @@ def fitted(axes: tuple[str, ...], dims: tuple[int, ...], sizes: dict[str, int]) 
 
 
 def sizes_of(args: dict[str, str], inputs: dict[str, Any]) -> dict[str, int]:
-    """Sizes by axis of a call's tensors, each in one of the layouts that the docstring has for it."""
+    """Sizes by axis of a call's tensors, each in one of its documented layouts."""
     tensors = {name: value for name, value in inputs.items() if isinstance(value, torch.Tensor)}
     numbers = {name: value for name, value in inputs.items() if isinstance(value, int)}
     choices = []

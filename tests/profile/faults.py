@@ -16,7 +16,7 @@ class Launch:
     """Geometry and tensors of a kernel's launch.
 
     Attributes:
-        groups, threads: work-groups, and work-items of one.
+        groups, threads: work-groups, and work-items per work-group.
         floats: elements of its tensors, which are float32 ones.
     """
 

@@ -82,7 +82,7 @@ def test_observations_are_data_like_any_other() -> None:
 def test_every_quantity_of_a_launch_has_a_source() -> None:
     assert QUANTITIES["kernel"].seconds == 0 < QUANTITIES["events"].seconds < QUANTITIES["graph"].seconds
     assert all(len(quantity.source) >= 10 and quantity.description for quantity in QUANTITIES.values())
-    # The shortest kernels that a profiler showed have it within their time.
+    # The time of the shortest kernels in a profiler includes it.
     assert 0 < DISPATCH_SECONDS < 1.8e-6
 
 
@@ -102,7 +102,8 @@ def test_the_clock_settles_where_it_allows_the_activity_that_it_has(waiting: flo
 
 @pytest.mark.parametrize("share", [0.75, 0.8, 0.85])
 def test_the_clock_settles_for_a_launch_that_memory_bounds_at_the_peak_alone(share: float) -> None:
-    """Above this share of the peak clock it takes what memory needs, below what its matrix cores need."""
+    """Above this share of the peak clock, the result is the clock that memory needs; below, the one that the
+    matrix cores need."""
     kink, peak = share * MI355X.clock_hz, float(MI355X.clock_hz)
     asked: list[float] = []
 

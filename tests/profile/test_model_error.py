@@ -131,7 +131,7 @@ def test_a_store_goes_on_and_marks_what_another_model_said(tmp_path: Path) -> No
     gemm_row = row("gemm", 1.0)
     text = error_document.document([replace(gemm_row, problem=problem)], changed.known)
     assert "; former model" in text or "former model |" in text
-    # A new result replaces the former one, and a tidied file has it once.
+    # A new result replaces the former one, and the tidied file has it once.
     changed.add(problem, replace(modelled, us=2.5))
     changed.add(replace(problem, gpu="MI300X"), modelled)
     changed.tidy({problem})
@@ -225,7 +225,7 @@ def test_a_regime_of_one_class_is_tried_by_its_families() -> None:
         for family, centre in centres.items()
         for step in (0.98, 1.0, 1.02)
     ]
-    # The same families' rows elsewhere judge none of their own.
+    # Rows of the same families in another regime do not count as their own judges.
     short = [Judged("short", group, 1.0, family) for group, family in (("gemm", "bf16 on gfx942"), ("b", ""))]
     regime = stated(gemms + short)["mfma"]
     assert (regime.rows, regime.classes, regime.families) == (9, 3, True)

@@ -214,7 +214,7 @@ def test_integer_arithmetic_of_addresses() -> None:
 
 
 def test_every_rule_has_a_fault_and_a_cured_twin() -> None:
-    """Here, or as a kernel in test_advice.py or faults.py; a new rule is to be added to one of them."""
+    """Here, or as a kernel in test_advice.py or faults.py: add a new rule to one of them."""
     kernels = {
         *("conflicts", "loads-scattered", "stores-scattered", "transcendental", "conversions", "spills"),
         *("launch", "tail", "few-groups"),

@@ -1,4 +1,4 @@
-"""The forecast without bank conflicts is the time of a twin that has none."""
+"""The forecast without bank conflicts equals the time of a twin without them."""
 
 from __future__ import annotations
 

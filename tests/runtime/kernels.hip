@@ -77,7 +77,7 @@ extern "C" __global__ void missed_barrier(int *out) {
 }
 
 extern "C" __global__ void endless(volatile int *flag) {
-  // Who reads the clock may end by itself: nothing but a time limit or an interrupt ends it.
+  // It reads the clock, so it might end by itself: only a time limit or an interrupt ends it.
   while (*flag == 0 && __builtin_readcyclecounter() != 0) {}  // LINE: endless
 }
 

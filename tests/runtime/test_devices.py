@@ -1,4 +1,4 @@
-"""Devices by name, and the rule of one HIP library in a process."""
+"""Devices by name, and the rule that a process has one HIP library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Copies of host memory for a launch: relocated addresses, what is written back, what is not followed."""
+"""Copies of host memory for a launch: relocated addresses, data written back, and pointers that are not
+followed."""
 
 from __future__ import annotations
 

@@ -290,7 +290,7 @@ def test_an_endless_loop_ends_at_its_time_limit(loaded: Any, works: None) -> Non
     with pytest.raises(errors.KernelTimeout) as caught:
         launch(loaded, "endless", 50, 256, np.zeros(1, dtype=np.int32), timeout=0.3)
     assert caught.value.source is not None
-    # A busy machine may stop a work-group in front of its loop: on any of the kernel's three lines.
+    # A busy machine may stop a work-group before its loop: on any of the kernel's three lines.
     assert line_of("endless") - 2 <= caught.value.source[1] <= line_of("endless")
     assert "0.3 s" in str(caught.value)
 

@@ -107,7 +107,7 @@ def _without_warnings(output: str) -> str:
 def attempt(
     submission: Mapping[str, Any], problems: Path, folder: Path, device: str, timeout: float = TIMEOUT
 ) -> Result:
-    """What the judge says of a submission."""
+    """The judge's verdict on a submission."""
     with tempfile.TemporaryDirectory(prefix="competition-") as scratch:
         place = Path(scratch)
         cases = lay_out(submission, problems, folder, place)

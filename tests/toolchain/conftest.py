@@ -47,7 +47,7 @@ def _cache_folder(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 @pytest.fixture(params=["zig", "clang"])
 def any_compiler(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> toolchain.Compiler:
-    """The compiler of the ziglang wheel, then a clang++ of the machine where there is one."""
+    """The compiler of the ziglang wheel, then a clang++ of the machine, if it has one."""
     monkeypatch.setenv("HIPKITTENS_COMPILER", request.param)
     try:
         return toolchain.find_compiler("gfx950")

@@ -68,7 +68,7 @@ Results = dict[str, dict[str, dict[str, Any]]]
 
 
 class ListError(ValueError):
-    """A list of programs that says something else than is documented above."""
+    """The list of programs differs from the documented format."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def read(file: Path) -> Collection:
     """A list.
 
     Raises:
-        ListError: it cannot be read, or says something else than is documented above.
+        ListError: it cannot be read, or differs from the format documented above.
     """
     try:
         document = tomllib.loads(file.read_text())
@@ -325,7 +325,7 @@ def table(results: Results, *, failures_only: bool = False) -> str:
 
 
 def write(collection: str, name: str, target: str, result: Mapping[str, Any]) -> None:
-    """Store a program's result with those of the others, and update the table in the page."""
+    """Store a program's result with the other results, and update the table in the page."""
     results = stored()
     results.setdefault(collection, {}).setdefault(name, {})[target] = dict(result)
     DATA.write_text(json_records.dumps(results, 2))

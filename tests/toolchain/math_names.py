@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 _DATA = Path(__file__).with_name("data") / "hip_math_names.txt"
-# What the header declares for itself, for C libraries' macros, or on request by a macro of ROCm's (the
+# Names that the header declares for itself, for C libraries' macros, or on request by a macro of ROCm's (the
 # operations that round up, down or to zero).
 _NOT_HIPS = re.compile(
     r"__(?:make_mantissa\w*|static_assert\w*|suppress\w*|attribute__|finitef?|is(?:nan|inf)f?)|\w+_r[duz]"
@@ -27,7 +27,7 @@ def recorded() -> tuple[str, list[str]]:
 
 
 def in_header(resources: Path) -> list[str]:
-    """The names in the header of a clang's resource folder; none where it has no such header."""
+    """The names in the header of a clang's resource folder; empty if it has no such header."""
     header = resources / "include" / "__clang_hip_math.h"
     if not header.is_file():
         return []

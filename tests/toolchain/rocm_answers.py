@@ -154,7 +154,7 @@ def answers() -> dict[str, Any]:
 
 
 def expected(group: Group, arch: str) -> set[str]:
-    """Refusals of ROCm 7 in a group: as recorded, but for changes in its later headers."""
+    """Refusals of ROCm 7 in a group: as recorded, except for changes in its later headers."""
     result = set(answers()["refused"][arch].get(group.name, ()))
     for change in newer():
         if change["group"] == group.name and arch in change.get("targets", TARGETS):

@@ -1,4 +1,4 @@
-"""The finder takes the best compiler that works, and says why it passed over the others.
+"""The finder selects the best working compiler, and says why it rejected the others.
 
 The compilers here are shell scripts that answer as a hipcc, a clang++ or a zig would.
 """

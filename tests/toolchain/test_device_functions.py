@@ -467,7 +467,7 @@ def test_number_types_on_the_device(
     small = np.zeros((2, count), np.uint8)
     words = np.zeros((2, count), np.uint16)
     back = np.zeros((2, count), np.float32)
-    # Of others a target's code stops, which test_rocm_7.py has.
+    # A target's code stops at the other types, which test_rocm_7.py tests.
     ending = {"ocp": "", "fnuz": "_fnuz"}[target(arch).fp8_encoding.name]
     types = [f"{name}{ending}" for name in ("e4m3", "e5m2")]
     lines = [
@@ -488,7 +488,7 @@ def test_number_types_on_the_device(
         torch.testing.assert_close(torch.from_numpy(back[row]), every, rtol=0, atol=0, equal_nan=True)
         largest = torch.finfo(format_).max
         numbers = torch.from_numpy(x)
-        # Finite values are clamped; infinity stays, or is NaN where the format has none.
+        # Finite values are clamped; infinity stays, or becomes NaN if the format has no infinity.
         expected = numbers.clamp(-largest, largest).to(format_).float()
         beyond = numbers if format_ == torch.float8_e5m2 else torch.full_like(numbers, torch.nan)
         expected = torch.where(numbers.isinf(), beyond, expected)

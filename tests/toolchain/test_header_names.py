@@ -433,7 +433,7 @@ def test_vectors_of_more_elements_by_hips_base() -> None:
 
 
 def test_every_math_function_of_clangs_own_header() -> None:
-    """ROCm's device functions are this header; of a clang that has it, its own."""
+    """This header has ROCm's device functions; for a clang that has them, clang's own."""
     release, names = math_names.recorded()
     assert len(names) > 150
     compiler = toolchain.find_compiler("gfx950")

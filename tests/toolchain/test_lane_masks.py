@@ -36,7 +36,7 @@ def kernel(body: str, arch: str = "gfx950", flags: tuple[str, ...] = ()) -> wb.K
     return wb.compile(KERNEL.format(body), arch=arch, name="masks.hip", flags=flags)["k"]
 
 
-# Integral types of other sizes than 8 bytes: a template is refused once for each.
+# Integral types of sizes other than 8 bytes: a template is rejected once for each.
 NARROW = (
     *("bool", "char", "signed char", "unsigned char", "short", "unsigned short", "int", "unsigned"),
     *("wchar_t", "char16_t", "char32_t", "__int128", "unsigned __int128"),

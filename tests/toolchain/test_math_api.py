@@ -91,7 +91,7 @@ OPERATIONS: dict[str, Callable[..., Fraction]] = {
 
 
 def rounded(exact: Fraction, direction: Callable[[Fraction], int], digits: int, least: int) -> Fraction:
-    """A number beside an exact one, of so many binary digits, the last one worth at least 2**least."""
+    """A number beside an exact one, with this many binary digits, the last one worth at least 2**least."""
     if exact == 0:
         return exact
     exponent = abs(exact.numerator).bit_length() - exact.denominator.bit_length() - digits - 1

@@ -727,7 +727,7 @@ def test_cuda_is_said_with_hip_s_names(case: Case) -> None:
     ],
 )
 def test_a_mask_of_32_lanes_is_one_of_64(type_: str, reported: str) -> None:
-    """The check is of the headers, which have it as ROCm 7 does."""
+    """The headers make this check, as in ROCm 7."""
     source = "__device__ int f(int v) { return __shfl_xor_sync(0xffffffff, v, 1); }"
     why = "The mask must be a 64-bit integer."
     message = f"static assertion failed due to requirement 'sizeof({type_}) == 8': {why}"

@@ -127,8 +127,9 @@ def test_fp8_rounds_to_nearest_even(functions: Any, generator: np.random.Generat
         real = ~np.isnan(meaning)
         assert np.array_equal(got[real], expected[real])
 
-    # Infinity is not too large a number: it stays itself, or NaN where the format has none. ROCm's arithmetic
-    # calls too large what is beyond the largest number before it is rounded (amd_hip_fp8.h, cast_to_f8).
+    # Infinity does not count as too large: it stays infinite, or becomes NaN if the format has no infinity.
+    # For ROCm's arithmetic, a number is too large if it exceeds the largest number before rounding
+    # (amd_hip_fp8.h, cast_to_f8).
     infinite = np.where(np.signbit(values), 0x80, 0).astype(np.uint8) | np.uint8(
         [0x7F, 0x7C, 0x80, 0x80][kind]
     )

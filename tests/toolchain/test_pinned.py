@@ -108,7 +108,7 @@ def step(text: str) -> pinned.Step:
 @pytest.mark.parametrize(
     ("blocks", "is_lost"),
     [
-        # Before the first statement, and behind the last, it is the compiler's.
+        # Before the first statement and after the last, it belongs to the compiler.
         ({0: ("w r n n w r", [])}, False),
         ({0: ("n w n", [])}, True),
         ({0: ("w n r", [])}, True),

@@ -94,7 +94,7 @@ def test_atomic_sums_of_numbers_of_16_bits(arch: str) -> None:
 
 
 def test_a_sources_own_atomic_is_taken_before_that_of_later_headers() -> None:
-    """ROCm 7.2 has none, so sources bring one."""
+    """ROCm 7.2 has none, so sources bring their own."""
     source = """
 #include <hip/hip_runtime.h>
 #include <hip/hip_fp16.h>

@@ -98,7 +98,7 @@ def test_functions_of_halves() -> None:
         assert np.array_equal(rest[3], np.where(np.isnan(difference), 0, np.clip(difference, 0, 1)))
         assert np.array_equal(rest[4], np.isnan(y))
         assert np.array_equal(rest[5], np.isnan(x))
-        # On the wanted side of the float, and no other of the format is nearer on that side.
+        # On the requested side of the float, and no number of the format is nearer on that side.
         every = np.unique(floats(CODES, kind)[~np.isnan(floats(CODES, kind))])
         at = np.searchsorted(every, f.astype(float), "left")
         above, below = every[at], every[np.searchsorted(every, f.astype(float), "right") - 1]

@@ -375,7 +375,7 @@ def test_products_with_out_dtype(dtype: torch.dtype) -> None:
             "baddbmm": (torch.baddbmm(c, a, b, **wide), sums + product),
         }
         for name, (actual, expected) in products.items():
-            # A product rounded to 16 bits on the way is 1e-3 off.
+            # A product that was rounded to 16 bits in between is 1e-3 off.
             assert (name, actual.dtype) == (name, torch.float32)
             torch.testing.assert_close(actual.double(), expected, rtol=1e-6, atol=1e-5, msg=name)
         assert torch.mm(a[0], b[0], out_dtype=dtype).dtype == dtype

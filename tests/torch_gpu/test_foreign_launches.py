@@ -299,13 +299,13 @@ def test_failures_in_the_door_are_said(
 
 
 def test_memory_in_use() -> None:
-    # Nothing of other tests is to go meanwhile.
+    # Nothing from other tests may be freed in the meantime.
     gc.collect()
     with wb.torch_as_gpu("emulated:gfx942"):
         before, (free, total) = torch.cuda.memory_allocated(), torch.cuda.mem_get_info()
         torch.cuda.reset_peak_memory_stats()
         x = torch.empty(1000, device="cuda")
-        # As a GPU's allocator has it: a view takes nothing, and 4,000 bytes take 4,096.
+        # As with a GPU's allocator: a view takes no memory, and 4,000 bytes take 4,096.
         view = x[:10]
         assert torch.cuda.memory_allocated() == torch.cuda.memory_stats()["allocated_bytes.all.current"]
         assert torch.cuda.memory_allocated() == before + 4096

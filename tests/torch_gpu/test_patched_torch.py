@@ -1,4 +1,4 @@
-"""PyTorch's attributes behind `torch_as_gpu`: each as before, but for those that a script replaced itself."""
+"""PyTorch's attributes after `torch_as_gpu`: as before, except for those that a script replaced itself."""
 
 from __future__ import annotations
 

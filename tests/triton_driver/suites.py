@@ -41,7 +41,7 @@ class Suite:
     Attributes:
         name: of the library.
         tests: a folder of a checkout.
-        parts: folders in it; all where there are none.
+        parts: folders in it; empty for all.
         source: the folder of the checkout that Python imports the library from.
     """
 

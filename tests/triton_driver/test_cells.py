@@ -98,7 +98,7 @@ def test_a_plain_cell_is_marked_too(shell: Any) -> None:
     assert max(lines, key=lambda line: lines[line]) == STORE - 1
     isa = Service({}).answer({"id": 1, "method": "isa", "params": {"module": payload["name"]}})["result"]
     assert STORE - 1 in isa["listing"]["lines"]
-    # A fault of its own launch, and what the sanitizer finds, at the line.
+    # A fault of the cell's own launch, and the sanitizer's finding, at the line.
     over = CELL.replace("1000, BLOCK", "2000, BLOCK")
     result, [payload] = plain(shell, over)
     assert type(result.error_in_exec).__name__ == "AddressFault"

@@ -1,4 +1,4 @@
-"""The command that runs the tests of others' libraries: each case ends as what it is."""
+"""The command that runs other projects' test suites, and how it classifies each case's result."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def drawing_functions() -> set[tuple[str, str]]:
 
 def test_every_figure_is_in_the_gallery() -> None:
     drawn = {sample.draws for sample in SAMPLES}
-    # Other packages, and other tests, register types of their own.
+    # Other packages, and other tests, register their own types.
     ours = {kind for kind in plotted() if kind.__module__.startswith("workbench.")}
     assert ours
     missing = {kind.__name__ for kind in ours - drawn}
@@ -74,7 +74,7 @@ def test_every_function_that_draws_is_run_by_a_sample(
     drawn: tuple[dict[str, Any], set[tuple[str, str]]],
 ) -> None:
     """Figures that no type is registered for, such as a page's own, are in the gallery too."""
-    # A layout's samples need a compiler, so they are not among those that were drawn.
+    # A layout's samples need a compiler, so they are not among the drawn ones.
     apart = {(importlib.import_module("workbench.views.layout.figure").__file__, "layout_figure")}
     assert drawing_functions() - drawn[1] - apart == set()
 

@@ -281,7 +281,7 @@ def test_figure(conflicting: LayoutResult) -> None:
     bank = np.frombuffer(base64.b64decode(colours[0]["bdata"]), colours[0]["dtype"])
     there = bank.reshape([int(size) for size in colours[0]["shape"].split(",")])
     assert all(there[r.row, r.col] == r.bank for r in conflicting.rows)
-    # A saved notebook has several, each entry of a list on a line of its own.
+    # A saved notebook has several, with each entry of a list on its own line.
     assert len(json.dumps(json.loads(figure.to_json()), indent=1)) < 400_000
     assert len(svg_of(figure)) < 100_000
 

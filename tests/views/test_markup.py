@@ -14,7 +14,7 @@ from workbench.views.static_copy import note
 
 @pytest.fixture(scope="module")
 def outputs() -> list[dict[str, str]]:
-    """HTML of results, of a copy of a live view and of the gallery, as a notebook has it."""
+    """HTML as in a notebook: of results, of a copy of a live view, and of the gallery."""
     tree = Branch("launch", 1.0, (Branch("waits", 0.6, waits_for=((64, None),)), Branch("works", 0.4)))
     results = (
         samples.kept()["small"],

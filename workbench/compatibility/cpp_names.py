@@ -76,7 +76,8 @@ def _macros(text: str, header: str) -> Iterator[Name]:
 
 
 def _without_directives(text: str) -> str:
-    """Text without directives and what `#if 0` switches off; both branches of other conditions stay."""
+    """Text without directives and without parts that `#if 0` excludes; both branches of other conditions
+    remain."""
     lines, off = [], []
     for line in text.split("\n"):
         directive = re.match(r"\s*#\s*(\w+)\s*(.*)", line)
@@ -126,7 +127,7 @@ class _Reader:
             )
             self._skip_to_semicolon()
         elif first == "typedef":
-            # The name is the last word, behind a body where there is one, in front of attributes.
+            # The name is the last word, after a body if there is one, and before attributes.
             words = words if self._next() == ";" else self._behind_body()
             plain = words[: words.index("__attribute__")] if "__attribute__" in words else words
             yield from self._found([w for w in plain if IDENTIFIER.fullmatch(w)][-1], "type")
@@ -246,7 +247,7 @@ def _class_name(words: Sequence[str]) -> tuple[str, bool]:
 
 
 def _next_declarator(words: Sequence[str], at: int) -> int:
-    """Index of the comma before the next name that a declaration declares, behind the value of one."""
+    """Index of the comma before the next name in a declaration, after the initialiser of the current one."""
     while at < len(words):
         if words[at] in OPENING:
             at = _behind_brackets(words, at)

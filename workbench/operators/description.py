@@ -164,7 +164,7 @@ def _argument(spec: Definition, name: str, tensors: Mapping[str, str]) -> Line:
         text = f"{note}; {values}" if values else note
     text = text or meaning(name)
     if spec.signature.parameters[name].default is not None:
-        text = "; ".join(part for part in text.split("; ") if "where None" not in part)
+        text = _without_absence(text)
     if name in spec.mutates and "in place" not in text:
         text += "; written in place"
     return Line(name, layout, text)
@@ -174,7 +174,12 @@ def _result(spec: Definition, name: str, tensors: Mapping[str, str]) -> Line:
     if name in spec.mutates:
         return Line(name, _layout(spec, name, tensors), "the argument, written in place")
     note = spec.notes.get(name, "") or meaning(name)
-    return Line(name, _layout(spec, name, tensors), note.partition("; none where None")[0])
+    return Line(name, _layout(spec, name, tensors), _without_absence(note))
+
+
+def _without_absence(text: str) -> str:
+    """A description without the parts on what None means."""
+    return "; ".join(part for part in text.split("; ") if "where None" not in part)
 
 
 def _is_flag(parameter: Parameter) -> bool:

@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Operations on single elements, as types: what maps and reductions over tiles are made from.
+ * @brief Operations on single elements, as types: the operands of maps and reductions over tiles.
  *
  * Each takes elements or packed elements. bf16 and fp8 are computed in float and rounded once, half and float in
  * their own precision.
@@ -45,7 +45,8 @@ __device__ inline W each(F function, const W &a, const W &b) {
     }
 }
 
-/** The argument of larger magnitude; NaN if one is NaN. As integers, magnitudes are in order, NaN above infinity. */
+/** The argument of larger magnitude; NaN if one is NaN. As integers, magnitudes are ordered, with NaN above
+    infinity. */
 __device__ inline float larger_size(float a, float b) {
     const unsigned x = bit_cast<unsigned>(a) & 0x7fffffffu, y = bit_cast<unsigned>(b) & 0x7fffffffu;
     return bit_cast<float>(x > y ? x : y);
@@ -125,7 +126,7 @@ struct exp {
             detail::each([](float x) { return exact ? __builtin_expf(x) : detail::fast_exp(x); }, widen(a)));
     }
 };
-/** 2 to the power of the argument: one v_exp_f32, which gives zero below 2^-126. */
+/** 2 to the power of the argument: one v_exp_f32, which returns zero below 2^-126. */
 struct exp2 {
     template <typename T>
     static __device__ inline T op(const T &a) {
@@ -139,7 +140,7 @@ struct log {
         return narrow<T>(detail::each([](float x) { return __builtin_logf(x); }, widen(a)));
     }
 };
-/** Logarithm to base 2: one v_log_f32, which takes denormal arguments for zero. */
+/** Logarithm to base 2: one v_log_f32, which treats denormal arguments as zero. */
 struct log2 {
     template <typename T>
     static __device__ inline T op(const T &a) {
@@ -306,7 +307,7 @@ struct sub {
         return narrow<T>(widen(a) - widen(b));
     }
 };
-/** `sub`, as an FMA with a factor of one rounds it. */
+/** `sub`, computed as an FMA with a factor of one. */
 using sub_fma = sub;
 struct mul {
     template <typename T>
@@ -314,21 +315,21 @@ struct mul {
         return narrow<T>(widen(a) * widen(b));
     }
 };
-/** IEEE division; some ten instructions an element, so divide by many and multiply by few. */
+/** IEEE division, about ten instructions per element: prefer to multiply by a reciprocal that elements share. */
 struct div {
     template <typename T>
     static __device__ inline T op(const T &a, const T &b) {
         return narrow<T>(widen(a) / widen(b));
     }
 };
-/** The larger; where one argument is NaN the other. */
+/** The larger argument; if one is NaN, the other. */
 struct max {
     template <typename T>
     static __device__ inline T op(const T &a, const T &b) {
         return narrow<T>(__builtin_elementwise_max(widen(a), widen(b)));
     }
 };
-/** The smaller; where one argument is NaN the other. */
+/** The smaller argument; if one is NaN, the other. */
 struct min {
     template <typename T>
     static __device__ inline T op(const T &a, const T &b) {
@@ -336,7 +337,7 @@ struct min {
     }
 };
 
-/** The larger in size, without its sign; NaN where one argument is. */
+/** The larger magnitude, without a sign; NaN if one argument is. */
 struct absmax {
     template <typename T>
     static __device__ inline T op(const T &a, const T &b) {

@@ -96,8 +96,8 @@ struct alignas(4) fp6e3m2_16 {
 
 #if defined(KITTENS_FP6)
 /**
- * @brief One 6-bit float with 2 exponent and 3 mantissa bits. Alone it has a byte; in tiles and in global layouts it
- * has 6 bits, the first number in the lowest ones.
+ * @brief One 6-bit float with 2 exponent and 3 mantissa bits. A single one takes a byte; in tiles and in global layouts
+ * it takes 6 bits, with the first number in the lowest ones.
  */
 using fp6_e2m3 = __hip_fp6_e2m3;
 using fp6_e2m3_2 = __hip_fp6x2_e2m3;
@@ -110,16 +110,16 @@ using int8 = signed char;
 struct alignas(4) int8_4 {
     int8 e[4];
 };
-/** The same without a sign; of NaN, zero. */
+/** The same without a sign; NaN becomes zero. */
 using uint8 = unsigned char;
 struct alignas(4) uint8_4 {
     uint8 e[4];
 };
 
 /**
- * @brief Two 4-bit integers, -8 to 7, in a byte, the first in the low half; conversions to them as to int8.
+ * @brief Two 4-bit integers, -8 to 7, in a byte, the first in the low half; conversions round as for int8.
  *
- * A tile of them counts pairs, as one of fp4.
+ * A tile of them counts pairs, like a tile of fp4.
  */
 struct int4_2 {
     unsigned char bits;
@@ -156,7 +156,7 @@ using f32x16 = float __attribute__((ext_vector_type(16)));
 using bf16x2 = __bf16 __attribute__((ext_vector_type(2)));
 using f16x2 = _Float16 __attribute__((ext_vector_type(2)));
 
-/** Reported once for a type that tiles cannot hold: the list of all that they can. */
+/** Reported once for a type that tiles cannot hold: the list of supported types. */
 #define KITTENS_NO_SUCH_TYPE                                                                                           \
     "no such element type; kittens has float, bf16, half, int, int8, uint8, fp8e4m3, fp8e5m2, fp8e8m0, fp6e2m3_4, "    \
     "fp6e3m2_4, fp4e2m1_2, int4_2, uint4_2, each also packed"
@@ -164,8 +164,8 @@ using f16x2 = _Float16 __attribute__((ext_vector_type(2)));
 /**
  * @brief The compiler's own type for a type.
  *
- * `native` has the same bits; `wide` is what arithmetic on it is done in: floats for the 8-bit and bf16
- * types, whose own arithmetic the hardware does not have.
+ * `native` has the same bits; `wide` is the type for arithmetic: float for the 8-bit and bf16 types, for which the
+ * hardware has no arithmetic.
  */
 template <typename T>
 struct numeric {
@@ -323,7 +323,7 @@ inline constexpr int numbers_in<fp6e3m2_4> = 4;
 template <typename T>
 inline constexpr bool is_fp6 = is_same<T, fp6e2m3_4> || is_same<T, fp6e3m2_4>;
 
-/** Numbers in a type that arithmetic is done in. */
+/** Numbers in a type for arithmetic. */
 template <typename W>
 inline constexpr int wide_count = 1;
 template <>
@@ -366,7 +366,7 @@ struct small_float {
                                      ((1u << mantissa_bits) - 1) << (23 - mantissa_bits);
         const float size = __builtin_fminf(__builtin_fabsf(x), bit_cast<float>(largest));
         const int exponent = max(static_cast<int>(bit_cast<unsigned>(size) >> 23), lowest);
-        // In units of the last bit of numbers of this magnitude; the next exponent begins 2^mantissa_bits units later.
+        // In units of the last bit at this magnitude; the next exponent begins 2^mantissa_bits units later.
         const float units = size * bit_cast<float>(static_cast<unsigned>(254 - exponent + mantissa_bits) << 23);
         const unsigned sign = bit_cast<unsigned>(x) >> 31 ? codes : 0;
         return sign | (static_cast<unsigned>((exponent - lowest) << mantissa_bits) +
@@ -384,7 +384,7 @@ struct small_float {
 template <typename T>
 using fp6_format = small_float<is_same<T, fp6e2m3_4> ? 2 : 3, is_same<T, fp6e2m3_4> ? 3 : 2>;
 
-/** The value of an element in the type that arithmetic is done in. */
+/** The value of an element in the type for arithmetic. */
 template <typename T>
 __device__ inline typename numeric<T>::wide widen(const T &value) {
     using wide = typename numeric<T>::wide;
@@ -441,7 +441,7 @@ __device__ inline typename numeric<T>::wide widen(const T &value) {
     }
 }
 
-/** A value as near to it as fp8e4m3 reaches: the hardware's conversion makes NaN of what is beyond. NaN stays NaN. */
+/** The value clamped to fp8e4m3's range, beyond which the hardware's conversion returns NaN. NaN stays NaN. */
 __device__ inline float within_fp8(float value) {
 #if defined(KITTENS_CDNA4)
     constexpr float largest = 448.0f;
@@ -451,12 +451,12 @@ __device__ inline float within_fp8(float value) {
     return value != value ? value : __builtin_amdgcn_fmed3f(value, largest, -largest);
 }
 
-/** The same for fp8e5m2, where the hardware's conversion gives infinity, or NaN on gfx942. */
+/** The same for fp8e5m2, where the hardware's conversion returns infinity, or NaN on gfx942. */
 __device__ inline float within_bf8(float value) {
     return value != value ? value : __builtin_amdgcn_fmed3f(value, 57344.0f, -57344.0f);
 }
 
-/** The nearest integer from `lowest` to `highest`, ties to even; of NaN the lowest. */
+/** The nearest integer from `lowest` to `highest`, ties to even; NaN becomes the lowest. */
 __device__ inline int to_integer(float value, float lowest, float highest) {
     return static_cast<int>(__builtin_amdgcn_fmed3f(__builtin_rintf(value), lowest, highest));
 }
@@ -465,8 +465,8 @@ __device__ inline int to_integers(float value) { return to_integer(value, -0x1p3
 __device__ inline i32x2 to_integers(f32x2 value) { return {to_integers(value[0]), to_integers(value[1])}; }
 
 /**
- * @brief The element nearest to a value, ties to even; fp8, fp6 and fp4 saturate, infinity included. Of e8m0 the power
- * of two below it.
+ * @brief The element nearest to a value, ties to even; fp8, fp6 and fp4 saturate, infinity included. For e8m0, the
+ * power of two at or below it.
  */
 template <typename T>
 __device__ inline T narrow(const typename numeric<T>::wide &value) {
@@ -551,7 +551,7 @@ template <typename Unpacked, typename Packed, int count>
 struct packing_of {
     using unpacked_type = Unpacked;
     using packed_type = Packed;
-    /** Elements in the type that was asked about. */
+    /** Number of elements in the given type. */
     static __host__ __device__ inline constexpr int num() { return count; }
     /** A packed value with the same element everywhere. */
     static __device__ inline Packed pack(const Unpacked &value) {
@@ -668,7 +668,7 @@ struct packing<fp6_e2m3_32> : packing<fp6_e2m3> {
     static __host__ __device__ inline constexpr int num() { return 32; }
 };
 #endif
-/** Four numbers, for conversions to and from fours of fp6; tiles do not hold them. */
+/** Four numbers, for conversions to and from groups of four fp6; not an element type of tiles. */
 template <>
 struct packing<float4> : detail::packing_of<float, float4, 4> {};
 

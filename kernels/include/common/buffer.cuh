@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Buffer resources: global memory with a range, outside of which loads give zero and stores do nothing.
+ * @brief Buffer resources: global memory with a range; outside it, loads return zero and stores do nothing.
  */
 #pragma once
 
@@ -17,9 +17,9 @@ inline constexpr int RESOURCE_FORMAT = 0x00027000;
 /**
  * @brief A buffer resource for the `range_bytes` bytes from `ptr`, both the same in all lanes.
  *
- * A load at an offset of `range_bytes` or more gives zero, a store there does nothing; the hardware checks it at no
- * cost. `row_stride_bytes` exists for source compatibility: the resource is a raw one, of stride zero, because
- * only for those the range counts bytes.
+ * A load at an offset of `range_bytes` or more returns zero, and a store there does nothing; the hardware checks it at
+ * no cost. `row_stride_bytes` exists for source compatibility: the resource is a raw one, of stride zero, because only
+ * raw resources count their range in bytes.
  */
 __device__ inline i32x4 make_srsrc(const void *ptr, uint32_t range_bytes,
                                    [[maybe_unused]] uint32_t row_stride_bytes = 0) {
@@ -50,22 +50,22 @@ __device__ inline uint32_t to_sgpr_u32(uint32_t value) {
 
 // HipKittens' fp6 branch leaves these names to programs.
 #if !defined(KITTENS_FP6)
-/** Shared memory in the form that the compiler's own direct loads take. */
+/** Shared memory in the form for the compiler's direct loads. */
 using as3_uint32_ptr = __attribute__((address_space(3))) uint32_t *;
 
 /** Cache policies of buffer instructions: the bits of their last argument. */
 enum class coherency { cache_all = 0, cache_global = 1, cache_stream = 2, non_temporal = 3 };
 
 /**
- * @brief The compiler's own load of `size` bytes a lane (constant; 4, on gfx950 also 12 and 16) straight to shared
+ * @brief The compiler's load of `size` bytes per lane (constant; 4, on gfx950 also 12 and 16) straight to shared
  * memory, at `lds` plus size times the lane.
  *
  * @param lds the same in all lanes.
  * @param voffset,soffset,offset bytes from the resource's beginning: a lane's own, one for all lanes, and a constant.
  * @param aux a `coherency`.
  *
- * Unlike those of `group::load` it is known to the compiler, which waits for it before any later access to shared
- * memory that it cannot tell apart.
+ * Unlike the loads of `group::load`, it is known to the compiler, which waits for it before any later access to shared
+ * memory that may overlap.
  */
 extern "C" __device__ void llvm_amdgcn_raw_buffer_load_lds(i32x4 resource, as3_uint32_ptr lds, int size, int voffset,
                                                            int soffset, int offset,
@@ -73,10 +73,10 @@ extern "C" __device__ void llvm_amdgcn_raw_buffer_load_lds(i32x4 resource, as3_u
 #endif
 
 /**
- * @brief The compiler's own loads and stores of 1 to 16 bytes a lane through a buffer resource, at the sum of a lane's
- * offset and one for all lanes. The last argument, a `coherency`, is a constant.
+ * @brief The compiler's loads and stores of 1 to 16 bytes per lane through a buffer resource, at the sum of a lane's
+ * offset and an offset for all lanes. The last argument, a `coherency`, is a constant.
  *
- * The compiler waits for what they load where it is used, and may move them as far as it sees fit.
+ * The compiler waits for their results where they are used, and may move the loads and stores.
  */
 __device__ uint8_t llvm_amdgcn_raw_buffer_load_b8(i32x4 resource, uint32_t voffset, uint32_t soffset,
                                                   uint32_t aux) __asm("llvm.amdgcn.raw.buffer.load.i8");
@@ -105,7 +105,7 @@ __device__ void llvm_amdgcn_raw_buffer_store_b128(__uint128_t value, i32x4 resou
 
 namespace detail {
 
-/** An offset that is outside every range, with room for the sums that are added to offsets. */
+/** An offset outside every range, even after additions to offsets. */
 inline constexpr uint32_t OUT_OF_RANGE = 0xffffff00u;
 
 #if !defined(KITTENS_RAW_BUFFER_INTRINSICS) && !__has_builtin(__builtin_amdgcn_raw_buffer_load_b128)
@@ -136,7 +136,7 @@ __device__ void raw_buffer_store_v4i32(u32x4 value, i32x4 resource, int offset, 
                                        int aux) __asm("llvm.amdgcn.raw.buffer.store.v4i32");
 #endif
 
-/** A resource as the compiler's own buffer loads and stores take it. */
+/** A resource in the form for the compiler's buffer loads and stores. */
 struct buffer {
 #if defined(KITTENS_RAW_BUFFER_INTRINSICS)
     i32x4 resource;
@@ -215,13 +215,13 @@ struct buffer {
     }
 };
 
-// Operands of inline assembly that are in scalar registers. Without optimization the compiler keeps what it does not
-// know to be the same in all lanes in vector registers, also where assembly asks for a scalar one; v_readfirstlane,
-// right at the operand, moves it. With optimization it finds out for itself.
+// Operands of inline assembly that are in scalar registers. Without optimization, the compiler keeps values that it
+// cannot prove to be uniform in vector registers, even where assembly requires a scalar one; v_readfirstlane, right at
+// the operand, moves them. With optimization, it finds out by itself.
 #if defined(__OPTIMIZE__)
 #define KITTENS_UNIFORM(value) (value)
 #define KITTENS_UNIFORM_RESOURCE(resource) (resource)
-/** Wait states, less one, before a uniform operand made by a vector instruction may be used: M0's one. */
+/** Wait states, minus one, between a vector instruction and the use of its uniform result: one for M0. */
 #define KITTENS_AFTER_UNIFORM "0"
 #else
 #define KITTENS_UNIFORM(value) __builtin_amdgcn_readfirstlane(static_cast<int>(value))
@@ -232,10 +232,10 @@ struct buffer {
 #endif
 
 /**
- * @brief Starts a load of `bytes` bytes a lane from global memory straight into shared memory.
+ * @brief Starts a load of `bytes` bytes per lane from global memory straight to shared memory.
  *
- * Lane l's bytes go to shared memory at `lds + step + l * bytes`, `lds` being the same in all lanes. The compiler
- * knows nothing of it: it neither waits for the load nor counts it, which is what leaves the waiting to the kernel.
+ * Lane l's bytes go to shared memory at `lds + step + l * bytes`, `lds` being the same in all lanes. The compiler does
+ * not know of the load: it neither waits for it nor counts it, so the kernel must wait.
  */
 template <int bytes, int step>
 __device__ inline void load_direct(i32x4 resource, uint32_t lds, uint32_t lane_offset, uint32_t uniform_offset) {
@@ -243,8 +243,8 @@ __device__ inline void load_direct(i32x4 resource, uint32_t lds, uint32_t lane_o
     static_assert(bytes <= MAX_DIRECT_LOAD_BYTES,
                   "load_direct: only gfx950 (CDNA4) loads 16 bytes a lane straight to shared memory");
     // The address in shared memory is in M0, which the load may read one cycle after it is written. The first load
-    // waits longer, because its resource may just have come from a vector instruction (v_readfirstlane), and for
-    // inline assembly the compiler does not insert the five cycles that takes.
+    // waits longer, because a vector instruction (v_readfirstlane) may just have written its resource, and the compiler
+    // does not insert the five required cycles for inline assembly.
     if constexpr (bytes == 16 && step == 0)
         asm volatile(
             "s_mov_b32 m0, %0\n\ts_nop 4\n\tbuffer_load_dwordx4 %1, %2, %3 offen lds" ::"s"(KITTENS_UNIFORM(lds)),

@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Functions of a float that activations are made from, without branches.
+ * @brief Functions of a float for activations, without branches.
  *
  * Errors are in units of the last place (ulp) of float.
  */
@@ -28,7 +28,7 @@ struct normal_tail_parts {
 };
 __device__ inline normal_tail_parts normal_tail(float x) {
     // It is exp(-x^2 / 2) times a polynomial in t = 1 / (1 + 0.3 |x|), without a constant term, of least relative
-    // error down to -13.5, where the exponential is no normal number any more.
+    // error down to -13.5, where the exponential is no longer a normal number.
     constexpr float c[] = {0x1.e9fd5cp-4f,  0x1.eeca4ap-4f, 0x1.981d48p-4f,  0x1.092786p-3f,
                            -0x1.c5cc80p-5f, 0x1.aa692ep-3f, -0x1.4426d2p-3f, 0x1.265af4p-5f};
     const float t = __builtin_amdgcn_rcpf(__builtin_fmaf(0.3f, __builtin_fabsf(x), 1.0f));
@@ -47,30 +47,29 @@ __device__ inline float normal_cdf(float x) {
 
 /** x times the normal distribution function of x: within x^2 + 5 ulp below zero, 4 above; zero at minus infinity. */
 __device__ inline float gelu(float x) {
-    // max(x, 0) - |x| cdf(-|x|): a comparison would make its reader wait two cycles on these targets. An infinite x has
-    // no tail, which a finite factor leaves at zero.
-    // (A median, as the compiler puts an instruction that quiets NaN before a minimum or maximum.)
+    // max(x, 0) - |x| cdf(-|x|): the use of a comparison's result waits two cycles on these targets. The tail at an
+    // infinite x is zero, and a finite factor keeps it zero. (It is a median because the compiler precedes a minimum or
+    // maximum by an instruction that quiets NaN.)
     const float size = __builtin_amdgcn_fmed3f(__builtin_fabsf(x), 0.0f, 0x1p100f);
     return __builtin_fmaf(-size, normal_tail(x).tail, __builtin_amdgcn_fmed3f(x, 0.0f, __builtin_inff()));
 }
 
-/** A product that is zero where a factor is, be the other infinite: the compiler has no builtin of that name. */
+/** A product that is zero if a factor is, even if the other is infinite; there is no builtin for it. */
 __device__ float multiply_legacy(float, float) __asm("llvm.amdgcn.fmul.legacy");
 
 /**
- * @brief gelu of what is rounded to 16 bits, of a float or of several: within 0.015 ulp of bf16 and of half before it
- * is rounded, from -13 up; NaN at minus infinity, as PyTorch's.
+ * @brief gelu of one or several floats, for results that are rounded to 16 bits: within 0.015 ulp of bf16 and of half
+ * before rounding, from -13 up; NaN at minus infinity, as in PyTorch.
  *
- * max(x, 0) - |x| cdf(-|x|), with the logarithm of the second as a polynomial, so that one transcendental instruction
- * is left. The maximum is twice x / 4 + |x| / 4, which no x overflows and -infinity makes NaN; the tail times an
- * infinite x is to be zero. Of several floats each step is taken for all of them, since a step waits for the one before
- * it.
+ * max(x, 0) - |x| cdf(-|x|), with the logarithm of the second term as a polynomial, so that one transcendental
+ * instruction remains. The maximum is twice x / 4 + |x| / 4, which cannot overflow and is NaN at -infinity; the tail
+ * times an infinite x must be zero. Each step is done for all floats, since it waits for the previous step.
  */
 template <typename W>
 __device__ inline W gelu_of_16_bits(const W &x) {
-    // log2(cdf(-size)), of least error up to 13.5 in units of the rounding of x cdf(x) to bf16 and to half, whichever
-    // is finer there: by least squares at Chebyshev's points, weighted anew until the errors are alike (Lawson).
-    // Beyond, it falls on.
+    // log2(cdf(-size)), with least error up to 13.5, in units of the rounding of x cdf(x) to bf16 and to half,
+    // whichever is finer: by least squares at Chebyshev points, reweighted until the errors are equal (Lawson). Beyond
+    // 13.5 it continues to fall.
     constexpr float c[] = {-0x1.fffed2p-1f,  -0x1.26bf10p+0f, -0x1.d5129ap-2f,  -0x1.be7e4cp-5f, 0x1.22eccep-7f,
                            -0x1.179b50p-10f, 0x1.77050ap-14f, -0x1.47e822p-18f, 0x1.4d455ep-23f, -0x1.292956p-29f};
     const W size = __builtin_elementwise_abs(x);

@@ -10,7 +10,7 @@
 namespace kittens {
 namespace detail {
 
-/** DPP controls: where in its group of 4, 8 or 16 lanes a lane reads from. */
+/** DPP controls: the lane that a lane reads from, within its group of 4, 8 or 16 lanes. */
 enum : int {
     DPP_QUAD_XOR_1 = 0xb1,       // lanes 1 0 3 2 of each four
     DPP_QUAD_XOR_2 = 0x4e,       // lanes 2 3 0 1
@@ -65,8 +65,8 @@ __device__ inline T lane_xor(const T &value) {
 /** A lane's bits and those of the lane xor 16 or 32; the lane in the even group comes first. */
 template <int mask>
 __device__ inline u32x2 both_groups(unsigned bits) {
-    // These exchange the odd groups of 16 (32) lanes of one register with the even ones of another, so of two copies
-    // of a value one gets the even groups' values, the other the odd groups'.
+    // These exchange the odd groups of 16 (32) lanes of one register with the even ones of another, so that one of two
+    // copies of a value gets the even groups' values, and the other the odd groups'.
     if constexpr (mask == 16) {
         const auto both = __builtin_amdgcn_permlane16_swap(bits, bits, false, false);
         return {both[0], both[1]};

@@ -1,14 +1,14 @@
 /**
  * @file
- * @brief Single instructions on registers given by number: the basis of explicit-register tiles (`art`).
+ * @brief Single instructions on registers selected by number: the basis of explicit-register tiles (`art`).
  *
- * Registers 0 to 255 are VGPRs v0 to v255, registers 256 to 511 AGPRs a0 to a255. The compiler knows nothing of what is
- * in them and keeps out of their way only as far as it is told: a kernel that uses them has the attribute
- * KITTENS_PINS_FROM.
+ * Registers 0 to 255 are VGPRs v0 to v255, registers 256 to 511 AGPRs a0 to a255. The compiler does not know their
+ * contents, and avoids them only in kernels with the attribute KITTENS_PINS_FROM, which every kernel that uses them
+ * needs.
  *
- * Nothing here waits: for loads by `wait_vmcnt` and `wait_lgkmcnt`, for matrix instructions and the other cases in
- * which the hardware does not hold an instruction back (CDNA3 ISA guide, "Manually inserted wait states") by
- * `wait_states`. The functions on whole tiles do the latter themselves.
+ * Nothing here waits. The kernel waits for loads by `wait_vmcnt` and `wait_lgkmcnt`, and for matrix instructions and
+ * other hazards that the hardware does not resolve (CDNA3 ISA guide, "Manually inserted wait states") by `wait_states`.
+ * The functions on whole tiles insert these wait states themselves.
  */
 #pragma once
 
@@ -19,11 +19,11 @@
  * @brief Attribute of a kernel that pins VGPRs from v(n) on and AGPRs up to a(agprs - 1): the compiler keeps to v0 to
  * v(n - 1).
  *
- * When those do not suffice it takes any AGPRs, so a kernel that pins AGPRs must leave it enough VGPRs.
+ * If those do not suffice, it uses any AGPRs, so a kernel that pins AGPRs must leave it enough VGPRs.
  *
- * The attribute amdgpu_num_vgpr is of half the registers that a kernel has, VGPRs and AGPRs together, and how they are
- * shared out between the two depends on the compiler: since LLVM 22 as many are AGPRs as inline assembly names; before,
- * half, or none where it names none.
+ * The attribute amdgpu_num_vgpr is half of the kernel's registers, VGPRs and AGPRs together, and their division depends
+ * on the compiler: since LLVM 22, there are as many AGPRs as inline assembly names; before, half, or none if it names
+ * none.
  */
 #if __clang_major__ >= 22
 #define KITTENS_PINS_FROM(n, agprs) __attribute__((amdgpu_num_vgpr(((n) + ((agprs) + 3) / 4 * 4) / 2)))
@@ -38,7 +38,7 @@ namespace detail {
 /** The first AGPR's number. */
 inline constexpr int FIRST_AGPR = 256;
 
-/** Register `GPR`, which `clobber` tells the compiler of. */
+/** Register `GPR`; `clobber` tells the compiler about it. */
 template <int GPR>
 struct pinned {
     static_assert(never<pinned<GPR>>, "registers have the numbers 0 to 255 (VGPRs) and 256 to 511 (AGPRs)");
@@ -108,7 +108,7 @@ KITTENS_PIN_6(25)
 
 } // namespace detail
 
-/** Waits `n` cycles of issue, 1 to 32, for what the hardware does not wait for itself. */
+/** Waits `n` issue cycles, 1 to 32, for hazards that the hardware does not resolve. */
 template <int n>
 __device__ inline void wait_states() {
     static_assert(n >= 1 && n <= 32, "wait_states: from 1 to 32");
@@ -131,7 +131,7 @@ __device__ inline void clobber_gpr() {
     detail::pinned<GPR>::clobber();
 }
 
-/** 4, 8 or 16 bytes a lane (1, 2 or 4 `words`) from shared memory at `address` + `offset` to registers `GPR` on. */
+/** 4, 8 or 16 bytes per lane (1, 2 or 4 `words`) from shared memory at `address` + `offset` to registers `GPR` on. */
 template <int GPR, int words, int offset = 0>
 __device__ inline void ds_read(uint32_t address) {
     static_assert(words == 1 || words == 2 || words == 4, "ds_read: a lane reads 1, 2 or 4 words");
@@ -164,7 +164,7 @@ __device__ inline void ds_read_transposed(uint32_t address) {
     static_assert(detail::never<detail::pinned<GPR>>, "ds_read_b64_tr: only gfx950 (CDNA4) has reads that transpose");
 #endif
 }
-/** Registers `GPR` on to shared memory, 4, 8 or 16 bytes a lane. */
+/** Registers `GPR` on to shared memory, 4, 8 or 16 bytes per lane. */
 template <int GPR, int words, int offset = 0>
 __device__ inline void ds_write(uint32_t address) {
     static_assert(words == 1 || words == 2 || words == 4, "ds_write: a lane writes 1, 2 or 4 words");
@@ -236,27 +236,27 @@ __device__ inline void global_atomic_add_f32(const float *base, uint32_t lane_of
 
 // The names by width, with an offset that may be a variable; it costs an addition.
 
-/** 4 bytes a lane from shared memory at `address` + `offset` to register `GPR`. */
+/** 4 bytes per lane from shared memory at `address` + `offset` to register `GPR`. */
 template <int GPR>
 __device__ inline void ds_read_b32(uint32_t address, int offset = 0) {
     ds_read<GPR, 1>(address + static_cast<uint32_t>(offset));
 }
-/** 8 bytes a lane to registers `GPR` and `GPR` + 1. */
+/** 8 bytes per lane to registers `GPR` and `GPR` + 1. */
 template <int GPR>
 __device__ inline void ds_read_b64(uint32_t address, int offset = 0) {
     ds_read<GPR, 2>(address + static_cast<uint32_t>(offset));
 }
-/** 16 bytes a lane to registers `GPR` to `GPR` + 3. */
+/** 16 bytes per lane to registers `GPR` to `GPR` + 3. */
 template <int GPR>
 __device__ inline void ds_read_b128(uint32_t address, int offset = 0) {
     ds_read<GPR, 4>(address + static_cast<uint32_t>(offset));
 }
-/** The read that transposes elements of 2 bytes, 8 bytes a lane. Only on gfx950. */
+/** Transposing read of 2-byte elements, 8 bytes per lane. Only on gfx950. */
 template <int GPR>
 __device__ inline void ds_read_b64_tr_b16(uint32_t address, int offset = 0) {
     ds_read_transposed<GPR, 16>(address + static_cast<uint32_t>(offset));
 }
-/** The read that transposes elements of 1 byte, 8 bytes a lane. Only on gfx950. */
+/** Transposing read of 1-byte elements, 8 bytes per lane. Only on gfx950. */
 template <int GPR>
 __device__ inline void ds_read_b64_tr_b8(uint32_t address, int offset = 0) {
     ds_read_transposed<GPR, 8>(address + static_cast<uint32_t>(offset));
@@ -281,13 +281,13 @@ template <int GPR>
 __device__ inline void ds_write_b128(uint32_t address, int offset = 0) {
     ds_write<GPR, 4>(address + static_cast<uint32_t>(offset));
 }
-/** 4 bytes a lane of global memory, at the sum of the offsets in a buffer resource, to register `GPR`. */
+/** 4 bytes per lane of global memory, at the sum of the offsets in a buffer resource, to register `GPR`. */
 template <int GPR>
 __device__ inline void buffer_load_dword(const i32x4 &resource, uint32_t lane_offset, uint32_t uniform_offset = 0,
                                          int offset = 0) {
     buffer_load<GPR, 1>(resource, lane_offset + static_cast<uint32_t>(offset), uniform_offset);
 }
-/** 8 bytes a lane of global memory to registers `GPR` and `GPR` + 1. */
+/** 8 bytes per lane of global memory to registers `GPR` and `GPR` + 1. */
 template <int GPR>
 __device__ inline void buffer_load_dwordx2(const i32x4 &resource, uint32_t lane_offset, uint32_t uniform_offset = 0,
                                            int offset = 0) {
@@ -404,7 +404,7 @@ __device__ inline void v_pk_mul_f32() {
     asm volatile("v_pk_mul_f32 v[%0:%1], v[%2:%3], v[%4:%5]" ::"n"(DST), "n"(DST + 1), "n"(A), "n"(A + 1), "n"(B),
                  "n"(B + 1));
 }
-/** DST where the mask has the lane's bit, else a value. A mask that a comparison has just made is waited for. */
+/** DST where the mask has the lane's bit, else a value. Waits for a mask that a comparison has just written. */
 template <int DST>
 __device__ inline void keep_where(uint64_t mask, float otherwise) {
     asm volatile("s_nop 1\n\tv_cndmask_b32 v[%0], %1, v[%0], %2" ::"n"(DST), "v"(otherwise), "s"(mask));
@@ -452,7 +452,7 @@ KITTENS_UNARY(one, "v_mov_b32 v[%0], 1.0");
 KITTENS_UNARY(pos_infty, "v_mov_b32 v[%0], 0x7f800000");
 KITTENS_UNARY(neg_infty, "v_mov_b32 v[%0], 0xff800000");
 #undef KITTENS_UNARY
-/** Zero, in AGPRs too and whatever the type. */
+/** Zero, also in AGPRs, for any type. */
 struct zero {
     template <int DST, int>
     static __device__ inline void op() {
@@ -504,7 +504,8 @@ KITTENS_BINARY(min, "v_min_f32", "v_min_f32");
 /** `mul`, whose value need not be the same in all lanes. */
 using mul_vgpr = mul;
 
-/** Four registers DST on: those A on, less each lane's value of register B of the first to fourth of its four lanes. */
+/** Four registers from DST on: those from A on, minus register B of the first to fourth of a lane's group of four
+    lanes. */
 template <int DST, int A, int B>
 __device__ inline void v_subrev_f32_dpp() {
     sub::op_of_quad<DST, A, B, 0>();

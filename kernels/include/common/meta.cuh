@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief The little of the standard library's type tools that tiles need, without the cost of its headers.
+ * @brief The few type traits of the standard library that tiles need, without the cost of its headers.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Elements one by one, as numbers that a function can compute with.
+ * @brief Single elements, as numbers for functions.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace kittens::detail {
 
-/** The elements of a packed value (or one element) as floats, those of `int` as they are; and back. */
+/** The elements of a packed value (or one element) as floats, or as `int` if they are `int`; and back. */
 template <typename P>
 struct numbers {
     static constexpr int count = base_types::packing<P>::num();

@@ -11,9 +11,9 @@ namespace kittens {
 /**
  * @brief Four random words for a counter of four words and a key.
  *
- * Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011): what rocRAND,
- * cuRAND and PyTorch's generator for GPUs use. Words of different counters or keys are independent, so that any lane
- * can have any element's numbers without a state.
+ * Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011): the generator of
+ * rocRAND, cuRAND and PyTorch on GPUs. Words of different counters or keys are independent, so any lane can compute any
+ * element's numbers without a state.
  */
 __device__ inline u32x4 philox(u32x4 counter, uint64_t key) {
     auto low = static_cast<uint32_t>(key), high = static_cast<uint32_t>(key >> 32);

@@ -1,6 +1,6 @@
-// Single capital letters name parameters of templates in these headers, and sizes on command lines (-DN=4). Macros of
-// the program with these names are saved here and restored in pop_names.cuh. Included by each header that programs
-// include, first and last; more than once.
+// Single capital letters name template parameters in these headers, and sizes on command lines (-DN=4). This header
+// saves the program's macros with these names, and pop_names.cuh restores them. Each header for programs includes them
+// first and last, possibly several times.
 #pragma push_macro("A")
 #undef A
 #pragma push_macro("B")

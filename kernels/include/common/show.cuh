@@ -1,10 +1,10 @@
 /**
  * @file
- * @brief `show(tile)`: what a tile, a vector or a scalar holds, for the person who wrote the kernel.
+ * @brief `show(tile)`: prints the contents of a tile, a vector or a scalar, for the author of the kernel.
  *
  * Code that is compiled with `show` (a cell's `--show`, `wb.compile(..., show=True)`) writes it to a buffer, which the
- * workbench hands over through the variable `hipkittens_show` before a launch and reads after it. In other code `show`
- * is an empty function.
+ * workbench passes in the variable `hipkittens_show` before a launch and reads after it. In other code, `show` is an
+ * empty function.
  */
 #pragma once
 
@@ -16,14 +16,15 @@
 namespace kittens::detail {
 namespace shown {
 
-/** Most uses of `show` in a program: the length of each wave's row of trip counters. */
+/** Largest number of uses of `show` in a program: the length of each wave's row of trip counters. */
 inline constexpr int SITES = 256;
 
 /** Data shared by the device and the workbench (`workbench/kernel/show.py` has the same fields). */
 struct state {
-    /** Destination of the records, its size in bytes, and the bytes that were wanted. Without data nothing is shown. */
+    /** Destination of the records, its size in bytes, and the bytes that all records need. Without data, nothing is
+        shown. */
     unsigned long long data, capacity, used;
-    /** For each work-group its number among the selected ones, or ~0. */
+    /** For each work-group, its index among the selected ones, or ~0. */
     unsigned long long ranks;
     /** Number of times that each of their waves passed each `show`. */
     unsigned long long trips;
@@ -36,7 +37,7 @@ struct state {
 
 enum kind : unsigned { SCALAR, REGISTER_VECTOR, REGISTER_TILE, SHARED_VECTOR, SHARED_TILE };
 
-/** One value at one moment. Behind it: `count` elements, then, with `places`, the place of each in 4 bytes. */
+/** One value at one moment, followed by `count` elements and, with `places`, the position of each in 4 bytes. */
 struct record {
     unsigned long long bytes, lanes;
     unsigned group, wave, trip, line, what, rows, cols, element_bytes, places;
@@ -81,7 +82,7 @@ concept element = element_name<T>()[0] != 0;
 
 __device__ inline int lane_of_wave() { return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0)); }
 
-/** Lanes that the wave was launched with: all but in the last wave of an odd work-group. */
+/** Lanes that the wave was launched with: all, except perhaps in the last wave of the work-group. */
 __device__ inline unsigned long long lanes_of_wave(int wave) {
     const int left = static_cast<int>(blockDim.x * blockDim.y * blockDim.z) - wave * WARP_THREADS;
     return left >= WARP_THREADS ? ~0ull : (1ull << left) - 1;
@@ -93,7 +94,7 @@ __device__ inline void copy(char *to, int room, const char *from) {
     for (; at < room; at++) to[at] = 0;
 }
 
-/** Writes one record; `put(elements, places)` writes what is behind it. */
+/** Writes one record; `put(elements, places)` writes the data after it. */
 template <typename T, typename Put>
 __device__ inline void write(kind what, int rows, int cols, const char *name, int line, int site, const Put &put) {
     state &to = hipkittens_show;
@@ -245,7 +246,8 @@ using detail::shown::show_at;
 #else
 
 namespace kittens {
-/** Nothing, until the program is compiled with `show`: then what `value` holds, under `name` or as it is written. */
+/** Does nothing unless the program is compiled with `show`: then prints `value`, under `name` or as written in the
+    source. */
 template <typename V>
 __host__ __device__ inline void show(const V &, const char * = nullptr) {}
 } // namespace kittens

@@ -2,11 +2,11 @@
  * @file
  * @brief Waiting for memory and for the other waves.
  *
- * Loads into registers are waited for by the compiler. Loads from global straight into shared memory are not: the
- * kernel waits for its own with `wait_vmcnt`, and then for those of the other waves with `barrier`.
+ * The compiler waits for loads into registers, but not for loads from global memory straight into shared memory: a wave
+ * waits for its own with `wait_vmcnt`, and then for those of the other waves with `barrier`.
  *
- * Memory operations of the library stay between the waits, barriers, `sched_barrier` and `s_setprio` between which the
- * program has them, whether those are the functions below, builtins or inline assembly without a "memory" clobber.
+ * Memory operations of the library do not move across waits, barriers, `sched_barrier` and `s_setprio`, whether those
+ * are the functions below, builtins or inline assembly without a "memory" clobber.
  */
 #pragma once
 
@@ -16,11 +16,11 @@ namespace kittens {
 
 namespace detail {
 /**
- * @brief Keeps the memory operations of a scope between what the program has before it and what it has after it.
+ * @brief Keeps the memory operations of a scope between the code before and after it.
  *
  * A barrier, a wait in inline assembly or `s_setprio` touches no memory as far as the compiler knows, so it may sink a
- * load below them, to the first use of its value. Each operation of the library that the compiler knows to access
- * memory lives in such a scope. No instruction comes of it, and waits for loaded values remain the compiler's.
+ * load below them, to the first use of its value. Each library operation that accesses memory visibly to the compiler
+ * is in such a scope. The scope emits no instruction, and waits for loaded values remain with the compiler.
  */
 struct program_order {
     __device__ inline program_order() { asm volatile("" ::: "memory"); }
@@ -30,7 +30,7 @@ struct program_order {
 };
 } // namespace detail
 
-/** Waits until at most `n` of this wave's global memory operations are still under way; they end in order. */
+/** Waits until at most `n` of this wave's global memory operations are in flight; they end in order. */
 template <int n = 0>
 __device__ inline void wait_vmcnt() {
     static_assert(n >= 0 && n <= 63, "wait_vmcnt: the counter has six bits");
@@ -38,14 +38,14 @@ __device__ inline void wait_vmcnt() {
 }
 
 /**
- * @brief Waits until at most `n` of this wave's shared memory and scalar memory operations are still under way.
+ * @brief Waits until at most `n` of this wave's shared memory and scalar memory operations are in flight.
  *
  * The compiler takes the wait into account: it inserts no waits for values that have arrived by then.
  */
 template <int n = 0>
 __device__ inline void wait_lgkmcnt() {
     static_assert(n >= 0 && n <= 15, "wait_lgkmcnt: the counter has four bits");
-    // The fields for vmcnt and expcnt say that any number may be under way.
+    // The fields for vmcnt and expcnt allow any number in flight.
     constexpr int NO_OTHER = 0xc07f;
     const detail::program_order order;
     __builtin_amdgcn_s_waitcnt(NO_OTHER | n << 8);
@@ -58,10 +58,10 @@ __device__ inline void barrier() {
 }
 
 /**
- * @brief Waits for this wave's loads into shared memory and for every wave to have done the same.
+ * @brief Waits for this wave's loads to shared memory, and until every wave has done the same.
  *
- * After it all of the work-group sees what any wave loaded; and as every wave's reads from shared memory have ended
- * too, what they read may be overwritten.
+ * Afterwards, the whole work-group sees every wave's loads; and since all reads from shared memory have ended too, the
+ * memory that they read may be overwritten.
  */
 __device__ inline void wait_and_barrier() {
     asm volatile("s_waitcnt vmcnt(0) lgkmcnt(0)" ::: "memory");

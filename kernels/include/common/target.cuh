@@ -1,9 +1,9 @@
 /**
  * @file
- * @brief The GPU that the code is compiled for, and the sizes of it that tile code depends on.
+ * @brief The GPU that the code is compiled for, and its sizes that tile code depends on.
  *
- * KITTENS_CDNA4 means gfx950 (MI350X, MI355X), KITTENS_CDNA3 means gfx942 (MI300X, MI325X). Where neither is
- * defined it follows from the device that the compiler is generating code for.
+ * KITTENS_CDNA4 means gfx950 (MI350X, MI355X), KITTENS_CDNA3 means gfx942 (MI300X, MI325X). If neither is defined, the
+ * compiler's target decides.
  */
 #pragma once
 
@@ -28,20 +28,20 @@ namespace kittens {
 /** Lanes of a wave, which ThunderKittens' vocabulary calls a warp. */
 inline constexpr int WARP_THREADS = 64;
 
-/** Accelerator complex dies, each with its own L2; work-groups are dealt to them in turn. */
+/** Accelerator complex dies, each with its own L2; work-groups go to them in turn. */
 inline constexpr int NUM_XCDS = 8;
 
 #if defined(KITTENS_CDNA4)
 /** Bytes of shared memory (LDS) that a work-group may use. The LDS itself has 163840. */
 inline constexpr int MAX_SHARED_MEMORY = 160000;
 inline constexpr int CUS_PER_XCD = 32;
-/** The widest load from global straight to shared memory, in bytes a lane. */
+/** The widest load from global straight to shared memory, in bytes per lane. */
 inline constexpr int MAX_DIRECT_LOAD_BYTES = 16;
 #else
 /** Bytes of shared memory (LDS) that a work-group may use. */
 inline constexpr int MAX_SHARED_MEMORY = 65536;
 inline constexpr int CUS_PER_XCD = 38;
-/** The widest load from global straight to shared memory, in bytes a lane. */
+/** The widest load from global straight to shared memory, in bytes per lane. */
 inline constexpr int MAX_DIRECT_LOAD_BYTES = 4;
 #endif
 

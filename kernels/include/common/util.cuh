@@ -70,13 +70,13 @@ __device__ inline int num_warps() { return (static_cast<int>(blockDim.x) + WARP_
 __device__ inline int laneid() { return static_cast<int>(threadIdx.x) % WARP_THREADS; }
 
 /**
- * @brief Renumbers work-groups so that neighbours run on one chiplet and meet in its L2.
+ * @brief Renumbers work-groups so that consecutive ones run on one chiplet and share its L2.
  *
- * The hardware deals work-groups out to the chiplets (XCDs) in turn. Of each `num_xcds * chunk` consecutive ids,
- * every XCD gets a run of `chunk` consecutive results; ids past the last whole block stay as they are. The result is
- * a permutation of 0 .. num_workgroups - 1.
+ * The hardware assigns work-groups to the chiplets (XCDs) in turn. From each `num_xcds * chunk` consecutive ids, every
+ * XCD gets a run of `chunk` consecutive results; ids past the last whole block do not change. The result is a
+ * permutation of 0 .. num_workgroups - 1.
  *
- * A template, so that a program's own function of this name goes first: HipKittens' fp6 branch has none.
+ * It is a template, so that a program's function of this name takes precedence: HipKittens' fp6 branch has none.
  */
 template <int = 0>
 __host__ __device__ constexpr int chiplet_transform_chunked(int workgroup_id, int num_workgroups, int num_xcds,
@@ -108,10 +108,10 @@ struct array_of<A, first, rest...> {
 } // namespace detail
 
 /**
- * @brief Hands out shared memory from a pointer upwards; nothing is ever given back.
+ * @brief Allocates shared memory from a pointer upwards, without deallocation.
  *
- * Every thread of the work-group makes the same calls and gets the same addresses. The caller sees to it that the
- * launch asks for enough dynamic shared memory.
+ * Every thread of the work-group makes the same calls and gets the same addresses. The launch must request enough
+ * dynamic shared memory.
  */
 template <int default_alignment = 16>
 struct shared_allocator {
@@ -129,7 +129,7 @@ struct shared_allocator {
         return allocate_aligned<default_alignment, A, dims...>();
     }
 
-    /** The same, the address being a multiple of `alignment` bytes. */
+    /** The same, with an address that is a multiple of `alignment` bytes. */
     template <int alignment, typename A, size_t... dims>
     __device__ inline typename detail::array_of<A, dims...>::type &allocate() {
         return allocate_aligned<alignment, A, dims...>();
@@ -138,7 +138,8 @@ struct shared_allocator {
     __device__ inline typename detail::array_of<A, dims...>::type &allocate_aligned() {
         static_assert(detail::is_power_of_two(alignment), "shared_allocator: the alignment is a power of two");
         using array = typename detail::array_of<A, dims...>::type;
-        // Stepping the pointer, and not rounding an integer, lets the compiler see that this is still shared memory.
+        // Advancing the pointer, rather than rounding an integer, lets the compiler see that this is still shared
+        // memory.
         char *at = reinterpret_cast<char *>(ptr);
         at += -reinterpret_cast<uintptr_t>(at) & (alignment - 1);
         ptr = reinterpret_cast<int *>(at + (sizeof(array) + 3) / 4 * 4);

@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Binding kernels to Python: functions of a pybind11 module that take torch tensors.
+ * @brief Bindings of kernels to Python: functions of a pybind11 module that take torch tensors.
  *
  *   PYBIND11_MODULE(name, m) {
  *       py::bind_kernel<scale>(m, "scale", &globals::x, &globals::out, &globals::factor);
@@ -8,8 +8,8 @@
  *   }
  *
  * Each member listed becomes a parameter, in that order; members that are not listed are zero. A `gl` member takes
- * a contiguous tensor of up to 4 dimensions with its element type: dimensions that the tensor lacks are 1, in
- * front. Other members take a number. A `stream` member gets the current stream of PyTorch.
+ * a contiguous tensor of up to 4 dimensions with its element type: missing leading dimensions are 1. Other members take
+ * a number. A `stream` member gets PyTorch's current stream.
  *
  * Tensors are on the GPU. On an emulated device they are in the computer's memory, which counts as device memory
  * while the function runs.
@@ -40,7 +40,7 @@ inline void check(hipError_t status, const std::string &what) {
         throw std::runtime_error(what + ": " + hipGetErrorString(status) + " (" + hipGetErrorName(status) + ")");
 }
 
-/** True if the current device is emulated, so that its memory is the computer's own. */
+/** True if the current device is emulated, so that its memory is host memory. */
 inline bool emulated() {
     int device = 0;
     hipUUID id;
@@ -48,7 +48,7 @@ inline bool emulated() {
     return std::memcmp(id.bytes, "EMULATED", 8) == 0;
 }
 
-/** Host memory that counts as device memory as long as this object lives. */
+/** Host memory that counts as device memory during the lifetime of this object. */
 class registered_memory {
     std::vector<void *> ranges;
 
@@ -103,7 +103,7 @@ constexpr const char *dtype_name() {
         return "";
 }
 
-/** The call under way: where messages say it is, and what lives until it ends. */
+/** The current call: its position for messages, and the objects that live until it ends. */
 struct call {
     std::string name;
     int position = 0;
@@ -154,7 +154,7 @@ GL from_tensor(const pybind11::object &value, call &now) {
     }
 }
 
-/** The value of a member that an argument gives. */
+/** The value of a member from an argument. */
 template <typename Member>
 Member member_from(const pybind11::object &value, call &now) {
     now.position++;
@@ -173,8 +173,8 @@ Member member_from(const pybind11::object &value, call &now) {
 /**
  * @brief Make the structure in `memory`, which is zero, from the values of some members.
  *
- * Where they are its first members, in order, the others get their default initialisers, which may use those before
- * them (`int M = a.rows();`). Otherwise the others are zero.
+ * If they are its first members, in order, the others get their default initialisers, which may use earlier members
+ * (`int M = a.rows();`). Otherwise the others are zero.
  */
 template <typename Globals, typename... Members>
 Globals &make_globals(unsigned char *memory, const Members &...values, Members Globals::*...members) {
@@ -206,7 +206,7 @@ void use_current_stream(Globals &globals, const call &now) {
     }
 }
 
-/** A function of the module that makes the structure from its arguments and hands it on. */
+/** A function of the module that builds the structure from its arguments and passes it on. */
 template <typename Globals, typename Action, typename... Members>
 void define(pybind11::module_ &m, const char *name, Action action, Members Globals::*...members) {
     static_assert(std::is_trivially_copyable_v<Globals> && std::is_trivially_destructible_v<Globals>,
@@ -217,7 +217,7 @@ void define(pybind11::module_ &m, const char *name, Action action, Members Globa
                                        std::to_string(values.size()) + " came");
         call now{text};
         alignas(Globals) unsigned char memory[sizeof(Globals)] = {};
-        // In braces they are evaluated in order.
+        // Braces evaluate the arguments in order.
         const std::tuple<Members...> given{member_from<Members>(pybind11::object(values[now.position]), now)...};
         Globals &globals = std::apply(
             [&](const Members &...each) -> Globals & {
@@ -235,7 +235,7 @@ void define(pybind11::module_ &m, const char *name, Action action, Members Globa
 /**
  * @brief Define a function that launches `kernel` with the grid, the block and the shared memory of its structure.
  *
- * The structure has `grid()`, `block()` and, where it needs any, `dynamic_shared_memory()`.
+ * The structure has `grid()`, `block()` and, if necessary, `dynamic_shared_memory()`.
  */
 template <auto kernel, typename Globals, typename... Members>
 void bind_kernel(pybind11::module_ &m, const char *name, Members Globals::*...members) {

@@ -3,12 +3,12 @@
  * @brief 4-wave interleave: one wave per SIMD, with finely mixed memory and matrix instructions.
  *
  * The schedule of HipKittens (arXiv 2511.08083) for kernels in which one wave needs all 512 registers of its lanes:
- * with nobody else on the SIMD, a wave hides its memory instructions behind its own matrix instructions. Each takes
- * many cycles on the matrix core, during which the wave issues what comes next, if that is not another one.
+ * alone on its SIMD, a wave hides its memory instructions behind its own matrix instructions. Each of these takes many
+ * cycles on the matrix core, during which the wave issues other instructions.
  *
- * The order is the program's: `mix` spreads the memory steps over the compute steps and pins it, since left alone the
- * compiler gathers the loads in front. (`sched_group_barrier` would do the same for instructions that the compiler
- * knows, but not for loads to shared memory in inline assembly.)
+ * The program determines the order: `mix` spreads the memory steps over the compute steps and pins their order, since
+ * the compiler would otherwise gather the loads at the beginning. (`sched_group_barrier` would do the same for
+ * instructions that the compiler knows, but not for loads to shared memory in inline assembly.)
  */
 #pragma once
 
@@ -24,10 +24,10 @@ struct interleave {
     static_assert(NUM_WARPS == 4, "interleave: the work-group has 4 waves, one on each SIMD");
 
     /**
-     * @brief Calls `compute(index<i>)` for 0 <= i < computes and `memory(index<j>)` for 0 <= j < memories, in this
-     * order each, the memory steps spread evenly over the first `span` compute steps, each before one.
+     * @brief Calls `compute(index<i>)` for 0 <= i < computes and `memory(index<j>)` for 0 <= j < memories, each in this
+     * order, with the memory steps spread evenly over the first `span` compute steps, each before one of these.
      *
-     * A span shorter than `computes` leaves the last compute steps to hide what the memory steps still wait for.
+     * With a span shorter than `computes`, the last compute steps hide the latency of the memory steps.
      */
     template <int computes, int memories, int span = computes, typename Compute, typename Memory>
     static __device__ inline void mix(Compute &&compute, Memory &&memory) {
@@ -35,7 +35,7 @@ struct interleave {
         static_assert(span > 0 && span <= computes, "interleave: memory steps come between compute steps");
         for_each_index<0, computes>([&](auto i) {
             constexpr int step = decltype(i)::v;
-            // The memory steps that begin in this compute step's share of the time.
+            // Number of memory steps that begin in this compute step's share of the time.
             constexpr int first = kittens::detail::min((step * memories + span - 1) / span, memories);
             constexpr int end = kittens::detail::min(((step + 1) * memories + span - 1) / span, memories);
             if constexpr (first < end) {
@@ -48,10 +48,10 @@ struct interleave {
     }
 
     /**
-     * @brief The end of a stage: this wave's reads from shared memory have arrived, all but its last `in_flight` loads
-     * to shared memory too, and every wave is as far.
+     * @brief Ends a stage: waits for this wave's reads from shared memory and for all but its last `in_flight` loads to
+     * shared memory, and for every wave to do the same.
      *
-     * After it, data that the stage read may be overwritten, and data that has arrived is visible to all waves.
+     * Afterwards, data that the stage read may be overwritten, and data that has arrived is visible to all waves.
      */
     template <int in_flight>
     static __device__ inline void end_stage() {

@@ -1,8 +1,8 @@
 /**
  * @file
- * @brief Schedules: how waves overlap memory and compute, and in which order work-groups take tiles.
+ * @brief Schedules: overlap of memory and compute among waves, and the order in which work-groups compute tiles.
  *
- * A schedule is the frame; what a kernel loads, computes and stores are its own clusters, given as functors.
+ * A schedule is the frame; the kernel passes its clusters, which load, compute and store, as functors.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Calls with a number that is known to the compiler.
+ * @brief Calls with a compile-time number.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace kittens::schedules {
 
-/** An integer as a type: what functors get as `auto`, and use as a constant. */
+/** An integer as a type, which functors receive as `auto` and use as a constant. */
 template <int value>
 struct index {
     static constexpr int v = value;
@@ -32,10 +32,10 @@ __device__ __attribute__((always_inline)) inline void for_each_index(Call &&call
 }
 
 /**
- * @brief The same object in shared memory, at an address that the compiler knows nothing about.
+ * @brief The same object in shared memory, at an address that is opaque to the compiler.
  *
  * The compiler recomputes an address from its parts where an instruction's 16-bit offset does not reach, even in a
- * loop. From an anchor on, accesses within 64 KB take their whole distance as the offset.
+ * loop. Relative to an anchor, accesses within 64 KB have their whole distance as the offset.
  */
 template <typename T>
 __device__ inline T &anchor(T &shared) {
@@ -45,9 +45,10 @@ __device__ inline T &anchor(T &shared) {
 }
 
 /**
- * @brief Has the compiler wait here for what was loaded into a register, or into an array of them.
+ * @brief Makes the compiler wait here for loads into a register, or into an array of registers.
  *
- * Left alone it waits where the value is first used, and there, not knowing of loads to shared memory, for those too.
+ * Otherwise it waits at the first use of the value, and there also for loads to shared memory, of which it does not
+ * know.
  */
 template <typename T>
 __device__ inline void arrive(T &value) {
@@ -61,7 +62,7 @@ __device__ inline void arrive(T &value) {
     value = kittens::detail::bit_cast<T>(held);
 }
 
-/** Moves no instruction across, whatever the compiler thinks of the order. */
+/** Keeps the compiler from moving any instruction across. */
 __device__ inline void pin() { __builtin_amdgcn_sched_barrier(0); }
 
 } // namespace kittens::schedules

@@ -2,7 +2,7 @@
  * @file
  * @brief Complex tiles and vectors: a real and an imaginary part of the same type.
  *
- * HipKittens' fp6 branch has these types and no operation on them; operations take the parts.
+ * HipKittens' fp6 branch has these types without operations; apply operations to the parts.
  */
 #pragma once
 

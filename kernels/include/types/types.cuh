@@ -25,7 +25,7 @@
 
 namespace kittens {
 
-/** The vectors that go with a tile: a value for each column, and for each row. */
+/** The vectors of a tile: a value for each column, and for each row. */
 template <typename T>
 using row_vec = typename T::row_vec;
 template <typename T>

@@ -74,7 +74,7 @@ def latent(weights: str, *, neox: bool) -> Make:
 
 
 def kv_cache(dtype: torch.dtype, block: int, *dims: int) -> Make:
-    """`dims` stand in front of those of the slots."""
+    """`dims` precede those of the slots."""
 
     def make(draw: Draw) -> Case:
         k, v = draw.normal(5, 3, 1, 128, dtype=dtype), draw.normal(5, 3, 1, 128, dtype=dtype)

@@ -222,7 +222,7 @@ def recomputed(g: str, chunk: int, use_g: bool | None = None) -> Make:
 
 
 def chunk_states(chunk: int, *, all_switches: bool) -> Make:
-    """Two chunks and a part of one, with an initial state and all results, or without."""
+    """Two chunks and part of a third, with an initial state and all results, or without."""
 
     def make(draw: Draw) -> Case:
         inputs = layer(draw, chunk, tokens=2 * chunk + 5)

@@ -10,7 +10,7 @@ from collection.cases.gemm_basic import fp4, powers
 
 
 def of_four(make: Make) -> Make:
-    """The case with a dimension of 1 in front and B as N x K, as the port's own tests call it."""
+    """The case with a leading dimension of 1 and B as N x K, as the port's own tests call it."""
 
     def make_4d(draw: Draw) -> Case:
         case = make(draw)

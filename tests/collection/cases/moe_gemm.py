@@ -14,7 +14,7 @@ E2M1 = torch.tensor([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -
 
 
 def assigned(draw: Draw) -> torch.Tensor:
-    """An expert for each id; the last has none."""
+    """An expert for each id; the last expert has no ids."""
     return draw.integers(0, EXPERTS - 1, TOKENS * TOP_K, dtype=torch.int64)
 
 

@@ -1,4 +1,4 @@
-/* What clang makes of a HIP host program: registers a fat binary and launches through the host functions. */
+/* A HIP host program as clang compiles it: registers a fat binary and launches through the host functions. */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -98,7 +98,7 @@ __device__ inline u64 send_words(u64 message, u32 count, u64 a0, u64 a1, u64 a2,
     return hostcall(2, message, a0, a1, a2, a3, a4, a5, a6);
 }
 
-// A text of so many bytes, its end included.
+// A text of this many bytes, including its terminator.
 __device__ inline u64 send_text(u64 message, const char *text, u64 length, u32 last) {
     if (text == nullptr) return send_words(message, 1, 0, 0, 0, 0, 0, 0, 0, last);
     for (;;) {
@@ -123,7 +123,7 @@ __device__ u64 __ockl_printf_append_string_n(u64 message, const char *text, u64 
     return send_text(message, text, length, last);
 }
 
-// Room in the buffer of printf's other way, -mprintf-kind=buffered.
+// Space in the buffer of printf's other implementation, -mprintf-kind=buffered.
 __device__ void *__printf_alloc(u32 bytes) {
     u32 *head = hidden_pointer<u32>(72);
     const u32 start = __hip_atomic_fetch_add(head, bytes, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);

@@ -1,4 +1,4 @@
-"""Launches that the clock models, and times of the others; with a model of one nanosecond an
+"""Launches that the clock models, and times of other launches; the model takes one nanosecond per
 instruction, so that every time is known."""
 
 from __future__ import annotations

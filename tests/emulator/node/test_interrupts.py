@@ -159,7 +159,8 @@ def test_an_interrupt_stops_the_launch_of_another_thread(monkeypatch: pytest.Mon
             raised.append(type(error))
         ended.set()
 
-    # The main thread waits for the other, or for its turn to launch; if it has it first, for the interrupt.
+    # The main thread waits for the other thread, or for its turn to launch; if it is first, for the
+    # interrupt.
     waits = (lambda: thread.join(), lambda: module["quick"][1, 64](out))
 
     def wait_until_interrupted(wait: Callable[[], object]) -> None:

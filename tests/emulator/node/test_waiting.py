@@ -205,7 +205,7 @@ def outcomes(monkeypatch: pytest.MonkeyPatch) -> list[dispatch.Outcome]:
 
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A deadlock is one at once: no other thread writes what these launches wait for."""
+    """A deadlock is detected at once: no other thread writes what these launches wait for."""
     monkeypatch.setattr(dispatch, "DEADLOCK_SECONDS", 0.0)
 
 
@@ -464,7 +464,7 @@ def test_a_group_that_counts_or_reads_a_clock_is_not_stuck(module: Module, soon:
 
 
 def test_what_the_host_may_write_is_waited_for(module: Module, soon: None) -> None:
-    """Memory that a program registers is its own while a kernel runs."""
+    """Memory that a program registers belongs to it while a kernel runs."""
     from workbench import runtime
     from workbench.runtime.hip import api
 

@@ -47,7 +47,7 @@ class _Timed:
 
 
 class Order:
-    """The order of a run's accesses of LDS, and of a work-group's accesses of global memory.
+    """The order of a run's accesses to LDS, and of a work-group's accesses to global memory.
 
     Args:
         blocks, followers: the kernel's code, and the blocks that may follow each.

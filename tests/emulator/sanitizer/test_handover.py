@@ -189,7 +189,8 @@ KERNEL(set_ask, SET, ASKED)
 
 @pytest.mark.parametrize("name", ["store_load", "store_ask", "set_load", "set_ask"])
 def test_a_flag_that_is_read_once(name: str) -> None:
-    """Plain on one side it looks like data behind a forgotten barrier; atomics on both say what is meant."""
+    """Plain accesses on one side look like data behind a forgotten barrier; atomics on both sides show the
+    intent."""
     module = wb.compile(ONCE, arch="gfx950", name="once.hip")
     result = wb.sanitize(module[name][1, 128], GIVEN, torch.zeros(128), device="emulated:gfx950")
     assert result.passed == (name == "set_ask"), str(result)

@@ -25,7 +25,7 @@ __global__ void packed(const float *x, float *out) {
         ("v_pk_fma_f32 v[10:11], v[10:11], v[10:11], s[30:31] op_sel_hi:[1,1,0]", True),
         ("v_pk_fma_f32 v[10:11], v[10:11], v[10:11], s[30:31]", False),
         ("v_mov_b64 v[10:11], s[30:31]", False),
-        # v11 takes the unwritten s31, and no one reads it.
+        # v11 takes the unwritten s31, and nothing reads v11.
         (
             "v_mov_b64 v[10:11], s[30:31]\\nv_pk_mul_f32 v[10:11], v[10:11], v[10:11] op_sel_hi:[0,0]",
             True,

@@ -376,7 +376,7 @@ def test_sdwa_comparison(machine) -> None:
 
 
 def source_lane(control: str, lane: int) -> int | None:
-    """The lane that `lane` reads from; None if there is none (ISA guide, "DPP")."""
+    """The lane that `lane` reads from; None if it reads none (ISA guide, "DPP")."""
     row, place = lane & ~15, lane & 15
     name, _, text = control.partition(":")
     if name == "quad_perm":
@@ -504,7 +504,7 @@ def test_dpp_float_and_64_bit(machine, values) -> None:
 
 
 def test_dpp_broadcasts_of_one_register(machine) -> None:
-    """Each lane of a row to a register of its own, as AITER's mla kernels do; LLVM aborted over that."""
+    """Each lane of a row to a separate register, as in AITER's mla kernels, which made LLVM abort."""
     run = machine.build(
         [
             [

@@ -555,7 +555,7 @@ class Checker:
                 # Lanes that are off keep what was there.
                 stays = outcome[place] == changed[place]
                 different[place] = np.where(active, different[place], ~stays)
-        # A vector memory access that goes nowhere, and lanes that are off, leave the destination alone.
+        # A vector memory access out of range, and inactive lanes, leave the destination unchanged.
         if self.instruction.record.memory is not None:
             unchanged = (outcome == changed) & (after == state)
             different &= ~unchanged
@@ -673,7 +673,8 @@ def check(target: str, rows: Rows, seed: int) -> Report:
 
 
 def test_constants_do_not_hide_the_mode() -> None:
-    # v_madmk_f32 flushes denormal numbers in every mode: with such a constant, and with NaN, none shows.
+    # v_madmk_f32 flushes denormal numbers in every mode: with such a constant, and with NaN, no result shows
+    # it.
     rows = {key: form for key, form in rows_of("gfx90a").items() if form.opcode == "v_madmk_f32"}
     for seed in range(200):
         ((_, instructions),) = candidates(random.Random(seed), "gfx90a", rows, AGAIN.usable)

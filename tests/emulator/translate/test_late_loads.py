@@ -66,7 +66,7 @@ def test_an_address_is_read_before_it_is_overwritten() -> None:
 
 
 def test_random_loads(native: SimpleNamespace, random: np.random.Generator) -> None:
-    """Loads into registers of their own leave what they do with their data late, wherever some order does."""
+    """Loads into separate registers leave the use of their data late, if any order does."""
     changed = 0
     for _ in range(200):
         loads = [

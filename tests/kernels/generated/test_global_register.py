@@ -31,7 +31,7 @@ def whole(arch: str, tile: Tile, number: int) -> Kernel:
     if number % 2:
         coordinate, first = "{1, 0, 1, 1}", (1, 0, rows, cols)
     else:
-        # A position that is a multiple of nothing but what a lane moves at once.
+        # A position that is only a multiple of the elements that a lane moves at once.
         coordinate, first = f"coord<>{{0, 1, 3, {tile.base[2]}}}", (0, 1, 3, tile.base[2])
 
     def at(x: torch.Tensor) -> torch.Tensor:

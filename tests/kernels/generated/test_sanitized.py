@@ -1,6 +1,6 @@
 """The sanitizer finds nothing in the kernels of the generated cases.
 
-A run looks at every fifth batch, other ones with each seed; HIPKITTENS_TEST_SANITIZE=all at all of them.
+A run checks every fifth batch, different ones with each seed; HIPKITTENS_TEST_SANITIZE=all checks all.
 """
 
 from __future__ import annotations

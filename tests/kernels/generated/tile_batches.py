@@ -84,7 +84,7 @@ class Case:
     compare: Check
 
     def differs(self, inputs: Inputs, outputs: Inputs) -> str | None:
-        """First difference of the outputs from the expected ones; None if there is none."""
+        """First difference of the outputs from the expected ones; None if they are equal."""
         got = outputs[self.output] if self.part is None else outputs[self.output][self.part]
         expected = (
             self.expected(inputs).to(got.dtype) if got.dtype == torch.float32 else self.expected(inputs)
@@ -186,7 +186,7 @@ def seed() -> str:
 
 
 def share(batches: Sequence[Batch], every: int) -> Sequence[Batch]:
-    """Every so many of batches, other ones with each seed."""
+    """Every n-th batch, different ones with each seed."""
     return batches[zlib.crc32(seed().encode()) % every :: every]
 
 
@@ -324,19 +324,19 @@ def bits(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def equal(got: torch.Tensor, expected: torch.Tensor) -> str | None:
-    """First difference of two tensors that must have the same bits, NaNs included; None if there is none."""
+    """First difference of two tensors that must have the same bits, NaNs included; None if they do."""
     wrong = bits(got) != bits(expected)
     return _report(wrong, got, expected)
 
 
 def same_values(got: torch.Tensor, expected: torch.Tensor) -> str | None:
-    """The same, but any NaN is as good as another, and so is a zero."""
+    """The same, but all NaNs are equal, and so are both zeros."""
     a, b = got.double(), expected.double()
     return _report(~((a == b) | (a.isnan() & b.isnan())), got, expected)
 
 
 def close(ulps: float, atol: float = 0.0) -> Check:
-    """A check that allows so many units in the last place of the type, or `atol` near zero."""
+    """A check that allows this many units in the last place of the type, or `atol` near zero."""
 
     def check(got: torch.Tensor, expected: torch.Tensor) -> str | None:
         a, b = got.double(), expected.double()

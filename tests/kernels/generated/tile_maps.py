@@ -114,7 +114,7 @@ LAMBDAS: dict[str, tuple[str, Function]] = {
 """Maps by a function that stands in the call, exact."""
 
 VALUE = 1.25
-"""The second argument, where it is one value and not a tile."""
+"""The second argument, if it is one value and not a tile."""
 
 
 def _maps() -> dict[str, Map]:

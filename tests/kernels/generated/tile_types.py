@@ -18,7 +18,7 @@ SCALED_SHAPES = {
     "rt_32x64_s": (32, 64, 16),
     "rt_32x32_16_s": (32, 32, 16),
 }
-"""Rows, columns and stride of operands of matrix instructions with block scales, as of SHAPES."""
+"""Rows, columns and stride of operands of matrix instructions with block scales, as in SHAPES."""
 
 ALL_SHAPES = SHAPES | SCALED_SHAPES
 
@@ -121,7 +121,8 @@ class Vector:
 
     @property
     def is_align(self) -> bool:
-        """Along the elements of a lane: neighbours in a lane, copies in the lanes of other rows (columns)."""
+        """Along the elements of a lane: consecutive elements in a lane, copies in the lanes of other rows
+        (columns)."""
         return self.tile is not None and (self.kind == "row_vec") == (self.tile.layout == "row_l")
 
     def index(self) -> torch.Tensor:
@@ -143,7 +144,7 @@ class Vector:
         return tuple(self.index().shape)
 
     def held(self, vector: torch.Tensor) -> torch.Tensor:
-        """The elements that each lane holds; where a naive vector has none, its last one."""
+        """The elements that each lane holds; a lane without elements of a naive vector has the last one."""
         return vector[self.index().clamp(max=self.length - 1)]
 
 

@@ -75,7 +75,7 @@ def test_what_the_infinity_cache_puts_out():
     held = float(MI355X.infinity_cache_bytes)
     some = int(held) // 8
     assert evicted_lines(counted(some, some), MI355X) == pytest.approx(1)
-    # Of ten times the cache's size, the first tenth evicts old content, the rest its own lines.
+    # With ten times the cache's size, the first tenth evicts old content, the rest its own lines.
     large = 5 * int(held)
     assert evicted_lines(counted(large, large), MI355X) == pytest.approx((1 + 9 * 0.5) / 10)
     assert evicted_lines(counted(large, 0), MI355X) == pytest.approx(0.2)

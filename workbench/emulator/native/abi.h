@@ -107,7 +107,7 @@ struct HkOverrun {
     uint32_t reserved;
 };
 
-/* The access that reaches furthest into the padding behind an allocation, writes before reads: the allocation's first
+/* The access that reaches furthest into the padding after an allocation, writes before reads: the allocation's first
  * byte and the end of the access; 0 if there was none. */
 struct HkPast {
     uint64_t base, end;
@@ -368,7 +368,7 @@ typedef struct Worker {
     uint64_t *counts; /* [block_count] number of times that this worker ran each block */
     Counters counters;
     FaultReport report;
-    HkQueue resident; /* for dispatch.c alone: work-groups under way */
+    HkQueue resident; /* for dispatch.c alone: running work-groups */
     HkQueue parked;   /* for dispatch.c alone: the resident work-groups that wait for memory to change */
     void *spare;      /* for dispatch.c alone: memory of ended work-groups */
     HkOverrun overrun;
@@ -414,7 +414,7 @@ enum {
 
 int32_t hk_run(Worker *worker, uint64_t slice_nanoseconds);
 void hk_release(Worker *worker);
-/* Nonzero if every work-group under way is stuck and no other can start: HK_ALLOCATION_* flags of the memory that they
+/* Nonzero if every running work-group is stuck and no other can start: HK_ALLOCATION_* flags of the memory that they
  * wait for. */
 uint64_t hk_deadlock(const Launch *launch);
 /* Writes up to `room` waiting work-groups of a worker; returns their number. */
@@ -429,8 +429,8 @@ int32_t hk_listed_access(uint64_t base, uint64_t size);
 
 /* Granularity of PyTorch's allocations on a GPU, in bytes: kMinBlockSize of c10/cuda/CUDACachingAllocator.h. */
 #define HK_STORAGE_BLOCK 512
-/* Bytes that kernels may read behind such a multiple, at most. A GPU has them to the end of the piece of memory from
- * which the tensor is cut, which is 2 MiB and more; tiles go less far. */
+/* Largest number of bytes that kernels may read after such a multiple. A GPU has them to the end of the piece of memory
+ * from which the tensor is cut, which is 2 MiB and more; tiles go less far. */
 #define HK_STORAGE_ROOM 65536
 
 /* Memory of a tensor. `reach`: bytes from its base that reads may access; `number` increases with each allocation. */
@@ -599,7 +599,7 @@ typedef struct HkState {
 #define HK_TAPE_RANGES 4
 enum { HK_TAPE_LDS = 1, HK_TAPE_ROWS = 2 }; /* HK_TAPE_ROWS: which rows change is known only at run time */
 
-/* State that a block may change, besides scalars; writes to scratch are recorded when they happen. */
+/* State that a block may change, other than scalars; writes to scratch are recorded when they happen. */
 typedef struct HkChanges {
     uint16_t first[HK_TAPE_RANGES], count[HK_TAPE_RANGES]; /* rows */
     uint32_t flags;                                        /* HK_TAPE_* */
@@ -628,7 +628,7 @@ struct HkTape {
     HkTrace *trace;
     uint32_t watched;
     uint32_t waves, rows, lds_words, scratch_words; /* sizes of the state */
-    uint32_t running;                               /* 0: not started, 1: under way, 2: finished */
+    uint32_t running;                               /* 0: not started, 1: running, 2: finished */
     HkState begin, now;                             /* state at the start of the tape, and after its last event */
     HkEvent *events;
     uint64_t event_count, event_room;
@@ -733,11 +733,11 @@ enum {
     SAN_FOUND_WAIT_VECTOR = 1, /* a register used before a wait on vmcnt shows that its load is done; detail: row */
     SAN_FOUND_WAIT_LGKM = 2,   /* the same with lgkmcnt */
     SAN_FOUND_WAIT_SCALAR = 3, /* a scalar register used before a wait on lgkmcnt */
-    SAN_FOUND_WAIT_LDS = 4,    /* LDS read while the same wave has a load to LDS under way */
+    SAN_FOUND_WAIT_LDS = 4,    /* LDS read while the same wave has a load to LDS in flight */
     /* LDS read after a barrier that the writer passed without waiting for its write; detail: SAN_UNDER_WAY_LGKM or
      * SAN_UNDER_WAY_VECTOR. */
     SAN_FOUND_PUBLISH_LDS = 5,
-    SAN_FOUND_OVERWRITE_LDS = 6, /* LDS written while an access to it is under way; detail: SAN_UNDER_WAY_* */
+    SAN_FOUND_OVERWRITE_LDS = 6, /* LDS written while an access to it is in flight; detail: SAN_UNDER_WAY_* */
     SAN_FOUND_RACE_LDS = 7,      /* detail: 0 read after write, 1 write after read, 2 write after write */
     SAN_FOUND_RACE_GLOBAL = 8,
     SAN_FOUND_UNDEFINED_STORE = 9,
@@ -759,7 +759,7 @@ enum {
     SAN_FOUND_HEAP = 17,     /* an access to the kernels' heap outside its blocks; detail: SAN_HEAP_* */
     SAN_FOUND_FAULT = 16,    /* an access that would have ended a launch without the sanitizer; detail: its Fault */
     SAN_FOUND_OVERRUN = 23,  /* an access to LDS beyond what the kernel asked for; detail: its Fault */
-    /* An access to the padding behind an allocation; address: the allocation's, detail: its Fault, with the bytes past
+    /* An access to the padding after an allocation; address: the allocation's, detail: its Fault, with the bytes past
      * the end. */
     SAN_FOUND_PAST = 24,
 };
@@ -773,7 +773,7 @@ enum {
 /* Fields of SAN_FOUND_FAULT's detail: bytes of the access, a write flag, HK_FAULT_*. */
 enum { SAN_FAULT_SIZE = 0xffff, SAN_FAULT_WRITES = 1 << 16, SAN_FAULT_KIND = 24 };
 
-/* The access under way: by another wave with which this one has passed a barrier, or by this wave before its load to
+/* The access in flight: by another wave with which this one has passed a barrier, or by this wave before its load to
  * LDS. */
 enum {
     SAN_UNDER_WAY_LGKM = 1,   /* a write counted by lgkmcnt */

@@ -1,6 +1,6 @@
 /* State of a running compute unit. From the bottom up: code.c has the instruction cache and memory.c the servers of
  * accesses; wave.c the steps of a wave, groups.c the work-groups, unit.c the turns of the SIMDs. A file calls only
- * those before it.
+ * those named before it.
  */
 #ifndef SIM_MACHINE_H
 #define SIM_MACHINE_H
@@ -8,10 +8,10 @@
 #include "unit.h"
 
 #define FOREVER 1e30
-#define PENDING 128    /* operations of a wave under way that a counter may distinguish, a power of two */
+#define PENDING 128    /* operations of a wave in flight that a counter may distinguish, a power of two */
 #define MAX_WAVES 64   /* waves of a SIMD that are considered in one turn */
 #define WAITING 64     /* accesses in a queue that have not begun, a power of two */
-#define IN_FLIGHT 4096 /* loads under way, a power of two */
+#define IN_FLIGHT 4096 /* loads in flight, a power of two */
 
 typedef struct Pending {
     double done;
@@ -39,7 +39,7 @@ typedef struct SimWave {
     int32_t hold;   /* reason why it is not free before `free` */
     int32_t reason; /* reason of its wait from `since` on */
     int32_t cause;
-    int32_t blame;      /* op that it waits because of; -1: its own next op */
+    int32_t blame;      /* op that causes its wait; -1: its own next op */
     int32_t held_by;    /* the same, for `hold` */
     int32_t fetched_by; /* the same, for a fetch */
     double start, free, fetched, since;

@@ -44,7 +44,7 @@ static void land(Unit *u, double now) {
         u->in_flight -= u->flights[u->flight_first++ % IN_FLIGHT].bytes;
 }
 
-/* Cycle from which `bytes` more may be under way. */
+/* Cycle from which `bytes` more may be in flight. */
 static double admitted(Unit *u, double bytes, double at) {
     land(u, at);
     while (u->flight_first != u->flight_next &&

@@ -37,7 +37,7 @@ enum {
     SIM_MEMORY_QUEUE, /* the queue of vector memory is full */
     SIM_MATRIX_BUSY,
     SIM_VECTOR_BUSY, /* the vector ALU is busy, or reads operands for an MFMA */
-    SIM_DEPENDENCE,  /* an instruction under way writes a register that this one uses */
+    SIM_DEPENDENCE,  /* an instruction in flight writes a register that this one uses */
     SIM_ISSUE,       /* another wave of the SIMD issued to the same unit in this turn */
     SIM_FETCH,       /* the instruction has not arrived: a branch, or a miss of the instruction cache */
     SIM_IDLING,      /* s_nop, s_sleep */
@@ -69,7 +69,7 @@ typedef struct SimOp {
     uint16_t operands;      /* MFMA: cycles in which it reads its operands, so that no vector instruction may issue */
     uint16_t latency;       /* cycles from issue until another instruction may use its result */
     uint16_t forwarded;     /* MFMA: the same if that instruction adds to its result */
-    int16_t vmcnt, lgkmcnt; /* SIM_WAIT: operations that may still be under way; -1: any number */
+    int16_t vmcnt, lgkmcnt; /* SIM_WAIT: operations that may still be in flight; -1: any number */
     uint32_t place;         /* dword in the code */
     uint16_t size;          /* bytes */
     uint16_t priority;
@@ -92,7 +92,7 @@ typedef struct SimWay {
 /* Parameters of the unit. */
 typedef struct SimMachine {
     double turn;          /* cycles between two turns of a SIMD */
-    double taken;         /* cycles until the first instruction behind a taken branch can issue */
+    double taken;         /* cycles until the first instruction after a taken branch can issue */
     double lds_latency;   /* latency of a read of one dword */
     double lds_bus;       /* bytes per cycle between LDS and a pair of SIMDs */
     double lds_issue;     /* least number of cycles between two accesses of a pair of SIMDs */
@@ -110,7 +110,7 @@ typedef struct SimMachine {
     double l1_narrow, l1_wide; /* least number of cycles in L1 for a dword per lane, and for wider accesses */
     uint32_t memory_queue;     /* most vector memory instructions that wait for L1 */
     uint32_t reserved;
-    double in_flight;     /* most bytes of loads under way */
+    double in_flight;     /* most bytes of loads in flight */
     double fetch_miss;    /* cycles of an instruction cache miss */
     uint32_t fetch_lines; /* lines of 128 bytes in the instruction cache */
     uint32_t fetch_ways;

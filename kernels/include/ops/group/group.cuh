@@ -11,21 +11,20 @@
 #include "register.cuh"
 #include "shared/reductions.cuh"
 
-/** Check of a function for four waves, in class templates with N_WARPS waves, as HipKittens' groups are. */
+/** Check of a function for four waves, in class templates with N_WARPS waves, like HipKittens' groups. */
 #define KITTENS_CHECK_WARPGROUP                                                                                        \
     static_assert(N_WARPS == 4, "a function of a warpgroup is called by a group of 4 waves");
 
 namespace kittens {
 
 /**
- * @brief N waves of a work-group that work together: those with consecutive indices, from a multiple of N on.
+ * @brief N waves of a work-group that work together: waves with consecutive indices, starting at a multiple of N.
  *
  * All of them call a member with the same arguments.
  *
- * `load_async` goes straight from global to shared memory, without registers in between. It returns when the loads are
- * under way, and the kernel waits with `wait_vmcnt` and `barrier` before anything reads the tile. A lane loads 16 bytes
- * at a time on gfx950 and 4 on gfx942, at addresses that are multiples of 4. `load` is the same on gfx950, and on
- * gfx942 waits.
+ * `load_async` loads straight from global to shared memory, without registers. It returns when the loads are in flight;
+ * the kernel must call `wait_vmcnt` and `barrier` before anything reads the tile. A lane loads 16 bytes at a time on
+ * gfx950 and 4 on gfx942, at addresses that are multiples of 4. `load` is the same on gfx950, and on gfx942 waits.
  *
  * Operations on shared tiles and vectors are in shared/.
  *
@@ -55,7 +54,7 @@ struct group : detail::shared_maps<N>,
     template <ducks::st::whole ST>
     static constexpr int loads_per_tile = detail::pieces<ST, N, ST::underlying_subtile_bytes_per_thread>::per_wave;
 
-    /** Loads that every wave starts to fill a shared tile: where they do not come out even some start one more. */
+    /** Loads that every wave starts to fill a shared tile; if they do not divide evenly, some waves start one more. */
     template <ducks::st::whole ST>
     static constexpr int least_loads_per_tile =
         detail::pieces<ST, N, ST::underlying_subtile_bytes_per_thread>::total / N;
@@ -69,8 +68,8 @@ struct group : detail::shared_maps<N>,
     }
 
     /**
-     * @brief Fills `offsets` (`loads_per_tile<ST>` of them) with what this lane loads for a tile like `dst`: byte
-     * offsets from the tile's first element in a layout with the row pitch of `src`.
+     * @brief Fills `offsets` (`loads_per_tile<ST>` of them) with the byte offsets that this lane loads for a tile like
+     * `dst`, from the tile's first element, in a layout with the row pitch of `src`.
      *
      * They depend on neither the coordinate nor the tile's address, so one array serves all loads of the kernel.
      */
@@ -87,11 +86,12 @@ struct group : detail::shared_maps<N>,
     }
 
     /**
-     * @brief Starts loading the tile at `idx` of `src`, with everything that does not change from tile to tile given.
+     * @brief Starts loading the tile at `idx` of `src`, with all values that do not change from tile to tile as
+     * arguments.
      *
      * @param offsets from `prefill_swizzled_offsets`.
-     * @param resource buffer resource over `src` from `base` on; what is outside of its range reads as zero.
-     * @param base where the resource begins, at or before the tile.
+     * @param resource buffer resource over `src` from `base` on; elements outside its range read as zero.
+     * @param base beginning of the resource, at or before the tile.
      * @param lds from `lds_base`.
      */
     template <int axis = 2, bool aligned = false, ducks::st::whole ST, ducks::gl::all GL,
@@ -107,7 +107,7 @@ struct group : detail::shared_maps<N>,
         detail::start_loads<P, N, ST::underlying_subtile_bytes_per_thread>(offsets, resource, uniform, lds, warpid());
     }
 
-    /** The same with the resource made here, its range ending with the last row of the axis. */
+    /** The same; creates the resource, whose range ends with the last row of the axis. */
     template <int axis = 2, bool aligned = false, ducks::st::whole ST, ducks::gl::all GL,
               ducks::coord::tile COORD = coord<ST>>
     static __device__ inline void load_async(ST &dst, const GL &src, const COORD &idx, const uint32_t *offsets) {
@@ -130,7 +130,7 @@ struct group : detail::shared_maps<N>,
     /**
      * @brief The same, where columns past the end of the row read as zero too.
      *
-     * What a lane loads at a time is within the row or past it as a whole: the number of columns is a multiple of
+     * Each load of a lane must lie entirely within the row or past it: the number of columns is a multiple of
      * `bytes_per_load<ST>` bytes.
      */
     template <int axis = 2, bool aligned = false, ducks::st::whole ST, ducks::gl::all GL,
@@ -157,9 +157,9 @@ struct group : detail::shared_maps<N>,
     /**
      * @brief Starts loading rows rows(0), rows(1), ... of a matrix of `src`: row r of the tile is row rows(r).
      *
-     * @param idx batch, depth and, counted in tiles, columns; its row is not looked at.
-     * @param rows a function of the tile's row, called with one that differs from lane to lane. Rows that the matrix
-     *             does not have (negative ones too) read as zero.
+     * @param idx batch, depth and, counted in tiles, columns; its row is ignored.
+     * @param rows a function of the tile's row, which differs from lane to lane. Rows outside the matrix (negative ones
+     *             too) read as zero.
      * @param lds from `lds_base`.
      *
      * The matrix has less than 4 GiB.
@@ -180,7 +180,7 @@ struct group : detail::shared_maps<N>,
             return offset(place.row, place.col_bytes / static_cast<int>(sizeof(T)));
         }};
         if constexpr (P::per_wave > 64) {
-            // Too many offsets for the spare registers: each is computed just before its load.
+            // There are too many offsets for the spare registers: each is computed just before its load.
             detail::start_loads<P, N, ST::underlying_subtile_bytes_per_thread>(computed, resource, 0, lds, wave);
         } else {
             uint32_t offsets[P::per_wave];
@@ -193,7 +193,7 @@ struct group : detail::shared_maps<N>,
     /**
      * @brief `load_async`, with its arguments; on gfx942 it returns when this wave's data has arrived.
      *
-     * HipKittens' loads of this name behave so on each target: on gfx942 the other waves' part has arrived after a
+     * HipKittens' loads of this name do the same on each target: on gfx942 the other waves' part has arrived after a
      * barrier, on gfx950 after a wait and a barrier.
      */
     template <int axis = 2, bool aligned = false, ducks::st::whole ST, ducks::gl::all GL,
@@ -238,7 +238,7 @@ struct group : detail::shared_maps<N>,
     /**
      * @brief The tile at `idx` of dst = src. Rows past the end of the axis are not written.
      *
-     * A wave stores what it loads of such a tile: between the two no wave waits for another.
+     * A wave stores the same part of a tile that it loads, so no wave has to wait for another in between.
      */
     template <int axis = 2, bool aligned = false, ducks::st::whole ST, ducks::gl::all GL,
               ducks::coord::tile COORD = coord<ST>>
@@ -255,7 +255,7 @@ struct group : detail::shared_maps<N>,
         const int wave = warpid(), lane = kittens::laneid();
 #pragma unroll
         for (int i = 0; i < (of_wave + step - 1) / step; i++) {
-            // A store moves more bytes at once than a load of gfx942 does: several of the wave's pieces.
+            // On gfx942 a store moves more bytes at once than a load: several of the wave's pieces.
             const int mine = i * step + lane * bytes;
             const int byte = (mine / P::bytes_per_wave * N + wave) * P::bytes_per_wave + mine % P::bytes_per_wave;
             if (!(P::even && of_wave % step == 0) && byte >= P::tile_bytes) continue;
@@ -266,10 +266,10 @@ struct group : detail::shared_maps<N>,
     }
 
     /**
-     * @brief Starts loading the vector at `idx` of `src`, 4 bytes a lane. Elements past the end of the row read as
+     * @brief Starts loading the vector at `idx` of `src`, 4 bytes per lane. Elements past the end of the row read as
      * zero.
      *
-     * Up to 12 bytes past the vector's last element are loaded into what aligns it in shared memory.
+     * Up to 12 bytes past the vector's last element are loaded into its alignment padding in shared memory.
      */
     template <ducks::sv::all SV, ducks::gl::all GL, ducks::coord::vec COORD = coord<SV>>
     static __device__ inline void load_async(SV &dst, const GL &src, const COORD &idx) {
@@ -331,7 +331,7 @@ template <ducks::sv::all SV, ducks::gl::all GL, ducks::coord::vec COORD = coord<
 __device__ inline void load(SV &dst, const GL &src, const COORD &idx) {
     group<1>::load(dst, src, idx);
 }
-/** The same by N_THREADS threads, with the axis of the rows, and with what the members of `group` take prepared. */
+/** The same by N_THREADS threads, with the axis of the rows, and with the prepared arguments of `group`'s members. */
 template <int axis, bool aligned, ducks::st::whole ST, ducks::gl::all GL, ducks::coord::tile COORD = coord<ST>,
           int N_THREADS = WARP_THREADS, typename... Prepared>
 __device__ inline void load(ST &dst, const GL &src, const COORD &idx, const Prepared &...prepared) {
@@ -351,7 +351,7 @@ template <int axis = 2, bool aligned = false, ducks::st::whole ST, ducks::gl::al
 __device__ inline void prefill_swizzled_offsets(ST &dst, const GL &src, uint32_t *offsets) {
     group<N_THREADS / WARP_THREADS>::template prefill_swizzled_offsets<axis, aligned>(dst, src, offsets);
 }
-/** `load` by one wave, by the name that says that it returns when the loads are under way. */
+/** `load` by one wave, under the name of the variant that returns when the loads are in flight. */
 template <ducks::st::whole ST, ducks::gl::all GL, ducks::coord::tile COORD = coord<ST>>
 __device__ inline void load_async(ST &dst, const GL &src, const COORD &idx) {
     group<1>::load_async(dst, src, idx);
@@ -360,7 +360,7 @@ template <ducks::sv::all SV, ducks::gl::all GL, ducks::coord::vec COORD = coord<
 __device__ inline void load_async(SV &dst, const GL &src, const COORD &idx) {
     group<1>::load_async(dst, src, idx);
 }
-/** Waits until at most `n` of this wave's asynchronous loads are under way; a barrier waits for the other waves. */
+/** Waits until at most `n` of this wave's asynchronous loads are in flight; a barrier waits for the other waves. */
 template <int n = 0>
 __device__ inline void load_async_wait() {
     wait_vmcnt<n>();

@@ -14,9 +14,10 @@ struct group_reductions {
      * @brief Every wave's vector becomes op over those of the N waves, element by element, in float and in the order of
      * the waves.
      *
-     * All waves of the work-group call it. Waves of other groups have another `scratch`.
+     * All waves of the work-group call it. Each group has a separate `scratch`.
      *
-     * @tparam for_all whether every wave gets the result; else the group's first does, and the others keep theirs.
+     * @tparam for_all whether every wave gets the result; otherwise only the group's first wave does, and the others
+     * keep their vectors.
      * @param scratch at least N floats for each element; nothing else may use it before
      *                the next `wait_lgkmcnt` and barrier.
      */
@@ -55,7 +56,7 @@ struct group_reductions {
     /**
      * @brief op over the values of this thread and those before it in the group, in the order of the threads.
      *
-     * All waves of the work-group call it; `scratch` as of `all_reduce`, with at least N elements.
+     * All waves of the work-group call it; `scratch` as in `all_reduce`, with at least N elements.
      */
     template <ducks::base_ops::binary op, ducks::sv::all SV>
     static __device__ inline float scan(float value, SV &scratch) {
@@ -78,8 +79,9 @@ struct group_reductions {
     /**
      * @brief Position in the scratch of element `at` of a wave.
      *
-     * Of a short vector an element's N values lie side by side, for a lane to read at once. A vector as long as a wave
-     * lies by itself, with elements that lanes have at one place of their runs side by side: no two meet in a bank.
+     * For a short vector, an element's N values are contiguous, so that a lane reads them at once. A vector as long as
+     * a wave is contiguous, and elements at the same place of the lanes' runs are adjacent, so that there are no bank
+     * conflicts.
      */
     template <ducks::rv::all RV>
     static __device__ inline int place(int at, int wave) {

@@ -15,8 +15,8 @@ struct identifier {};
 /**
  * @brief A position {batch, depth, row, column}; the last two count in units of `BASE`.
  *
- * `coord<Tile>` counts rows and columns in tiles, `coord<Vector>` columns in vectors, `coord<>` in elements. Leading
- * indices that are not given are zero.
+ * `coord<Tile>` counts rows and columns in tiles, `coord<Vector>` columns in vectors, `coord<>` in elements. Missing
+ * leading indices are zero.
  */
 template <typename _BASE = ducks::default_type>
 struct coord {

@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Global layouts: how a kernel sees a tensor in global memory.
+ * @brief Global layouts: a kernel's view of a tensor in global memory.
  */
 #pragma once
 
@@ -21,13 +21,13 @@ namespace ducks::gl {
 
 struct identifier {};
 
-/** Dimensions that are known when the kernel is compiled, and that are not. */
+/** Compile-time and run-time dimensions. */
 template <int d>
 concept cdim = d > 0;
 template <int d>
 concept rdim = d == -1;
 
-/** A dimension known when the kernel is compiled: an empty type. */
+/** A compile-time dimension: an empty type. */
 template <int value>
 struct compiled_dim {
     static_assert(value > 0, "gl: a dimension is positive, or -1 where it is given at run time");
@@ -36,7 +36,7 @@ struct compiled_dim {
     __host__ __device__ constexpr operator size_t() const { return v; }
 };
 
-/** A dimension given at run time. */
+/** A run-time dimension. */
 struct runtime_dim {
     size_t v;
     __host__ __device__ constexpr runtime_dim(size_t v) : v(v) {}
@@ -56,7 +56,7 @@ using make_arg_t = detail::select<d == -1, size_t, decltype(nullptr)>;
  *
  * @tparam _T element type.
  * @tparam b,d,r,c the dimensions; -1 where one is given at run time.
- * @tparam TMA_Types there for source compatibility; nothing depends on them.
+ * @tparam TMA_Types for source compatibility; nothing depends on them.
  */
 template <typename _T, int b, int d, int r, int c, typename... TMA_Types>
 struct gl {
@@ -143,15 +143,15 @@ concept all = requires { typename T::identifier; } && detail::is_same<typename T
 namespace detail {
 
 /**
- * @brief The part of a global layout from a position to the end of the axis that a tile's rows lie along.
+ * @brief The part of a global layout from a position to the end of the axis of a tile's rows.
  *
- * Offsets in it are 32-bit and in bytes. Rows past the end of the axis are outside of its range, as long as the
- * position itself is not past the end of an axis before that. The position is the same in all lanes.
+ * Its offsets have 32 bits and are in bytes. Rows past the end of the axis are outside its range, unless the position
+ * itself is past the end of an earlier axis. The position is the same in all lanes.
  */
 template <int axis, ducks::gl::all GL>
 struct window {
     typename GL::dtype *base;
-    /** Bytes from `base` to the end of the last row, as far as offsets reach: just under 4 GiB. */
+    /** Bytes from `base` to the end of the last row, limited by the offsets: just under 4 GiB. */
     uint32_t bytes;
     /** Bytes from one row to the next. */
     uint32_t pitch;
@@ -163,7 +163,7 @@ struct window {
         pitch = static_cast<uint32_t>(bytes_in<T>(stride));
         const auto end = static_cast<int64_t>(source.template shape<axis>());
         const int64_t ahead = end - at.template dim<axis>();
-        // Within one index of the axis the window begins past the elements before `at` of the later axes.
+        // Within one index of the axis, the window begins after the later axes' elements that precede `at`.
         uint64_t skipped = static_cast<uint64_t>(at.c);
         if constexpr (axis < 2) skipped += static_cast<uint64_t>(at.r) * source.template stride<2>();
         if constexpr (axis < 1) skipped += static_cast<uint64_t>(at.d) * source.template stride<1>();
@@ -175,7 +175,7 @@ struct window {
 
 } // namespace detail
 
-/** A dimension in the form that the constructor of a global layout takes, without a check. */
+/** A dimension in the form for a global layout's constructor, unchecked. */
 template <int dim>
 __host__ __device__ constexpr ducks::gl::make_arg_t<dim> make_unsafe_gl_arg([[maybe_unused]] int given) {
     if constexpr (dim == -1)

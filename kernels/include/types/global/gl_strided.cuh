@@ -9,10 +9,10 @@
 namespace kittens {
 
 /**
- * @brief A `gl` with explicit strides, such as q in a fused QKV; elements of a row are next to each other.
+ * @brief A `gl` with explicit strides, such as q in a fused QKV; elements of a row are contiguous.
  *
- * Every function that takes a `gl` takes it. A launch from Python fills in the strides of the tensor that it is given.
- * A stride may be zero, except that of the axis along a tile's rows, which determines where they end.
+ * Every function that takes a `gl` accepts it. A launch from Python fills in the tensor's strides. A stride may be
+ * zero, except that of the axis along a tile's rows, which determines where they end.
  *
  * @tparam _T element type.
  * @tparam b,d,r,c the dimensions; -1 where one is given at run time.

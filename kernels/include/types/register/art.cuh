@@ -1,16 +1,16 @@
 /**
  * @file
- * @brief Explicit-register tiles: matrices in registers that the kernel chooses by number.
+ * @brief Explicit-register tiles: matrices in registers that the kernel selects by number.
  *
- * They are register tiles (`rt`) for kernels that allocate registers themselves: tiles at the same time in VGPRs and
- * AGPRs, operands read by the matrix cores straight from AGPRs, several views of the same registers. Such a tile holds
- * no data as far as the compiler can see; the functions on it are inline assembly and are done in program order.
+ * These are register tiles (`rt`) for kernels that allocate registers themselves: tiles in VGPRs and AGPRs at the same
+ * time, operands read by the matrix cores straight from AGPRs, several views of the same registers. To the compiler,
+ * such a tile holds no data; the functions on it are inline assembly and execute in program order.
  *
  *     using q_ranges = ducks::art::split_many_t<ducks::art::type_list<ducks::art::range<256, 271>>, 4>; // a[0:15]
  *     art_bf<16, 128, row_l, rt_16x32_s, q_ranges> q;
  *
- * The kernel keeps the compiler off the registers with the attribute KITTENS_PINS_FROM (macros.cuh), whose arguments
- * are the first VGPR that it gives out itself and the number of AGPRs.
+ * The kernel reserves the registers with the attribute KITTENS_PINS_FROM (macros.cuh), whose arguments are the first
+ * VGPR that the kernel allocates itself and the number of AGPRs.
  */
 #pragma once
 
@@ -97,7 +97,7 @@ template <typename T>
 concept col_layout = all<T> && detail::is_same<typename T::layout, rt_layout::col>;
 } // namespace ducks::art
 
-/** Explicit-register tiles by element type; the ranges given by default are of one base tile. */
+/** Explicit-register tiles by element type; the default ranges are those of one base tile. */
 template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x16_s,
           ducks::art::register_list_t ranges = ducks::art::type_list<ducks::art::range<0, 3>>>
 using art_fl = art<float, rows, cols, layout, shape, ranges>;

@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Ranges of registers given by number, and base tiles that live in them.
+ * @brief Ranges of registers, by number, and base tiles in them.
  *
  * Numbers 0 to 255 are VGPRs, 256 to 511 AGPRs, as in macros.cuh.
  */
@@ -26,7 +26,7 @@ struct range {
     static_assert(hi < 256 || lo >= 256, "art::range: a range is of VGPRs (0 to 255) or of AGPRs (256 to 511)");
 };
 
-/** Ranges in a row: those of a tile's base tiles, row by row. */
+/** A list of ranges: those of a tile's base tiles, row by row. */
 template <typename... Ts>
 struct type_list {
     static constexpr int size = sizeof...(Ts);
@@ -84,11 +84,11 @@ struct get_nth_range<type_list<Ts...>, n> {
 template <typename List, int n>
 using get_nth_range_t = typename get_nth_range<List, n>::type;
 
-/** Ranges of n registers each from `lo` on, as many as there are places; for its type alone. */
+/** Ranges of n registers each from `lo` on, one for each index; only its type is used. */
 template <int lo, int n, int... at>
 type_list<range<lo + at * n, lo + at * n + n - 1>...> in_ranges(detail::places<int, at...>);
 
-/** Registers `lo` to `hi` cut into ranges of n; with the last register and the range that come first, and the rest. */
+/** Registers `lo` to `hi` split into ranges of n registers. */
 template <int lo, int hi, int n>
 struct split_one {
     static constexpr bool divides = n > 0 && (hi - lo + 1) % n == 0;
@@ -108,28 +108,28 @@ template <int n>
 struct split_many<type_list<>, n> {
     using type = type_list<>;
 };
-/** The ranges of a list cut into ranges of n registers: those of its first range, and the rest. */
+/** The ranges of a list split into ranges of n registers: those of its first range, and the rest. */
 template <typename R, typename... Rs, int n>
 struct split_many<type_list<R, Rs...>, n>
     : concat<typename split_one<R::lo, R::hi, n>::type, typename split_many<type_list<Rs...>, n>::type> {
     using first = typename split_one<R::lo, R::hi, n>::type;
     using rest = typename split_many<type_list<Rs...>, n>::type;
 };
-/** `split_many` as a type: the ranges of the list, cut. */
+/** `split_many` as a type: the split ranges of the list. */
 template <typename List, int n>
 using split_many_t = typename split_many<List, n>::type;
 
-/** The ranges of a tile of h x w base tiles, in the order of its transpose, at some places. */
+/** The ranges of a tile of h x w base tiles, in the order of its transpose, at some indices. */
 template <typename List, int h, int w, int... at>
 struct transposed {
     using type = type_list<get_nth_range_t<List, at % h * w + at / h>...>;
 };
-/** The same, with row, column and place in the list of the first, its range in a list of its own, and the rest. */
+/** The same, with the row, the column and the list index of the first, its range in a separate list, and the rest. */
 template <typename List, int h, int w, int... at>
 struct transpose_2d_impl : transposed<List, h, w> {};
 template <typename List, int h, int w, int at, int... others>
 struct transpose_2d_impl<List, h, w, at, others...> : transposed<List, h, w, at, others...> {
-    /** The first one's row and column, and its place in the list. */
+    /** The first one's row and column, and its index in the list. */
     static constexpr int r = at % h, c = at / h, src_idx = r * w + c;
     using current = typename transposed<List, h, w, at>::type;
     using rest = typename transposed<List, h, w, others...>::type;
@@ -167,7 +167,7 @@ __device__ inline void clobber_range() {
 /**
  * @brief Tells the compiler that the registers of a list are in use, so that it allocates enough for the kernel.
  *
- * Declaring a tile does it for the tile's own.
+ * Declaring a tile does so for the tile's registers.
  */
 template <register_list_t List, int at = 0>
 __device__ inline void clobber() {
@@ -184,10 +184,10 @@ struct identifier {};
 } // namespace ducks::art_base
 
 /**
- * @brief One base tile in given registers: what `rt_base` is in registers of the compiler's choice. Holds no data
+ * @brief One base tile in given registers, as `rt_base` is one in registers of the compiler's choice. Holds no data
  * itself.
  *
- * The range has as many registers as the base tile needs, and begins with an even one where it is of more than one.
+ * The range has as many registers as the base tile needs, and begins with an even one if there are several.
  */
 template <typename _T, ducks::rt_layout::all _layout, ducks::rt_shape::all _shape,
           ducks::art::register_range_t _register_range>

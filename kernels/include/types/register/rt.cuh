@@ -18,7 +18,7 @@ struct identifier {};
  *
  * @tparam _T element type.
  * @tparam _rows,_cols dimensions, multiples of the base shape's.
- * @tparam _layout row_l or col_l: along what a lane's neighbouring elements lie.
+ * @tparam _layout row_l or col_l: direction of a lane's consecutive elements.
  * @tparam _shape base shape.
  *
  * Takes rows * cols * sizeof(T) / 256 registers.
@@ -87,8 +87,8 @@ concept accumulator_layout = col_layout<T>;
 } // namespace ducks::rt
 
 /**
- * @brief Rows {index * rows, ...} of a register tile, in place: a part made of whole rows of base tiles. Used like a
- * register tile; costs nothing.
+ * @brief Rows {index * rows, ...} of a register tile, in place: a part that consists of whole rows of base tiles. Used
+ * like a register tile, at no cost.
  */
 template <int rows, ducks::rt::all RT>
 __device__ inline rt<typename RT::T, rows, RT::cols, typename RT::layout, typename RT::shape> &
@@ -104,7 +104,7 @@ template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_sh
 using rt_hf = rt<half, rows, cols, layout, shape>;
 template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x16_s>
 using rt_fl = rt<float, rows, cols, layout, shape>;
-/** The 8- and 4-bit types stand in the base shapes of the matrix instructions with the longest K by default. */
+/** By default, the 8- and 4-bit types use the base shapes of the matrix instructions with the longest K. */
 template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x128_s>
 using rt_fp8e4m3 = rt<fp8e4m3, rows, cols, layout, shape>;
 template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x128_s>

@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Base register tiles: the grain that register tiles are made of.
+ * @brief Base register tiles: the building blocks of register tiles.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ struct identifier {};
 } // namespace ducks::rt_base
 
 namespace detail {
-/** The base shape of a register tile that names none: of 6-bit floats the only one that its instruction takes. */
+/** The default base shape of a register tile: for 6-bit floats, the only one that their instruction supports. */
 template <typename T>
 using default_rt_shape = select<is_six_bits<T>, rt_shape<16, 128, 32>, rt_16x16_s>;
 } // namespace detail
@@ -49,8 +49,8 @@ struct rt_base {
     static constexpr int packed_per_thread = elements_per_thread / packing;
     static constexpr int num_packed = packing;
     static constexpr int packed_per_stride = stride / packing;
-    /** Elements that a row (column) of the row (column) layout has, lanes that share them, and what these hold of one
-     * run each. */
+    /** Elements of a row (column) of the row (column) layout, lanes that share them, and elements in one run of each of
+     * these lanes. */
     static constexpr int reductions = is_row ? cols : rows;
     static constexpr int threads_per_reduction = reductions / elements_per_thread;
     static constexpr int elements_per_stride_group = threads_per_reduction * stride;

@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Layouts of register tiles: whether a lane's neighbouring elements lie along a row or along a column.
+ * @brief Layouts of register tiles: whether a lane's consecutive elements lie along a row or along a column.
  */
 #pragma once
 
@@ -9,9 +9,9 @@
 namespace kittens {
 namespace ducks::rt_layout {
 
-/** A lane holds elements that are neighbours in a row; different lanes hold different rows. */
+/** A lane holds consecutive elements of a row; different lanes hold different rows. */
 struct row {};
-/** A lane holds elements that are neighbours in a column; different lanes hold different columns. */
+/** A lane holds consecutive elements of a column; different lanes hold different columns. */
 struct col {};
 /** The layout of the results of matrix instructions: the column layout. */
 using accumulator = col;

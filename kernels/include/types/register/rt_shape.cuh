@@ -1,10 +1,10 @@
 /**
  * @file
- * @brief Base shapes of register tiles: what one wave holds of a tile at a time, most of them operands of an MFMA.
+ * @brief Base shapes of register tiles: the units in which a wave holds a tile, mostly operands of an MFMA.
  *
  * A base tile has `rows` x `cols` elements over 64 lanes. In the row layout lane l holds row l % rows; the 64 / rows
- * lanes of a row hold `stride` consecutive elements each, in turn, until the row is full. In the column layout it is
- * the same with rows and columns exchanged.
+ * lanes of a row hold `stride` consecutive elements each, in turn, until the row is full. The column layout is the same
+ * with rows and columns exchanged.
  */
 #pragma once
 
@@ -69,7 +69,7 @@ struct transpose {
     using type = typename S::transposed;
 };
 
-/** A lane's part of a base tile in a layout: `minor` is the axis over lanes, `major` that along a lane's elements.
+/** A lane's part of a base tile in a layout: `minor` is the axis over lanes, `major` the axis along a lane's elements.
  */
 template <all S, bool row_layout>
 struct distribution {
@@ -105,12 +105,12 @@ using rt_32x64_s = ducks::rt_shape::rt_32x64;
 using rt_32x32_16_s = ducks::rt_shape::rt_32x32_16;
 
 /**
- * @brief The base shape in which a wave reads whole rows from global memory fastest, for kernels that work on rows:
- * each lane holds 16 bytes next to each other, and as many rows are side by side as the row is short.
+ * @brief The base shape in which a wave reads whole rows from global memory fastest, for kernels on rows: each lane
+ * holds 16 contiguous bytes, and short rows share a base tile.
  *
  * @tparam T element type.
  * @tparam cols length of a row; the base tile is at least as wide, up to what 64 lanes hold.
- * @tparam stride elements that a lane holds next to each other, 16 bytes where it is left out.
+ * @tparam stride consecutive elements per lane; 16 bytes by default.
  */
 template <typename T, int cols, int stride = 16 / static_cast<int>(sizeof(T))>
 struct rows_shape {

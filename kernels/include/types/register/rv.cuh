@@ -19,11 +19,11 @@ namespace detail {
  * @brief A vector in the registers of a wave: `rv` names it.
  *
  * @tparam _T element type.
- * @tparam _length elements; a multiple of the base tile's side for the layouts that go with a tile.
+ * @tparam _length elements; a multiple of the base tile's side for the layouts that belong to a tile.
  * @tparam _layout align, ortho or naive.
- * @tparam _shape base shape of the tile that it goes with, turned so that the tile's lanes lie along the shape's rows:
- *         an align vector lies along the columns of this shape, an ortho vector along its rows. `rt::row_vec` and
- *         `rt::col_vec` choose all of it.
+ * @tparam _shape base shape of the tile that it belongs to, transposed if necessary so that the tile's lanes lie along
+ *         the shape's rows: an align vector lies along the columns of this shape, an ortho vector along its rows.
+ *         `rt::row_vec` and `rt::col_vec` choose all of these.
  */
 template <typename _T, int _length, ducks::rv_layout::all _layout, ducks::rt_shape::all _shape>
 struct register_vector {
@@ -43,15 +43,15 @@ struct register_vector {
     using distribution = ducks::rt_shape::distribution<shape, true>;
 
     static constexpr int length = _length;
-    /** Elements that one base tile accounts for. */
+    /** Elements per base tile. */
     static constexpr int tile_length = is_align ? shape::cols : is_ortho ? shape::rows : length;
     static_assert(length > 0, "rv: the length is positive");
     static_assert(length % tile_length == 0, "rv: the length is a multiple of the base tile's side");
 
     static constexpr int packing = base_types::packing<dtype>::num();
     static constexpr int tiles = length / tile_length;
-    /** Elements that a lane has in the naive layout. On HipKittens' branch for CDNA4 they lie side by side in the
-     * vector, on the others as many apart as a wave has lanes. */
+    /** Elements per lane in the naive layout. On HipKittens' branch for CDNA4 they are consecutive in the vector, on
+     * the others 64 elements apart, the number of lanes in a wave. */
     static constexpr int of_lane = (length + WARP_THREADS - 1) / WARP_THREADS;
 #if defined(KITTENS_CDNA4) && !defined(KITTENS_FP6)
     static constexpr bool side_by_side = true;
@@ -76,7 +76,7 @@ struct register_vector {
 
     dtype data[outer_dim][inner_dim];
 
-    /** Index in the vector of element `element` (0 in the ortho layout) that a lane holds of base tile `tile`. */
+    /** Index in the vector of a lane's element `element` (0 in the ortho layout) of base tile `tile`. */
     static __host__ __device__ constexpr int index(int tile, int lane, int element) {
         if constexpr (is_align)
             return tile * tile_length + distribution::major_index(lane, element);
@@ -93,7 +93,7 @@ struct register_vector {
     __device__ inline dtype &operator[](const int2 &at) { return data[at.x][at.y]; }
 };
 
-/** A base shape turned so that a vector of `tile_length` elements for each base tile lies as its layout says. */
+/** A base shape, transposed if necessary for a vector with `tile_length` elements per base tile in its layout. */
 template <int tile_length, ducks::rt_shape::all shape, ducks::rv_layout::all layout>
 struct turned {
     static constexpr bool is_align = is_same<layout, align_l>, is_naive = is_same<layout, naive_l>;
@@ -120,18 +120,18 @@ template <typename T>
 concept tile_layout = align_layout<T> || ortho_layout<T>;
 } // namespace ducks::rv
 
-// HipKittens' branches differ in how a vector is named: the one for CDNA4 gives the part of a vector that a base tile
-// accounts for and the base shape, the others, for CDNA3 and for fp6, the layout. A type and a number cannot stand in
-// one place, so sources that use the names for CDNA4 on another target define KITTENS_RV_TILE_LENGTH.
+// HipKittens' branches differ in the template arguments of a vector: the branch for CDNA4 takes the length per base
+// tile and the base shape, the others, for CDNA3 and for fp6, the layout. One parameter cannot be both a type and a
+// number, so sources with the arguments for CDNA4 on another target define KITTENS_RV_TILE_LENGTH.
 #if (defined(KITTENS_CDNA4) && !defined(KITTENS_FP6)) || defined(KITTENS_RV_TILE_LENGTH)
 /**
  * @brief A vector in the registers of a wave.
  *
  * @tparam T element type.
  * @tparam length elements; a multiple of `tile_length`.
- * @tparam tile_length elements that a base tile accounts for: the side of `shape` along which the vector lies.
+ * @tparam tile_length elements per base tile: the side of `shape` along which the vector lies.
  * @tparam shape base shape of the tile that it goes with.
- * @tparam layout align, ortho or naive; the latter goes with no tile.
+ * @tparam layout align, ortho or naive; the latter belongs to no tile.
  */
 template <typename T, int length, int tile_length = length, ducks::rt_shape::all shape = rt_16x16_s,
           ducks::rv_layout::all layout = naive_l>
@@ -150,9 +150,9 @@ using rv_fl = rv<float, length, tile_length, shape, layout>;
  * @brief A vector in the registers of a wave.
  *
  * @tparam T element type.
- * @tparam length elements; a multiple of a side of `shape` in the layouts that go with a tile.
- * @tparam layout align, along the columns of `shape`; ortho, along its rows; or naive, which goes with no tile.
- * @tparam shape base shape of the tile that it goes with, in the row layout.
+ * @tparam length elements; a multiple of a side of `shape` in the layouts that belong to a tile.
+ * @tparam layout align, along the columns of `shape`; ortho, along its rows; or naive, which belongs to no tile.
+ * @tparam shape base shape of the tile that it belongs to, in the row layout.
  */
 template <typename T, int length, ducks::rv_layout::all layout = naive_l, ducks::rt_shape::all shape = rt_16x16_s>
 using rv = detail::register_vector<T, length, layout, shape>;
@@ -163,7 +163,7 @@ using rv_hf = rv<half, length, layout, shape>;
 template <int length, ducks::rv_layout::all layout = naive_l, ducks::rt_shape::all shape = rt_16x16_s>
 using rv_fl = rv<float, length, layout, shape>;
 #endif
-/** A vector that goes with no tile: lane l has elements l, l + 64, ... */
+/** A vector that belongs to no tile: lane l has elements l, l + 64, ... */
 template <typename T, int length>
 using rv_naive = detail::register_vector<T, length, naive_l, rt_16x16_s>;
 

@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Layouts of register vectors: how a wave holds a vector that goes with a register tile.
+ * @brief Layouts of register vectors: the distribution of a register tile's vector over a wave.
  */
 #pragma once
 
@@ -9,9 +9,9 @@
 namespace kittens {
 namespace ducks::rv_layout {
 
-// `inner_dim` is of vectors of base tiles of 16x16.
+// `inner_dim` is for vectors of 16x16 base tiles.
 
-/** Like the elements of a tile along the lane: a lane holds runs of neighbours, and lanes side by side hold copies. */
+/** Like a tile's elements along a lane: a lane holds runs of consecutive elements, and adjacent lanes hold copies. */
 struct align {
     static constexpr int inner_dim = 2;
 };

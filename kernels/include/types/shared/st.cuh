@@ -27,13 +27,13 @@ struct st_order {
         static_assert(!is_six_bits<T>, "st: a program lays out and moves shared tiles of fp6_e2m3 itself; the library "
                                        "does so for tiles of fp6e2m3_4, which count fours");
         if constexpr (is_fp6<T> && shape::cols == 32) {
-            // Rows of 96 bytes; a lane reads 24 of them: eight rows differ in their banks, and the next eight differ
-            // from those where their halves change places.
+            // Rows of 96 bytes, of which a lane reads 24: eight rows use different banks, and so do the next eight if
+            // their halves are exchanged.
             const uint32_t inside = offset % 96;
             if (offset / 96 & 8) return inside < 48 ? offset + 48 : offset - 48;
             return offset;
         } else if constexpr (!by_flips) {
-            // Scales are read as words of a lane each, in memory order.
+            // Scales are read in memory order, one word per lane.
             return offset;
         } else {
             // A separate copy, because the compiler does not evaluate constants in the GPU's memory.
@@ -52,7 +52,7 @@ struct st_order {
     }
 };
 
-/** The base shape of a shared tile that names none. */
+/** The default base shape of a shared tile. */
 template <typename T>
 using default_st_shape = select<is_six_bits<T>, st_16x128_s, st_16x16_s>;
 
@@ -101,8 +101,8 @@ struct KITTENS_DEFAULT_ALIGN st {
     static constexpr int subtiles_per_row = cols / shape::cols;
     static constexpr int subtiles_per_col = rows / shape::rows;
     /**
-     * Columns and bytes that a row of a base tile has side by side, and after how many bytes its swizzle begins anew.
-     * In HipKittens they may be wider, because base tiles lie in another order there: addresses are `idx`'s to compute.
+     * Contiguous columns and bytes of a row of a base tile, and the period of its swizzle in bytes. HipKittens' values
+     * may be larger, because its base tiles have another order: compute addresses by `idx`.
      */
     static constexpr int subtile_cols = shape::cols;
     static constexpr int swizzle_bytes = underlying_subtile_row_bytes;
@@ -112,7 +112,7 @@ struct KITTENS_DEFAULT_ALIGN st {
     static_assert(cols > 0 && cols % shape::cols == 0, "st: the number of columns is a multiple of the base shape's");
 
     using order = detail::st_order<T, shape, underlying_subtiles_per_row>;
-    /** Bytes that stay together: the most that a lane reads at once. */
+    /** Bytes that the swizzle keeps together: the most that a lane reads at once. */
     static constexpr int atom_bytes = order::atom_bytes;
     /** Bytes that a lane loads at once when the tile is filled straight from global memory. */
     static constexpr int underlying_subtile_bytes_per_thread =
@@ -121,7 +121,7 @@ struct KITTENS_DEFAULT_ALIGN st {
     /** Vectors with an element for each column and for each row. */
     using row_vec = sv<dtype, cols>;
     using col_vec = sv<dtype, rows>;
-    /** A part of it: what `subtile_inplace` makes. */
+    /** A part of it, as returned by `subtile_inplace`. */
     template <int rows, int cols>
     using subtile = st_subtile<st, rows, cols>;
 
@@ -133,11 +133,11 @@ struct KITTENS_DEFAULT_ALIGN st {
     /** Byte offset of an element in the tile. */
     static __host__ __device__ constexpr uint32_t offset(int row, int col) { return order::offset(row, col); }
 
-    /** An element of what begins at `first`, as a pointer or as an address in shared memory. */
+    /** An element of the tile at `first`, as a pointer or as an address in shared memory. */
     static __device__ inline T *idx(T *first, const int2 &at) { return first + offset(at.x, at.y) / sizeof(T); }
     static __device__ inline uint32_t idx(uint32_t first, const int2 &at) { return first + offset(at.x, at.y); }
 
-    /** An element by its place in memory. */
+    /** An element by its position in memory. */
     __device__ inline dtype &operator[](int i) { return data[i]; }
     __device__ inline const dtype &operator[](int i) const { return data[i]; }
     __device__ inline dtype &operator[](const int2 &at) { return data[offset(at.x, at.y) / sizeof(dtype)]; }
@@ -145,7 +145,7 @@ struct KITTENS_DEFAULT_ALIGN st {
 };
 
 /**
- * @brief A part of a shared tile, made of whole base tiles, in place. Used like a shared tile.
+ * @brief A part of a shared tile that consists of whole base tiles, in place. Used like a shared tile.
  */
 template <typename _ST, int _rows, int _cols>
 struct st_subtile {
@@ -221,7 +221,7 @@ struct st_subtile {
     /** Byte offset of an element from `data`. */
     static __host__ __device__ constexpr uint32_t offset(int row, int col) { return order::offset(row, col); }
 
-    /** An element of the part, what begins at `first` being the part itself. */
+    /** An element of the part, which begins at `first`. */
     static __device__ inline T *idx(T *first, const int2 &at) { return first + offset(at.x, at.y) / sizeof(T); }
     static __device__ inline uint32_t idx(uint32_t first, const int2 &at) { return first + offset(at.x, at.y); }
 
@@ -264,7 +264,7 @@ using st_fp6e2m3_4 = st<fp6e2m3_4, rows, cols, shape>;
 template <int rows, int cols, ducks::st_shape::all shape = st_16x32_s>
 using st_fp6e3m2_4 = st<fp6e3m2_4, rows, cols, shape>;
 #if defined(KITTENS_FP6)
-/** Tile of fp6; `cols` counts single numbers: memory of a byte each, which a program lays out itself. */
+/** Tile of fp6; `cols` counts single numbers, with a byte of memory each, which the program lays out itself. */
 template <int rows, int cols>
 using st_f6 = st<fp6_e2m3, rows, cols>;
 #endif

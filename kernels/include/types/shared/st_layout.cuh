@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Names for the order of a shared tile's elements, for source compatibility: `st` is by rows of base tiles.
+ * @brief Names for the order of a shared tile's elements, for source compatibility: `st` stores base tiles row by row.
  */
 #pragma once
 

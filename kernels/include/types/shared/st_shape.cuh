@@ -2,13 +2,13 @@
  * @file
  * @brief Base shapes of shared tiles, and the order of elements in them.
  *
- * A shared tile is a grid of base tiles, consecutive in memory. Inside a base tile elements are row-major,
- * with some bits of an element's byte offset flipped by higher bits of the same offset, which are bits of its row.
- * Lanes that read the same columns of neighbouring rows then reach different banks. Flipping leaves pieces of `atom`
- * bytes whole, so that a lane may still read that many at once.
+ * A shared tile is a grid of base tiles, consecutive in memory. Inside a base tile, elements are row-major, with some
+ * bits of an element's byte offset flipped by higher bits of the same offset, which are bits of its row. Lanes that
+ * read the same columns of adjacent rows then access different banks. Flipping keeps pieces of `atom` bytes whole, so
+ * that a lane can still read that many at once.
  *
- * The right bits depend on the width of a row and on the LDS: CDNA4 reads 256 bytes a cycle from 64 banks, serving 16
- * of the lanes that read 16 bytes each at once; CDNA3 reads 128 bytes from 32 banks, serving 8.
+ * The right bits depend on the width of a row and on the LDS: CDNA4 reads 256 bytes per cycle from 64 banks, and serves
+ * 16 lanes that read 16 bytes each at once; CDNA3 reads 128 bytes from 32 banks, and serves 8.
  */
 #pragma once
 
@@ -27,7 +27,7 @@ struct flip {
     }
 };
 
-/** Up to three flips; the result of all of them is applied at once, so that doing it twice gives the offset back. */
+/** Up to three flips, applied at once, so that two applications restore the offset. */
 struct swizzling {
     flip first = {}, second = {}, third = {};
     __host__ __device__ constexpr uint32_t operator()(uint32_t offset) const {
@@ -45,7 +45,7 @@ struct swizzling {
 
 /**
  * @brief Flips all bits from that of `atom` up to the width of a row by the lowest bits that differ between rows which
- * share banks: 128 bytes is what the banks of CDNA3 hold, and what one cycle writes on both.
+ * share banks: CDNA3's banks hold 128 bytes, and one cycle writes 128 bytes on both.
  */
 __host__ __device__ constexpr swizzling by_rows(int row_bytes, int atom) {
     const int low = __builtin_ctz(static_cast<unsigned>(atom));
@@ -128,7 +128,7 @@ struct st_32x16 : base<st_32x16, 32, 16> {
 #endif
 };
 
-/** 8x32: two of them, one above the other, for `rt_16x32_s`. */
+/** 8x32: two of them, stacked vertically, for `rt_16x32_s`. */
 struct st_8x32 : base<st_8x32, 8, 32> {
 #if defined(KITTENS_CDNA4)
     template <int size>
@@ -140,8 +140,7 @@ struct st_8x32 : base<st_8x32, 8, 32> {
 #endif
 };
 
-/** 16x128: for `rt_16x128_s`, above all of fp8, also for `rt_32x64_s`: there bits 4 to 6 are flipped by bits 8 to 10 on
- * CDNA4. */
+/** 16x128: for `rt_16x128_s`, mainly of fp8, and for `rt_32x64_s`: CDNA4 flips bits 4 to 6 by bits 8 to 10. */
 struct st_16x128 : base<st_16x128, 16, 128> {
 #if defined(KITTENS_CDNA4)
     template <int size>
@@ -159,8 +158,8 @@ struct st_16x128 : base<st_16x128, 16, 128> {
 /**
  * @brief 16x64: for `rt_16x32_s` of 2-byte elements, where rows are whole cache lines of 128 bytes.
  *
- * A wave that loads it straight from global memory asks for whole lines. Of 1 byte it is for fp8 and for pairs of fp4
- * (`rt_16x64_s`, `rt_32x64_s`, `rt_32x32_16_s`), and for tiles of scales (fp8e8m0), which are not swizzled.
+ * A wave that loads it straight from global memory requests whole lines. For 1-byte elements it suits fp8 and pairs of
+ * fp4 (`rt_16x64_s`, `rt_32x64_s`, `rt_32x32_16_s`), and for tiles of scales (fp8e8m0), which are not swizzled.
  */
 struct st_16x64 : base<st_16x64, 16, 64> {
 #if defined(KITTENS_CDNA4)
@@ -179,8 +178,9 @@ struct st_16x64 : base<st_16x64, 16, 64> {
  * (`load_columns`, `columns_in_turn`), those of 2 bytes also in the column layout (`rt_32x16_s`, 16x32
  * transposed).
  *
- * What is served at once are, of 2 bytes, 16 columns of rows 0 to 3 and 8 to 11 on CDNA4, of rows 0, 1, 8 and 9 on
- * CDNA3, and of 1 byte 16 columns of rows 0 to 7 and 16 to 23 on CDNA4, neighbours of rows 0 and 16 on CDNA3.
+ * The LDS serves together, for 2-byte elements, 16 columns of rows 0 to 3 and 8 to 11 on CDNA4, and of rows 0, 1, 8 and
+ * 9 on CDNA3; for 1-byte elements, 16 columns of rows 0 to 7 and 16 to 23 on CDNA4, and adjacent columns of rows 0 and
+ * 16 on CDNA3.
  */
 struct st_32x128 : base<st_32x128, 32, 128> {
 #if defined(KITTENS_CDNA4)

@@ -28,10 +28,10 @@ struct KITTENS_DEFAULT_ALIGN sv {
 
     dtype data[num_alloc_elements];
 
-    /** The address of an element of what begins at `first`. */
+    /** The address of an element of the vector at `first`. */
     static __device__ inline T *idx(T *first, int index) { return first + index; }
 
-    /** A part of it, as long as given: `subvec_inplace` makes one. */
+    /** A part of it with a given length, as returned by `subvec_inplace`. */
     template <int sub_length>
     using subvec = sv<dtype, sub_length>;
 

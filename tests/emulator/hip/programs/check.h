@@ -1,4 +1,4 @@
-// What the programs of these tests share: every call is checked, and a failure says where.
+// Common code of these tests' programs: checks every call, and reports where one fails.
 #pragma once
 
 #include <hip/hip_runtime.h>

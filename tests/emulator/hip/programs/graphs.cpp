@@ -90,7 +90,7 @@ static void recorded(int *x) {
     }
     CHECK(hipGraphExecDestroy(run));
 
-    // Work on another stream that nothing waits for cannot be left out.
+    // Work on another stream cannot be omitted, even if nothing waits for it.
     CHECK(hipStreamBeginCapture(origin, hipStreamCaptureModeRelaxed));
     CHECK(hipEventRecord(forked, origin));
     CHECK(hipStreamWaitEvent(side, forked, 0));
@@ -126,7 +126,7 @@ static void built(int *x, int *y) {
     kernel.kernelParams = product_arguments;
     CHECK(hipGraphAddKernelNode(&product, graph, nullptr, 0, &kernel));
     CHECK(hipGraphAddDependencies(graph, &sum, &product, 1));
-    // Arguments were taken when the nodes were made.
+    // Nodes copied their arguments when they were created.
     value = factor = 1000;
     CHECK(hipGraphAddMemcpyNode1D(&copied, graph, &product, 1, y, x, N * sizeof(int), hipMemcpyDeviceToDevice));
     static int by = 10;
@@ -159,7 +159,7 @@ static void built(int *x, int *y) {
 }
 
 static void edited(int *x, int *y) {
-    // fill x -> copy to y -> call; then each is changed in the graph and in what was made from it.
+    // fill x -> copy to y -> call; then each is changed in the graph and in its instance.
     hipGraph_t graph, child;
     hipGraphExec_t run;
     hipGraphNode_t set, copied, called, extra, inner;

@@ -1,5 +1,5 @@
-// What HIP 7 answers otherwise than HIP 6: the page hip-7-changes.rst of HIP's documentation, point by point, and
-// the codes of clr's hip_module.cpp and hip_internal.hpp (ROCm 7) behind it.
+// Differences of HIP 7 from HIP 6: the page hip-7-changes.rst of HIP's documentation, point by point, and the codes of
+// clr's hip_module.cpp and hip_internal.hpp (ROCm 7) behind it.
 #include "check.h"
 
 #include <hip/hip_ext.h>
@@ -13,7 +13,7 @@ void last_error() {
     void *const bad = reinterpret_cast<void *>(0x10);
     REQUIRE(hipFree(bad) == hipErrorInvalidValue);
     CHECK(hipDeviceSynchronize());
-    // The last error, whatever succeeded since; hipExtGetLastError is of the last call alone.
+    // The last error, even if later calls succeeded; hipExtGetLastError concerns only the last call.
     REQUIRE(hipExtGetLastError() == hipSuccess);
     REQUIRE(hipPeekAtLastError() == hipErrorInvalidValue && hipPeekAtLastError() == hipErrorInvalidValue);
     REQUIRE(hipGetLastError() == hipErrorInvalidValue && hipGetLastError() == hipSuccess);
@@ -82,7 +82,7 @@ hipStreamCaptureStatus status(hipStream_t stream) {
     return result;
 }
 
-// What a call in a capture of each mode answers: in relaxed mode it is made, else it ends the capture.
+// Results of a call during a capture, by mode: relaxed mode allows it, the others end the capture.
 template <typename Call>
 void in_captures(Call call) {
     hipStream_t stream;
@@ -123,7 +123,7 @@ void captures() {
     in_captures([&] { return hipDeviceSetCacheConfig(hipFuncCachePreferNone); });
     in_captures([&] { return hipDeviceSetSharedMemConfig(hipSharedMemBankSizeDefault); });
 
-    // What waits for the device, or copies at once, ends captures of every mode; so does a callback.
+    // Calls that wait for the device, or copy synchronously, end captures of every mode, and so does a callback.
     hipStream_t stream, other;
     hipGraph_t graph;
     CHECK(hipStreamCreate(&stream));
@@ -141,7 +141,7 @@ void captures() {
     ends([&] { return hipStreamAddCallback(other, [](hipStream_t, hipError_t, void *) {}, nullptr, 0); },
          hipErrorStreamCaptureUnsupported);
 
-    // Another thread's calls end what began in global mode alone, unless it says that it knows what it does.
+    // Another thread's calls end only captures in global mode, unless the thread has changed its capture mode.
     const auto elsewhere = [&](bool relaxed) {
         hipError_t answer = hipErrorUnknown;
         std::thread([&] {

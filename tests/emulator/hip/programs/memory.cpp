@@ -184,7 +184,7 @@ static void launches() {
     REQUIRE(zero[0] == groups && zero[1] == 0);
     REQUIRE(hipLaunchCooperativeKernel(reinterpret_cast<const void *>(meet), dim3(1 << 20), dim3(128), meeting, 0,
                                        nullptr) == hipErrorCooperativeLaunchTooLarge);
-    // As many as the device holds at once, and one more.
+    // As many work-groups as the device holds at once, and one more.
     int per_unit = 0;
     hipDeviceProp_t properties;
     CHECK(hipGetDeviceProperties(&properties, 0));

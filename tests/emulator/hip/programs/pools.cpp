@@ -31,7 +31,7 @@ static void pools() {
     hipStream_t stream;
     CHECK(hipStreamCreate(&stream));
 
-    // A device's own pool: what hipMallocAsync takes and any free gives back is counted.
+    // A device's default pool: counts allocations of hipMallocAsync and every free.
     int *x, *y, host[256];
     CHECK(hipMallocAsync(&x, sizeof host, stream));
     CHECK(hipMallocAsync(&y, 2 * sizeof host, stream));
@@ -55,7 +55,7 @@ static void pools() {
     CHECK(hipMemPoolTrimTo(own, 0));
     REQUIRE(hipMemPoolDestroy(own) == hipErrorInvalidValue);
 
-    // A pool of the program's, no larger than it says, and as the device's.
+    // A pool of the program, limited to its maximum size, and as the device's pool.
     hipMemPoolProps properties = {};
     properties.allocType = hipMemAllocationTypePinned;
     properties.location = {hipMemLocationTypeDevice, 0};
@@ -77,7 +77,7 @@ static void pools() {
     hipMemAccessDesc description = {here, hipMemAccessFlagsProtReadWrite};
     CHECK(hipMemPoolSetAccess(made, &description, 1));
     CHECK(hipFreeAsync(w, stream));
-    // Memory outlives its pool, and the device has its own one again.
+    // Memory outlives its pool, and the device has its default pool again.
     CHECK(hipMemPoolDestroy(made));
     CHECK(hipDeviceGetMemPool(&current, 0));
     REQUIRE(current == own);
@@ -187,7 +187,7 @@ static void values() {
 }
 
 static void capture() {
-    // A program that captures, and adds a node of its own to the graph meanwhile.
+    // A program that captures, and adds its own node to the graph in the meantime.
     hipStream_t stream;
     CHECK(hipStreamCreate(&stream));
     int *x, host[64];

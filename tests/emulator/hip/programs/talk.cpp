@@ -14,7 +14,7 @@ __global__ void greet(int n) {
 __global__ void claim(int n) { assert(int(threadIdx.x) < n); }
 __global__ void wild(int *x) { x[1 << 22] = 1; }
 __global__ void loop(volatile int *x) {
-    // Who reads the clock may end by itself: only a time limit ends it.
+    // A kernel that reads the clock might end by itself, so only a time limit ends it.
     while (*x == 0 && clock64() != 0) {
     }
 }

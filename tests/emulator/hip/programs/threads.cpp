@@ -19,7 +19,7 @@ int main() {
                 CHECK(hipGetLastError());
                 CHECK(hipDeviceSynchronize());
             }
-            // What a thread has is of no concern to others, and is there at its next call.
+            // A thread's state does not affect others, and persists until its next call.
             int device;
             REQUIRE(hipSetDevice(devices) == hipErrorInvalidDevice);
             REQUIRE(hipPeekAtLastError() == hipErrorInvalidDevice);

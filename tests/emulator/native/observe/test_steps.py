@@ -63,7 +63,7 @@ def test_ways(arch):
 
 
 def test_only_some_work_groups_are_profiled():
-    """The others' lines are recorded all the same; the counters that would be too low are absent."""
+    """The lines of the others are recorded anyway; counters that would be too low are absent."""
     some, _ = run("gfx950", LaunchOptions(count=True, traffic=TrafficOptions(), steps=StepOptions(groups=5)))
     every, _ = run("gfx950", LaunchOptions(count=True, profile=True, traffic=TrafficOptions()))
     assert len(some.steps.groups) == 5

@@ -140,7 +140,8 @@ def test_what_fits_l1_asks_l2_once(module):
 
 
 def test_lines_beyond_the_capacity_are_evicted_before_reuse(module):
-    """Least recently used, in a loop over more than the cache: every line goes just before it is wanted."""
+    """Least recently used, in a loop over more than the cache: every line is evicted just before its next
+    use."""
     total = read(module, 8 * MB, 2).total
     assert total.l2_hits == 0
     assert total.mall_read_hits == total.mall_read_misses
@@ -178,7 +179,8 @@ def test_order_decides_which_die(module):
     x, out = torch.zeros(MB // 4), torch.zeros(256)
     traffic = run(module["read"], 16, 256, x, out, MB // 16, 1).traffic
     assert traffic.replay(ACTUAL, 1).total.l2_hit_rate == pytest.approx(0.5)
-    # Idle work-groups between the ones that matter cannot be had; but any order of equals gives the same.
+    # Idle work-groups between the ones that matter are impossible; but any order of equal work-groups gives
+    # the same.
     order = random.Random(1).sample(range(16), 16)
     assert traffic.replay(ACTUAL, 1, order).total == traffic.replay(ACTUAL, 1).total
     for wrong in ([0] * 16, list(range(15)), [*range(15), 99]):

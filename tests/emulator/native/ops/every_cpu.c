@@ -24,7 +24,7 @@ static uint32_t next(void) {
     return (uint32_t)(state >> 16);
 }
 
-/* Bits of a float of 32 or 16 bits: near 1, anything, or with an exponent at either end of what there is. */
+/* Bits of a float of 32 or 16 bits: near 1, arbitrary, or with the smallest or largest exponents. */
 static uint32_t number(int kind, uint32_t exponent_bits, uint32_t mantissa_bits) {
     uint32_t bits = next(), width = exponent_bits + mantissa_bits, all = (1u << exponent_bits) - 1;
     uint32_t sign = bits >> 31 << width, mantissa = bits & ((1u << mantissa_bits) - 1), exponent = next();
@@ -92,7 +92,7 @@ static void chain(HkElement type, int m, int rows) {
     printf("chain of %s %dx%d of %d rows: %016llx\n", NAMES[type], m, m, rows, (unsigned long long)sum);
 }
 
-/* 64 bits a lane from and to memory, at any byte. */
+/* 64 bits per lane from and to memory, at any byte address. */
 static void memory(int wide) {
     static uint8_t bytes[16384] __attribute__((aligned(4)));
     static uint64_t places[HK_LANES];

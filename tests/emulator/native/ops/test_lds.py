@@ -116,7 +116,7 @@ def test_two_addresses(native, random, wave, stride: str, kind: str) -> None:
 
 @pytest.mark.parametrize("stride", ["", "st64"])
 def test_two_addresses_below_zero(native, wave, stride: str) -> None:
-    """Address and offset are added in 32 bits, each offset by itself."""
+    """Address and offset are added in 32 bits, separately for each offset."""
     unit = 256 if stride else 4
     first, second = 4, 5
     wave.exec = (1 << 64) - 1
@@ -220,7 +220,7 @@ def beyond_cases(native) -> dict[str, tuple]:
 
 
 def test_beyond_the_share_hardware_goes_on(native, random) -> None:
-    """Lanes that find LDS do as they do without the others, which read 0 and write nothing."""
+    """Lanes inside LDS are not affected by the others, which read 0 and write nothing."""
     for opcode, (results, sources, modifiers, size) in beyond_cases(native).items():
         wave, model = native.Wave(lds_size=100, lds_end=GIVEN), native.Wave(lds_size=GIVEN)
         wave.lds[:] = model.lds[:] = random.integers(0, 256, wave.lds.size)
@@ -496,7 +496,7 @@ def test_measured_conflicts_of_two_lanes(native, opcode: str, banks: int) -> Non
 
 @MEASURED
 def test_lanes_whose_dwords_overlap_in_part(native, opcode: str, banks: int) -> None:
-    """Lane 1 moved by single banks: the hardware's counter rose at whole rows of banks and nowhere else."""
+    """Lane 1 moved by single banks: the hardware's counter rose at whole rows of banks, and only there."""
     wave = native.Wave(lds_size=4096, profile=True)
     for bank in range(1, 128):
         addresses = np.zeros(64, int)

@@ -207,7 +207,7 @@ def test_cases_tell_mutants(mutant: str) -> None:
 def bits_of(
     random: np.random.Generator, kind: str, spread: int, low: int, shape: tuple[int, ...]
 ) -> np.ndarray:
-    """Random numbers with exponents `low` to `low + spread`, as far as the type has them; a tenth are 0."""
+    """Random numbers with exponents `low` to `low + spread`, within the type's range; a tenth are 0."""
     form = FORMATS[kind]
     top = (1 << form.exponent_bits) - 2
     field = random.integers(low + form.bias, low + form.bias + spread + 1, shape).clip(0, top)
@@ -252,7 +252,7 @@ def operands(random: np.random.Generator, name: str, place: str) -> tuple[np.nda
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("name", SOME)
 def test_other_cases(native, random, name: str, place: str) -> None:
-    """Against the reference, at the edges of what is computed many at once."""
+    """Compares with the reference at the edges of the fast path for many elements."""
     shape = DENSE[name]
     a, b, c = operands(random, name, place)
     result = run(native, name, a, b, c)

@@ -7,7 +7,7 @@
 
 #include "run/wave.h"
 
-/* A new record, with `at` not filled in yet; NULL if no trace is wanted or there is no room. */
+/* A new record, with `at` not filled in yet; NULL if no trace is requested or there is no room. */
 HkAccess *hk_trace(Wave *w, const Op *op, uint32_t kind, uint64_t exec, uint32_t bytes);
 
 #endif

@@ -1,11 +1,11 @@
 /* V_SMFMAC: D += A B with A stored at two of every four elements of K.
  *
- * A lane holds the stored elements of its row, and src2 two bits for each: its place in its group of four. Of
- * the sets of indices that a register has room for, ABID picks one while CBSZ is 0, else the first is used
- * (CDNA3 ISA guide, "Sparse matrices"). B is dense and its lanes hold the same stretch of K as A's.
+ * A lane holds the stored elements of its row, and src2 two bits for each: its position in its group of four. If CBSZ
+ * is 0, ABID selects one of the sets of indices in the register, else the first one is used (CDNA3 ISA guide, "Sparse
+ * matrices"). B is dense, and its lanes hold the same part of K as A's.
  *
- * Arithmetic as in matrix.c, over the stored elements only and in the order in which they are stored: what is not
- * stored is not multiplied, so an infinity in B beside it leaves no NaN.
+ * Arithmetic as in matrix.c, over the stored elements only and in the order in which they are stored: other elements
+ * are not multiplied, so an infinity in B at their position causes no NaN.
  *
  * Op fields as in matrix.c, src2 the row of the indices.
  */

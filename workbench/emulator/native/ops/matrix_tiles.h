@@ -29,7 +29,7 @@
 extern int hk_tiles_allowed;
 
 typedef struct HkTilesOfThread {
-    int turn;  /* nonzero: a work-group's turn is under way */
+    int turn;  /* nonzero: during a work-group's turn */
     int depth; /* dwords of K that the tiles are configured for; 0: not configured */
 } HkTilesOfThread;
 /* In the thread's static block, so that access needs no call. */

@@ -1,4 +1,4 @@
-/* BUFFER_LOAD_FORMAT_, BUFFER_STORE_FORMAT_ and TBUFFER_: typed elements, converted on the way.
+/* BUFFER_LOAD_FORMAT_, BUFFER_STORE_FORMAT_ and TBUFFER_: typed elements, converted by the instruction.
  *
  * Op fields as in buffer.c; imm[1] the registers' components in bits 2:0, 16-bit components in bit 3,
  * the high half only in bit 4, a store in bit 5, and the data and number format of a TBUFFER instruction in

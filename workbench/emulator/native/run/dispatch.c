@@ -34,7 +34,7 @@
 
 enum { GROUP_ENDED, GROUP_AGAIN, GROUP_FAULT, GROUP_SLICE_OVER, GROUP_WAITS };
 
-/* Result of run_blocks besides a block's HK_END and so on: the turn's blocks are used up. */
+/* Result of run_blocks in addition to a block's HK_END and so on: the turn's blocks are used up. */
 #define TURN_OVER (-100)
 #define SHORT_TURN 64 /* blocks per turn of a wave in a work-group that has been seen waiting */
 #define EPOCH 0x10000ull
@@ -426,7 +426,7 @@ HK_EXPORT uint64_t hk_waits(const Worker *worker, HkWait *waits, uint64_t room) 
     return count;
 }
 
-/* Runs a work-group until another's turn. */
+/* Runs a work-group until another one's turn. */
 static void run_turn(Worker *worker, Resident *r, uint64_t deadline) {
     Launch *l = worker->launch;
     worker->turns++;

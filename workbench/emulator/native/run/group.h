@@ -1,4 +1,4 @@
-/* A work-group under way, for the driver. */
+/* A running work-group, for the driver. */
 #ifndef HK_GROUP_H
 #define HK_GROUP_H
 

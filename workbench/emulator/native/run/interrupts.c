@@ -16,8 +16,8 @@ static void hear(int number, siginfo_t *info, void *context) {
         before.sa_handler(number);
 }
 
-/* Number of SIGINTs since listening began. The first call installs a handler in front of the present one; later calls
- * do so again if another handler was installed meanwhile. A process that ignores SIGINT, or has the default action, is
+/* Number of SIGINTs since listening began. The first call installs a handler before the current one; later calls do so
+ * again if another handler was installed in the meantime. A process that ignores SIGINT, or has the default action, is
  * left alone. */
 HK_EXPORT uint64_t hk_hear_interrupts(void) {
     struct sigaction current;

@@ -14,7 +14,7 @@
  * issue
  *   stores and atomics to memory: at the issue; they are in the queue because vmcnt counts them
  *
- * All accesses under way take effect before a wave lets others run, except at a barrier: another wave's turn takes
+ * All accesses in flight take effect before a wave lets others run, except at a barrier: another wave's turn takes
  * longer than any access, and a wave that polls must see what was written.
  */
 #include "run/late.h"
@@ -131,7 +131,7 @@ static int32_t take_effect(Wave *w, const Access *a) {
     return fault;
 }
 
-/* Lets the oldest accesses take effect until at most `left` are under way. */
+/* Lets the oldest accesses take effect until at most `left` are in flight. */
 static int32_t leave(Wave *w, Queue *q, uint32_t left) {
     while (q->count > left) {
         const Access *a = &q->accesses[q->first];

@@ -12,11 +12,11 @@
 HK_EXPORT int32_t hk_late_native(Wave *w, const SanOp *o, NativeFn operation);
 /* s_waitcnt: the accesses that it waits for take effect. */
 HK_EXPORT int32_t hk_late_wait(Wave *w, const SanOp *o);
-/* Time passes: with HK_LATE_DRAWN, some accesses under way take effect. */
+/* Time passes: with HK_LATE_DRAWN, some accesses in flight take effect. */
 HK_EXPORT int32_t hk_late_pass(Wave *w, const Op *op);
 
 /* For the driver: bytes for `waves`, 0 for a launch without late loads; a wave's initial state; and a function that
- * lets all accesses under way take effect, nonzero after a fault. */
+ * lets all accesses in flight take effect, nonzero after a fault. */
 size_t hk_late_bytes(const Launch *l, uint32_t waves);
 void hk_late_start(const Launch *l, Wave *w, void *memory);
 int32_t hk_late_finish(Wave *w);

@@ -106,7 +106,7 @@ static void give_back(void *owner) {
 
 static DataPtr allocate(Allocator *self, size_t bytes) {
     (void)self;
-    /* The bytes behind a tensor up to `all` belong to no other. */
+    /* The bytes after a tensor, up to `all`, belong to no other tensor. */
     size_t all = reach_of(bytes) < bytes ? bytes : reach_of(bytes);
     DataPtr memory = ((Allocate)wrapped->functions[ALLOCATE])(wrapped, all);
     /* Memory that owns itself, as all of this allocator's does; the other word is its deleter. */

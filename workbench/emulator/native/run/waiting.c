@@ -100,8 +100,8 @@ void hk_watch_free(Resident *r) {
     r->watch = NULL;
 }
 
-/* A hash of memory, different for different content but for a chance of 2^-64: a sum of its words, each mixed with its
- * position, so that it vectorises. */
+/* A hash of memory, different for different content, except with probability 2^-64: a sum of its words, each mixed with
+ * its position, so that it vectorises. */
 static uint64_t digest(const void *memory, size_t bytes, uint64_t seed) {
     const uint64_t golden = 0x9e3779b97f4a7c15ull, mixer = 0xd6e8feb86659fd93ull;
     const uint8_t *p = memory;

@@ -59,7 +59,7 @@ static inline uint64_t hk_block_bytes(uint64_t bytes) {
     return (bytes + HK_STORAGE_BLOCK - 1) & ~(HK_STORAGE_BLOCK - 1ull);
 }
 
-/* True if an access that begins in or behind an allocation and ends at `hi` ends in its padding. */
+/* True if an access that begins in or after an allocation and ends at `hi` ends in its padding. */
 static inline int hk_ends_past(const Allocation *a, uint64_t hi, int is_write) {
     if (!(a->flags & HK_ALLOCATION_ROUNDED) || hi <= a->end) return 0;
     return hi <= (is_write ? a->base + hk_block_bytes(a->end - a->base) : a->read_end);

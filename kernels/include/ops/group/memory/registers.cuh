@@ -1,9 +1,9 @@
 /**
  * @file
- * @brief Register tiles and vectors of a group's waves together, from and to shared and global memory.
+ * @brief Register tiles and vectors of a whole group, from and to shared and global memory.
  *
- * Each wave has its part: the waves' register tiles one below the other, or their vectors one after the other, make up
- * the whole.
+ * Each wave has a part: the whole consists of the waves' register tiles stacked vertically, or of their vectors
+ * concatenated.
  */
 #pragma once
 
@@ -36,7 +36,7 @@ struct group_registers {
         check_length<RV, SV>();
         kittens::store(subvec_inplace<RV::length>(dst, wave()), src);
     }
-    /** This wave's part of what is at `idx` of a global layout, `idx` counting what the group has together. */
+    /** This wave's part of the tile or vector at `idx` of a global layout; `idx` counts those of the whole group. */
     template <ducks::rv::all RV, ducks::gl::all GL, ducks::coord::vec COORD = coord<RV>>
     static __device__ inline void load(RV &dst, const GL &src, const COORD &idx) {
         kittens::load(dst, src, coord<RV>(idx.b, idx.d, idx.r, idx.c * N + wave()));

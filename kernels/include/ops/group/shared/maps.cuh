@@ -2,9 +2,9 @@
  * @file
  * @brief Element-wise operations on shared tiles and vectors by several waves, as members of `group`.
  *
- * Each thread computes the elements of its own index, that plus the group's threads, and so on. Operands are of the
- * same type and size as the destination. What is written is there for the other waves after `wait_lgkmcnt` and a
- * barrier, and for other lanes of the same wave when the functions return.
+ * Each thread computes the elements at its index, its index plus the number of threads, and so on. Operands have the
+ * type and size of the destination. Results are visible to the other waves after `wait_lgkmcnt` and a barrier, and to
+ * other lanes of the same wave when the functions return.
  */
 #pragma once
 
@@ -40,7 +40,7 @@ struct shared_maps {
     static __device__ inline void unary_map(T &dst, const T &src) {
         for_own_elements<N, T>([&](auto at) { dst[at] = op::template op<typename T::dtype>(src[at]); });
     }
-    /** dst = op(lhs, rhs), rhs being of the same type or one value. */
+    /** dst = op(lhs, rhs), where rhs has the same type or is one value. */
     template <typename op, ducks::shared T, typename U>
     static __device__ inline void bin_map(T &dst, const T &lhs, const U &rhs) {
         using V = typename T::dtype;
@@ -162,8 +162,8 @@ struct shared_maps {
     }
 
     /**
-     * @brief dst = f(src) or f(src, others...), element by element, computed in float and rounded once; f may take the
-     * place too: the index in a vector, row and column in a tile.
+     * @brief dst = f(src) or f(src, others...), element by element, computed in float and rounded once; f may also take
+     * the position: the index in a vector, row and column in a tile.
      *
      * The operands may differ in the element type.
      */
@@ -171,7 +171,7 @@ struct shared_maps {
     static __device__ inline void map(T &dst, const Rest &...rest) {
         apply(dst, rest...);
     }
-    /** Every element becomes f of its place. */
+    /** Every element becomes f of its position. */
     template <ducks::shared T, typename F>
     static __device__ inline void fill(T &dst, const F &f) {
         apply(dst, f);
@@ -189,7 +189,7 @@ struct shared_maps {
     }
 
   private:
-    /** dst = f of the elements of the operands before it, up to three. */
+    /** dst = f of the elements of the preceding operands, up to three. */
     template <typename T, typename F>
     static __device__ inline void apply(T &dst, const F &f) {
         for_own_elements<N, T>([&](auto at) { set(dst, at, call(f, at)); });

@@ -2,7 +2,7 @@
  * @file
  * @brief Reductions of shared tiles along rows and columns by several waves, as members of `group`.
  *
- * A thread reduces whole rows (columns), in the order of the elements and in their type. As for maps, the other waves
+ * A thread reduces whole rows (columns), in the order of the elements and in their type. As with maps, the other waves
  * see the results after `wait_lgkmcnt` and a barrier.
  */
 #pragma once

@@ -1,9 +1,9 @@
 /**
  * @file
- * @brief Single loads and stores at addresses: 8 and 16 bytes a lane of shared and of global memory.
+ * @brief Single loads and stores at addresses: 8 and 16 bytes per lane of shared and of global memory.
  *
- * The functions return with the value, all earlier loads of the wave being there too. With `_async` in the name they
- * return when the access is under way; the compiler waits for the value where it is used.
+ * The functions return when the value, and all earlier loads of the wave, have arrived. Functions with `_async` in
+ * their names return when the access is in flight; the compiler waits for the value where it is used.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 namespace kittens {
 
 namespace detail {
-/* A built-in type of so many bytes: classes have no constructors and assignments for shared memory. */
+/* A built-in type of this size: classes have no constructors and assignments for shared memory. */
 template <size_t bytes>
 struct word;
 template <>
@@ -62,16 +62,16 @@ __device__ inline void store_to(uint32_t address, const T &value) {
 }
 } // namespace detail
 
-/** 8 bytes a lane from an address in shared memory. */
+/** 8 bytes per lane from an address in shared memory. */
 __device__ inline float2 load_shared_vec_async(uint32_t address) { return detail::load_from<float2>(address); }
 __device__ inline float2 load_shared_vec(uint32_t address) {
     const float2 value = load_shared_vec_async(address);
     wait_lgkmcnt<0>();
     return value;
 }
-/** 8 bytes a lane to an address in shared memory. */
+/** 8 bytes per lane to an address in shared memory. */
 __device__ inline void store_shared_vec(uint32_t address, float2 value) { detail::store_to(address, value); }
-/** 8 and 16 bytes a lane from global memory. */
+/** 8 and 16 bytes per lane from global memory. */
 __device__ inline float2 load_global_vec2_async(const float2 *from) { return detail::load_from(from); }
 __device__ inline float4 load_global_vec4_async(const float4 *from) { return detail::load_from(from); }
 __device__ inline float2 load_global_vec2(const float2 *from) {
@@ -84,7 +84,7 @@ __device__ inline float4 load_global_vec4(const float4 *from) {
     wait_vmcnt<0>();
     return value;
 }
-/** 16 bytes a lane to global memory. */
+/** 16 bytes per lane to global memory. */
 __device__ inline void store_global_b128_async(void *to, __uint128_t value) {
     detail::store_to(static_cast<__uint128_t *>(to), value);
 }
@@ -196,7 +196,7 @@ inline constexpr uint32_t bytes_of<ST> = ST::num_elements * sizeof(typename ST::
 template <ducks::sv::all SV>
 inline constexpr uint32_t bytes_of<SV> = SV::length * sizeof(typename SV::dtype);
 } // namespace detail
-/** Bytes of some types together; of shared tiles and vectors those of their elements. */
+/** Total bytes of several types; for shared tiles and vectors, the bytes of their elements. */
 template <typename... Types>
 inline constexpr uint32_t size_bytes = (0u + ... + detail::bytes_of<typename detail::bare_type<Types>::type>);
 

@@ -104,7 +104,7 @@ static uint64_t addresses(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, u
     return lanes;
 }
 
-/* Reports an access to the padding behind an allocation. */
+/* Reports an access to the padding after an allocation. */
 static void check_past(Wave *w, const SanOp *o, uint64_t lo, uint32_t bytes, int is_write, int32_t lane) {
     const Allocation *a = hk_allocation_before(w->group->machine, lo);
     if (a == NULL || !hk_ends_past(a, lo + bytes, is_write)) return;
@@ -123,7 +123,7 @@ static uint64_t inside(Wave *w, const SanOp *o, uint64_t lanes, const uint64_t *
         high = at[lane] > high ? at[lane] : high;
     }
     if (lanes == 0) return 0;
-    /* An access that is allowed but not inside the last allocation ends in the padding behind one. */
+    /* An access that is allowed but not inside the last allocation ends in the padding after one. */
     if (hk_allowed(w, low, high + o->bytes, is_write) && low >= w->hit_base && high + o->bytes <= w->hit_end)
         return lanes;
     HK_FOR_LANES(lane, lanes) {
@@ -162,7 +162,7 @@ static void flat_lane(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, un
             set_rows(sw, o->dst + n, 1, bit, undefined >> n & 1 ? bit : 0);
 }
 
-/* Effect of a flat access on LDS reads that are under way, and on its own LDS reads. */
+/* Effect of a flat access on LDS reads in flight, and on its own LDS reads. */
 static void flat_reads(Wave *w, SanWave *sw, const SanOp *o, uint64_t elsewhere, const uint64_t *at) {
     uint32_t places[HK_LANES] = {0};
     uint64_t lanes = 0;

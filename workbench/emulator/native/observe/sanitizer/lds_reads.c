@@ -1,4 +1,4 @@
-/* LDS reads that are still under way when a write overwrites their data. */
+/* LDS reads that are still in flight when a write overwrites their data. */
 #include "observe/sanitizer/state.h"
 
 int san_same_in_lds(const Wave *w, const SanOp *o, uint64_t offset, unsigned lane) {
@@ -39,7 +39,7 @@ static int reading_lane(const LdsRead *r, uint32_t at, uint32_t bytes) {
     }
 }
 
-/* A write to LDS while a read is under way: a read of this wave, which only a load to LDS can overtake, or one of
+/* A write to LDS while a read is in flight: a read of this wave, which only a load to LDS can overtake, or one of
  * another wave that has passed a barrier with it. LDS accesses of different waves are not ordered: each SIMD has its
  * own queue (LLVM AMDGPUUsage, "Memory model gfx942"). */
 static void overwrite(Wave *w, const SanWave *sw, const SanOp *o, uint64_t lanes, const uint32_t *at, uint32_t bytes,

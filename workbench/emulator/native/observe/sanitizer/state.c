@@ -126,7 +126,7 @@ void hk_san_start(const Launch *l, Group *g, Wave *waves, void *memory) {
     }
 }
 
-/* Records the LDS reads that are under way when a wave passes a barrier. */
+/* Records the LDS reads that are in flight when a wave passes a barrier. */
 static void pass_reads(SanWave *sw) {
     sw->passed_count = 0;
     if (sw->last_read <= sw->lgkm_done) return;

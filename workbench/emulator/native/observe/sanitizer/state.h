@@ -1,7 +1,7 @@
 /* The sanitizer's state during a launch, and the functions that its source files share.
  *
  * Besides its registers, a wave has the lanes (bits of scalar registers) that were never written, and for each register
- * the number of the load under way to it.
+ * the number of the load in flight to it.
  */
 #ifndef HK_SANITIZER_STATE_H
 #define HK_SANITIZER_STATE_H
@@ -54,7 +54,7 @@ typedef struct Cell {
 
 enum { SCOPE_WAVE, SCOPE_GROUP, SCOPE_DEVICE };
 
-/* An LDS read with data that may still be under way. */
+/* An LDS read whose data may still be in flight. */
 typedef struct LdsRead {
     uint64_t lanes;
     uint32_t number, pc;
@@ -64,7 +64,7 @@ typedef struct LdsRead {
     uint32_t at[HK_LANES];
 } LdsRead;
 
-/* lgkmcnt has 4 bits, and an instruction that would overflow it waits, so no more can be under way. */
+/* lgkmcnt has 4 bits, and an instruction that would overflow it waits, so no more can be in flight. */
 #define READS 16
 
 #define PAGE_SHIFT 12
@@ -88,8 +88,8 @@ typedef struct Page {
     Dwords *dwords; /* for the cells marked APART; NULL: none */
 } Page;
 
-/* Accesses of a counter that may complete before or after those around them: how many are not known to be complete, and
- * the number of the first of these. */
+/* Accesses of a counter that may complete out of order: how many may still be incomplete, and the number of the first
+ * of these. */
 typedef struct SanStrays {
     uint32_t count, first;
 } SanStrays;
@@ -187,7 +187,7 @@ typedef struct SanWave {
     uint32_t scalar_undefined[SCALARS + 3];
     uint32_t scalar_wait[SCALARS + 3]; /* number of the scalar load << 1 | 1 if it loads more than a dword */
     uint64_t *undefined;               /* [rows] mask of undefined lanes */
-    uint32_t *vm_wait, *lgkm_wait;     /* [rows] number of the load under way to the register */
+    uint32_t *vm_wait, *lgkm_wait;     /* [rows] number of the load in flight to the register */
     uint32_t *vm_pc, *lgkm_pc;
     uint64_t *origin; /* [rows] origin of the undefined value, as SAN_ORIGIN_WHAT; 0: never written */
     uint32_t scalar_pc[SCALARS + 3];
@@ -196,7 +196,7 @@ typedef struct SanWave {
     uint64_t *scratch_origin;
     uint64_t scratch_dwords;
     LdsRead reads[READS];  /* the newest reads, a ring buffer */
-    LdsRead passed[READS]; /* reads that were under way when the wave passed the last barrier */
+    LdsRead passed[READS]; /* reads that were in flight when the wave passed the last barrier */
 } SanWave;
 
 struct SanGroup {

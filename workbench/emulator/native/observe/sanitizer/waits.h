@@ -1,11 +1,11 @@
-/* Waits: detects registers that are read or written with a load under way.
+/* Waits: detects registers that are read or written with a load in flight.
  *
  * vmcnt counts vector memory down in order, and lgkmcnt the LDS (LLVM AMDGPUUsage, "Memory model gfx942"; CDNA3 ISA
  * guide, "Data dependency resolution"). Accesses that return in any order are counted besides: scalar loads in lgkmcnt,
  * flat accesses to LDS or scratch in both. With a counter at n or below, an access is certainly done if no set of
- * accesses that may then be under way contains it. If an access of the ordered kind is under way, so are all ordered
+ * accesses that may then be in flight contains it. If an access of the ordered kind is in flight, so are all ordered
  * accesses after it; if these are more than n, it is done, regardless of the unordered ones. An unordered access can be
- * the only one under way, so it is done only if the counter is below its own count, which is 1, or 2 for a scalar load
+ * the only one in flight, so it is done only if the counter is below its own count, which is 1, or 2 for a scalar load
  * of more than a dword (CDNA3 ISA guide, "Scalar memory operations", dependency checking).
  */
 #ifndef HK_SANITIZER_WAITS_H

@@ -2,8 +2,8 @@
  * @file
  * @brief Moves of a shared tile between global memory and several waves: the basis of the members of `group`.
  *
- * The hardware puts what the lanes of a wave load straight to shared memory side by side there. The order of elements
- * in a shared tile, swizzle included, is therefore made by the choice of the element that each lane loads.
+ * The hardware stores direct loads of a wave's lanes contiguously in shared memory. The order of elements in a shared
+ * tile, including its swizzle, therefore depends on the element that each lane loads.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace kittens::detail {
 
-/** Pieces of `bytes` bytes a lane that waves of a group move in turns: piece i * waves + w is wave w's i-th. */
+/** Pieces of `bytes` bytes per lane that the waves of a group move in turn: piece i * waves + w is wave w's i-th. */
 template <ducks::st::whole ST, int waves, int bytes>
 struct pieces {
     static constexpr int bytes_per_wave = bytes * WARP_THREADS;
@@ -20,7 +20,7 @@ struct pieces {
     static constexpr int per_wave = (total + waves - 1) / waves;
     /** True if all lanes of the last piece have a part of it. */
     static constexpr bool whole = tile_bytes % bytes_per_wave == 0;
-    /** True if every wave moves as much. */
+    /** True if every wave moves the same amount. */
     static constexpr bool even = whole && total % waves == 0;
 
     /** Row of the tile, and first byte in the row, that this lane moves in turn i. */
@@ -36,7 +36,7 @@ struct pieces {
         using shape = typename ST::shape;
         constexpr int row_bytes = shape::cols * static_cast<int>(sizeof(typename ST::dtype));
         const int subtile = byte / ST::underlying_subtile_bytes;
-        // Swizzling twice gives the unswizzled offset back.
+        // Swizzling twice restores the unswizzled offset.
         const int inside =
             static_cast<int>(ST::order::swizzled(static_cast<uint32_t>(byte % ST::underlying_subtile_bytes)));
         return {subtile / ST::underlying_subtiles_per_row * shape::rows + inside / row_bytes,
@@ -69,7 +69,7 @@ __device__ inline void start_loads(const Offsets &offsets, const i32x4 &resource
     }
 }
 
-/** Waits for loads to shared memory where those called `load` do: on gfx942. */
+/** Waits for loads to shared memory on gfx942, where functions called `load` do so. */
 __device__ inline void arrive() {
 #if defined(KITTENS_CDNA3)
     wait_vmcnt<0>();

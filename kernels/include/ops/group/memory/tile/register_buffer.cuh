@@ -1,9 +1,9 @@
 /**
  * @file
- * @brief Shared tiles from global memory by way of registers, in two halves with computation between them.
+ * @brief Shared tiles from global memory through registers, in two steps with computation between them.
  *
- * Where a direct load moves 4 bytes a lane (CDNA3), going through registers moves 16, and shared memory needs room for
- * one tile only: the registers hold the next one while the waves compute on the present one.
+ * Where a direct load moves 4 bytes per lane (CDNA3), loads to registers move 16, and shared memory needs room for only
+ * one tile: the registers hold the next one while the waves compute on the current one.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 namespace kittens {
 namespace detail {
 
-/** The 16 bytes that each of `threads` threads has of a tile in turn i: row-major, neighbours beside each other. */
+/** The 16 bytes of a tile for each of `threads` threads in turn i, in row-major order. */
 template <ducks::st::whole ST, int threads>
 struct buffered {
     static constexpr int size = static_cast<int>(sizeof(typename ST::dtype));
@@ -26,7 +26,7 @@ struct buffered {
     static_assert(ST::shape::cols * size % 16 == 0,
                   "register buffer: a row of the shared tile's base shape is a multiple of 16 bytes");
 
-    /** This thread's piece of turn i; past the last one where it is `total` or more. */
+    /** This thread's piece of turn i; there is none if it is `total` or more. */
     static __device__ inline int piece(int i) { return i * threads + static_cast<int>(threadIdx.x) % threads; }
     static __device__ inline bool has(int i) { return total % threads == 0 || piece(i) < total; }
     static __device__ inline int row(int i) { return piece(i) / per_row; }
@@ -36,17 +36,17 @@ struct buffered {
 } // namespace detail
 
 /**
- * @brief Starts loading the tile at `idx` of `src` into registers, 16 bytes a thread at a time.
+ * @brief Starts loading the tile at `idx` of `src` into registers, 16 bytes per thread at a time.
  *
- * The compiler waits for the loads where the registers are used first: in `store_register_buffer_to_shared`. Rows past
- * the end of the axis come as zero.
+ * The compiler waits for the loads at the first use of the registers, in `store_register_buffer_to_shared`. Rows past
+ * the end of the axis read as zero.
  *
  * @tparam axis axis of the rows: 2, 1 or 0.
  * @tparam aligned for source compatibility; nothing depends on it.
- * @tparam threads threads that share the tile, all of which call this: consecutive ones, from a multiple on.
+ * @tparam threads number of threads that share the tile and all call this: consecutive ones, starting at a multiple.
  * @param buffer ceil(rows * cols * sizeof(T) / (16 * threads)) elements.
- * @param buffer_size elements that there are; what lies past them is not loaded.
- * @param dst a shared tile like the one to be filled; it is not touched.
+ * @param buffer_size number of elements of `buffer`; the rest of the tile is not loaded.
+ * @param dst a shared tile like the destination; it is not accessed.
  */
 template <int axis = 2, bool aligned = false, int threads = WARP_THREADS, ducks::st::whole ST, ducks::gl::all GL,
           ducks::coord::tile COORD = coord<ST>>
@@ -69,11 +69,12 @@ __device__ inline void load_global_to_register_buffer(float4 *buffer, int buffer
 /**
  * @brief Stores what `load_global_to_register_buffer` loaded, with the same number of threads, into a shared tile.
  *
- * Before it every wave has read what was in the tile, and after it comes a barrier before any reads the new.
+ * Before the call, every wave must have finished reading the tile; after it, a barrier must precede reads of the new
+ * data.
  *
  * @tparam threads as in the load.
  * @tparam wait whether to return when this wave's stores are done; otherwise `wait_lgkmcnt` comes before the barrier.
- * @param buffer_size elements that there are.
+ * @param buffer_size number of elements of `buffer`.
  */
 template <int threads = WARP_THREADS, bool wait = true, ducks::st::whole ST>
 __device__ inline void store_register_buffer_to_shared(ST &dst, const float4 *buffer,

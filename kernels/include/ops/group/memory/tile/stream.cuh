@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Loads of many equal tiles straight from global to shared memory, at the least cost in a loop.
+ * @brief Loads of many equal tiles straight from global to shared memory, at minimal cost in a loop.
  */
 #pragma once
 
@@ -25,8 +25,8 @@ __device__ inline void load_direct_run(const i32x4 &resource, uint32_t lds, cons
     static_assert(count == 1 || count == 2 || count == 4, "load_direct_run: 1, 2 or 4 loads");
     constexpr int step = bytes * WARP_THREADS;
     static_assert((first + count - 1) * step < 4096, "load_direct_run: the offset of a load has 12 bits");
-    // One statement, so that nothing comes between M0 and what reads it. A load may read M0 one cycle after it is
-    // written, which the compiler does not see to inside of a statement.
+    // One statement, so that nothing separates the write of M0 from its reads. A load may read M0 one cycle after it is
+    // written, which the compiler does not ensure inside a statement.
 #define KITTENS_LOAD(width, i)                                                                                         \
     "\n\tbuffer_load_" width " %[offset" #i "], %[resource], %[uniform] offen offset:%[step" #i "] lds"
 #define KITTENS_PLACE(i) [offset##i] "v"(offsets[first + i]), [step##i] "n"((first + i) * step)
@@ -61,24 +61,24 @@ __device__ inline void load_direct_run(const i32x4 &resource, uint32_t lds, cons
 } // namespace detail
 
 /**
- * @brief How N waves load tiles of type ST that lie in a matrix of one row pitch: all that does not change from tile to
- * tile, kept in registers.
+ * @brief Loads by N waves of tiles of type ST from a matrix with one row pitch; values that do not change from tile to
+ * tile stay in registers.
  *
- * A wave fills consecutive memory of the tile, `loads` times 1 KB (gfx950) or 256 bytes (gfx942). In a loop a tile
- * costs its loads and one scalar instruction for every four of them: where it is in global memory is a scalar offset,
- * where it goes in shared memory is M0 and the offsets in the instructions.
+ * A wave fills consecutive memory of the tile, `loads` times 1 KB (gfx950) or 256 bytes (gfx942). In a loop, a tile
+ * costs its loads and one scalar instruction for every four of them: its position in global memory is a scalar offset,
+ * and its position in shared memory is M0 plus the instructions' offsets.
  *
- * @tparam N waves that load a tile together, with consecutive indices from a multiple of N on.
+ * @tparam N waves that load a tile together, with consecutive indices starting at a multiple of N.
  * @tparam ST the shared tile.
- * @tparam Rows which row of global memory, counted from the first, a row of the shared tile is: `int operator()(int)`,
- *         which does not put a row further up than it is in its wave's part of the tile.
+ * @tparam Rows maps a row of the shared tile to a row of global memory, counted from the first: `int operator()(int)`,
+ *         whose result is at least the row's index within its wave's part of the tile.
  */
 template <int N, ducks::st::whole ST, typename Rows = rows_in_order>
 struct tile_stream {
     static constexpr int bytes_per_load = ST::underlying_subtile_bytes_per_thread;
     using pieces = detail::pieces<ST, N, bytes_per_load>;
     static_assert(pieces::even, "tile_stream: every wave loads as much of the tile");
-    /** Loads of a tile by a wave: what it adds to vmcnt. */
+    /** Loads per wave and tile: its contribution to vmcnt. */
     static constexpr int loads = pieces::per_wave;
     /** Loads that start at once. */
     static constexpr int loads_per_run = loads % 4 == 0 ? 4 : loads % 2 == 0 ? 2 : 1;
@@ -101,15 +101,15 @@ struct tile_stream {
     /**
      * @brief Offset in the matrix of a lane's first load, minus the instructions' own offsets.
      *
-     * These offsets are added to both shared and global addresses, and only shared memory needs them. In a matrix whose
-     * rows are at least as long as the tile's that much comes before.
+     * These offsets are added to both shared and global addresses, but only shared memory needs them. In a matrix whose
+     * rows are at least as long as the tile's, at least as many bytes precede the load.
      */
     uint32_t offsets[loads];
 
     /**
      * @param pitch bytes from one row of the matrix to the next, at least those of a row of the tile.
-     * @param skip columns that the tile begins before the matrix's first: they are zero.
-     * @param zero_rows first rows of the tile that are zero.
+     * @param skip number of zero columns of the tile before the matrix's first column.
+     * @param zero_rows number of zero rows at the beginning of the tile.
      */
     __device__ inline explicit tile_stream(uint32_t pitch, int skip = 0, int zero_rows = 0) {
         const int wave = warpid() % N, lane = laneid();
@@ -124,20 +124,20 @@ struct tile_stream {
         }
     }
 
-    /** Buffer resource over the `bytes` bytes from `first` on; tiles read zero outside of it. */
+    /** Buffer resource over the `bytes` bytes from `first` on; tiles read as zero outside it. */
     static __device__ inline i32x4 resource(const void *first, uint32_t bytes) {
         i32x4 made = make_srsrc(first, bytes);
 #if defined(__OPTIMIZE__)
-        // A load may use a resource five cycles after a vector instruction (v_readfirstlane) made it. (Without
-        // optimization each load makes its own, and waits.)
+        // A load may use a resource five cycles after a vector instruction (v_readfirstlane) wrote it. (Without
+        // optimization, each load creates its own and waits.)
         asm volatile("s_nop 4" : "+s"(made));
 #endif
         return made;
     }
 
     /**
-     * @brief Buffer resource over a matrix from row `row` to its last, for tiles that begin in that row; rows further
-     * down read zero.
+     * @brief Buffer resource over a matrix from row `row` to its last, for tiles that begin in that row; rows past the
+     * last read as zero.
      *
      * @param first element of row 0.
      * @param rows rows of the matrix; at `rows` and more the resource is empty.
@@ -148,7 +148,7 @@ struct tile_stream {
                         row < rows ? static_cast<uint32_t>(rows - row) * pitch : 0);
     }
 
-    /** Bytes of some columns, as `start` takes them. */
+    /** Bytes of a number of columns, for `start`. */
     static __host__ __device__ constexpr uint32_t bytes_of(int columns) {
         return static_cast<uint32_t>(columns) * sizeof(typename ST::dtype);
     }

@@ -9,11 +9,11 @@
 namespace kittens {
 
 /**
- * @brief The tile at idx of dst += src, each element by an atomic addition; rows and columns past the end are left out.
+ * @brief The tile at idx of dst += src, each element by an atomic addition; rows and columns past the end are skipped.
  *
- * For layouts of float; of bf16 in pairs, for which rows begin at a multiple of 4 bytes and a lane holds neighbours of
- * a row. Waves may add to the same elements at once; in which order they do, and so the last bits of the sums, may
- * differ from run to run.
+ * Supports layouts of float, and of bf16 in pairs, whose rows begin at a multiple of 4 bytes and whose lanes hold
+ * consecutive elements of a row. Waves may add to the same elements at the same time; the order, and so the last bits
+ * of the sums, may differ from run to run.
  */
 template <ducks::rt::all RT, ducks::gl::all GL, ducks::coord::tile COORD = coord<RT>>
 __device__ inline void atomic_add(const GL &dst, const RT &src, const COORD &idx) {
@@ -35,7 +35,7 @@ __device__ inline void atomic_add(const GL &dst, const RT &src, const COORD &idx
 #pragma unroll
                 for (int k = 0; k < RT::packed_per_base_tile; k++) {
                     const auto values = detail::numbers<typename RT::dtype>::of(src.tiles[i][j].data[k]);
-                    // Neighbours that are added at once.
+                    // Consecutive elements that are added at once.
                     constexpr int together = in_pairs ? 2 : 1;
 #pragma unroll
                     for (int e = 0; e < RT::packing; e += together) {

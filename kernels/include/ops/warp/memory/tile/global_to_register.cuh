@@ -4,12 +4,12 @@
  *
  * Coordinates count in tiles and must be the same in all lanes of a wave. Elements are converted between the types of
  * the tile and of the global layout; a tile of numbers reads and writes a layout of pairs (fp4, int4) or fours (fp6). A
- * lane moves its neighbouring elements of a row layout at once, up to 16 bytes; elements of a column layout one by one.
+ * lane moves consecutive elements of a row layout at once, up to 16 bytes; elements of a column layout one by one.
  *
- * Every function checks rows by way of the buffer's range, at no cost: rows past the end of the axis that they lie
- * along read as zero and are not written. `load` and `store` do not check columns: past the end of a row is the next
- * one. `load_bounded` and `store_bounded` do, for tiles wider than what is left of a row; where the layout fixes the
- * number of columns, the compiler leaves out checks that cannot fail.
+ * Every function checks rows through the buffer's range, at no cost: rows past the end of their axis read as zero and
+ * are not written. `load` and `store` do not check columns: the end of a row is followed by the next row.
+ * `load_bounded` and `store_bounded` do, for tiles wider than the rest of a row; if the layout fixes the number of
+ * columns, the compiler omits checks that cannot fail.
  */
 #pragma once
 
@@ -99,8 +99,8 @@ __device__ inline void set_run(Base &tile, int s,
 /**
  * @brief The same as words of memory that holds elements of type U.
  *
- * Where the types are the same no element is looked at on its own, which would let LLVM 21 take a load apart and do
- * part of it twice.
+ * If the types are the same, no element is accessed separately, which would let LLVM 21 split a load and repeat part of
+ * it.
  */
 template <typename U, typename Base>
 __device__ inline typename run<U, Base::stride>::words get_words(const Base &tile, int s) {
@@ -139,14 +139,14 @@ struct bounded {
     static constexpr bool checks = true;
 };
 
-/** Places of elements in a window: rows `pitch` bytes apart. */
+/** Positions of elements in a window: rows `pitch` bytes apart. */
 template <typename U>
 __device__ inline auto in_rows(uint32_t pitch) {
     return [pitch](int row, int col) {
         return static_cast<uint32_t>(row) * pitch + static_cast<uint32_t>(bytes_in<U>(col));
     };
 }
-/** Row `rows(row)` for row `row` of a tile; out of range if there is no such row. */
+/** Row `rows(row)` for row `row` of a tile; out of range if the row does not exist. */
 template <typename U, typename Rows>
 __device__ inline auto in_chosen_rows(uint32_t pitch, size_t count, const Rows &rows) {
     return [pitch, count, &rows](int row, int col) {
@@ -157,9 +157,9 @@ __device__ inline auto in_chosen_rows(uint32_t pitch, size_t count, const Rows &
 }
 
 /**
- * @brief Calls `whole(tile_row, tile_col, run, offset)` for every run of a lane's elements that may be moved at once,
- * and `single(tile_row, tile_col, run, element, offset)` for elements that must go one by one. Offsets are bytes: what
- * `place(row, col)` says of the run's first element, out of range for what is past the last column.
+ * @brief Calls `whole(tile_row, tile_col, run, offset)` for every run of a lane's elements that can be moved at once,
+ * and `single(tile_row, tile_col, run, element, offset)` for elements that must be moved one by one. Offsets are in
+ * bytes: `place(row, col)` of the run's first element, or out of range past the last column.
  */
 template <ducks::rt::all RT, typename U, typename bounds, typename Place, typename Whole, typename Single>
 __device__ inline void for_each_run(Place place, int columns, Whole whole, Single single) {
@@ -208,7 +208,7 @@ __device__ inline void for_each_run(Place place, int columns, Whole whole, Singl
     }
 }
 
-/** Elements that have no addresses are moved as they are, in whole runs. */
+/** Elements without addresses are moved unchanged, in whole runs. */
 template <ducks::rt::all RT, typename U, typename bounds>
 __device__ constexpr void in_whole_runs() {
     constexpr bool possible = (!is_six_bits<U> && !is_six_bits<typename RT::T>) ||
@@ -217,7 +217,7 @@ __device__ constexpr void in_whole_runs() {
                             "layout of fp6_e2m3, without a check of columns");
 }
 
-/** Loads a tile's elements from where `place` says; `columns` as in for_each_run. */
+/** Loads a tile's elements from the offsets of `place`; `columns` as in for_each_run. */
 template <ducks::rt::all RT, typename U, typename bounds, typename Place>
 __device__ inline void load_runs(RT &dst, const buffer &memory, Place place, int columns) {
     using T = typename RT::T;
@@ -246,7 +246,7 @@ __device__ inline void load_tile(RT &dst, const GL &src, const COORD &idx) {
     load_runs<RT, U, bounds>(dst, buffer(view.base, view.bytes), in_rows<U>(view.pitch), bounds::columns(src, at));
 }
 
-/** Stores a tile's elements where `place` says; `columns` as in for_each_run. */
+/** Stores a tile's elements at the offsets of `place`; `columns` as in for_each_run. */
 template <ducks::rt::all RT, typename U, typename bounds, typename Place>
 __device__ inline void store_runs(const buffer &memory, Place place, int columns, const RT &src) {
     using T = typename RT::T;
@@ -275,8 +275,8 @@ __device__ inline void store_tile(const GL &dst, const RT &src, const COORD &idx
 }
 
 /**
- * @brief A tile of pairs or fours of numbers, as memory has them, for a tile of numbers counted one by one; each number
- * is in the lane that it has there.
+ * @brief A tile of pairs or groups of four, as in memory, for a tile that counts single numbers; each number stays in
+ * its lane.
  */
 template <ducks::rt::all RT, typename U>
 struct grouped {
@@ -287,7 +287,7 @@ struct grouped {
                   "load, store: between numbers of fp4, int4 or fp6 in memory and a tile of a wider type lanes move 32 "
                   "bits or more: the tile is in the row layout, of a base shape with a stride of 8 numbers, of fp6 16");
     using tile = rt<U, RT::rows, RT::cols / n, typename RT::layout, rt_shape<S::rows, S::cols / n, S::stride / n>>;
-    /** A position in numbers as one in groups. */
+    /** Converts a position in numbers to one in groups. */
     static __device__ inline coord<> position(const coord<> &at) { return {at.b, at.d, at.r, at.c / n}; }
 };
 template <typename T, typename U>
@@ -314,7 +314,7 @@ __device__ inline void store_tile(const GL &dst, const RT &src, const COORD &idx
 /**
  * @brief dst = the tile at idx of src, its rows along `axis` (0 batch, 1 depth, 2 rows).
  *
- * Costs rows * cols * sizeof(U) / 1024 loads of 16 bytes a lane in a row layout of base shapes with 16 bytes a run.
+ * Costs rows * cols * sizeof(U) / 1024 loads of 16 bytes per lane in a row layout of base shapes with 16 bytes per run.
  */
 template <int axis, ducks::rt::all RT, ducks::gl::all GL, ducks::coord::tile COORD = coord<RT>>
 __device__ inline void load(RT &dst, const GL &src, const COORD &idx) {
@@ -349,9 +349,9 @@ __device__ inline void store_bounded(const GL &dst, const RT &src, const COORD &
 /**
  * @brief dst = rows rows(0), rows(1), ... of a matrix of src: row r of the tile is row rows(r).
  *
- * @param idx batch, depth and, counted in tiles, columns; its row is not looked at.
- * @param rows a function of the tile's row, such as one that reads an index. Rows that the matrix does not have
- *             (negative ones too) read as zero, as do columns past the end.
+ * @param idx batch, depth and, counted in tiles, columns; its row is ignored.
+ * @param rows a function of the tile's row, such as one that reads an index. Rows outside the matrix (negative ones
+ *             too) read as zero, as do columns past the end.
  *
  * The matrix has less than 4 GiB.
  */
@@ -366,10 +366,10 @@ __device__ inline void gather(RT &dst, const GL &src, const COORD &idx, const Ro
                                               detail::bounded::columns(src, at));
 }
 /**
- * @brief Row rows(r) of a matrix of dst = row r of the tile, for all its rows; other rows stay.
+ * @brief Row rows(r) of a matrix of dst = row r of the tile, for all its rows; other rows do not change.
  *
- * As `gather`; what goes to a row that the matrix does not have is dropped. Where two rows have the same index, either
- * may be the one that stays.
+ * Arguments as in `gather`; rows outside the matrix are not written. If two rows have the same index, either may be
+ * stored.
  */
 template <ducks::rt::all RT, ducks::gl::all GL, typename Rows, ducks::coord::tile COORD = coord<RT>>
 __device__ inline void scatter(const GL &dst, const RT &src, const COORD &idx, const Rows &rows) {

@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Rows of a register tile from columns of a shared tile: an operand whose rows in memory run across K.
+ * @brief Rows of a register tile from columns of a shared tile, for an operand whose rows in memory run across K.
  */
 #pragma once
 
@@ -10,20 +10,20 @@ namespace kittens {
 
 namespace detail {
 
-/** Reads that give each of 16 lanes a column: 8 bytes at once on gfx950, 4 on gfx942. */
+/** Reads that return a column to each of 16 lanes: 8 bytes at once on gfx950, 4 on gfx942. */
 template <int size>
 struct column_lanes {
 #if defined(KITTENS_CDNA4)
     using read = transposing_read<size>;
     using piece = u32x2;
-    /** Rows that a piece is of. */
+    /** Rows in a piece. */
     static constexpr int rows = read::rows;
     /** The row and the column that a lane reads. */
     static __host__ __device__ constexpr int row(int lane) { return read::row(lane); }
     static __host__ __device__ constexpr int col(int lane) { return read::col(lane); }
     static __device__ inline piece load(shared_pointer<const char> at, int) { return read::load(at); }
 #else
-    // Lanes side by side read as many columns of a row each, and exchange.
+    // Adjacent lanes read as many columns of a row as they are, and exchange elements.
     using piece = unsigned;
     static constexpr int rows = 4 / size;
     static __host__ __device__ constexpr int row(int lane) { return lane % rows; }
@@ -34,7 +34,7 @@ struct column_lanes {
 #endif
 };
 
-/** Reads of `count` neighbours of each row. */
+/** Reads of `count` consecutive elements of each row. */
 template <int count>
 struct neighbour_lanes {
     static constexpr int rows = 1;
@@ -43,8 +43,8 @@ struct neighbour_lanes {
 };
 
 /**
- * @brief Where lanes read what becomes element `e` and further of base tile {., j}: a place that is the lane's and a
- * constant, which costs no register.
+ * @brief Position that a lane reads for elements from `e` on of base tile {., j}: the lane's own part plus a constant,
+ * which costs no register.
  *
  * @tparam Lanes column_lanes or neighbour_lanes.
  */
@@ -64,7 +64,7 @@ struct column_places {
                     if (offset(lane, j, e, 0) != offset(lane, 0, e % period, 0) + step(j, e, period)) return false;
         return true;
     }
-    /** Elements with addresses of their own; the others are a constant distance from one of these. */
+    /** Elements with their own addresses; the others are at a constant distance from one of these. */
     static constexpr int period = [] {
         int least = Lanes::rows;
         while (!has_period(least) && least < base::elements_per_thread) least *= 2;
@@ -85,7 +85,7 @@ struct column_places {
     }
 };
 
-/** The part of a shared tile's row that a lane reads: `count` neighbours. */
+/** The part of a shared tile's row that a lane reads: `count` consecutive elements. */
 template <typename T, int count>
 struct neighbours {
     static constexpr int bytes = count * static_cast<int>(sizeof(T));
@@ -102,7 +102,7 @@ struct neighbours {
     }
 };
 
-/** Columns as words, for as many rows as fill a word: word i has the elements of column i. */
+/** Transposes as many rows as fill a word: word i has the elements of column i. */
 template <int count>
 __device__ inline void words_of_columns(unsigned (&columns)[count], const neighbours<bf16, count> (&rows)[2]) {
 #pragma unroll
@@ -135,13 +135,13 @@ inline constexpr void check_columns() {
 } // namespace detail
 
 /**
- * @brief dst = the transpose of columns `first_col` and further of src, which has as many rows as dst has columns.
+ * @brief dst = the transpose of src's columns from `first_col` on; src has as many rows as dst has columns.
  *
- * What was loaded into src with a group's `load` must be waited for first: `wait_vmcnt`, `barrier`.
+ * If a group's `load` filled src, call `wait_vmcnt` and `barrier` first.
  *
- * Costs, for each 16 bytes that a lane gets: two ds_read_b64_tr on gfx950, on gfx942 four ds_read_b32 (two to an
- * instruction) and eight instructions to sort elements of 2 bytes (16 for 1 byte). Without bank conflicts from
- * `st_32x128_s`, but for 1 byte on gfx942, where `columns_in_turn` has none.
+ * Costs, for each 16 bytes per lane: two ds_read_b64_tr on gfx950; on gfx942 four ds_read_b32 (two per instruction) and
+ * eight instructions to sort elements of 2 bytes (16 for 1 byte). There are no bank conflicts with `st_32x128_s`,
+ * except for 1 byte on gfx942, where `columns_in_turn` has none.
  *
  * @param first_col a multiple of 16.
  */
@@ -169,19 +169,19 @@ __device__ inline void load_columns(RT &dst, const ST &src, int first_col) {
  * @brief Columns dealt to the base tiles of RT in turn: row r of base tile i, of two or four in height, is column
  * `first_col` + r * height + i of a shared tile.
  *
- * So a lane reads neighbours, and gets all of them: no lane needs what another one read. Who uses the tile knows which
- * row of it is which. `fetch` reads them, `sort` puts a part of them where they belong, which may come later.
+ * So a lane reads consecutive elements and keeps all of them: no lane needs another lane's data. The user of the tile
+ * must account for the order of its rows. `fetch` reads the elements, and `sort` puts a part of them in their
+ * registers, possibly later.
  *
- * Costs, for each 16 bytes that a lane gets, on either target: of 2 bytes an element 8 / height reads of height
- * elements each, of 1 byte 16 / height (two to an instruction, where they have 4 bytes or more), and four instructions
- * to sort elements of 2 bytes, eight of 1 byte. On gfx942 without bank
- * conflicts from `st_32x128_s`.
+ * Costs, for each 16 bytes that a lane gets, on either target: for 2-byte elements 8 / height reads of height elements
+ * each, for 1 byte 16 / height (two per instruction if they have 4 bytes or more), and four instructions to sort
+ * elements of 2 bytes, eight for 1 byte. On gfx942 there are no bank conflicts with `st_32x128_s`.
  */
 template <ducks::rt::row_layout RT, ducks::st::whole ST>
 struct columns_in_turn {
     static_assert(RT::height == 2 || RT::height == 4, "columns_in_turn: the register tile is 32 or 64 rows high");
     using base = typename RT::base_tile;
-    /** Base tiles one above the other, and with them neighbours that a lane reads at once. */
+    /** Number of base tiles in a column, which is also the number of elements that a lane reads at once. */
     static constexpr int high = RT::height;
     /** Elements in a register. */
     static constexpr int in_word = 4 / static_cast<int>(sizeof(typename RT::T));
@@ -193,7 +193,7 @@ struct columns_in_turn {
 
     run rows[RT::width][words][in_word];
 
-    /** Data loaded into src with a group's `load` must be waited for first. `first_col` is a multiple of RT's rows.
+    /** If a group's `load` filled src, wait for it first. `first_col` is a multiple of RT's rows.
      */
     __device__ inline void fetch(const ST &src, int first_col) {
         detail::check_columns<RT, ST>();

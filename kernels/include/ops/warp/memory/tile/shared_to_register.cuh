@@ -3,12 +3,12 @@
  * @brief Register tiles from and to shared tiles.
  *
  * The register tile is as large as the shared tile (or part of one: `subtile_inplace`) and of the same element type or
- * another. A lane moves its neighbouring elements of a row layout at once, up to 16 bytes or what the shared tile's
- * swizzle keeps together. Elements of a column layout go one by one, but for loads on CDNA4, which has reads that
- * transpose: there 8 bytes of elements of 1 or 2 bytes come at once, if the swizzle keeps 8 bytes together.
+ * another. A lane moves consecutive elements of a row layout at once, up to 16 bytes or as many as the shared tile's
+ * swizzle keeps together. Elements of a column layout are moved one by one, except for loads on CDNA4, which has
+ * transposing reads: these load 8 bytes of elements of 1 or 2 bytes at once, if the swizzle keeps 8 bytes together.
  *
- * Addresses differ between base tiles by constants only, which fit the offset field of the instructions where the
- * register's base tile does not reach over the shared tile's.
+ * Addresses of base tiles differ only by constants, which fit the instructions' offset field unless a register base
+ * tile extends beyond a shared base tile.
  */
 #pragma once
 
@@ -27,7 +27,7 @@ __device__ inline uint32_t shared_address(const T *object) {
     return static_cast<uint32_t>(reinterpret_cast<uintptr_t>((shared_pointer<const T>)object));
 }
 
-/** Moves `count` neighbouring elements, `atom` bytes at most at a time, at `place(element)` bytes from `base`. */
+/** Moves `count` consecutive elements, at most `atom` bytes at a time, at `place(element)` bytes from `base`. */
 template <typename T, int count, int atom>
 struct shared_run {
     static constexpr int bytes = count * static_cast<int>(sizeof(T));
@@ -78,7 +78,8 @@ __host__ __device__ constexpr uint32_t shared_offset(int i, int j, int row, int 
     using shape = typename ST::shape;
     const int first_row = i * base::rows, first_col = j * base::cols;
     if constexpr (shape::rows % base::rows == 0 && shape::cols % base::cols == 0) {
-        // The base tile lies in one of the shared tile's: what depends on the lane does not depend on which.
+        // The base tile lies in one of the shared tile's, so the lane's part of the offset is the same for all of
+        // these.
         const int subtile = first_row / shape::rows * ST::underlying_subtiles_per_row + first_col / shape::cols;
         return static_cast<uint32_t>(subtile * ST::underlying_subtile_bytes) +
                ST::order::inside(first_row % shape::rows + row, first_col % shape::cols + col);
@@ -96,7 +97,8 @@ __host__ __device__ constexpr uint32_t held_offset(int i, int j, int lane, int e
 /**
  * @brief Lanes that the LDS serves together, as the lane numbers that span them, and the number of banks.
  *
- * Measured on gfx950 for reads of 8 and 16 bytes a lane and writes of 8; elsewhere as many lanes as 128 bytes hold.
+ * Published measurements for reads of 8 and 16 bytes per lane and writes of 8 on gfx950; otherwise as many lanes as 128
+ * bytes hold.
  */
 struct lds_phase {
     int lanes[5] = {};
@@ -124,14 +126,14 @@ struct lds_phase {
  * @brief Moves of a base tile's elements between a lane and shared memory: in cells of `bytes` bytes, one per
  * instruction.
  *
- * In the row layout a cell is a piece of a run. In the column layout, where a lane's neighbours in a register are of
- * different rows, lanes side by side exchange elements first, so that each has neighbours of one row: a cell is 4 bytes
- * of it.
+ * In the row layout, a cell is a piece of a run. In the column layout, where the elements of a register belong to
+ * different rows, adjacent lanes first exchange elements, so that each has consecutive elements of one row: a cell is 4
+ * bytes of it.
  *
- * Lanes that are served together may still meet in a bank. Then, as long as cells are left to choose from, some of them
- * take another cell first: lane bit b flips bit k of the cell that a lane moves, which spreads them over the banks.
- * Offsets are linear in the bits of lane and cell (bits are flipped by bits, sides are powers of two), so what to flip
- * follows from elimination.
+ * Lanes that are served together may still conflict in a bank. Then, as long as there are enough cells, some lanes move
+ * another cell first: lane bit b flips bit k of the cell that a lane moves, which spreads the lanes over the banks.
+ * Offsets are linear in the bits of lane and cell (bits are flipped by bits, sides are powers of two), so elimination
+ * yields the bits to flip.
  */
 template <typename RT, ducks::st::all ST>
 struct cells {
@@ -139,7 +141,7 @@ struct cells {
     using U = typename ST::dtype;
     static constexpr int size = static_cast<int>(sizeof(U));
     static constexpr bool is_row = base::is_row;
-    /** Lanes side by side whose elements make up 4 bytes of a row, in the column layout. */
+    /** Number of adjacent lanes whose elements make up 4 bytes of a row, in the column layout. */
     static constexpr int side = is_row || size >= 4 ? 1 : 4 / size;
     static constexpr int run_bytes = is_row ? base::stride * size : size * side;
     static constexpr int total_bytes = base::elements_per_thread * size;
@@ -162,7 +164,7 @@ struct cells {
         int bytes = 0;
         /** Lane bit that flips each bit of the cell, or -1. */
         int flips[6] = {-1, -1, -1, -1, -1, -1};
-        /** No two lanes that are served together meet in a bank. */
+        /** No two lanes that are served together conflict in a bank. */
         bool clean = false;
     };
 
@@ -213,7 +215,7 @@ struct cells {
     }
 
     static constexpr plan store_plan = best(true);
-    /** Loads of rows are what inner loops do, and the shapes are made for them: they are never split up. */
+    /** Inner loops load rows, and the shapes are designed for that: row loads are never split. */
     static constexpr plan load_plan = is_row ? plan_of(widest, false, false) : best(false);
 };
 
@@ -224,7 +226,8 @@ struct cell_words {
     unsigned w[count];
 };
 
-/** In each group of `side` lanes and 4 / side bytes: element e of lane l to lane e, place l. Twice gives it back. */
+/** In each group of `side` lanes and 4 / side bytes: element e of lane l moves to place l of lane e. The operation is
+    its own inverse. */
 template <int side>
 __device__ inline unsigned transpose_word(unsigned word, int lane) {
     if constexpr (side == 1) {
@@ -300,7 +303,7 @@ using cell_word = select<bytes == 16, u32x4, select<bytes == 8, unsigned long lo
 #if defined(KITTENS_CDNA4)
 /**
  * @brief A transposing read of CDNA4 (ds_read_b64_tr_b16, _tr_b8): 16 lanes read 8 bytes each of several rows of 16
- * columns, and each gets a column, 4 elements of 2 bytes or 8 of one.
+ * columns, and each gets a column, 4 elements of 2 bytes or 8 of 1 byte.
  */
 template <int size>
 struct transposing_read {
@@ -341,7 +344,8 @@ struct transposing {
 #endif
 
 /**
- * @brief Offset of a lane's run of fp6: fours of three bytes are moved by 8 bytes, in the row layout and in whole runs.
+ * @brief Offset of a lane's run of fp6: groups of four in three bytes are moved 8 bytes at a time, in the row layout
+ * and in whole runs.
  */
 template <typename RT, ducks::st::all ST>
 struct fp6_run {
@@ -374,11 +378,11 @@ inline constexpr void check_sizes() {
 /**
  * @brief dst = src, of the same size. The compiler waits for the values where they are used.
  *
- * Data loaded into src with a group's `load` must be waited for first: `wait_vmcnt`, `barrier`.
+ * If a group's `load` filled src, call `wait_vmcnt` and `barrier` first.
  *
- * Costs, for each 16 bytes that a lane gets: in the row layout one ds_read_b128, or two ds_read_b64 where the swizzle
- * or the base shape's stride keep less together; in the column layout two ds_read_b64_tr on gfx950, on gfx942 four
- * ds_read_b32 and two instructions for each to sort elements of 2 bytes (four for 1 byte).
+ * Costs, for each 16 bytes per lane: in the row layout one ds_read_b128, or two ds_read_b64 if the swizzle or the base
+ * shape's stride keep less together; in the column layout two ds_read_b64_tr on gfx950; on gfx942 four ds_read_b32, and
+ * two instructions for each to sort elements of 2 bytes (four for 1 byte).
  */
 template <ducks::rt::all RT, ducks::st::all ST>
 __device__ inline void load(RT &dst, const ST &src) {
@@ -509,10 +513,10 @@ __device__ inline void store_base(ST &, shared_pointer<char> memory, int i, int 
 /**
  * @brief dst = src, of the same size. Other waves see it after `wait_lgkmcnt` here and a barrier. All lanes take part.
  *
- * Costs, for each 16 bytes that a lane has: one ds_write_b128 where the swizzle spreads the lanes that are served
- * together over the banks, else more and narrower writes, down to four ds_write_b32 and eight v_cndmask, without
- * conflicts; where none are free of conflicts, the widest. In the column layout four ds_write_b32, and two
- * instructions for each to sort elements of 2 bytes (four for 1 byte).
+ * Costs, for each 16 bytes per lane: one ds_write_b128 if the swizzle spreads the lanes that are served together over
+ * the banks; otherwise more and narrower writes without conflicts, down to four ds_write_b32 and eight v_cndmask; if
+ * all have conflicts, the widest. In the column layout four ds_write_b32, and two instructions for each to sort
+ * elements of 2 bytes (four for 1 byte).
  */
 template <ducks::st::all ST, ducks::rt::all RT>
 __device__ inline void store(ST &dst, const RT &src) {

@@ -26,13 +26,13 @@ struct row_window {
     }
 };
 
-/** What a lane moves at once of a vector in memory: its stride in the align layout, of the naive layout four elements
- * where it has them side by side, else one. */
+/** Elements of a vector in memory that a lane moves at once: its stride in the align layout; in the naive layout four
+ * if they are contiguous, else one. */
 template <ducks::rv::all RV>
 inline constexpr int vector_run = RV::is_align                                                    ? RV::shape::stride
                                   : RV::is_naive && RV::inner_dim % 4 == 0 && RV::length % 4 == 0 ? 4
                                                                                                   : 1;
-/** The same, in what a lane's array has. */
+/** The same, in elements of a lane's array. */
 template <ducks::rv::all RV>
 inline constexpr int packed_run = vector_run<RV> / base_types::packing<typename RV::dtype>::num();
 
@@ -77,7 +77,7 @@ __device__ inline void load(RV &dst, const GL &src, const COORD &idx) {
 
 namespace detail {
 
-/** A lane's elements of a vector that lies along `axis`, one by one: calls f(i, element of it, byte offset, stores). */
+/** Calls f(i, element of it, byte offset, stores) for each of a lane's elements of a vector along `axis`. */
 template <int axis, ducks::rv::all RV, ducks::gl::all GL, typename F>
 __device__ inline void for_each_along(const GL &layout, const coord<> &at, F f) {
     static_assert(axis >= 0 && axis <= 2, "load_along, store_along: the axes are 0 (batch), 1 (depth) and 2 (rows); "
@@ -102,8 +102,8 @@ __device__ inline void for_each_along(const GL &layout, const coord<> &at, F f) 
 } // namespace detail
 
 /**
- * @brief dst = the elements from `at` on along `axis` (0 batch, 1 depth, 2 rows), as far apart as src has them. Past
- * the end of the axis zero.
+ * @brief dst = the elements from `at` on along `axis` (0 batch, 1 depth, 2 rows), with src's stride. Elements past the
+ * end of the axis are zero.
  */
 template <int axis = 2, ducks::rv::all RV, ducks::gl::all GL>
 __device__ inline void load_along(RV &dst, const GL &src, const coord<> &at) {
@@ -117,7 +117,7 @@ __device__ inline void load_along(RV &dst, const GL &src, const coord<> &at) {
         dst.data[i][e / count] = detail::bit_cast<typename RV::dtype>(elements);
     });
 }
-/** The elements of dst = src from `at` on along `axis`; none past the end of the axis. */
+/** The elements of dst from `at` on along `axis` = src; elements past the end of the axis are not written. */
 template <int axis = 2, ducks::rv::all RV, ducks::gl::all GL>
 __device__ inline void store_along(const GL &dst, const RV &src, const coord<> &at) {
     using U = typename GL::dtype;

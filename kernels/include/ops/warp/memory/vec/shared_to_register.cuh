@@ -39,14 +39,14 @@ __device__ inline void load_elements(RV &dst, const SV &src) {
 }
 } // namespace detail
 
-/** dst = src, of the same length; also of a copy of a shared vector that a thread holds by itself. */
+/** dst = src, of the same length; src may also be a thread's private copy of a shared vector. */
 template <ducks::rv::all RV, ducks::sv::all SV>
 __device__ inline void load(RV &dst, const SV &src) {
     constexpr bool same_length = RV::length == SV::length;
     static_assert(same_length, "load: the register vector and the shared vector have the same length");
     using T = typename RV::T;
     using U = typename SV::dtype;
-    // The compiler knows which it is, nearly always.
+    // The compiler almost always knows which one it is.
     if (!detail::is_shared(&src.data[0])) return detail::load_elements(dst, src);
     constexpr int stride = detail::vector_run<RV>;
     constexpr int per_run = detail::packed_run<RV>;
@@ -70,7 +70,7 @@ __device__ inline void load(RV &dst, const SV &src) {
         }
 }
 
-/** dst = src, of the same length; of the lanes that hold copies of an element, one stores it. */
+/** dst = src, of the same length; one of the lanes with copies of an element stores it. */
 template <ducks::sv::all SV, ducks::rv::all RV>
 __device__ inline void store(SV &dst, const RV &src) {
     constexpr bool same_length = RV::length == SV::length;

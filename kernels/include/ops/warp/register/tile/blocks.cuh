@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Blocks of neighbouring columns: what scales of quantized tiles belong to.
+ * @brief Blocks of consecutive columns, which share a scale in quantized tiles.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ namespace detail {
 template <int block, ducks::rt::all RT>
 struct lane_blocks {
     using base = typename RT::base_tile;
-    /** Columns that the lanes of a row hold side by side. */
+    /** Consecutive columns that the lanes of a row hold. */
     static constexpr int together = base::elements_per_stride_group, stride = base::stride;
     static constexpr int minor = base::distribution::minor;
     static constexpr bool fits = RT::is_row && RT::cols % block == 0 &&
@@ -27,7 +27,7 @@ struct lane_blocks {
     // Lanes of a row that share a block: their numbers differ in the bits from `minor` to below `lanes`.
     static constexpr int lanes = block < together ? minor * (block / stride) : WARP_THREADS;
 
-    /** Calls f(base tile, element in it) for what this lane has of block `n`. */
+    /** Calls f(base tile, element in it) for this lane's elements of block `n`. */
     template <typename F>
     static __device__ inline void for_each(int n, F f) {
 #pragma unroll
@@ -35,7 +35,7 @@ struct lane_blocks {
 #pragma unroll
             for (int e = 0; e < stride; e++) f(run / base::num_strides, run % base::num_strides * stride + e);
     }
-    /** Largest size in block `n` of base tiles' row `i`; NaN where a number of it is. */
+    /** Largest magnitude in block `n` of base tiles' row `i`; NaN if an element is NaN. */
     static __device__ inline float absmax(const RT &src, int i, int n) {
         float largest = 0.0f;
         for_each(n, [&](int j, int e) { largest = larger_size(largest, number(src.tiles[i][j], e)); });
@@ -46,7 +46,7 @@ struct lane_blocks {
     }
 };
 
-/** Sets element e of a base tile of two elements a register pair. */
+/** Sets element e of a base tile with two elements per register pair. */
 template <typename Base>
 __device__ inline void set_number(Base &tile, int e, float value) {
     auto packed = numbers<typename Base::dtype>::of(tile.data[e / Base::packing]);
@@ -54,17 +54,17 @@ __device__ inline void set_number(Base &tile, int e, float value) {
     tile.data[e / Base::packing] = packed.packed();
 }
 
-/** Columns of a tile's runs at which blocks may begin: every so many. */
+/** Interval of the columns of a tile's runs at which blocks may begin. */
 template <int block, ducks::rt::all RT>
 inline constexpr int block_step = block < RT::base_tile::stride ? block : RT::base_tile::stride;
 
 } // namespace detail
 
 /**
- * @brief Every element becomes the largest size of the `block` elements of its row that it is among: columns 0 to
- * block - 1, block to 2 block - 1, and so on. NaN where one of them is.
+ * @brief Every element becomes the largest magnitude of its block of `block` elements of its row: columns 0 to block -
+ * 1, block to 2 block - 1, and so on; NaN if one of them is NaN.
  *
- * In the row layout; the block is a multiple of what a lane holds side by side, a power of two times that where several
+ * Supports the row layout; the block is a multiple of a lane's run, and a power of two times the run if several blocks
  * fit a base tile's run of lanes.
  */
 template <int block, ducks::rt::all DST, ducks::rt::all SRC>
@@ -86,8 +86,7 @@ __device__ inline void block_absmax(DST &dst, const SRC &src) {
 /**
  * @brief Stores the first value of each block of `block` columns: a matrix with one column for each.
  *
- * @param row,col where the tile begins in the matrix that it is a part of, in elements. Rows and columns past the end
- * of dst are not written.
+ * @param row,col position of the tile in its matrix, in elements. Rows and columns past the end of dst are not written.
  */
 template <int block, ducks::rt::all RT, ducks::gl::all GL>
 __device__ inline void store_blocks(const GL &dst, const RT &src, int row, int col) {
@@ -109,10 +108,10 @@ __device__ inline void store_blocks(const GL &dst, const RT &src, int row, int c
 }
 
 /**
- * @brief Every element becomes the value of its block of `block` columns, from a matrix with one column for each: what
- * `store_blocks` stored.
+ * @brief Every element becomes the value of its block of `block` columns, from a matrix with one column for each block,
+ * as `store_blocks` stores it.
  *
- * @param row,col where the tile begins, in elements. Past the end of src it is zero.
+ * @param row,col position of the tile, in elements. Past the end of src it is zero.
  */
 template <int block, ducks::rt::all RT, ducks::gl::all GL>
 __device__ inline void load_blocks(RT &dst, const GL &src, int row, int col) {

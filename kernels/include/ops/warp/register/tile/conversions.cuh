@@ -27,7 +27,7 @@ __device__ inline void copy(DST &dst, const SRC &src) {
                 for (int k = 0; k < DST::packed_per_base_tile; k++)
                     dst.tiles[i][j].data[k] = base_types::convertor<to, from>::convert(src.tiles[i][j].data[k]);
     } else {
-        // fp8 is packed by four, the others by two: convert by fours through float.
+        // fp8 is packed in fours, the others in twos: convert four elements at a time through float.
         constexpr int per_step = 4;
         using four_to = struct {
             typename DST::dtype v[per_step / DST::packing];
@@ -66,9 +66,9 @@ __device__ inline void copy(DST &dst, const SRC &src) {
 }
 
 /**
- * @brief `copy` of floats that are no NaN; a NaN may come out as another value.
+ * @brief `copy` of floats that are not NaN; a NaN may become any value.
  *
- * On gfx942, which rounds to bf16 by integer instructions, half of the cost of `copy`; the same elsewhere.
+ * On gfx942, which rounds to bf16 by integer instructions, it costs half as much as `copy`; elsewhere the same.
  */
 template <ducks::rt::all DST, ducks::rt::all SRC>
 __device__ inline void copy_numbers(DST &dst, const SRC &src) {
@@ -96,7 +96,7 @@ __device__ inline void copy_numbers(DST &dst, const SRC &src) {
 
 /**
  * @brief dst = src transposed, where dst has the other layout and the base shape with rows and columns exchanged: then
- * every element is already in the right lane and register, and it costs nothing.
+ * every element is already in the right lane and register, and the function costs nothing.
  */
 template <ducks::rt::all DST, ducks::rt::all SRC>
     requires(!detail::is_same<typename DST::layout, typename SRC::layout>)
@@ -120,8 +120,8 @@ __device__ inline void transpose(DST &dst, const SRC &src) {
 namespace detail {
 
 /**
- * @brief From which base tile, lane and unit of SRC a unit of DST comes; a unit is a word where both layouts keep the
- * elements of a word together, else an element.
+ * @brief The base tile, lane and unit of SRC for each unit of DST; a unit is a word if both layouts keep the elements
+ * of a word together, else an element.
  */
 template <ducks::rt::all DST, ducks::rt::all SRC>
 struct exchange {
@@ -149,10 +149,10 @@ struct exchange {
                 minor + major % run / stride * from::distribution::minor,
                 (major / run * stride + major % stride) / elements};
     }
-    /** Units in a word, words of a base tile of the source, and of all of it. */
+    /** Units per word, words per base tile of the source, and words of the whole source. */
     static constexpr int per_word = in_word / elements;
     static constexpr int words = units_of_source / per_word, all_words = SRC::height * SRC::width * words;
-    /** Words of the source that a unit comes from, in one lane or another: `tile * words + word` of each. */
+    /** Words of the source that contain a unit in any lane: `tile * words + word` of each. */
     struct sources {
         int count, at[all_words];
     };
@@ -167,7 +167,7 @@ struct exchange {
             if (has[at]) found.at[found.count++] = at;
         return found;
     }
-    /** True if all lanes take a unit from themselves. */
+    /** True if all lanes take a unit from their own registers. */
     static __host__ __device__ constexpr bool stays(int i, int j, int unit) {
         for (int lane = 0; lane < WARP_THREADS; lane++)
             if (of(i, j, lane, unit).lane != lane) return false;
@@ -192,7 +192,7 @@ struct exchange {
     /** A unit in the lower bits of a word. */
     template <int i, int j, int unit>
     static __device__ inline unsigned take(const SRC &src, int lane) {
-        // Computed once for all: left to the optimiser, it would cost the same again for each source.
+        // Computed once here: the optimiser would repeat it for each source.
         constexpr sources from = sources_of(i, j, unit);
         constexpr bool here = stays(i, j, unit);
         if constexpr (here && from.count == 1 && alike(i, j, unit)) {
@@ -228,9 +228,9 @@ struct exchange {
 /**
  * @brief dst = src in another layout, in another base shape, or both; the tiles have the same size and element type.
  *
- * Elements go from lane to lane: for each of a lane's, an exchange through the LDS hardware (ds_bpermute) with every
- * word of a lane that it may be in, all elements of a word together where the layout stays; nothing moves where all
- * stay in their lanes. Going through a shared tile is cheaper for base shapes larger than 16x16.
+ * Elements move between lanes: each takes an exchange through the LDS hardware (ds_bpermute) for every word that may
+ * contain it; if the layout does not change, the elements of a word move together, and if all elements stay in their
+ * lanes, nothing moves. For base shapes larger than 16x16, a shared tile is cheaper.
  */
 template <ducks::rt::all DST, ducks::rt::all SRC>
 __device__ inline void swap_layout(DST &dst, const SRC &src) {
@@ -244,10 +244,10 @@ __device__ inline void swap_layout(DST &dst, const SRC &src) {
 }
 
 /**
- * @brief Changes the layout, or the base shape, of a tile where it is, and gives the tile by its new type; the old name
- * is not to be used any more.
+ * @brief Changes the layout, or the base shape, of a tile in place, and returns the tile as its new type; the old name
+ * must not be used any more.
  *
- * Costs what swap_layout costs: the elements change lanes.
+ * Costs the same as swap_layout: the elements change lanes.
  */
 template <ducks::rt_layout::all layout, ducks::rt_shape::all shape, ducks::rt::all RT>
 __device__ inline rt<typename RT::T, RT::rows, RT::cols, layout, shape> &swap_layout_inplace(RT &tile) {
@@ -258,13 +258,13 @@ __device__ inline rt<typename RT::T, RT::rows, RT::cols, layout, shape> &swap_la
     __builtin_memcpy(&tile, &swapped, sizeof(DST));
     return reinterpret_cast<DST &>(tile);
 }
-/** To the other layout, the base shape staying. */
+/** To the other layout, with the same base shape. */
 template <ducks::rt::all RT>
 __device__ inline auto &swap_layout_inplace(RT &tile) {
     return swap_layout_inplace<typename ducks::rt_layout::transpose<typename RT::layout>::type, typename RT::shape>(
         tile);
 }
-/** Gives a tile in the other layout, and leaves the tile as it is. */
+/** Returns a tile in the other layout, without changing the argument. */
 template <ducks::rt::all RT>
 __device__ inline auto swap_layout_inplace_copy(const RT &tile) {
     rt<typename RT::T, RT::rows, RT::cols, typename ducks::rt_layout::transpose<typename RT::layout>::type,
@@ -274,7 +274,7 @@ __device__ inline auto swap_layout_inplace_copy(const RT &tile) {
     return swapped;
 }
 
-/** dst = src transposed, in the same layout. Costs what swap_layout costs. */
+/** dst = src transposed, in the same layout. Costs the same as swap_layout. */
 template <ducks::rt::all DST, ducks::rt::all SRC>
     requires(detail::is_same<typename DST::layout, typename SRC::layout>)
 __device__ inline void transpose(DST &dst, const SRC &src) {
@@ -289,7 +289,7 @@ template <ducks::rt::all DST, ducks::rt::all SRC>
 __device__ inline void transpose_sep(DST &dst, const SRC &src) {
     transpose(dst, src);
 }
-/** Transposes a square tile where it is. */
+/** Transposes a square tile in place. */
 template <ducks::rt::all RT>
 __device__ inline RT &transpose_inplace(RT &tile) {
     constexpr bool is_square = RT::rows == RT::cols;

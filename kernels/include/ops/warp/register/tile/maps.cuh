@@ -3,10 +3,10 @@
  * @brief Element-wise operations on register tiles.
  *
  * `unary_map`, `bin_map`, `row_map` and `col_map` apply any functor of `base_ops`, `map` any function of floats; the
- * named functions are these with the usual ones. The destination may be one of the sources. None moves a value between
- * lanes.
+ * named functions apply the usual operations. The destination may be one of the sources. No function moves a value
+ * between lanes.
  *
- * Words: a row map takes one value for each row, so a `col_vec`; a column map one for each column, so a `row_vec`.
+ * A row map takes one value for each row, that is, a `col_vec`; a column map one for each column, a `row_vec`.
  */
 #pragma once
 
@@ -182,7 +182,7 @@ __device__ inline void map_elements(DST &dst, const F &f, const SRC &...src) {
  * @param f a function (a lambda, or a functor's object) of a float, or of a float and the element's row and column in
  *          the tile: `map(d, x, [](float v) { return v * v; })`, `map(d, x, [](float v, int row, int col) { ... })`.
  *
- * Tiles may differ in the element type, so that a conversion on the way costs no tile of its own.
+ * Tiles may differ in the element type, so that a conversion needs no additional tile.
  */
 template <ducks::rt::all DST, ducks::rt::all SRC, typename F>
 __device__ inline void map(DST &dst, const SRC &src, const F &f) {
@@ -198,7 +198,7 @@ template <ducks::rt::all DST, ducks::rt::all A, ducks::rt::all B, ducks::rt::all
 __device__ inline void map(DST &dst, const A &a, const B &b, const C &c, const F &f) {
     detail::map_elements(dst, f, a, b, c);
 }
-/** Every element becomes f(row, col) of its place in the tile. */
+/** Every element becomes f(row, col) of its position in the tile. */
 template <ducks::rt::all RT, typename F>
     requires requires(const F &f) { f(0, 0); }
 __device__ inline void fill(RT &dst, const F &f) {
@@ -341,7 +341,7 @@ inline constexpr bool is_operand_of_tile =
     requires(RT &dst, const RT &lhs, const U &rhs) { bin_map<base_ops::sum>(dst, lhs, rhs); };
 } // namespace detail
 
-/** The right-hand side of these is a tile of the same type, or one value for all elements. */
+/** Their right-hand side is a tile of the same type, or one value for all elements. */
 template <ducks::rt::all RT, typename U>
 __device__ inline void add(RT &dst, const RT &lhs, const U &rhs) {
     constexpr bool fits = detail::is_operand_of_tile<RT, U>;
@@ -394,7 +394,7 @@ __device__ inline void fma_AxCtB(RT &dst, const RT &a, const RT &b, const RT &c)
     tri_map<base_ops::fma_AxCtB>(dst, a, b, c);
 }
 
-/** Each element with the value of its row. */
+/** Combines each element with the value of its row. */
 template <ducks::rt::all RT, ducks::rv::all RV>
 __device__ inline void add_row(RT &dst, const RT &src, const RV &row_values) {
     row_map<base_ops::sum>(dst, src, row_values);
@@ -417,7 +417,7 @@ __device__ inline void broadcast_row(RT &dst, const RV &row_values) {
     row_map<base_ops::copy2>(dst, dst, row_values);
 }
 
-/** Each element with the value of its column. */
+/** Combines each element with the value of its column. */
 template <ducks::rt::all RT, ducks::rv::all RV>
 __device__ inline void add_col(RT &dst, const RT &src, const RV &col_values) {
     col_map<base_ops::sum>(dst, src, col_values);

@@ -3,7 +3,7 @@
  * @brief Register tiles with a part of their elements set to a value.
  *
  * Each copies src to dst and sets the elements on one side of a border to `value` (zero unless given). Rows and columns
- * are counted from the tile's own corner. Comparisons that no lane can fail cost nothing.
+ * are counted from the tile's corner. Comparisons that no lane can fail cost nothing.
  */
 #pragma once
 
@@ -14,7 +14,7 @@ namespace kittens {
 /**
  * @brief dst = outside(row, col) ? value : src.
  *
- * @param outside what decides, called with the row and column of each element that the lane holds.
+ * @param outside predicate of the row and column of each element that the lane holds.
  */
 template <ducks::rt::all RT, typename F>
 __device__ inline void mask_map(RT &dst, const RT &src, const typename RT::T &value, F outside) {
@@ -49,7 +49,7 @@ __device__ inline void triu(RT &dst, const RT &src, int row_idx = 0,
                             const typename RT::T &value = base_types::constants<typename RT::T>::zero()) {
     mask_map(dst, src, value, [=](int row, int col) { return col < row - row_idx; });
 }
-/** Keeps what a query may see under causal attention, column <= row, and sets the rest. */
+/** Keeps the elements that a query sees in causal attention, column <= row, and sets the rest. */
 template <ducks::rt::all RT>
 __device__ inline void make_causal(RT &dst, const RT &src,
                                    const typename RT::T &value = base_types::constants<typename RT::T>::zero()) {

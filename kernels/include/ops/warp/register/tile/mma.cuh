@@ -2,8 +2,9 @@
  * @file
  * @brief Matrix multiplication of register tiles on the matrix cores (MFMA).
  *
- * The four forms differ in how the operands are stored: `mma_ABt` computes d = a bᵀ + c, `mma_AB` d = a b + c,
- * `mma_AtB` d = aᵀ b + c, `mma_AtBt` d = aᵀ bᵀ + c. In each, a lane must hold neighbours along K of both operands:
+ * The four functions differ in the layouts of their operands: `mma_ABt` computes d = a bᵀ + c, `mma_AB` d = a b + c,
+ * `mma_AtB` d = aᵀ b + c, `mma_AtBt` d = aᵀ bᵀ + c. In each, a lane must hold consecutive elements along K of both
+ * operands:
  *
  *            a               b               d and c
  *   ABt      M x K, row_l    N x K, row_l    M x N
@@ -11,14 +12,14 @@
  *   AtB      K x M, col_l    K x N, col_l    M x N
  *   AtBt     K x M, col_l    N x K, row_l    M x N
  *
- * The accumulators c and d are floats (of int8 operands ints) with base shape rt_16x16_s or rt_32x32_s, in either
- * layout: the column layout is what the hardware calls its own, the row layout is had for nothing by exchanging the
- * operands. Their base shape's side is that of the operands along M and N.
+ * The accumulators c and d are floats (ints for int8 operands) with base shape rt_16x16_s or rt_32x32_s, in either
+ * layout: the column layout is the hardware's, and the row layout exchanges the operands at no cost. The side of their
+ * base shape equals that of the operands along M and N.
  *
- * The matrix cores sum over K in whatever order the operands agree on, so base shapes with several instructions' worth
- * of K just take several instructions; on gfx942 these are 16x16x16 and 32x32x8 for 2-byte types, on gfx950 16x16x32
- * and 32x32x16 where a lane holds 8 elements. Floats are multiplied as they are, by 16x16x4 and 32x32x2 on both, at an
- * eighth of the rate of 2-byte types or less.
+ * The matrix cores sum over K in whatever order the operands agree on, so base shapes with the K of several
+ * instructions simply take several instructions; on gfx942 these are 16x16x16 and 32x32x8 for 2-byte types, on gfx950
+ * 16x16x32 and 32x32x16 where a lane holds 8 elements. Floats are multiplied without conversion, by 16x16x4 and 32x32x2
+ * on both targets, at an eighth of the rate of 2-byte types or less.
  */
 #pragma once
 
@@ -29,7 +30,7 @@ namespace kittens {
 namespace detail {
 
 /**
- * @brief One matrix instruction: accumulators of side x side floats, `bytes` bytes of each operand a lane.
+ * @brief One matrix instruction: accumulators of side x side floats, and `bytes` bytes of each operand per lane.
  *
  * `exists` says whether the target has it.
  */
@@ -62,7 +63,7 @@ template <>
 inline constexpr int matrix_format<fp6e3m2_4> = 3;
 template <>
 inline constexpr int matrix_format<fp4e2m1_2> = 4;
-/** Bytes of 32 numbers of such a format, what a lane gives to an instruction. */
+/** Bytes of 32 numbers of such a format, a lane's operand of an instruction. */
 template <typename T>
 inline constexpr int mx_bytes = 32 / numbers_in<T> * static_cast<int>(sizeof(T));
 
@@ -182,8 +183,8 @@ struct mfma<half, 32, 16> : mfma_of<f16x8, f32x16> {
         return __builtin_amdgcn_mfma_f32_32x32x16_f16(a, b, c, 0, 0, 0);
     }
 };
-// The instructions for 8-, 6- and 4-bit floats, which also take block scales; scales of zero are what makes them not
-// scale. An operand is 8 registers; formats of fewer bits leave the last ones unused.
+// The instructions for 8-, 6- and 4-bit floats, which also take block scales; zero as scale operands turns scaling off.
+// An operand is 8 registers; formats with fewer bits leave the last ones unused.
 template <typename T, int side, int bytes>
     requires(matrix_format<T> >= 0 && bytes == mx_bytes<T> && (side == 16 || side == 32))
 struct mfma<T, side, bytes> : mfma_of<i32x8, select<side == 16, f32x4, f32x16>> {
@@ -198,7 +199,7 @@ struct mfma<T, side, bytes> : mfma_of<i32x8, select<side == 16, f32x4, f32x16>> 
 };
 #endif
 
-/** Bytes of an operand that one instruction takes of the `have` bytes a lane holds: the most that goes in evenly. */
+/** Bytes of an operand per instruction, out of the `have` bytes that a lane holds: the largest that divides them. */
 template <typename T, int side, int have>
 __host__ __device__ constexpr int mfma_bytes() {
     if constexpr (have % 32 == 0 && mfma<T, side, 32>::exists)
@@ -241,7 +242,7 @@ __device__ inline void mma_base(D &d, const A &a, const B &b) {
     }
 }
 
-/** The four forms; a is transposed where its rows run along K. */
+/** The four functions; a is transposed if its rows run along K. */
 template <bool a_transposed, bool b_transposed, ducks::rt::all D, ducks::rt::all A, ducks::rt::all B, ducks::rt::all C>
 __device__ inline void mma(D &d, const A &a, const B &b, const C &c) {
     using T = typename A::T;
@@ -270,12 +271,12 @@ __device__ inline void mma(D &d, const A &a, const B &b, const C &c) {
     constexpr bool fits = D::base_tile_rows == side && D::base_tile_cols == side && D::base_tile_stride == 4;
     static_assert(fits, "mma: the accumulator's base shape is rt_16x16_s or rt_32x32_s, as wide as the operands' base "
                         "shapes are along M and N");
-    // If something above is wrong, nothing else is reported.
+    // If a check above fails, nothing else is reported.
     if constexpr (fits && one_accumulator && accumulates && same_type && same_depth && right_size && a_layout &&
                   b_layout && same_order) {
         constexpr int depth = a_transposed ? A::height : A::width;
         d = c;
-        // K outermost: an instruction that adds to another's result has others in between.
+        // K is the outermost loop, so that other instructions separate two that add to the same result.
 #pragma unroll
         for (int s = 0; s < depth; s++)
 #pragma unroll
@@ -311,7 +312,7 @@ __device__ inline void mma_AtBt(D &d, const A &a, const B &b, const C &c) {
 }
 
 namespace detail {
-/** A base tile as the register tile of it alone. */
+/** A base tile as a register tile with one base tile. */
 template <typename Base>
 using alone = rt<typename Base::T, Base::rows, Base::cols, typename Base::layout, typename Base::shape>;
 template <typename Base>

@@ -2,12 +2,12 @@
  * @file
  * @brief Matrix multiplication into accumulators that stay in accumulation registers (AGPRs).
  *
- * A wave alone on its SIMD has 512 registers for each lane: 256 VGPRs and 256 AGPRs, which matrix instructions take for
- * either. Left alone the compiler spreads accumulators over both and copies them back and forth in the loop, hundreds
- * of instructions. These functions name the register file, by inline assembly.
+ * A wave that is alone on its SIMD has 512 registers per lane: 256 VGPRs and 256 AGPRs, both of which can be operands
+ * of matrix instructions. By default, the compiler spreads accumulators over both and copies them back and forth in the
+ * loop, with hundreds of instructions. These functions name the register file by inline assembly.
  *
- * The compiler does not see that such a statement is a matrix instruction and adds no wait states for it. So the
- * accumulators are made with `zero_agpr` and are used after `settle_agpr`, and nothing but memory loads may write an
+ * The compiler does not know that such a statement is a matrix instruction, and adds no wait states for it. So
+ * accumulators must be created with `zero_agpr` and used only after `settle_agpr`, and only memory loads may write an
  * operand right before.
  */
 #pragma once
@@ -86,7 +86,8 @@ __device__ inline void zero_agpr(D &d) {
 /** Makes d's values ready for use by anything else, after the last `mma_ABt_agpr`. */
 template <ducks::rt::all D>
 __device__ inline void settle_agpr(D &d) {
-    // 16 passes and 4 wait states more: what the longest of these instructions takes until other kinds may read it.
+    // 16 passes and 4 wait states more: the time of the longest of these instructions until instructions of other kinds
+    // may read its result.
     asm volatile("s_nop 15\n\ts_nop 3");
     detail::all_in_agprs(d);
 }
@@ -99,7 +100,7 @@ inline constexpr int mfma_agpr_bytes =
                A::base_tile_elements_per_thread *static_cast<int>(sizeof(typename A::T))>();
 } // namespace detail
 
-/** Matrix instructions that `mma_ABt_agpr` takes to go along K once, for operands of type A. */
+/** Matrix instructions of `mma_ABt_agpr` for one pass along K, for operands of type A. */
 template <ducks::rt::all A>
 inline constexpr int mma_agpr_depth =
     A::width * A::base_tile_elements_per_thread * static_cast<int>(sizeof(typename A::T)) / detail::mfma_agpr_bytes<A>;
@@ -107,8 +108,9 @@ inline constexpr int mma_agpr_depth =
 /**
  * @brief One matrix instruction of d += a bᵀ: the s-th along K for base tile {i, j} of d.
  *
- * d is M x N, a is M x K, b is N x K, a and b in the row layout. A kernel that interleaves calls it for all i, j and
- * s < `mma_agpr_depth<A>` in its own order; an instruction that adds to the result of the one before waits for it.
+ * d is M x N, a is M x K, b is N x K, a and b in the row layout. A kernel that interleaves instructions calls it for
+ * all i, j and s < `mma_agpr_depth<A>` in any order; an instruction that adds to the previous one's result waits for
+ * it.
  */
 template <int i, int j, int s, ducks::rt::all D, ducks::rt::all A, ducks::rt::all B>
 __device__ inline void mma_ABt_agpr(D &d, const A &a, const B &b) {

@@ -3,18 +3,18 @@
  * @brief Multiplication of matrices of small floats with a scale for each block of 32 along K, on gfx950 (CDNA4).
  *
  * The OCP microscaling formats (MXFP8, MXFP6, MXFP4): element (m, k) of a stands for a(m, k) * 2^(sa(m, k / 32) - 127),
- * where sa are scales of type fp8e8m0; the same for b. The matrix cores multiply by the scales for nothing. Scales of
- * 127 are ones; a scale of 255 makes the results of its row NaN.
+ * where sa are scales of type fp8e8m0; the same for b. The matrix cores multiply by the scales at no cost. A scale of
+ * 127 is one; a scale of 255 makes the results of its row NaN.
  *
  * Operands are of fp8e4m3 or fp8e5m2 with base shape rt_16x128_s (or rt_32x64_s, with accumulators of rt_32x32_s), or
- * pairs of fp4 with rt_16x64_s (rt_32x32_16_s), or fours of fp6 with rt_16x32_s (rt_32x16_s): in them a lane's elements
- * are where the instructions take K in memory order, so that blocks are blocks of neighbours. a and b may differ in
- * their format.
+ * pairs of fp4 with rt_16x64_s (rt_32x32_16_s), or groups of four fp6 with rt_16x32_s (rt_32x16_s): in these, the
+ * instructions take a lane's elements along K in memory order, so that blocks consist of consecutive elements. a and b
+ * may differ in their format.
  *
- * Scales come in registers. Of the base tiles at one place along K, lane l of a register has in byte n the scale of row
- * l % 16 of the n-th base tile down M (of a) or N (of b), for block l / 16 of the four blocks that the base tiles are
- * wide. (With base tiles of 32 rows: row l % 32, block l / 32 of two.) `scale_a` points to such registers: for each
- * base tile along K one for every four base tiles down M, the latter next to each other.
+ * Scales are in registers. For the base tiles at one position along K, byte n of a register in lane l has the scale of
+ * row l % 16 of the n-th base tile along M (of a) or N (of b), for block l / 16 of the four blocks in a base tile's
+ * width. (With base tiles of 32 rows: row l % 32, block l / 32 of two.) `scale_a` points to such registers: for each
+ * base tile along K, one for every four base tiles along M, the latter contiguous.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ namespace kittens {
 
 namespace detail {
 
-/** One scaled instruction; `opsel_*` choose the byte of a scale register, `cbsz` and `blgp` are formats of a and b. */
+/** One scaled instruction; `opsel_*` select the byte of a scale register, `cbsz` and `blgp` are formats of a and b. */
 template <int opsel_a, int opsel_b, int cbsz, int blgp, typename D, typename A, typename B>
 __device__ inline void mma_scaled_base(D &d, const A &a, const B &b, [[maybe_unused]] fp8e8m0_4 scale_a,
                                        [[maybe_unused]] fp8e8m0_4 scale_b) {
@@ -57,7 +57,7 @@ __device__ inline void mma_scaled_base(D &d, const A &a, const B &b, [[maybe_unu
 #endif
 }
 
-/** A format by its number, or -1 for that of the element type; a type stands for every format of its size. */
+/** A format by its number, or -1 for the element type's format; a type can hold every format of its size. */
 template <int given, typename T>
 __host__ __device__ constexpr int scaled_format() {
     constexpr bool has_format = matrix_format<T> >= 0;
@@ -126,9 +126,9 @@ __device__ inline void mma_scaled(D &d, const A &a, const B &b, const C &c, cons
 /**
  * @brief d = a bᵀ + c with block scales: a is M x K, b N x K, both in the row layout.
  *
- * @tparam cbsz,blgp formats of a and b where tiles hold another one than their type says: 0 e4m3, 1 e5m2; 2 e2m3, 3
- * e3m2; 4 e2m1.
- * @param scale_a,scale_b scales in registers, as this header's first lines say.
+ * @tparam cbsz,blgp formats of a and b, if tiles hold another format than their type's: 0 e4m3, 1 e5m2; 2 e2m3, 3 e3m2;
+ * 4 e2m1.
+ * @param scale_a,scale_b scales in registers, as described at the top of this header.
  *
  * Costs one instruction of 16x16x128 (32x32x64) for each base tile of d and base tile along K.
  */
@@ -157,7 +157,7 @@ __device__ inline void mma_AtBt_scaled(D &d, const A &a, const B &b, const C &c,
 }
 
 /**
- * @brief d = a bᵀ + c for one base tile of each, with the bytes of the scale registers chosen by the caller.
+ * @brief d = a bᵀ + c for one base tile of each, with bytes of the scale registers selected by the caller.
  *
  * @tparam opsel_a,opsel_b bytes of *scale_a and *scale_b, 0 to 3.
  */
@@ -192,11 +192,11 @@ __device__ inline void mfma1616128_scaled(float2 (&d)[2], const fp8e4m3_4 (&a)[8
 /**
  * @brief A scale register for four base tiles of 16 rows, from scales in memory.
  *
- * @param scales for each row the scales of its four blocks next to each other, 4 bytes, of `unsigned char` or fp8e8m0;
+ * @param scales the contiguous scales of the four blocks of each row, 4 bytes of `unsigned char` or fp8e8m0;
  *        in shared or global memory.
  * @param row the first of the 64 rows.
  *
- * Costs four loads of 4 bytes a lane and seven other instructions.
+ * Costs four loads of 4 bytes per lane and seven other instructions.
  */
 template <typename T>
     requires(sizeof(T) == 1)
@@ -215,13 +215,14 @@ __device__ inline fp8e8m0_4 pack_scales(const T *scales, int row) {
 /**
  * @brief A scale register for four base tiles of 16 rows, from a matrix of scales in global memory.
  *
- * @tparam blocks that base tiles are wide: four, as the matrix instructions take them, a quarter of the lanes for each,
- * or one.
- * @tparam tiles base tiles that are wanted, four at most.
- * @param scales a row for each row of the operand, of a scale for each block of 32 along K; `unsigned char` or fp8e8m0.
+ * @tparam blocks width of base tiles in blocks: four, as the matrix instructions require, with a quarter of the lanes
+ * for each, or one.
+ * @tparam tiles number of base tiles, at most four.
+ * @param scales a row for each row of the operand, with a scale for each block of 32 along K; `unsigned char` or
+ * fp8e8m0.
  * @param at the first of the 64 rows, and the first of the blocks. Rows past the end read as zero.
  *
- * Costs a load of 1 byte a lane for each base tile.
+ * Costs a load of 1 byte per lane for each base tile.
  */
 template <int blocks = 4, int tiles = 4, ducks::gl::all GL>
 __device__ inline fp8e8m0_4 load_scales(const GL &scales, const coord<> &at) {

@@ -8,7 +8,7 @@
 
 namespace kittens {
 
-/** dst = the product of the value of the element's row and that of its column. */
+/** dst = the product of the values of the element's row and column. */
 template <ducks::rt::all RT, ducks::rv::all COL, ducks::rv::all ROW>
 __device__ inline void outer(RT &dst, const COL &row_values, const ROW &col_values) {
     broadcast_row(dst, row_values);

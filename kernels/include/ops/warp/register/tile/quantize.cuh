@@ -2,11 +2,11 @@
  * @file
  * @brief Quantization: tiles of float to 8-, 6- and 4-bit numbers with a scale for each row or block, and back.
  *
- * A number becomes what is nearest to it divided by its scale, ties to even. Scales are made so that the largest number
- * of a row or block becomes the largest of the format: floats, or powers of two as the OCP microscaling formats have
- * them. Where a number is NaN or infinite the scale is NaN and the row or block zero, so that nothing made of it looks
- * sound. Quantized tiles are of fp8e4m3, fp8e5m2, int8, or, in pairs and fours as `small_floats.cuh` describes them, of
- * fp4e2m1_2, int4_2, fp6e2m3_4 and fp6e3m2_4; wide ones of float, in the row layout for blocks.
+ * Numbers are divided by their scale and rounded to nearest, ties to even. Scales map the largest magnitude of a row or
+ * block to the format's largest number; they are floats, or powers of two as in the OCP microscaling formats. If a
+ * number is NaN or infinite, the scale is NaN and the row or block zero, so that the error is visible in every result.
+ * Quantized tiles are of fp8e4m3, fp8e5m2, int8, or, in pairs and groups of four as in `small_floats.cuh`, of
+ * fp4e2m1_2, int4_2, fp6e2m3_4 and fp6e3m2_4; wide tiles are of float, and in the row layout for blocks.
  */
 #pragma once
 
@@ -15,13 +15,14 @@
 
 namespace kittens {
 
-/** Rounding of a block's scale to a power of two, if the largest number divided by the format's largest is none. */
+/** Rounding of a block's scale to a power of two, if the ratio of the largest magnitude and the format's largest number
+    is not one. */
 enum class scale_rounding {
-    /** By the exponent of the largest number alone, as the OCP specification has it; what is beyond saturates. */
+    /** Uses only the exponent of the largest magnitude, as in the OCP specification; larger numbers saturate. */
     down,
-    /** By that of the largest number rounded to the format's mantissa (AITER's mxfp4). */
+    /** Uses the exponent of the largest magnitude rounded to the format's mantissa (AITER's mxfp4). */
     even,
-    /** The one above, so that nothing saturates (AITER's weights of MoE). */
+    /** Rounds up, so that nothing saturates (AITER's MoE weights). */
     up,
 };
 
@@ -53,7 +54,7 @@ struct format_of {
     static constexpr int mantissa_bits = is_fp4 ? 1 : is_e2m3 || is_e4m3 ? 3 : is_int8 ? 6 : 2;
 };
 
-/** A scale, and how numbers are divided by it; numbers are zero where it is NaN. */
+/** A scale, and the division by it; numbers become zero if it is NaN. */
 struct divisor {
     float scale, reciprocal;
 
@@ -97,8 +98,8 @@ __device__ inline void quantize_each_block(DST &dst, SRC &scales, const SRC &src
 } // namespace detail
 
 /**
- * @brief The float scale for numbers of magnitude up to `absmax`: divided by T's largest, at least 1e-10
- * divided by it (AITER's bound); NaN of infinity and NaN.
+ * @brief The float scale for magnitudes up to `absmax`: `absmax`, or at least 1e-10 (AITER's bound), divided by T's
+ * largest number; NaN for infinity and NaN.
  */
 template <typename T>
 __device__ inline float scale_of(float absmax) {
@@ -107,7 +108,7 @@ __device__ inline float scale_of(float absmax) {
     return absmax < __builtin_inff() ? bounded / detail::format_of<T>::largest : __builtin_nanf("");
 }
 
-/** The power of two for them, 2^-127 to 2^126; of zeros the lowest, of infinity and NaN NaN. */
+/** The power of two for them, 2^-127 to 2^126; the lowest for zeros, and NaN for infinity and NaN. */
 template <typename T, scale_rounding rounding = scale_rounding::even>
 __device__ inline float power_scale_of(float absmax) {
     using format = detail::format_of<T>;
@@ -115,10 +116,10 @@ __device__ inline float power_scale_of(float absmax) {
     const unsigned bits = detail::bit_cast<unsigned>(absmax);
     unsigned rounded = bits;
     if constexpr (rounding == scale_rounding::even) rounded += 1u << (22 - format::mantissa_bits);
-    // One more where the mantissa is more than that of the largest number.
+    // One more if the mantissa exceeds that of the format's largest number.
     if constexpr (rounding == scale_rounding::up) rounded += mantissa - (format::bits & mantissa);
     int exponent = static_cast<int>(rounded >> 23) - format::exponent;
-    // Where AITER rounds up, a number that is not zero has a normal one.
+    // If AITER rounds up, the scale of a nonzero number is normal.
     const int least = rounding == scale_rounding::up && bits != 0 ? 1 : 0;
     exponent = exponent < least ? least : exponent;
     const float scale = exponent == 0 ? 0x1p-127f : detail::bit_cast<float>(static_cast<unsigned>(exponent) << 23);
@@ -150,7 +151,7 @@ __device__ inline void quantize_rows(DST &dst, const SRC &src, const RV &scales)
     }
 }
 
-/** dst = src divided by a scale for each row, which is found: `scale_of` the row's largest size. */
+/** dst = src divided by a scale for each row, computed as `scale_of` the row's largest magnitude. */
 template <ducks::rt::all DST, ducks::rt::all SRC, ducks::rv::all RV>
 __device__ inline void quantize_rows(DST &dst, RV &scales, const SRC &src) {
     row_reduce<base_ops::absmax>(scales, src);
@@ -158,15 +159,16 @@ __device__ inline void quantize_rows(DST &dst, RV &scales, const SRC &src) {
     quantize_rows(dst, static_cast<const SRC &>(src), static_cast<const RV &>(scales));
 }
 
-/** dst = src divided by a float for each block of `block` columns, `scale_of` its largest size. `store_blocks` stores
- * the scales. */
+/** dst = src divided by a float for each block of `block` columns, `scale_of` its largest magnitude. `store_blocks`
+ * stores the scales. */
 template <int block, ducks::rt::all DST, ducks::rt::all SRC>
 __device__ inline void quantize_blocks(DST &dst, SRC &scales, const SRC &src) {
     detail::quantize_each_block<block, detail::divisor>(dst, scales, src,
                                                         [](float absmax) { return scale_of<typename DST::T>(absmax); });
 }
 
-/** dst = src divided by a power of two for each block, `power_scale_of` its largest size: the microscaling formats. */
+/** dst = src divided by a power of two for each block, `power_scale_of` its largest magnitude: the microscaling
+    formats. */
 template <int block = 32, scale_rounding rounding = scale_rounding::even, ducks::rt::all DST, ducks::rt::all SRC>
 __device__ inline void quantize_mx(DST &dst, SRC &scales, const SRC &src) {
     detail::quantize_each_block<block, detail::power_divisor>(
@@ -188,7 +190,7 @@ __device__ inline void dequantize_rows(DST &dst, const SRC &src, const RV &scale
  *
  * @param scales a matrix with a column for each block; of fp8e8m0, float or another type.
  *
- * Of fp4, int4 and fp6, which src counts in pairs and fours, the tile counts numbers.
+ * With fp4, int4 and fp6, which src counts in pairs and groups of four, the tile counts single numbers.
  */
 template <int block, ducks::rt::all DST, ducks::gl::all GL, ducks::gl::all SCALES,
           ducks::coord::tile COORD = coord<DST>>

@@ -16,13 +16,13 @@ namespace kittens {
  * `philox({c / 4, r, 0, 0}, seed)` is below p * 2^32, so that the mask depends on neither tiles nor lanes.
  *
  * @param p probability that an element is dropped, 0 <= p < 1.
- * @param first_row,first_col where the tile begins in the matrix; the column is a multiple of 4.
+ * @param first_row,first_col position of the tile in the matrix; the column is a multiple of 4.
  */
 template <ducks::rt::all DST, ducks::rt::all SRC>
 __device__ inline void dropout(DST &dst, const SRC &src, float p, uint64_t seed, int first_row, int first_col) {
     constexpr bool same = detail::same_distribution<DST, SRC> && DST::packing == SRC::packing;
     static_assert(same, "dropout: the tiles have the same dimensions, layout and base shape");
-    // Four neighbours of a row are numbers of one counter, where a lane holds them.
+    // Four consecutive elements of a row in a lane use the words of one counter.
     constexpr bool in_fours = DST::is_row && DST::base_tile_stride % 4 == 0;
     const auto threshold = static_cast<uint32_t>(p * 0x1p32f);
     const float scale = 1.0f / (1.0f - p);

@@ -2,10 +2,10 @@
  * @file
  * @brief Reductions of register tiles along rows or columns.
  *
- * A row reduction gives one value for each row, a `col_vec`; a column reduction one for each column, a `row_vec`. Along
- * a lane's own elements it costs arithmetic only; across lanes one exchange for each doubling of the lanes involved.
- * The order of the operations is that of registers and lanes, not of columns; they are done in float (those
- * of int in int), and the result is rounded once.
+ * A row reduction gives one value for each row, a `col_vec`; a column reduction one for each column, a `row_vec`.
+ * Within a lane's elements, a reduction costs only arithmetic; across lanes, one exchange for each doubling of the
+ * lanes involved. The order of the operations follows registers and lanes, not columns; they are in float (int for
+ * int), and the result is rounded once.
  */
 #pragma once
 
@@ -67,7 +67,7 @@ __device__ inline void reduce_pairs(RV &dst, const RT &src, const RV &start) {
                         partial = op::template op<pair>(partial, element<along_rows>(src, outer, inner, e));
                 total = reduce_lanes<op, distribution::minor, WARP_THREADS / 2>(fold_packed<op>(partial));
             } else {
-                // Each of a lane's elements belongs to another result; the reduction runs over lanes side by side.
+                // Each of a lane's elements belongs to a different result; the reduction runs over adjacent lanes.
                 pair partial = element<along_rows>(src, outer, 0, k);
 #pragma unroll
                 for (int inner = 1; inner < inner_size; inner++)
@@ -82,7 +82,7 @@ __device__ inline void reduce_pairs(RV &dst, const RT &src, const RV &start) {
     }
 }
 
-/** The same, for what is checked to go together. */
+/** The same, after a check that the operands match. */
 template <ducks::base_ops::binary op, bool along_rows, bool has_start, ducks::rt::all RT, ducks::rv::all RV>
 __device__ inline void reduce(RV &dst, const RT &src, const RV &start) {
     using wanted = select<along_rows, typename RT::col_vec, typename RT::row_vec>;

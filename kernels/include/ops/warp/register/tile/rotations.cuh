@@ -8,7 +8,8 @@
 
 namespace kittens {
 
-/** (first, second) turned by the angle of each element: (x cos - y sin, y cos + x sin). Sources may be destinations. */
+/** (first, second) rotated by the angle of each element: (x cos - y sin, y cos + x sin). Sources may be
+    destinations. */
 template <ducks::rt::all RT>
 __device__ inline void rotate(RT &first, RT &second, const RT &x, const RT &y, const RT &cos, const RT &sin) {
     const RT before = x;
@@ -20,10 +21,10 @@ __device__ inline void rotate(RT &first, RT &second, const RT &x, const RT &y, c
 }
 
 /**
- * @brief The same for neighbours in a row: columns 2 i and 2 i + 1 are turned by the angle in column i.
+ * @brief The same for adjacent columns: columns 2 i and 2 i + 1 are rotated by the angle in column i.
  *
  * @tparam ANGLES a tile of half the columns in the base shape with half the columns and half the stride, so that a lane
- *                holds the angles of its own pairs.
+ *                holds the angles of its pairs.
  */
 template <ducks::rt::all RT, ducks::rt::all ANGLES>
 __device__ inline void rotate_pairs(RT &dst, const RT &src, const ANGLES &cos, const ANGLES &sin) {

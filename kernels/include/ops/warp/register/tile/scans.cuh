@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Scans: each element becomes that of all up to it, along lanes and along the rows of tiles.
+ * @brief Scans: each element becomes the reduction of all elements up to it, along lanes and along the rows of tiles.
  */
 #pragma once
 
@@ -11,7 +11,7 @@ namespace kittens {
 /**
  * @brief op over the values of this lane and those before it, in the order of the lanes.
  *
- * @tparam step lanes from one of a sequence to the next: 64 / step lanes with the same number modulo `step` are one
+ * @tparam step distance between lanes of a sequence: the 64 / step lanes with the same number modulo `step` are a
  *              sequence.
  */
 template <ducks::base_ops::binary op, int step = 1, typename T>

@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief The largest elements of each row of a register tile, and where they are.
+ * @brief The largest elements of each row of a register tile, and their columns.
  */
 #pragma once
 
@@ -14,9 +14,10 @@ struct candidate {
     float value;
     int column;
 };
-/** The larger one; among equals, the one in the lower column; NaN only if there is nothing else. */
+/** The larger one; among equal ones, the one in the lower column; NaN only if both are NaN. */
 struct larger {
-    // By value and by members: a choice between two objects becomes one between addresses, which puts them in scratch.
+    // By value and by members: the compiler turns a choice between two objects into one between addresses, which puts
+    // them in scratch memory.
     template <typename T>
     static __device__ inline T op(T a, T b) {
         const bool b_wins = b.value > a.value || (b.value == a.value && b.column < a.column) ||
@@ -28,11 +29,11 @@ struct larger {
 } // namespace detail
 
 /**
- * @brief The largest element of each row and its column, of equal ones the first. In the row layout.
+ * @brief The largest element of each row and its column; the first of equal ones. For the row layout.
  *
  * @param values,columns the tile's own col_vec; columns are numbers below 2^24, exact in float.
  *
- * A NaN is taken only where a row has nothing else.
+ * A NaN is selected only if a row has nothing else.
  */
 template <ducks::rv::all RV, ducks::rt::all RT>
 __device__ inline void row_argmax(RV &values, RV &columns, const RT &src) {
@@ -63,9 +64,9 @@ __device__ inline void row_argmax(RV &values, RV &columns, const RT &src) {
 }
 
 /**
- * @brief The k largest elements of each row and their columns, in falling order, of equal ones the first ones first.
+ * @brief The k largest elements of each row and their columns, in descending order; equal ones keep their order.
  *
- * @param src loses the elements that are found: they become NaN.
+ * @param src its selected elements become NaN.
  */
 template <int k, ducks::rv::all RV, ducks::rt::all RT>
 __device__ inline void row_topk(RV (&values)[k], RV (&columns)[k], RT &src) {

@@ -2,14 +2,13 @@
  * @file
  * @brief Register tiles of 4- and 6-bit numbers from and to tiles of float, bf16 and half.
  *
- * A tile of them counts pairs (fp4, int4) or fours (fp6), n numbers each. The wider tile has its rows, n times its
- * columns and, so that every number stays in its lane, its base shape with n times the columns and the stride: for
- * `rt_fp4e2m1_2<M, K / 2>` of `rt_16x64_s`, and for `rt_fp6e2m3_4<M, K / 4>` of `rt_16x32_s`, that is M x K of
- * `rt_shape<16, 128, 32>`; for 32x32x64 `rt_shape<32, 64, 32>`. In the column layout it is n times the rows.
+ * A tile of them counts pairs (fp4, int4) or groups of four (fp6), n numbers each. The wide tile has the same rows, n
+ * times the columns and, so that every number stays in its lane, the same base shape with n times the columns and the
+ * stride: for `rt_fp4e2m1_2<M, K / 2>` of `rt_16x64_s`, and for `rt_fp6e2m3_4<M, K / 4>` of `rt_16x32_s`, that is M x K
+ * of `rt_shape<16, 128, 32>`; for 32x32x64 `rt_shape<32, 64, 32>`. In the column layout it is n times the rows.
  *
- * On gfx950 the conversions are the instructions with a scale (v_cvt_scalef32_*), one for two numbers of fp4 and one
- * for 32 of fp6; elsewhere a dozen instructions a number. Numbers are rounded to the nearest, ties to even, and
- * saturate.
+ * On gfx950 the conversions use the instructions with a scale (v_cvt_scalef32_*), one for two numbers of fp4 or 32 of
+ * fp6; elsewhere they take a dozen instructions per number. Numbers are rounded to nearest, ties to even, and saturate.
  */
 #pragma once
 
@@ -92,8 +91,8 @@ struct small_floats {
                     packed = __builtin_amdgcn_cvt_scalef32_2xpk16_fp6_f32(even, odd, scale);
                 else
                     packed = __builtin_amdgcn_cvt_scalef32_2xpk16_bf6_f32(even, odd, scale);
-                // It takes several passes, and would read its own result where that overlaps a source, which clang 22
-                // lets it do (LLVM's pull request 188809): the sources live on behind it.
+                // The instruction takes several passes, and would read its own result if that overlapped a source,
+                // which clang 22 allows (LLVM pull request 188809): so the sources stay alive after it.
                 asm("" : "+v"(packed) : "v"(even), "v"(odd));
                 __builtin_memcpy(&to.e[first / n], &packed, 24);
             }
@@ -123,7 +122,7 @@ struct small_floats {
     }
 };
 
-/** Converts base tile by base tile; `scale(i, j)` is what the numbers of base tile {i, j} are divided by. */
+/** Converts base tile by base tile; `scale(i, j)` is the divisor of the numbers of base tile {i, j}. */
 template <ducks::rt::all DST, ducks::rt::all SRC, typename Scale>
 __device__ inline void to_small(DST &dst, const SRC &src, Scale scale) {
     check_small_and_wide<DST, SRC>();
@@ -139,7 +138,7 @@ __device__ inline void to_small(DST &dst, const SRC &src, Scale scale) {
 
 } // namespace detail
 
-/** dst = src, fp4, fp6 or int4 from float, bf16 or half; which tiles go together this header's first lines say. */
+/** dst = src, fp4, fp6 or int4 from float, bf16 or half; the top of this header describes matching tiles. */
 template <ducks::rt::all DST, ducks::rt::all SRC>
     requires(detail::numbers_in<typename DST::T> > 1 && detail::numbers_in<typename SRC::T> == 1)
 __device__ inline void copy(DST &dst, const SRC &src) {
@@ -147,11 +146,11 @@ __device__ inline void copy(DST &dst, const SRC &src) {
 }
 
 /**
- * @brief dst = src divided by block scales: what `mma_*_scaled` with the same scales computes with as src.
+ * @brief dst = src divided by block scales, so that `mma_*_scaled` with the same scales computes with src.
  *
  * Blocks have 32 numbers along K; a lane holds one whole block in each base tile.
  *
- * @param scales registers as `mma_*_scaled` takes them: of base tile {i, s} byte i % 4 of register i / 4 of those of s.
+ * @param scales registers as for `mma_*_scaled`: base tile {i, s} has byte i % 4 of register i / 4 of those of s.
  *        (In the column layout base tiles along K come first, {s, i}.) A scale is 1 to 254, 2^-126 to 2^127.
  */
 template <ducks::rt::all DST, ducks::rt::all SRC>

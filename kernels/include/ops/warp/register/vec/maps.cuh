@@ -51,7 +51,7 @@ template <ducks::base_ops::binary op, ducks::rv::all RV, typename U>
 __device__ inline void bin_op(RV &dst, const RV &lhs, const U &rhs) {
     bin_map<op>(dst, lhs, rhs);
 }
-/** dst = op(src) of what a lane holds from `first` to `end` - 1, base tile after base tile. */
+/** dst = op(src) for a lane's elements `first` to `end` - 1, counted over all base tiles. */
 template <ducks::base_ops::unary op, ducks::rv::all RV>
 __device__ inline void unary_op_range(RV &dst, const RV &src, int first, int end) {
 #pragma unroll
@@ -60,7 +60,7 @@ __device__ inline void unary_op_range(RV &dst, const RV &src, int first, int end
         if (n >= first && n < end) dst.data[i][k] = op::template op<typename RV::dtype>(src.data[i][k]);
     }
 }
-/** For the first half, or for the rest. */
+/** For the first half, or for the second. */
 template <ducks::base_ops::unary op, ducks::rv::all RV>
 __device__ inline void unary_op_first_half_vec(RV &dst, const RV &src) {
     unary_op_range<op>(dst, src, 0, RV::outer_dim * RV::inner_dim / 2);
@@ -264,7 +264,7 @@ inline constexpr bool is_operand_of_vector =
     requires(RV &dst, const RV &lhs, const U &rhs) { bin_map<base_ops::sum>(dst, lhs, rhs); };
 } // namespace detail
 
-/** The right-hand side of these is a vector of the same type, or one value for all elements. */
+/** Their right-hand side is a vector of the same type, or one value for all elements. */
 template <ducks::rv::all RV, typename U>
 __device__ inline void add(RV &dst, const RV &lhs, const U &rhs) {
     constexpr bool fits = detail::is_operand_of_vector<RV, U>;

@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Reductions of a register vector to one value, which every lane gets.
+ * @brief Reductions of a register vector to one value, in every lane.
  */
 #pragma once
 
@@ -98,7 +98,7 @@ __device__ inline void prod(typename RV::T &result, const RV &src) {
     reduce<base_ops::mul>(result, src);
 }
 
-// With a value to begin from.
+// With a start value.
 template <ducks::rv::all RV>
 __device__ inline void max(typename RV::T &result, const RV &src, const typename RV::T &start) {
     detail::reduce_from<base_ops::max>(result, src, start);

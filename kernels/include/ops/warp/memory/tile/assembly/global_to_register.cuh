@@ -2,8 +2,8 @@
  * @file
  * @brief Explicit-register tiles from and to global memory.
  *
- * Loads are under way when the functions return, straight to the tile's registers, VGPRs or AGPRs; the kernel waits
- * with `wait_vmcnt` before anything uses them. Rows past the end of the axis read as zero and are not written.
+ * The functions return when their loads are in flight, straight to the tile's registers, VGPRs or AGPRs; the kernel
+ * must call `wait_vmcnt` before anything uses them. Rows past the end of the axis read as zero and are not written.
  *
  * The tile is at `idx`, or at `idx` + `warp_idx`, both counted in tiles.
  */
@@ -23,7 +23,7 @@ __device__ inline coord<> sum_of(const COORD &idx, const COORD &warp_idx) {
     return coord<>(first.b + second.b, first.d + second.d, first.r + second.r, first.c + second.c);
 }
 
-/** A resource for inline assembly: five cycles after its parts were made by vector instructions. */
+/** A resource for inline assembly: waits five cycles after vector instructions that wrote its parts. */
 template <int axis, ducks::gl::all GL>
 __device__ inline i32x4 settled_resource(const window<axis, GL> &view) {
     i32x4 resource = make_srsrc(view.base, view.bytes);
@@ -37,7 +37,8 @@ __device__ inline i32x4 settled_resource(const window<axis, GL> &view) {
  * @brief Starts loading dst = the tile at `idx` + `warp_idx` of src, its rows along `axis`. The element types are the
  * same.
  *
- * Costs a load for each run of a lane's neighbours in a row, up to 16 bytes; in the column layout one for each element.
+ * Costs one load for each run of consecutive elements of a lane in a row, up to 16 bytes; in the column layout, one for
+ * each element.
  */
 template <int axis, ducks::art::all A, ducks::gl::all GL, ducks::coord::tile COORD = coord<A>>
 __device__ inline void load(A &, const GL &src, const COORD &idx, const COORD &warp_idx) {
@@ -93,8 +94,8 @@ __device__ inline void load(A &dst, const GL &src, const COORD &idx) {
 /**
  * @brief The tile at `idx` + `warp_idx` of dst = src, its rows along `axis`.
  *
- * Straight from the tile's registers where the element types are the same and the layout is the row layout; else by way
- * of registers of the compiler's choice, with conversion.
+ * Straight from the tile's registers if the element types are the same and the layout is the row layout; otherwise
+ * through registers of the compiler's choice, with conversion.
  */
 template <int axis, ducks::art::all A, ducks::gl::all GL, ducks::coord::tile COORD = coord<A>>
 __device__ inline void store(const GL &dst, const A &, const COORD &idx, const COORD &warp_idx) {

@@ -2,11 +2,11 @@
  * @file
  * @brief Explicit-register tiles from and to shared tiles.
  *
- * Loads are under way when the functions return, straight to the tile's registers, VGPRs or AGPRs; the kernel waits
- * with `wait_lgkmcnt` before anything uses them. The tiles have the same size and element type.
+ * The functions return when their loads are in flight, straight to the tile's registers, VGPRs or AGPRs; the kernel
+ * must call `wait_lgkmcnt` before anything uses them. The tiles have the same size and element type.
  *
- * With the address of a lane from `get_address`, forms with <N, M> move base tile {N, M} only and compute nothing: all
- * base tiles are at constant distances.
+ * With a lane's address from `get_address`, overloads with <N, M> move only base tile {N, M} and compute no addresses:
+ * all base tiles are at constant distances.
  */
 #pragma once
 
@@ -45,7 +45,7 @@ struct transposing_steps {
 };
 #endif
 
-/** A lane's address of a step of base tile {i, j}, in a part that is the lane's and a constant for the instruction. */
+/** A lane's address of a step of base tile {i, j}, split into the lane's part and a constant for the instruction. */
 template <ducks::art::all A, ducks::st::all ST, typename Steps, int i, int j, int step>
 struct step_address {
     using base = typename A::base_tile;
@@ -86,7 +86,7 @@ struct step_address {
     /** The part of it that fits an instruction's offset, 16 bits. */
     static constexpr int immediate = static_cast<int>(constant % 65536);
 
-    /** A lane's part, where it is the same for every step, and the tile begins at `memory`. */
+    /** A lane's part, if it is the same for every step, and the tile begins at `memory`. */
     static __device__ inline uint32_t of_lane(uint32_t memory, int lane) { return memory + first_offset(lane); }
     static __device__ inline uint32_t address(uint32_t memory, int lane) {
         if constexpr (one_address)
@@ -97,7 +97,7 @@ struct step_address {
         else
             return memory + offset(lane);
     }
-    /** The same, where the lane's part of the first step is known. */
+    /** The same, if the lane's part of the first step is known. */
     static __device__ inline uint32_t address_from(uint32_t first, uint32_t memory, int lane) {
         if constexpr (one_address)
             return first + (constant - immediate);
@@ -177,7 +177,7 @@ __device__ inline uint32_t get_address(const ST &dst, A &src) {
     return get_address(src, dst);
 }
 
-/** Starts loading base tile {N, M} from a lane's address; where a step is at no constant distance, from its own. */
+/** Starts loading base tile {N, M} from a lane's address; steps without a constant distance use their own addresses. */
 template <int N, int M, ducks::art::all A, ducks::st::all ST>
 __device__ inline void load(A &, const ST &src, uint32_t address) {
     using access = detail::pinned_access<A, ST>;
@@ -191,7 +191,8 @@ __device__ inline void load(A &, const ST &src, uint32_t address) {
 /**
  * @brief Starts loading dst = src.
  *
- * Costs the loads of `load` for register tiles; on gfx942 and for float a column layout is loaded element by element.
+ * Costs the same loads as `load` for register tiles; on gfx942 and for float, a column layout is loaded element by
+ * element.
  */
 template <ducks::art::all A, ducks::st::all ST>
 __device__ inline void load(A &, const ST &src) {
@@ -222,7 +223,7 @@ struct step_patterns {
         return ST::order::inside(i * base::rows % shape::rows + steps::row(0, step),
                                  j * base::cols % shape::cols + steps::col(0, step));
     }
-    /** Those bits that depend on the lane as well. */
+    /** The bits among them that also depend on the lane. */
     static __host__ __device__ constexpr uint32_t pattern(int i, int j, int step) {
         return of_step(i, j, step) & first::lane_bits();
     }
@@ -253,11 +254,11 @@ struct step_patterns {
 } // namespace detail
 
 /**
- * @brief A lane's addresses in shared tiles of one type, for loads and stores in a loop that compute nothing: as many
- * as the swizzle has patterns. Where `get_address` suffices there is one.
+ * @brief A lane's addresses in shared tiles of one type, for loads and stores in a loop without address computation:
+ * one for each pattern of the swizzle, or just one if `get_address` suffices.
  *
- * They are of the tile that the constructor is given; `load` and `store` reach others, as of an array, by a constant
- * number of bytes, with which the whole is less than 64 KB.
+ * The addresses belong to the constructor's tile; `load` and `store` reach other tiles, for example of an array, by a
+ * constant number of bytes, which must keep the total below 64 KB.
  */
 template <ducks::art::all A, ducks::st::all ST>
 struct lane_addresses {
@@ -273,7 +274,7 @@ struct lane_addresses {
         const uint32_t own = ST::order::inside(patterns::steps::row(lane, 0), patterns::steps::col(lane, 0));
         detail::for_constants<all.count>([&]<int n>() { addresses[n] = memory + (own ^ all.of[n]); });
     }
-    /** From the first, where the tile begins at a multiple of 1 KB: an instruction for each of the others. */
+    /** If the tile begins at a multiple of 1 KB, each of the others takes one instruction from the first. */
     __device__ inline explicit lane_addresses(uint32_t first) {
         detail::for_constants<all.count>([&]<int n>() { addresses[n] = first ^ (all.of[n] ^ all.of[0]); });
     }
@@ -298,8 +299,8 @@ __device__ inline void for_steps(const lane_addresses<A, ST> &lane, F f) {
 } // namespace detail
 
 /**
- * @brief Starts loading base tile {N, M} from the tile `further` bytes behind that of the addresses, which serve tiles
- * in whichever registers.
+ * @brief Starts loading base tile {N, M} from the tile `further` bytes after the addresses' tile, to a tile in any
+ * registers.
  */
 template <int N, int M, int further = 0, ducks::art::all B, ducks::art::all A, ducks::st::all ST>
 __device__ inline void load(B &, const lane_addresses<A, ST> &from) {
@@ -338,8 +339,9 @@ __device__ inline void store(ST &dst, const A &, uint32_t address) {
 /**
  * @brief dst = src. Other waves see it after `wait_lgkmcnt` here and a barrier.
  *
- * Straight from the tile's registers where the widest stores have no bank conflicts; else, and in the column layout, by
- * way of registers of the compiler's choice, at the cost of `store` for register tiles and one instruction a register.
+ * Straight from the tile's registers if the widest stores have no bank conflicts; otherwise, and in the column layout,
+ * through registers of the compiler's choice, at the cost of `store` for register tiles plus one instruction per
+ * register.
  */
 template <ducks::st::all ST, ducks::art::all A>
 __device__ inline void store(ST &dst, const A &) {

@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Vectors from shared memory to a register given by number.
+ * @brief Vectors from shared memory to a register selected by number.
  */
 #pragma once
 
@@ -12,7 +12,7 @@ namespace kittens {
  * @brief Starts loading 16 floats to register `GPR`, for `sub_row<GPR>` and its like: the values of the rows of tiles
  * of 16 rows in the column layout.
  *
- * Lane l gets element 4 (l / 16) + l % 4. One ds_read_b32, which the kernel waits for with `wait_lgkmcnt`.
+ * Lane l gets element 4 (l / 16) + l % 4. Costs one ds_read_b32, which the kernel waits for with `wait_lgkmcnt`.
  */
 template <int GPR, ducks::sv::all SV>
 __device__ inline void load(const SV &src) {

@@ -54,9 +54,8 @@ __device__ inline void copy(A &, const RT &src) {
 /**
  * @brief Base tile {N, M} of dst = src in dst's element type; both have the same layout and base shape.
  *
- * Registers are written lowest first, each after those that it is made from are read: dst may begin where src does.
- * float to bf16 on gfx950 is one instruction for each pair of elements; other conversions go by way of registers of the
- * compiler's choice.
+ * Registers are written lowest first, each after its sources are read, so dst may begin where src does. float to bf16
+ * on gfx950 is one instruction per pair of elements; other conversions use registers of the compiler's choice.
  */
 template <int N, int M, ducks::art::all T0, ducks::art::all T1>
 __device__ inline void copy(T0 &, const T1 &) {
@@ -95,7 +94,7 @@ __device__ inline void copy(T0 &dst, const T1 &src) {
     detail::for_base_tiles<T0>([&]<int i, int j>() { copy<i, j>(dst, src); });
 }
 
-/** A tile in AGPRs to a tile in VGPRs, whatever their types and shapes: base tile by base tile, bit for bit. */
+/** Copies a tile in AGPRs to a tile in VGPRs of any type and shape, base tile by base tile, bit for bit. */
 template <ducks::art::all T0, ducks::art::all T1>
 __device__ inline void accvgpr_read(T0 &, const T1 &) {
     constexpr bool as_many = T0::height == T1::height && T0::width == T1::width &&
@@ -107,7 +106,7 @@ __device__ inline void accvgpr_read(T0 &, const T1 &) {
         });
     });
 }
-/** A tile in VGPRs to a tile in AGPRs, in the same way. */
+/** Copies a tile in VGPRs to a tile in AGPRs in the same way. */
 template <ducks::art::all T0, ducks::art::all T1>
 __device__ inline void accvgpr_write(T0 &, const T1 &) {
     constexpr bool as_many = T0::height == T1::height && T0::width == T1::width &&
@@ -122,9 +121,9 @@ __device__ inline void accvgpr_write(T0 &, const T1 &) {
 
 /**
  * @brief A tile of 2-byte elements in the column layout from base shape rt_16x16_s to rt_16x32_s, in the same
- * registers: what the matrix cores gave, converted, becomes an operand. Only on gfx950.
+ * registers: a converted result of the matrix cores becomes an operand. Only on gfx950.
  *
- * The registers of dst's base tile are those of two of src's side by side. Two instructions for each base tile of dst.
+ * A base tile of dst has the registers of two adjacent base tiles of src. Costs two instructions per base tile of dst.
  */
 template <ducks::art::all T0, ducks::art::all T1>
 __device__ inline void swap_layout_inplace(T0 &, const T1 &) {
@@ -136,7 +135,7 @@ __device__ inline void swap_layout_inplace(T0 &, const T1 &) {
     static_assert(right_shapes,
                   "swap_layout_inplace: from base shape rt_16x16_s to rt_16x32_s, both in the column layout");
 #if defined(KITTENS_CDNA4)
-    // The registers may just have been written, and are read by way of other lanes.
+    // The registers may have been written just before, and are read through other lanes.
     wait_states<2>();
     detail::for_base_tiles<T0>([]<int i, int j>() {
         constexpr int first = T1::template first_register<i, 2 * j>, second = T1::template first_register<i, 2 * j + 1>;
@@ -165,7 +164,8 @@ __host__ __device__ constexpr uint64_t right_of_diagonal(int element) {
 
 } // namespace detail
 
-/** Base tile {N, M} of dst = src, what is right of the base tile's diagonal taken from register `GPR`. Of float. */
+/** Base tile {N, M} of dst = src, with the elements right of the base tile's diagonal from register `GPR`. For
+    float. */
 template <int N, int M, int GPR, ducks::art::all T0, ducks::art::all T1>
 __device__ inline void make_causal(T0 &, const T1 &) {
     detail::check_map<macros::mul, T0, T1>();

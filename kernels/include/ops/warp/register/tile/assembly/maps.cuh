@@ -2,12 +2,12 @@
  * @file
  * @brief Element-wise operations on explicit-register tiles.
  *
- * `unary_map` and `bin_map` apply a functor of `macros`; the named functions are these with the usual ones. They are of
- * float tiles in VGPRs, one vector instruction for each register; `zero`, `mov` and `copy` are of any. The tiles have
+ * `unary_map` and `bin_map` apply a functor of `macros`; the named functions apply the usual ones. They support float
+ * tiles in VGPRs, with one vector instruction per register; `zero`, `mov` and `copy` support any tile. The tiles have
  * the same shape; the destination may be one of the sources.
  *
- * Forms with <N, M> do it for base tile {N, M} only, forms with <N, M, R> for register R of it; between those and what
- * reads their results or made their operands, the wait states are the kernel's (macros.cuh).
+ * Overloads with <N, M> process only base tile {N, M}, those with <N, M, R> only its register R; between those and the
+ * instructions that write their operands or read their results, the kernel inserts the wait states (macros.cuh).
  */
 #pragma once
 
@@ -201,8 +201,8 @@ __device__ inline void register_row_map() {
 
 } // namespace detail
 
-// Each element with the value of its row or column: in a register vector, or (rows of a tile of 16 rows, column layout)
-// in register GPR, which `load<GPR>` fills from a shared vector.
+// Combines each element with the value of its row or column: in a register vector, or (rows of a tile of 16 rows,
+// column layout) in register GPR, which `load<GPR>` fills from a shared vector.
 #define KITTENS_ART_VECTOR(name, functor)                                                                              \
     template <ducks::art::all T0, ducks::art::all T1, ducks::rv::all RV>                                               \
     __device__ inline void name##_row(T0 &dst, const T1 &src, const RV &row_values) {                                  \
@@ -275,8 +275,8 @@ __device__ inline void reduce_pinned(RV &dst, const RV &start) {
 
 } // namespace detail
 
-// Reductions of a float tile into its col_vec (rows) or row_vec (columns), with and without a value to start from. Two
-// instructions for each register, and the exchanges between lanes of the reductions of register tiles.
+// Reductions of a float tile to its col_vec (rows) or row_vec (columns), with and without a start value. Costs two
+// instructions per register, and the lane exchanges of register tiles' reductions.
 #define KITTENS_ART_REDUCTION(name, functor)                                                                           \
     template <ducks::rv::all RV, ducks::art::all A>                                                                    \
     __device__ inline void row_##name(RV &row_values, const A &) {                                                     \

@@ -1,15 +1,14 @@
 /**
  * @file
- * @brief Matrix multiplication of explicit-register tiles: operands and accumulators in VGPRs or AGPRs, read where they
- * are.
+ * @brief Matrix multiplication of explicit-register tiles: operands and accumulators in VGPRs or AGPRs, read in place.
  *
- * The forms, layouts and base shapes are those of mma.cuh. In addition each form exists without c, for d = a b, which
- * saves setting d to zero, and with <N, M, K> for one base tile of d and one along K.
+ * The functions, layouts and base shapes are those of mma.cuh. In addition, each function has overloads without c, for
+ * d = a b, which makes zeroing d unnecessary, and with <N, M, K> for one base tile of d and one along K.
  *
- * The forms on whole tiles keep the distances that matrix instructions need: two wait states before, for operands that
- * vector instructions have just written, and 12 (base shape rt_16x16_s) or 20 after, for what reads or overwrites the
- * result other than as an accumulator; the matrix core is busy as long. The forms with <N, M, K> leave both to the
- * kernel. Memory loads of operands are waited for by the kernel in either case.
+ * The overloads on whole tiles insert the wait states that matrix instructions need: two before, for operands that
+ * vector instructions have just written, and 12 (base shape rt_16x16_s) or 20 after, for instructions that read or
+ * overwrite the result other than as an accumulator; the matrix core is busy for that long. The overloads with <N, M,
+ * K> leave both to the kernel. In both cases, the kernel waits for loads of operands.
  */
 #pragma once
 
@@ -20,7 +19,7 @@ namespace kittens {
 
 namespace detail {
 
-/** The instruction of `mfma` on registers D, A, B and C given by number; C of -1 is a matrix of zeros. */
+/** The instruction of `mfma` on registers D, A, B and C, by number; C of -1 is a matrix of zeros. */
 template <typename T, int side, int bytes>
 struct mfma_pinned;
 
@@ -87,7 +86,7 @@ KITTENS_MFMA_PINNED(fp4e2m1_2, 32, 16, "32x32x64_f8f6f4", " cbsz:4 blgp:4")
 #undef KITTENS_MFMA_PINNED
 #undef KITTENS_MFMA_ON
 
-/** The checks of a form, and its steps; `first` says that step 0 adds to c, or to nothing where C is void. */
+/** The checks of a function, and its steps; with `first`, step 0 adds to c, or to nothing if C is void. */
 template <bool a_transposed, bool b_transposed, ducks::art::all D, ducks::art::all A, ducks::art::all B, typename C>
 struct pinned_product {
     using T = typename A::T;
@@ -131,7 +130,7 @@ struct pinned_product {
     static constexpr bool apart_from = ducks::art::apart<
         typename ducks::art::concat<typename D::register_ranges, typename Operand::register_ranges>::type>;
 
-    /** Base tile {i, j} of d: plus, or where `from_c` c plus, a's and b's product at base tile s along K. */
+    /** Adds the product of a and b at base tile s along K to base tile {i, j} of d, or with `from_c` to that of c. */
     template <int i, int j, int s, bool from_c>
     static __device__ inline void step() {
         constexpr int d = D::template first_register<i, j>;
@@ -221,7 +220,7 @@ template <int A, int B, int C, int D>
 __device__ inline void mfma_f32_32x32x16_bf16() {
     detail::mfma_pinned<bf16, 32, 16>::run<D, A, B, C>();
 }
-/** The same without an accumulator to begin with. */
+/** The same without an initial accumulator. */
 template <int A, int B, int D>
 __device__ inline void mfma_f32_16x16x32_bf16_zero_accum() {
     detail::mfma_pinned<bf16, 16, 16>::run<D, A, B, -1>();
