@@ -1,10 +1,11 @@
 """Errors of transcendental instructions on an emulated device, as large as hardware's may be.
 
-An emulated device rounds `v_rcp`, `v_rsq`, `v_sqrt`, `v_exp` and `v_log` exactly or nearly so, and hardware
-need not: code that is right with exact results alone passes here and fails there. On request each result has
-an error below the published bound (`codeobject.instructions.accuracy`). It is drawn by a seed, the function
-and its argument, so that a run repeats, and that two instructions agree on the same argument, as a GPU's do.
-The launch decides, else a `with approximate(...)` block, else HIPKITTENS_APPROXIMATE.
+An emulated device rounds `v_rcp`, `v_rsq`, `v_sqrt`, `v_exp` and `v_log` exactly or nearly so; hardware does
+not have to. Code that is right only with exact results passes here and fails there. On request each result
+has an error below the published bound (`codeobject.instructions.accuracy`). It follows from a seed, the
+function and its argument, so a run can be repeated, and two instructions agree on the same argument, as those
+of a GPU do. The launch's own setting comes first, then a `with approximate(...)` block, then
+HIPKITTENS_APPROXIMATE.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Approximation:
     end: int = _END
 
     def for_kernel(self, kernel: str) -> Approximation | None:
-        """Itself where it concerns a kernel."""
+        """This approximation if it applies to the kernel, else None."""
         return self if self.kernel in ("", kernel) else None
 
 
@@ -63,7 +64,7 @@ def checked_seed(value: object, origin: str) -> int:
 
 
 def seeds_of(value: bool | int, origin: str) -> tuple[int, ...]:
-    """The seeds that an argument asks for: none, the usual ones for True, or the one that it is.
+    """The seeds that an argument asks for: none, the usual ones for True, or the seed itself.
 
     Raises:
         UsageError: the value is invalid.
@@ -77,7 +78,7 @@ def default_approximation() -> Approximation | None:
     """The approximation for launches that name none; None if there is no such default.
 
     Raises:
-        UsageError: HIPKITTENS_APPROXIMATE is no seed.
+        UsageError: HIPKITTENS_APPROXIMATE is not a seed.
     """
     setting = _chosen.get()
     if setting is not None:

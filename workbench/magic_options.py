@@ -1,4 +1,4 @@
-"""The options of `%%hipkittens` and `%%triton`: parsing, help, completion and reference read them."""
+"""The options of `%%hipkittens` and `%%triton`, read by parsing, help, completion and reference."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def diagnose(again: Callable[[], VerifyResult]) -> Diagnosis:
     """Finds out whether the compiler or the kernel makes a verification fail.
 
     Args:
-        again: makes the verification again.
+        again: repeats the verification.
     """
     with hub.muted():
         with recording() as launches:
@@ -78,7 +78,7 @@ def _passes(again: Callable[[], VerifyResult], flags: tuple[str, ...]) -> bool:
 
 @contextmanager
 def _compiled_with(flags: tuple[str, ...]) -> Iterator[None]:
-    """Launches inside run their kernels as they are compiled with further flags."""
+    """Launches inside the block run their kernels as compiled with further flags."""
     modules: dict[str, Module] = {}
 
     def other(kernel: Kernel) -> Kernel:

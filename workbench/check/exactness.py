@@ -38,7 +38,7 @@ def erring(code: DeviceCode) -> list[int]:
 def needing_exactness(
     kernels: Iterable[Kernel], seed: int, fails: Callable[[Approximation], bool]
 ) -> list[Site]:
-    """The instructions whose errors together make the results wrong; usually a single one.
+    """The instructions whose errors together make the results wrong; usually there is just one.
 
     Args:
         kernels: launched kernels.

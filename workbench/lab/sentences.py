@@ -1,8 +1,8 @@
 """A sentence on each public name of the tile library whose header documents several names at once.
 
-A header says once what `add` to `div` or the members of a tile have in common; who points at one of them
-wants to read of that one. The sentences stand here, not in the headers: a changed header makes every kernel
-compile anew.
+A header describes once what `add` to `div` or the members of a tile have in common; somebody who points at
+one of them wants to read about that one. The sentences are here, not in the headers, because every kernel has
+to be compiled again when a header changes.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _MAPPED = {
 
 
 def _by_pattern(name: str) -> str:
-    """Names that follow a rule."""
+    """Rules for names that are formed regularly."""
     if match := re.fullmatch(r"(c?[rs][tv])_(\w+)", name):
         kind, dtype = _KINDS.get(match[1]), _TYPES.get(match[2])
         if kind and dtype:
@@ -228,7 +228,7 @@ _SENTENCES = {
 
 
 def completed(name: str, doc: str) -> str:
-    """Documentation of a name of the library: its own, or a sentence about it where it has none."""
+    """Documentation of a name of the library: its own, or a sentence about it if it has none."""
     if name in _OPERATIONS:
         # The header's comment is about all operations together.
         return f"dst = {_OPERATIONS[name]}, element by element. {doc}".strip()

@@ -1,4 +1,4 @@
-"""Attention over paged caches: latent attention of one query a sequence, and of chosen keys."""
+"""Attention over paged caches: latent attention of one query per sequence, and of selected keys."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _values(keys: str, values: str, call: Call) -> torch.Tensor | None:
 
 
 def _count(name: str, of: str, size: str) -> _Count:
-    """Checks a number that tensors tell too."""
+    """Checks a number that also follows from the tensors."""
     return _Count(name, of, size)
 
 

@@ -65,7 +65,7 @@ _MATRIX = "fp32 [B T H BT]"
 
 
 def _check_chunk(call: Call) -> None:
-    """BT is a size that the operators are made for; of B, T, H what the tensors say."""
+    """BT is a size that the operators support; B, T and H are those of the tensors."""
     if call["BT"] not in (16, 32, 64):
         raise ArgumentError(f"BT is {call['BT']}; expected 16, 32 or 64 tokens in a chunk")
 
@@ -135,7 +135,7 @@ def _solve(name: str, a: str, to: str) -> Function:
         uses=[
             Use(
                 "gated_delta/chunk_inverse",
-                # Where it is the result's place, the matrix is read from a copy.
+                # If the result goes to the same place, the matrix is read from a copy.
                 {"a": (lambda call: call[a].clone()) if a == to else a},
                 {"inverse": to},
             )
@@ -311,7 +311,7 @@ _L2_BACKWARD = Function(
 
 
 def _check_offsets(call: Call) -> None:
-    """Offsets are those that the chunks of the sequences have."""
+    """Checks that the offsets are those of the sequences' chunks."""
     starts = call["cu_seqlens"].tolist()
     offsets = indices.sums(indices.chunks(starts, max(call["chunk_size"], 1)))
     described_by(call, "N", len(starts) - 1, "the sequences of cu_seqlens")

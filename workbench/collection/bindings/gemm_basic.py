@@ -15,7 +15,7 @@ _SCALED = {
 
 
 def _scaled(operator: str, a: str, b: str, *, fp8: bool) -> Use:
-    """A Bᵀ with scales of rows, of one type of elements."""
+    """A Bᵀ with a scale per row, for one type of elements."""
     return Use(
         operator,
         {

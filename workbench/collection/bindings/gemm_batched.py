@@ -22,12 +22,12 @@ def _layout(call: Call) -> str:
 
 
 def _in_batches(tensor: torch.Tensor) -> torch.Tensor:
-    """Without a dimension in front of the batch's."""
+    """Removes a dimension in front of the batch's."""
     return tensor[0] if tensor.dim() == 4 else tensor
 
 
 def _batch(name: str) -> Callable[[Call], torch.Tensor | None]:
-    """An argument, perhaps none."""
+    """An argument, or None."""
     return lambda call: None if call[name] is None else _in_batches(call[name])
 
 

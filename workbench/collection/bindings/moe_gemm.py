@@ -20,7 +20,7 @@ def _weights(call: Call) -> torch.Tensor | None:
 
 
 def _rows(call: Call) -> torch.Tensor:
-    """The rows of C that ids name; the port's C has as many as the list, and the rest stays."""
+    """The rows of C that ids name; the port's C has one row per entry of the list, and the others stay."""
     rows: torch.Tensor = call["C"][: call["num_valid_tokens"]]
     return rows
 
@@ -113,7 +113,7 @@ def _offsets(call: Call) -> torch.Tensor:
 
 
 def _one_behind_the_other(call: Call) -> None:
-    """Experts' entries have no gaps, which is what lists of the port are."""
+    """Checks that the experts' entries have no gaps, as in the port's lists."""
     ends = call["ExptHist"].cumsum(0)
     described_by(call, "ExptOffs", [0, *ends[:-1].tolist()], "sums of ExptHist", count=len(ends))
 

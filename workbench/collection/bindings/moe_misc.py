@@ -1,4 +1,4 @@
-"""Besides: routing to one expert in one call, conversions."""
+"""Other functions for mixtures of experts: routing to one expert in one call, conversions."""
 
 from __future__ import annotations
 

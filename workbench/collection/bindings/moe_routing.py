@@ -45,7 +45,7 @@ _ALIGN = Function(
 
 
 def _write_ids(call: Call) -> None:
-    """Puts ids and blocks' experts in their places; padding stays what the caller has put there."""
+    """Puts ids and blocks' experts in their places; the padding keeps the caller's values."""
     for name, entries, mask in (
         ("sorted_token_ids", call["ids"], call["ids"] < call["numel"]),
         ("expert_ids", call["experts"], call["experts"] >= 0),
@@ -121,7 +121,7 @@ def _tiles(call: Call, tiles: str, log2: int | None = None) -> dict[str, object]
 
 
 def _expert_data(outputs: dict[str, str], tiles: str, log2: int | None = None) -> Use:
-    """The operator, with those of its outputs that a stage has; others stay inside."""
+    """The operator, with the outputs that a stage returns; the others are not returned."""
     return Use(
         "moe_routing/expert_data",
         {

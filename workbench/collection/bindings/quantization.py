@@ -1,4 +1,4 @@
-"""Quantization of rows: int8 for each, fp8 and mxfp4 behind RMSNorm."""
+"""Quantization of rows: int8 for each, fp8 and mxfp4 after RMSNorm."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BLOCKS = (128, 64, 32)
 
 
 def _block(call: Call) -> int:
-    """Columns of a block, as the numbers of columns and of scales say."""
+    """Columns of a block, from the numbers of columns and of scales."""
     cols, scales = call.sizes["N"], call.sizes["G"]
     blocks = [block for block in _BLOCKS if block <= cols and -(-cols // block) == scales]
     if not blocks:

@@ -62,7 +62,8 @@ class Graph:
         return node
 
     def ordered(self) -> list[Node]:
-        """The nodes, each after those that it depends on; earlier added first where there is a choice.
+        """The nodes, each after those that it depends on; if there is a choice, those added earlier come
+        first.
 
         Raises:
             ValueError: nodes depend on each other in a circle.

@@ -6,8 +6,8 @@ from workbench.codeobject.instruction import Instruction, Operand
 
 
 class KnownScalars:
-    """Scalar registers whose values are known in straight code: enough to see where a call goes that the
-    compiler made from the program counter and a distance."""
+    """Scalar registers whose values are known in straight code: enough to find the target of a call that the
+    compiler computed from the program counter and a distance."""
 
     def __init__(self) -> None:
         self._values: dict[int, int] = {}

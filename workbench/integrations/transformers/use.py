@@ -28,14 +28,14 @@ _USED = "_hipkittens_used"
 
 
 def use(model: torch.nn.Module) -> Used:
-    """Puts the kernels in place of a transformers model's modules, in the way Liger-Kernel does.
+    """Replaces the modules of a transformers model by kernels, as Liger-Kernel does.
 
     Norms, rotary embedding, gated layers, linear layers, routers, experts, attention and the loss are
-    replaced where ours computes the same, which is tried on drawn numbers first. Parameters stay the model's
-    own: it is trained, saved and loaded as before.
+    replaced if ours computes the same, which is first tried on random numbers. The model keeps its
+    parameters: it is trained, saved and loaded as before.
 
         used = use(model)
-        print(used)      # what was replaced by what, and what was left and why
+        print(used)      # what was replaced by what, and what was not, and why
         used.undo()      # or: with use(model): ...
 
     Args:
@@ -43,7 +43,7 @@ def use(model: torch.nn.Module) -> Used:
 
     Raises:
         UsageError: the model has no attention that goes through transformers' AttentionInterface, a head
-            dimension that the kernel does not have, attention dropout, or the kernels already. The message
+            dimension that the kernel does not support, attention dropout, or the kernels already. The message
             names the module.
     """
     if not isinstance(model, library().PreTrainedModel):
@@ -178,7 +178,7 @@ def _set(module: Any, name: str, value: Any) -> Callable[[], None]:
 
 
 def _loss(model: Any) -> tuple[str, Callable[..., Any]] | None:
-    """The loss function that a model calls, where we have it."""
+    """The loss function that a model calls, if we have it."""
     written, _ = own_globals(model)
     if "loss_function" not in getattr(getattr(written, "__code__", None), "co_names", ()):
         return None
