@@ -1,6 +1,6 @@
 """Documentation of an operator, made from its spec alone; `help` prints it.
 
-Layouts come from `tensors`, sizes and settings from `parameters` and `check`, what an argument is from
+Layouts come from `tensors`, sizes and settings from `parameters` and `check`, meanings of arguments from
 `notes` and the glossary, gradients from `backward`.
 """
 
@@ -123,14 +123,14 @@ def describe(spec: Definition) -> Description:
 
 
 def results_of(spec: Definition) -> tuple[str, ...]:
-    """Names of the outputs, and of the inputs that are written in place, as a call gives them back."""
+    """Names of the outputs, and of the inputs that are written in place, as a call returns them."""
     names = [name for name, _ in by_name(spec.tensors) if name not in spec.signature.parameters]
     outputs = [name for name in names if name not in spec.mutates]
     return tuple(outputs) or tuple(spec.mutates)
 
 
 def _layout(spec: Definition, name: str, tensors: Mapping[str, str]) -> str:
-    """ "[batch, heads] of bf16 or fp16", alternatives behind one another."""
+    """ "[batch, heads] of bf16 or fp16", with alternatives one after the other."""
     if name not in tensors:
         return ""
     alternatives: dict[str, list[str]] = {}
@@ -182,7 +182,7 @@ def _is_flag(parameter: Parameter) -> bool:
 
 
 def _sizes(spec: Definition) -> Iterator[Line]:
-    """Axes and other numbers of a shape, and which pairs of choices go together."""
+    """Axes and other numbers of a shape, and the pairs of choices that go together."""
     choices = []
     for name, parameter in spec.parameters.items():
         if isinstance(parameter, Range) or (not _is_flag(parameter) and isinstance(parameter.values[0], int)):
@@ -228,7 +228,7 @@ def _gradient(spec: Definition) -> str:
 
 
 def _differentiated(spec: Any) -> list[str]:
-    """Inputs of a spec that have a gradient by kernels: floating ones, of which `backward` makes one."""
+    """Inputs of a spec whose gradients kernels compute: floating-point ones that `backward` covers."""
     floats = [
         name
         for name, text in by_name(spec.tensors)
@@ -260,7 +260,7 @@ def _bound(axis: str) -> str:
 
 
 def example(spec: Definition) -> str:
-    """A call that runs as it stands, with the smallest of the spec's shapes."""
+    """A call that runs as it is, with the smallest of the spec's shapes."""
     shape = min(spec.shapes, key=lambda candidate: spec.work(candidate).get("bytes", 0))
     function, results = function_name(spec.name), results_of(spec)
     return (

@@ -1,7 +1,7 @@
 """Advice on a kernel: each finding with its evidence, its place and its modelled gain.
 
-`profile.rules.RULES` is the table of rules. What a change would gain is not guessed but modelled: the same
-launch again, with the change (`profile.what_if`). A rule whose change gains less than `WORTH` says nothing.
+`profile.rules.RULES` is the table of rules. The gain of a change is not guessed but modelled: the same launch
+again, with the change (`profile.what_if`). A rule whose change gains less than `WORTH` stays silent.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from workbench.profile.facts import Facts, Profiled
 from workbench.profile.rules import RULES
 
 WORTH = 1.05
-"""Gains below are not worth a reader's time."""
+"""Gains below this are not worth a reader's time."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Finding:
         what: the remedy.
         place: source file and line; None for the launch as a whole, or without debug info.
         gain: modelled speed-up of the launch as a factor, with the model's error.
-        inlined: file and line of the header whose code was inlined there; None if the code is the line's own.
+        inlined: file and line of the header whose code was inlined there; None if nothing was inlined.
         follows: True if it follows from another finding of the same launch (`Rule.explains`); it comes after
             that.
     """
@@ -88,7 +88,7 @@ def summed(name: str, parts: Sequence[tuple[Advice, float]]) -> Advice:
     """Advice on an operator of several launches, with gains relative to the whole operator.
 
     Args:
-        name: the operator's.
+        name: name of the operator.
         parts: advice on each launch, and its seconds.
     """
     whole = sum(seconds for _, seconds in parts)

@@ -17,15 +17,15 @@ _MARK = ".building"
 
 
 class RepeatedBuild(UserWarning):
-    """A build's temporary folder was taken away, and it was done again."""
+    """A build's temporary folder was removed, so the build was repeated."""
 
 
 def in_folder(build: Callable[[str], T]) -> T:
     """Runs a build in a temporary folder and returns its result.
 
-    It is called again, once, where the folder was taken away or emptied; a `RepeatedBuild` says so.
+    It is called once more if the folder was removed or emptied; a `RepeatedBuild` warning says so.
 
-    Raises whatever the build raises in a folder that is still there, or the second time.
+    Raises whatever the build raises in a folder that still exists, or the second time.
     """
     with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
         mark = Path(folder, _MARK)

@@ -1,4 +1,4 @@
-"""Finds a compiler for AMD GPUs: ROCm's hipcc, else a clang++ that can, else the ziglang wheel's clang."""
+"""Finds a compiler for AMD GPUs: ROCm's hipcc, a clang++ that supports them, or the ziglang wheel's."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _lock = threading.Lock()
 
 
 def find_compiler(arch: str | None = None) -> Compiler:
-    """The compiler to use, found once in a process.
+    """The compiler to use, which is searched once per process.
 
     Args:
-        arch: a target that it must know; None for the best compiler here, whichever targets it knows.
+        arch: a target that it must support; None for the best compiler here, whatever its targets.
 
     Raises:
-        CompilerNotFound: there is none; the message lists each candidate with why it was passed over.
+        CompilerNotFound: there is none; the message lists each candidate with the reason against it.
     """
     key = (arch, *map(os.environ.get, ("HIPKITTENS_COMPILER", "PATH", "ROCM_PATH")))
     with _lock:
@@ -36,7 +36,7 @@ def find_compiler(arch: str | None = None) -> Compiler:
 
 
 def other_compilers(compiler: Compiler, arch: str) -> list[Compiler]:
-    """Every other compiler here that knows the target, best first."""
+    """Every other compiler here that supports the target, best first."""
     compilers = {compiler.path.resolve(): compiler}
     for candidate in candidates([]):
         if candidate.path.resolve() not in compilers:
@@ -46,7 +46,7 @@ def other_compilers(compiler: Compiler, arch: str) -> list[Compiler]:
 
 
 def pass_over(compiler: Compiler, other: Compiler, arch: str, why: str) -> None:
-    """Take another compiler for a target from now on, for a reason that is kept with it."""
+    """Use another compiler for a target from now on, and record the reason with it."""
     passed = (*compiler.passed_over, (str(compiler.path), why))
     with _lock:
         for key, registered in _found.items():
@@ -55,7 +55,7 @@ def pass_over(compiler: Compiler, other: Compiler, arch: str, why: str) -> None:
 
 
 def known_compiler() -> Compiler | None:
-    """The compiler that was found last; None before the first, and none is looked for."""
+    """The compiler that was found last; None before the first search, and this does not start one."""
     with _lock:
         return next(reversed(_found.values()), None)
 

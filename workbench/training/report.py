@@ -13,7 +13,7 @@ from workbench.views.html import report
 
 
 def curve(losses: list[float], held: dict[int, float]) -> go.Figure:
-    """Loss by step, and that of the text that was held back."""
+    """Loss by step, and that of the held-out text."""
     figure = go.Figure()
     figure.add_scatter(y=losses, x=list(range(len(losses))), name="training", line={"color": SERIES[0]})
     figure.add_scatter(

@@ -31,7 +31,7 @@ def write_all(result: BenchResult, folder: str | Path) -> list[Path]:
     """Writes results.json, benchmarks.md with its pictures, and index.html.
 
     Returns:
-        the files, pictures left out.
+        the files, without pictures.
     """
     root = Path(folder)
     root.mkdir(parents=True, exist_ok=True)
@@ -43,7 +43,7 @@ def write_all(result: BenchResult, folder: str | Path) -> list[Path]:
 
 
 def title_of(result: BenchResult) -> str:
-    """Such as "Benchmarks: modelled on MI355X"."""
+    """Title such as "Benchmarks: modelled on MI355X"."""
     return f"Benchmarks: {result.title}"
 
 
@@ -154,7 +154,7 @@ def _comparison(analyses: Sequence[Analysis], result: BenchResult) -> list[str]:
 
 
 def _summary(analyses: Sequence[Analysis], result: BenchResult) -> Table:
-    """A row for each published figure: the range of our time, modelled or measured, over HipKittens' own."""
+    """One row per published figure: the range of our time, modelled or measured, over HipKittens' own."""
     rows = []
     for analysis in analyses:
         bars, _ = analysis_bars(analysis, list(result))

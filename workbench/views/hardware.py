@@ -28,7 +28,7 @@ _SYMBOLS = ("circle", "diamond")
 
 @shows(Report)
 def report_html(report: Report) -> Markup:
-    """The examined device, a summary, then each section, folded where all of its cases agree."""
+    """The examined device, a summary, then each section, folded if all of its cases agree."""
     parts: list[Any] = [Table((), _facts(report)), _counted(report)]
     for name in report.sections:
         counts = report.counts(name)

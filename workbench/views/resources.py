@@ -1,4 +1,4 @@
-"""Tables of kernels and their resources, with what changed since a run before."""
+"""Tables of kernels and their resources, with the changes since a previous run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def kernel_table(kernels: Iterable[Kernel], before: Mapping[str, Kernel] | None 
     """Table of kernels.
 
     Args:
-        before: kernels of the run before by name; what differs is shown as "+8" or "-16" beside it.
+        before: kernels of the previous run by name; differences are shown as "+8" or "-16".
     """
     head = ("kernel", *HEADINGS.values(), "waves/SIMD", "limited by")
     rows = [_row(kernel, (before or {}).get(kernel.name)) for kernel in kernels]
@@ -46,7 +46,8 @@ def _changed(value: Any, before: Any) -> Cell:
 
 
 def _at_same_launch(before: Kernel | None, now: Resources) -> Resources | None:
-    """Resources of the kernel before, its occupancy for the same work-group: only the code is to differ.
+    """Resources of the previous kernel, with its occupancy for the same work-group, so that only the code
+    differs.
 
     None if such a work-group of it does not fit.
     """
