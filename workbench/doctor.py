@@ -155,7 +155,9 @@ def _cpu() -> list[Finding]:
 
     host, level = cpu.host_level(), cpu.chosen_level()
     text = (
-        f"{host.name}, the highest level that this CPU has" if host else f"{cpu.machine()}, below all levels"
+        f"{host.name}, the highest level that this CPU supports"
+        if host
+        else f"{cpu.machine()}, below all levels"
     )
     if level is not None:
         text += f"; code is made for {level.name}"
@@ -232,7 +234,7 @@ def _devices() -> list[Finding]:
     if not gpus:
         findings.append(Finding("GPU", "note", no_gpu_reason()))
     elif gpu.stand_in():
-        text = f"{gpu.stand_in()}: times by its clock are labelled emulated, and are no GPU's"
+        text = f"{gpu.stand_in()}: times by its clock are labelled emulated, and are not a GPU's"
         findings.append(Finding("GPU", "note", text))
     if gpus and gpu.torch_without_rocm():
         text = f"{gpu.torch_without_rocm()} has no ROCm: a launch copies its tensors to the GPU and back"
@@ -246,10 +248,10 @@ def _profiler() -> list[Finding]:
     from workbench.profile.rocprof.run import find_tool
 
     try:
-        return [Finding("rocprofv3", "ok", f"{find_tool()}: wb.profile reads a GPU's counters by it")]
+        return [Finding("rocprofv3", "ok", f"{find_tool()}: wb.profile reads a GPU's counters with it")]
     except ProfilerError as error:
         if all(device.observes for device in runtime.devices()):
-            text = "not here, and not needed: the emulated device counts by itself"
+            text = "not installed, and not needed: the emulated device counts by itself"
             return [Finding("rocprofv3", "note", text)]
         return [Finding("rocprofv3", "note", f"wb.time works on the GPU, wb.profile does not: {error}")]
 
@@ -281,7 +283,7 @@ def _run() -> list[Finding]:
         for name in names:
             if name in compiler_trial.LIMITS:
                 limited.setdefault(name, []).append(arch)
-        good = "passed the trial" + ("" if not names else " but for the limits below")
+        good = "passed the trial" + ("" if not names else " except for the limits below")
         good += "; docs/compilers.md lists what the newest release still gets wrong"
         text = f"{compiler.version}: " + (f"wrong code of {', '.join(wrong)}" if wrong else good)
         remedy = f"{sys.executable} -m pip install {zig.WHEEL}" if wrong else ""

@@ -101,7 +101,7 @@ def compare_results(old: str | Path, new: str | Path, above: float = 0.03) -> Re
         if change.old.origin and change.new.origin and change.old.origin != change.new.origin:
             raise UsageError(
                 f"{change.new.problem} is {change.old.origin} in {old} and {change.new.origin} in {new}; "
-                "expected both alike"
+                "expected the same for both"
             )
     return Regressions(
         sorted(both, key=lambda change: -change.slower),

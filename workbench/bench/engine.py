@@ -182,7 +182,7 @@ def _check_security(address: str) -> None:
         ) from None
     if address.startswith("tls:") and context is None:
         raise WorkbenchError(
-            f"{address} wants TLS, and Dask's configuration names no certificates for a client "
+            f"{address} requires TLS, and Dask's configuration names no certificates for a client "
             f"(distributed.comm.tls). {make}"
         )
     if address.startswith("tcp:") and security.require_encryption:

@@ -34,7 +34,7 @@ def diagnose(again: Callable[[], VerifyResult]) -> Diagnosis:
             return Diagnosis(
                 "unknown",
                 f"{names} was not compiled by wb.compile, so it cannot be compiled at {LEVEL} here; compile "
-                f"it so yourself (flags={LEVEL!r}) and verify again",
+                f"it that way yourself (flags={LEVEL!r}) and verify again",
             )
         try:
             return _diagnosed(again, kernels)

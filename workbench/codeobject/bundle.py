@@ -77,7 +77,7 @@ def bundle_entries(data: bytes) -> list[BundleEntry]:
         )
     if not data.startswith((BUNDLE_MAGIC, compressed.MAGIC)):
         raise CodeObjectError(
-            f"no code object: it begins with {data[:8]!r}; expected an AMDGPU ELF, a HIP fat binary "
+            f"not a code object: it begins with {data[:8]!r}; expected an AMDGPU ELF, a HIP fat binary "
             f"({BUNDLE_MAGIC.decode()}) or a host ELF with a .hip_fatbin section."
         )
     entries: list[BundleEntry] = []

@@ -32,7 +32,7 @@ _SOURCES = (".hip", ".cpp", ".cc", ".cxx")
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of `exec`, and the command to run."""
     parser.add_argument(
-        "--device", help='such as "MI355X" or "emulated:gfx942"; default: as the program has code for'
+        "--device", help='such as "MI355X" or "emulated:gfx942"; default: one that the program has code for'
     )
     parser.add_argument(
         "--sanitize", action="store_true", help="look for races, missing waits and other faults"
@@ -43,7 +43,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--clock",
         choices=CLOCKS,
-        help="what time.perf_counter tells in a Python script: this computer's clock (host, the default) or "
+        help="time.perf_counter in a Python script: this computer's clock (host, the default) or "
         "modelled time",
     )
     parser.add_argument("--json", metavar="FILE", help="write launches and counters to a file")
@@ -121,7 +121,7 @@ def run(
         if sys.platform != "linux" and command[0] != sys.executable:
             raise UsageError(
                 f"exec runs programs for AMD's runtime, which are Linux's, and Python scripts; {words[0]} is "
-                f"no script, and this is {sys.platform}: run it in a container"
+                f"not a script, and this is {sys.platform}: run it in a container"
             )
         watch = Watch(stack.enter_context(reports.of_process(variables))) if sanitize else None
         # Modelling times slows down every process, so it is done only if somebody reads them.

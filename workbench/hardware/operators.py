@@ -101,7 +101,7 @@ def _compare(subject: Answer, reference: Answer, subject_folder: Path, reference
 
 SECTION = Section(
     "operators",
-    "Every operator: right against PyTorch, and its bits beside the emulated device's",
+    "Every operator: compared with PyTorch, and its bits with the emulated device's",
     0.3,
     _cases,
     _measure,

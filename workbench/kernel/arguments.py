@@ -370,7 +370,7 @@ class Plan:
                 raise self._wrong(
                     name,
                     f"an expanded tensor ({shape_in_words(value)}), whose elements share memory",
-                    f"one whose elements lie apart, since a kernel may write through {kind.name}. If it "
+                    f"one with memory for each element, since a kernel may write through {kind.name}. If it "
                     "only reads, declare the parameter const, or pass the tensor that was expanded, whose "
                     "memory is the same; if it writes, pass a tensor with memory for each element",
                 )

@@ -184,7 +184,7 @@ TRAPS = (
         when=(
             "from -O1 on, where both operands are known to have 24 bits or fewer, x / y goes through "
             "v_rcp_iflag_f32 without a correction downwards and is one too large where the reciprocal errs "
-            "upwards, as hardware's may; the emulated device's does with approximate= alone"
+            "upwards, as hardware's may; the emulated device's does only with approximate="
         ),
         flags=("-mllvm -amdgpu-codegenprepare-disable-idiv-expansion",),
         around='`asm("" : "+v"(y));` in front of the division, which hides the width of y',

@@ -159,8 +159,8 @@ def exceptions_of(
         signature = str(getattr(function, "__doc__", None) or "").partition("\n")[0]
         called = signature if signature.startswith(f"{name}(") else name
         message = (
-            f"{module}: {called} threw a C++ exception that is no std::exception of "
-            f"{library or 'its C++ library'}, so what it says is lost. Throw std::runtime_error or a class "
+            f"{module}: {called} threw a C++ exception that is not a std::exception of "
+            f"{library or 'its C++ library'}, so its message is lost. Throw std::runtime_error or a class "
             "derived from std::exception, catch it in the function, or give pybind11 a translator for it "
             "(py::register_exception_translator)."
         )

@@ -34,7 +34,7 @@ def timeline(kernel: str) -> None:
             sliders.put(event.data)
             display(waves_widget([line]), sliders.box)  # type: ignore[no-untyped-call]
             return
-    print(f"No profile of {kernel} is at hand: profile the cell (wb.profile, or --profile), then again.")
+    print(f"There is no profile of {kernel}: profile the cell (wb.profile, or --profile), then try again.")
 
 
 def close() -> None:

@@ -23,8 +23,8 @@ MIME_TYPE = "application/vnd.hipkittens.cell+json"
 VERSION = 1
 
 WAITS_NOTE = (
-    "Time charges a wait to the load that it ended with; issue and stall cycles stand where they show, which "
-    "may be after the line that caused them."
+    "Time charges a wait to the load that it ended with; issue and stall cycles are shown where they occur, "
+    "which may be after the line that caused them."
 )
 
 

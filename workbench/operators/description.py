@@ -248,8 +248,8 @@ def _is_float(spec: Definition, dtype: str) -> bool:
 
 
 def _raises(spec: Definition) -> Iterator[str]:
-    yield "ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here."
-    yield "ArgumentError: an argument is missing, unknown, of another kind, or not where the device is."
+    yield "ShapeError: tensors that do not fit together, or a size, a dtype or a setting without support."
+    yield "ArgumentError: an argument is missing, unknown, of the wrong kind, or on the wrong device."
     if spec.indexes:
         named = ", ".join(f"`{name}` ({_bound(index.axis)})" for name, index in spec.indexes.items())
         yield f"ArgumentError: an index is out of range: {named}; it names the element."

@@ -102,7 +102,7 @@ def make(
             # PyTorch's dispatcher crashes if the number of results differs from the schema's.
             raise WorkbenchError(
                 f"{spec.name}: outputs are {', '.join(specs)} here and {', '.join(outputs)} for its default "
-                "shape; expected the same for all inputs, empty where there is nothing to give"
+                "shape; expected the same for all inputs, empty if there is nothing to return"
             )
         place = next((v.device for v in inputs.values() if isinstance(v, torch.Tensor)), torch.device("cpu"))
         return _returned(

@@ -413,7 +413,7 @@ COUNTERS: Sequence[Counter] = (
     _modelled(
         "hbm_bytes_read",
         "bytes",
-        "Read from HBM: what the Infinity Cache had not.",
+        "Read from HBM: what the Infinity Cache did not have.",
         lambda c: c.mall_read_misses * 128,
     ),
     _modelled(

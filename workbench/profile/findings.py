@@ -80,7 +80,7 @@ class Advice(Shown, Sequence[Finding]):
 
     def __repr__(self) -> str:
         if not self._findings:
-            return f"{self.name}: no rule found a change worth {WORTH:g} times"
+            return f"{self.name}: no rule found a change that would make it {WORTH:g} times as fast or faster"
         return "\n".join((f"{self.name}:", *(f"  {finding}" for finding in self._findings)))
 
 

@@ -70,12 +70,12 @@ STALLS = Measure(
     "Stall cycles",
     "cycles",
     Origin.MODELLED,
-    "Cycles that waves stand at a wait until what they wait for is there, or at an MFMA until the matrix "
-    "core is free, over all waves; each as if it had its SIMD to itself.",
+    "Cycles that waves wait until what they need has arrived, or at an MFMA until the matrix core is "
+    "free, over all waves; each as if it had its SIMD to itself.",
 )
 SIMULATED_STALLS = replace(
     STALLS,
-    doc="Cycles that waves stand before an instruction, over all waves, by the simulation of a compute unit; "
+    doc="Cycles that waves wait before an instruction, over all waves, by the simulation of a compute unit; "
     "`InstructionProfile.reasons` says why.",
 )
 CONFLICTS = Measure(

@@ -52,8 +52,8 @@ QUANTITIES: Mapping[str, Quantity] = {
             11.6e-6,
             "4.5 us of events, and the 7.1 us by which a graph's median exceeds that of events in eight rows "
             "of vec_add, 33.5 and 67.1 million numbers on MI350X (jhinpan/flydsl-kernel-profiling-lib): no "
-            "kernel of the comparison. Another way to 11: an rmsnorm of 1 x 7168 has 12.96 to 13.12 us so, "
-            "and 2.0 us in rocprofv3",
+            "kernel of the comparison. Another estimate of 11: an rmsnorm of 1 x 7168 takes 12.96 to 13.12 "
+            "us this way, and 2.0 us in rocprofv3",
         ),
     )
 }

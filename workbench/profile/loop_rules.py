@@ -39,10 +39,13 @@ def same_each_turn(facts: Facts) -> Seen | None:
         share = facts.spent_on(gone)
         if share < STALLED or not any(is_load(instruction) for instruction in same):
             continue
-        evidence = {"accesses to the same place each turn": counted(len(same)), "they take": percent(share)}
+        evidence = {
+            "accesses to the same place in each iteration": counted(len(same)),
+            "they take": percent(share),
+        }
         remedy = (
-            "Load it before the loop, keep it in a register, and store it behind. The compiler does not "
-            "where another pointer may be the same (__restrict__)."
+            "Load it before the loop, keep it in a register, and store it after the loop. The compiler does "
+            "not if another pointer may point to the same memory (__restrict__)."
         )
         return Seen(evidence, Change(without=gone), remedy, facts.dearest(gone))
     return None
@@ -59,7 +62,7 @@ def early_wait(facts: Facts) -> Seen | None:
         if not _fit(facts, width):
             continue
         evidence = {"waits for memory": percent(share), "loads of a turn": counted(len(loads))}
-        remedy = "Load a turn ahead, and wait by vmcnt(n) for what is needed alone."
+        remedy = "Load one iteration ahead, and wait with vmcnt(n) only for what is needed."
         return Seen(evidence, _ahead(facts, loop, waits), remedy, facts.dearest(free))
     return None
 
@@ -182,7 +185,7 @@ def atomics(facts: Facts) -> Seen | None:
         same = frozenset(i.address for i in mine if loop.is_same_each_turn(i))
         if same:
             some = sum(facts.counts[a] for a in same)
-            remedy = "Add up in a register, and send one atomic behind the loop."
+            remedy = "Add up in a register, and send one atomic after the loop."
             return Seen({"atomics": counted(some)}, Change(without=same), remedy, facts.dearest(same))
     return None
 
@@ -199,7 +202,9 @@ def few_lanes(facts: Facts) -> Seen | None:
             "lanes at work": modelled(round(wave * max(lanes), 1), f"of {wave}"),
             "the loop takes": percent(share),
         }
-        remedy = "Share the work out to all lanes (a tree of __shfl_xor, or a reduction of the tile library)."
+        remedy = (
+            "Distribute the work over all lanes (a tree of __shfl_xor, or a reduction of the tile library)."
+        )
         return Seen(evidence, Change(without=loop.addresses), remedy, loop.code[0].address)
     return None
 

@@ -308,7 +308,7 @@ def _scalar_matrix(facts: Facts) -> Seen | None:
     return Seen(
         {"fused multiply-adds": counted(sum(fma.values())), "MFMA": counted(0)},
         Change(without=frozenset(fma)),
-        "Products of matrices on the vector ALUs: the matrix cores do many times as many a clock.",
+        "Products of matrices on the vector ALUs: the matrix cores do many times as many per clock.",
         max(fma, key=lambda a: fma[a]),
     )
 
@@ -379,14 +379,14 @@ RULES: tuple[Rule, ...] = (
     Rule("narrow-lds", "Reads of a few bytes a lane from LDS", narrow_lds, ("lds-port", "lds-wait")),
     Rule(
         "repeated-loads",
-        "The same place is loaded in each turn",
+        "The same place is loaded in each iteration",
         same_each_turn,
         ("early-wait", "chained-loads", "many-loads"),
     ),
     Rule("many-loads", "The same bytes are loaded many times", _repeated),
     Rule("tile-order", "L2 serves little of what is read again", _tile_order),
     Rule("wait-moved", "A wait stands before other work", moved_wait, ("early-wait",)),
-    Rule("early-wait", "Each turn waits for its own loads", early_wait, ("memory-queue",)),
+    Rule("early-wait", "Each iteration waits for its own loads", early_wait, ("memory-queue",)),
     Rule("chained-loads", "Each load waits for the one before", chained_loads),
     Rule("short-loop", "A short loop waits for its jump", short_loop),
     Rule(
@@ -406,7 +406,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "divergence",
-        "Lanes of a wave go different ways",
+        "Lanes of a wave take different branches",
         divergence,
         ("lds-wait", "barriers", "short-loop", "imbalance", "narrow-lds"),
     ),

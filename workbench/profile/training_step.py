@@ -299,7 +299,7 @@ def _sum(figures: list[Figure]) -> Figure:
             sum(value * e.median for value, e in errors) / whole,
             whole / sum(value / e.low for value, e in errors),
             whole / sum(value / e.high for value, e in errors),
-            "times like the least known of its calls",
+            "times as uncertain as the least known of its calls",
         )
     return Figure(whole, first.unit, first.origin, first.source, error)
 

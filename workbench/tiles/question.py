@@ -103,7 +103,7 @@ def question(
     if of.is_shared and access is not None and (register is None) == (group is None):
         raise UsageError(
             f'{access} of {tile}: say register="{"rv" if of.is_vector else "rt"}_bf<...>" for one between '
-            "shared memory and registers, or group=4 for one between shared and global memory, by so many "
+            "shared memory and registers, or group=4 for one between shared and global memory, by that many "
             "waves; not both"
         )
     if group is not None and (not isinstance(group, int) or not 1 <= group <= MAX_GROUP):

@@ -98,8 +98,8 @@ ABSENT_HEADERS: Mapping[str, str] = MappingProxyType(
         "cuda/pipeline": "cuda::pipeline is libcu++'s: use load_async of the tile library, or plain loads",
         "cuda_pipeline.h": "asynchronous copies of CUDA: use load_async of the tile library, or plain loads",
         "cudnn.h": "cuDNN's counterpart is MIOpen, which the workbench does not have",
-        "cutlass/cutlass.h": "CUTLASS is for NVIDIA GPUs: here is the tile library (kittens.cuh)",
-        "cute/tensor.hpp": "CuTe is for NVIDIA GPUs: here is the tile library (kittens.cuh)",
+        "cutlass/cutlass.h": "CUTLASS is for NVIDIA GPUs: use the tile library (kittens.cuh)",
+        "cute/tensor.hpp": "CuTe is for NVIDIA GPUs: use the tile library (kittens.cuh)",
     }
 )
 ABSENT = (

@@ -20,7 +20,7 @@ _DEVICE_CODE = re.compile(r"\b__(?:global|device|host|shared|constant|managed|la
 RUNTIME_INCLUDE = f"#include <{cuda_names.RUNTIME_HEADER}>\n"
 """First line of a source with device code that relied on nvcc for this header."""
 _DEFINED = re.compile(r"(#[ \t]*ifn?def[ \t]+|\bdefined[ \t]*\(?[ \t]*)__CUDA_ARCH__\b")
-_WIDENED = "its mask has 64 lanes now, as a wave does: see that nothing assumes warps of 32"
+_WIDENED = "its mask has 64 lanes now, as a wave does: check that nothing assumes warps of 32"
 _SYNC = re.compile(
     r"\b__(?:shfl(?:_up|_down|_xor)?|any|all|ballot|match_any|match_all|reduce_\w+)_sync\s*(?=\()"
 )
@@ -123,7 +123,7 @@ def hipify(source: str, first_line: int = 1) -> HipifyResult:
             continue
         changes[match.start()] = match.end(), new
         if name not in names and name != "cub" and cuda_names.is_guess(name):
-            why = f"became {new} as its like do, which no table has: see whether HIP has it"
+            why = f"became {new} by the pattern of similar names, which no table lists: check that HIP has it"
             leftovers.append(_leftover(cell, match.start(), name, why))
         names[name] = new
     for match in _DEFINED.finditer(cell.code):

@@ -169,7 +169,7 @@ class Job:
         except OSError as error:
             raise CompilerNotFound(
                 f"{self.compiler.path} cannot be started any more: {error.strerror}. "
-                "Was it removed? Restart the kernel to have a compiler looked for again."
+                "Was it removed? Restart the kernel to search for a compiler again."
             ) from error
         if finished.returncode is None:
             raise CompilerTimeout(

@@ -55,7 +55,7 @@ def compile_with_any(job: Job, compilation: Compilation, listing: Listing) -> Ma
             with contextlib.suppress(NoRegistersError):
                 note = (
                     f"compiled by {other.version} ({other.path}): {job.compiler.version} found no allocation "
-                    f"of registers. HIPKITTENS_COMPILER={other.path} spares the first attempt."
+                    f"of registers. HIPKITTENS_COMPILER={other.path} skips the first attempt."
                 )
                 again = Job(job.source, job.options, other)
                 return _noted(_examined(again, compilation(again), listing), note)

@@ -39,8 +39,8 @@ def in_folder(build: Callable[[str], T]) -> T:
             if mark.exists():
                 return result
     warnings.warn(
-        f"something took away what was in {folder} while a compiler worked there; the build is repeated. "
-        "Keep what clears temporary files away from folders named hipkittens-*, or set TMPDIR to another.",
+        f"something removed the contents of {folder} while a compiler worked there; the build is repeated. "
+        "Exclude folders named hipkittens-* from what removes temporary files, or set TMPDIR to another.",
         RepeatedBuild,
         stacklevel=3,
     )

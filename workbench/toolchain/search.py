@@ -88,7 +88,7 @@ def _not_found(setting: str | None, arch: str | None, passed: list[tuple[str, st
     subject = f"a compiler for {arch}" if arch else "a compiler for AMD GPUs"
     if setting:
         first = f"HIPKITTENS_COMPILER={setting} is not {subject}"
-        last = "Set it to a hipcc, a clang++ or a zig that works, or unset it to have one looked for."
+        last = "Set it to a hipcc, a clang++ or a zig that works, or unset it to let the workbench find one."
     else:
         first = f"{subject} was not found"
         last = (

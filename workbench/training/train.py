@@ -188,7 +188,7 @@ def main(words: Sequence[str] | None = None) -> int:
                 training.evaluate()
                 training.save(options.out)
     seconds = (time.perf_counter() - began) / max(1, len(training.losses) - first)
-    print(f"held back: {training.evaluate():.4f}; {seconds:.3f} s a step")
+    print(f"held out: {training.evaluate():.4f}; {seconds:.3f} s a step")
     if options.out is not None:
         training.save(options.out)
         print(f"wrote {write(options.out / 'report.html', training, seconds, peak_memory(training))}")

@@ -26,7 +26,7 @@ def advice_list(advice: Advice, *, brief: bool = False) -> Markup:
         brief: leave out the expected error of modelled gains; the line above the list has it already.
     """
     if not advice:
-        message = f"No rule found a change that the model gives {WORTH:g} times or more for."
+        message = f"No rule found a change that would make it {WORTH:g} times as fast or faster by the model."
         return tag("div", message, kind="wb-dim")
     entries = [_entry(finding, brief) for finding in advice]
     markup = tag("ol", *entries[:MANY], kind="wb-advice")

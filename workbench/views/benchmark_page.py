@@ -83,9 +83,9 @@ def notes(result: BenchResult) -> str:
     if str(Origin.MODELLED) in origins:
         parts.append(
             "Modelled times are computed from what an emulated device executed; no GPU was used. How far "
-            "they may be off stands beside each (docs/model_error.md); of operators that were never compared "
-            "nothing is known. They are kernel times, as a profiler reports them; published ones are mostly "
-            "of events around a launch, some 4.5 us more."
+            "they may be off is shown beside each (docs/model_error.md); nothing is known about operators "
+            "that were never compared. They are kernel times, as a profiler reports them; published ones are "
+            "mostly of events around a launch, some 4.5 us more."
         )
     if str(Origin.MEASURED) in origins:
         parts.append(
@@ -94,8 +94,8 @@ def notes(result: BenchResult) -> str:
         )
     if str(Origin.EMULATED) in origins:
         parts.append(
-            "Emulated times are by the clock of software that plays a GPU beneath AMD's libraries; they tell "
-            "nothing of a GPU's speed."
+            "Emulated times are by the clock of software that plays a GPU beneath AMD's libraries; they say "
+            "nothing about a GPU's speed."
         )
     parts.append(
         "Every implementation was compared with the reference before it was timed, at the shape that is "

@@ -34,7 +34,10 @@ def _row(kernel: Kernel, before: Kernel | None) -> list[Cell]:
         cells.append(_changed(getattr(now, attribute), getattr(old, attribute) if old is not None else None))
     fits = now.occupancy
     cells.append(_changed(fits.waves_per_simd, old.occupancy.waves_per_simd if old is not None else None))
-    return [*cells, Cell(f"{'nothing' if fits.is_full else fits.limit} at {now.block} work-items", "wb-line")]
+    return [
+        *cells,
+        Cell(f"{'no limit' if fits.is_full else fits.limit} at {now.block} work-items", "wb-line"),
+    ]
 
 
 def _changed(value: Any, before: Any) -> Cell:

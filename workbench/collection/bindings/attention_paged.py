@@ -112,12 +112,12 @@ MODULES = (
         row=50,
         name="mla_decode_rope_tk",
         functions=[_MLA_DECODE],
-        doc="softmax(scale (q kᵀ + turned(q_pe) k_peᵀ)) v of one query a sequence, over listed rows.",
+        doc="softmax(scale (q kᵀ + turned(q_pe) k_peᵀ)) v of one query per sequence, over listed rows.",
     ),
     PortModule(
         row=51,
         name="unified_attn_sparse_mla_tk",
         functions=[_SPARSE_MLA],
-        doc="Latent attention of each token over the places chosen for it, through a table of pages.",
+        doc="Latent attention of each token over the positions chosen for it, through a table of pages.",
     ),
 )

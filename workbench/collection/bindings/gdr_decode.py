@@ -98,7 +98,7 @@ _FUSED_RECURRENT = Function(
     ],
     checks=[sizes_match(_SIZES), _check_beta],
     differs="Columns of the state are a multiple of 16, its rows 64, 128 or 256; cu_seqlens gives the number "
-    "of sequences, for which the port takes B.",
+    "of sequences, where the port uses B.",
 )
 
 

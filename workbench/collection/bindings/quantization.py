@@ -26,7 +26,7 @@ _PER_TOKEN = Function(
     name="per_token_quant_fwd",
     arguments={"x": "real [*M N]", "out": "i8 [*M N]", "scales": "fp32 [*M 1]"},
     uses=[Use("quantization/per_token_quant", {"x": "x"}, {"out": "out", "scales": "scales"})],
-    differs="Scales are for a size of 1e-10 at least; that of a row with NaN or infinity is NaN.",
+    differs="Scales assume a magnitude of at least 1e-10; the scale of a row with NaN or infinity is NaN.",
 )
 
 _FP8 = Function(

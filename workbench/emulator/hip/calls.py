@@ -196,7 +196,7 @@ def _say_dropped() -> None:
         _last_words("".join(texts).encode("utf-8", "replace"))
 
 
-_FAILED = "hipkittens: a launch failed, and no exception says it: "
+_FAILED = "hipkittens: a launch failed, and no exception reported it: "
 
 
 def _say_once(error: BaseException) -> None:
@@ -208,7 +208,9 @@ def _say_once(error: BaseException) -> None:
     print(text, file=sys.stderr, flush=True)
     if len(_printed) == _MOST_DROPPED:
         print(
-            "hipkittens: other launches of this process that fail are not said", file=sys.stderr, flush=True
+            "hipkittens: further failed launches of this process are not reported",
+            file=sys.stderr,
+            flush=True,
         )
 
 

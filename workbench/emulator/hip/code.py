@@ -46,7 +46,7 @@ def read_image(address: int) -> bytes:
             size = max(size, offset + length, position)
     else:
         raise errors.DeviceError(
-            f"no code object: it begins with {head[:8]!r}; expected an AMDGPU ELF or a HIP fat binary.",
+            f"not a code object: it begins with {head[:8]!r}; expected an AMDGPU ELF or a HIP fat binary.",
             structures.INVALID_IMAGE,
         )
     _need(address, size)

@@ -66,14 +66,14 @@ class Graph:
         first.
 
         Raises:
-            ValueError: nodes depend on each other in a circle.
+            ValueError: nodes depend on each other in a cycle.
         """
         done: dict[Node, None] = {}
         left = list(self.nodes)
         while left:
             ready = next((n for n in left if all(d in done for d in n.dependencies)), None)
             if ready is None:
-                raise ValueError("nodes of the graph depend on each other in a circle")
+                raise ValueError("nodes of the graph depend on each other in a cycle")
             done[ready] = None
             left.remove(ready)
         return list(done)

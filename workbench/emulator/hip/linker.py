@@ -139,7 +139,7 @@ def _add_file(handle: int, kind: int, path: int, count: int, options: int, value
 def _add(state: _State, kind: int, content: bytes, name: str) -> None:
     if kind not in _BITCODE_TYPES:
         types = ", ".join(f"{text} ({number})" for number, text in _BITCODE_TYPES.items())
-        raise _refuse(state, f"{name}: input type {kind} is not linked on AMD's devices; expected {types}")
+        raise _refuse(state, f"{name}: input type {kind} cannot be linked on AMD's devices; expected {types}")
     try:
         state.inputs += bitcode_for(content, state.arch, name)
     except (errors.ToolchainError, errors.CodeObjectError) as error:

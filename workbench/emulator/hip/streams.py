@@ -464,9 +464,9 @@ def _wait_value(handle: int, address: int, value: int, flags: int, mask: int, ty
         while not reached():
             if time.monotonic() > until:
                 error = errors.DeviceError(
-                    f"hipStreamWaitValue: {value:#x} is waited for at {address:#x}, where "
-                    f"{type_.from_address(address).value:#x} is and nothing has changed that within "
-                    f"{_PATIENCE_SECONDS:g} s. The emulated device does a stream's work at once: "
+                    f"hipStreamWaitValue: waits for {value:#x} at {address:#x}, which holds "
+                    f"{type_.from_address(address).value:#x} and has not changed within "
+                    f"{_PATIENCE_SECONDS:g} s. The emulated device does a stream's work immediately: "
                     "write the value before the wait, or from another thread.",
                     structures.NOT_SUPPORTED,
                 )

@@ -48,7 +48,7 @@ def use(model: torch.nn.Module) -> Used:
     """
     if not isinstance(model, library().PreTrainedModel):
         raise UsageError(
-            f"use: the model is a {type(model).__name__}; expected a PreTrainedModel of transformers; of "
+            f"use: the model is a {type(model).__name__}; expected a PreTrainedModel of transformers; in "
             "other models, replace layers with those of workbench.nn"
         )
     if hasattr(model, _USED):
@@ -143,9 +143,9 @@ def _plan(module: torch.nn.Module) -> tuple[Callable[..., Any] | None, tuple[str
             ", ".join(t[1] for t in replaced),
         )
     if any(candidate.fits(module) for candidate in REPLACEMENTS):
-        return None, ("", "computes something else than the kernel")
+        return None, ("", "computes something other than the kernel")
     if names:
-        return None, ("", f"{', '.join(names)} of this model is another function than the kernel's")
+        return None, ("", f"{', '.join(names)} of this model is not the kernel's function")
     if list(module.children()) or not list(module.parameters(recurse=False)):
         return None, ("", "")
     return None, ("", "no kernel of this kind")

@@ -40,7 +40,7 @@ REASONS: Mapping[str, str] = {
     "MEMORY_QUEUE": "the queue of vector memory is full",
     "MATRIX_BUSY": "the matrix core is busy",
     "VECTOR_BUSY": "the vector ALU is busy",
-    "DEPENDENCE": "needs a result that is under way",
+    "DEPENDENCE": "needs a result that is in flight",
     "ISSUE": "another wave issues",
     "FETCH": "the instruction is being fetched",
     "IDLING": "s_nop or s_sleep",
@@ -239,7 +239,7 @@ def run_unit(
     )
     library().sim_run(run)
     if run.failed:
-        why = "there was no memory" if run.failed == 1 else "waves wait for one another for ever"
+        why = "there was no memory" if run.failed == 1 else "waves wait for one another forever"
         raise WorkbenchError(
             f"the simulation of a compute unit did not end: {why}. Report the kernel; "
             "`wb.profile` counts it without the simulation."

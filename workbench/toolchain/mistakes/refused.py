@@ -543,7 +543,8 @@ def _two_indices(context: ErrorContext) -> Explanation | None:
         text = f"[{{{context.cell.text[first + 1 : end]}, {context.cell.text[end + 2 : last]}}}]"
         whole = Span(first, last + 1, context.cell.text[first : last + 1])
         return Explanation(
-            f"a shared tile is swizzled, its rows are no arrays: element {{row, column}} is {match[1]}{text}",
+            f"a shared tile is swizzled, its rows are not arrays: "
+            f"element {{row, column}} is {match[1]}{text}",
             Span(start + match.start(), last + 1, ""),
             (Change(whole, text),),
         )
