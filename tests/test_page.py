@@ -58,7 +58,7 @@ def test_a_page_has_everything(notebook: Path, monkeypatch: pytest.MonkeyPatch, 
     text = page.read_text()
     assert "threadIdx" in text
     assert '<img alt="bars" src="data:image/svg+xml' in text
-    assert "An interactive panel stands here" in text
+    assert "An interactive panel is shown here" in text
     appendix = text.partition('wb-appendix">')[2]
     # Instructions under the lines that they come from.
     assert "v_mul_f32" in appendix

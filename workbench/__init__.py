@@ -30,7 +30,8 @@ if sys.platform == "win32":
 
 def _homes() -> dict[str, str]:
     """The module of the package that the stub imports each public name from; "" for a module itself."""
-    # Not by `lazy_loader`: `doctor` and the building of a wheel import this where nothing is installed.
+    # This does not use `lazy_loader`: `doctor` and the wheel's build import this file where nothing is
+    # installed.
     with open(f"{__file__}i", encoding="utf-8") as stub:
         imports = [
             statement for statement in ast.parse(stub.read()).body if isinstance(statement, ast.ImportFrom)
@@ -49,9 +50,9 @@ __all__ = sorted(_HOMES)
 
 
 class _Package(ModuleType):
-    """Keeps `wb.verify`, `wb.profile` and `wb.doctor` the functions.
+    """Makes sure that `wb.verify`, `wb.profile` and `wb.doctor` remain the functions.
 
-    Importing the submodules of the same names would put those in their place.
+    Otherwise importing the submodules of the same names would replace them.
     """
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -79,7 +80,7 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    # What this file imports for itself is not a name of the package.
+    # Names that this file imports for its own use do not belong to the package.
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 
@@ -91,7 +92,7 @@ def load_ipython_extension(shell) -> None:
 
 
 def unload_ipython_extension(shell) -> None:
-    """Takes the magics away; `%unload_ext workbench` calls it."""
+    """Removes the magics; `%unload_ext workbench` calls it."""
     from workbench.magics import unload_ipython_extension as unload_magics
 
     unload_magics(shell)

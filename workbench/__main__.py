@@ -34,7 +34,7 @@ def _command(commands: Any, name: str, help: str, **options: Any) -> argparse.Ar
 
 
 def commands() -> argparse.ArgumentParser:
-    """The parser of `python -m workbench`, one subparser a command."""
+    """The parser of `python -m workbench`, with one subparser per command."""
     parser = argparse.ArgumentParser(prog="python -m workbench", description=__doc__)
     # The package was imported before its `__main__` module.
     version = sys.modules["workbench"].__version__
@@ -128,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns 0 if all is well."""
     parser = commands()
     words = list(sys.argv[1:] if arguments is None else arguments)
-    # Everything that follows is the program's, even what looks like an option of ours.
+    # Everything that follows belongs to the program, even if it looks like one of our options.
     whole = words[:1] in (["hipcc"], ["train"], ["exec"]) or (
         words[:1] in (["script"], ["sanitize"]) and words[1:] not in ([], ["-h"], ["--help"])
     )
@@ -141,7 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:
-        # `head` has read enough. Nothing is left to be written at exit.
+        # `head` has read enough. Leave nothing to be flushed at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
 

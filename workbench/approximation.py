@@ -42,7 +42,7 @@ class Approximation:
     end: int = _END
 
     def for_kernel(self, kernel: str) -> Approximation | None:
-        """Itself where it concerns a kernel."""
+        """This approximation if it applies to the kernel, else None."""
         return self if self.kernel in ("", kernel) else None
 
 
@@ -64,7 +64,7 @@ def checked_seed(value: object, origin: str) -> int:
 
 
 def seeds_of(value: bool | int, origin: str) -> tuple[int, ...]:
-    """The seeds that an argument asks for: none, the usual ones for True, or the one that it is.
+    """The seeds that an argument asks for: none, the usual ones for True, or the seed itself.
 
     Raises:
         UsageError: the value is invalid.

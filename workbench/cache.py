@@ -1,15 +1,16 @@
 """The cache of slow results: machine code, native libraries, headers.
 
-An entry's file is named by a digest of everything that went into it, so nothing has to be invalidated.
-Each entry has a checksum; a damaged one is made again. This process runs code from the cache, so it never
-uses what others could have written: a folder of another user, or one that everybody may write to, is an
-error. Several processes can share a cache: each writes beside the place and renames, so an entry appears
-whole or not at all. When the cache grows past its limit, the entries that you used least recently go.
+The name of an entry's file is a digest of everything that went into it, so nothing ever has to be
+invalidated. Each entry has a checksum; a damaged entry is made again. This process runs code from the cache,
+so it never uses files that others could have written: a folder of another user, or one that everybody may
+write to, is an error. Several processes can share a cache: each writes beside the place and renames, so an
+entry appears whole or not at all. When the cache grows past its limit, the entries that you used least
+recently go.
 
-The folder is `$HIPKITTENS_CACHE`, else `hipkittens` in the user's cache folder (`$XDG_CACHE_HOME` or
-`~/.cache`). If it is filled but cannot be written, as in a container's image, the cache reads from it and
-writes to a private temporary folder. The limit is `$HIPKITTENS_CACHE_LIMIT`, such as `500M` or `8G`, by
-default 4 GiB.
+The folder is `$HIPKITTENS_CACHE`, or else `hipkittens` in the user's cache folder (`$XDG_CACHE_HOME` or
+`~/.cache`). If it has entries but is read-only, as in a container's image, the cache reads from it and writes
+to a private temporary folder. The limit is `$HIPKITTENS_CACHE_LIMIT`, such as `500M` or `8G`, by default 4
+GiB.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def size_from_environment(variable: str) -> int | None:
     """Bytes in an environment variable; None if it is not set or empty.
 
     Raises:
-        UsageError: the value is no size; the message names the variable.
+        UsageError: the value is not a size; the message names the variable.
     """
     text = os.environ.get(variable)
     if not text:
@@ -120,7 +121,7 @@ def folder() -> Path:
 
 
 def folders() -> tuple[Path, ...]:
-    """Roots in which entries are looked for: `folder()`, then the wanted one if it can only be read.
+    """Roots in which to look for entries: `folder()`, then the configured one if it is read-only.
 
     Raises:
         UsageError: see `folder`.
@@ -154,7 +155,7 @@ def _usable(path: Path) -> bool:
 
 
 def _distrust(status: os.stat_result) -> str:
-    """Why others could have written a file or folder; empty where only this user and root could."""
+    """Why others could have written a file or folder; empty if only this user and root could."""
     if status.st_uid not in (os.getuid(), 0):
         return f"belongs to another user (uid {status.st_uid})"
     shared = status.st_mode & stat.S_IWOTH and not stat.S_ISLNK(status.st_mode)
@@ -191,7 +192,7 @@ def _open(path: Path) -> int:
 
 
 def write_atomically(path: Path, data: bytes, mode: int = 0o644) -> None:
-    """Write a file so that a reader sees the old content or the new, never a part."""
+    """Write a file so that a reader sees either the old content or the new, never a part."""
     path.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.parent.mkdir(mode=0o700, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=_TEMPORARY, dir=path.parent)
@@ -259,7 +260,7 @@ class Cache:
         return next((data for path in self._places(key) if (data := _read(path)) is not None), None)
 
     def put(self, key: str, data: bytes) -> bool:
-        """Store an entry. False, with a warning, if the folder is full: a cache must not stop its user."""
+        """Store an entry. False, after a warning, if the folder is full: a cache must not stop its user."""
         path = self.path(key)
         try:
             write_atomically(path, _head(path, data) + data)
@@ -287,7 +288,7 @@ class Cache:
     def put_file(self, key: str, source: Path | bytes) -> Path | None:
         """Store a file for other programs to read: a copy of `source`, or these bytes.
 
-        Its path, None, with a warning, where the folder takes no more.
+        Returns its path, or None with a warning if the folder is full.
         """
         data = source if isinstance(source, bytes) else source.read_bytes()
         content = hashlib.sha256(data).digest()
@@ -301,7 +302,7 @@ class Cache:
         return path if self.put(key, content) else None
 
     def remove(self, key: str) -> None:
-        """Forget an entry, one that proved damaged for example."""
+        """Forget an entry, for example a damaged one."""
         for path in self._places(key):
             _remove(path)
 
@@ -329,7 +330,7 @@ class Cache:
         return Usage(self.namespace, entries, sum(size for _, _, size in listed))
 
     def clear(self) -> int:
-        """Remove every entry; the number of bytes freed."""
+        """Remove every entry; returns the number of bytes freed."""
         return clear(self.namespace)
 
 
@@ -341,7 +342,7 @@ def usage() -> tuple[Usage, ...]:
 
 
 def clear(namespace: str | None = None) -> int:
-    """Remove the entries of a namespace, or of all; the number of bytes freed."""
+    """Remove the entries of one namespace, or of all; returns the number of bytes freed."""
     root = folder()
     freed = 0
     for path, _, size in list(_entries(root / namespace) if namespace else _all_entries(root)):
@@ -352,7 +353,7 @@ def clear(namespace: str | None = None) -> int:
 
 
 def evict(target: int | None = None, keep: Path | None = None) -> int:
-    """Remove the least recently used entries until the whole fits in `target` bytes; the bytes freed.
+    """Remove the least recently used entries until the rest fits in `target` bytes; returns the bytes freed.
 
     Args:
         target: bytes that may stay; by default the limit.
@@ -375,7 +376,7 @@ def evict(target: int | None = None, keep: Path | None = None) -> int:
 
 
 def _clear_locks(locks: Path) -> None:
-    """Remove locks that were not taken for long; who still waits for one does work twice, and no harm."""
+    """Remove locks that nobody took for a long time; a process that still waits for one repeats some work."""
     with contextlib.suppress(OSError):
         for lock in os.scandir(locks):
             if time.time() - lock.stat().st_mtime > _TEMPORARY_LIFETIME:
@@ -417,17 +418,17 @@ def _entries(namespace: Path) -> Iterator[tuple[Path, float, int]]:
 
 
 def tools(programs: Mapping[str, str]) -> Path:
-    """A folder with these scripts, which stay as long as they are used.
+    """A folder with these scripts, which remain as long as they are used.
 
-    Its path depends on them alone, and on the cache's folder where they were made first: command lines that
-    name it are parts of keys.
+    Its path depends only on them and on the cache folder in which they were first made, because command lines
+    that contain it are parts of keys.
 
     Args:
         programs: text by file name.
 
     Raises:
         UsageError: the folder belongs to another user, or is writable by everyone.
-        ToolchainError: the folder takes no more.
+        ToolchainError: the folder is full.
     """
     name = digest(*(part for item in programs.items() for part in item))[:16]
     places = [root / _TOOLS / name for root in folders()]
@@ -461,7 +462,7 @@ def _is_program(path: Path, text: str) -> bool:
 
 
 def _read(path: Path) -> bytes | None:
-    """Content of an entry; None if there is none, or a damaged one, which goes."""
+    """Content of an entry; None if there is none, or if it is damaged, in which case it is removed."""
     try:
         with open(path, "rb", opener=lambda name, _: _open(Path(name))) as file:
             status = os.fstat(file.fileno())
@@ -482,7 +483,7 @@ def _file(path: Path, content: bytes) -> Path:
 
 
 def _remove(path: Path) -> None:
-    """Remove an entry and its files; one that can only be read stays."""
+    """Remove an entry and its files; a read-only one stays."""
     for file in (path, *path.parent.glob(f"{path.name}{_FILE}*")):
         with contextlib.suppress(OSError):
             file.unlink()
@@ -520,7 +521,7 @@ def _note_use(path: Path, status: os.stat_result) -> None:
 
 
 def _account(path: Path, size: int) -> None:
-    """Add up the folder now and then, not with each entry: after a small part of the limit was written."""
+    """Measure the folder whenever a small part of the limit was written, not with each entry."""
     root = path.parents[2]
     bound = limit()
     with _scan_lock:

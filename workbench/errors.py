@@ -1,6 +1,6 @@
 """One tree of exceptions for the whole workbench.
 
-Every message names the thing, what came, what was expected and the next step, so that a person who
+Every message names the thing, the value that came, the value expected and the next step, so that a person who
 sees only the last line of a traceback knows what to do.
 """
 
@@ -211,7 +211,7 @@ class SanitizerError(WorkbenchError):
 
 
 class NothingSanitized(SanitizerError, UsageError):
-    """The sanitizer was asked, and saw no launch, so nothing is known.
+    """The sanitizer was requested but saw no launch, so nothing is known.
 
     Cure: Launch on an emulated device, in this process or in one that inherits its environment
     (`HIPKITTENS_SANITIZE`); a GPU cannot watch itself.
@@ -303,7 +303,7 @@ class JumpFault(KernelFault):
 
 
 class EndFault(KernelFault):
-    """The kernel ran past the last instruction of a function, where the compiler expected no way to lead.
+    """The kernel ran past the last instruction of a function, which the compiler thought impossible.
 
     Cure: Look for undefined behaviour at that line: a missing return, an endless loop without an effect.
     """
@@ -319,9 +319,9 @@ class KernelTimeout(KernelFault):
 class KernelDeadlock(KernelTimeout):
     """Work-groups wait for memory that nobody can change any more, and were stopped before the time limit.
 
-    Cure: The message says who waits for which address, and who never started. Launch no more work-groups than
-    the device holds at once, let them wait only for earlier ones, or find the one that should have written
-    there.
+    Cure: The message says which work-groups wait for which address, and which never started. Launch no more
+    work-groups than the device holds at once, let them wait only for earlier ones, or find the one that
+    should have written there.
     """
 
 
@@ -363,7 +363,7 @@ class CounterRejected(ProfilerError):
 class HostException(WorkbenchError, RuntimeError):
     """Host code of a compiled module threw an exception that does not reach Python.
 
-    It is no std::exception, so its message is lost, or it was thrown while the module was imported.
+    It is not a std::exception, so its message is lost, or it was thrown while the module was imported.
 
     Cure: Throw a class derived from std::exception, or catch it in the function that the message names; catch
     what the initialiser of a static object or the module's body throws.
@@ -404,7 +404,7 @@ class UncaughtException(ProgramError):
 
     Attributes:
         exception: its C++ type; "" if the C++ library does not say.
-        what: its text; "" for one that is none of std's.
+        what: its text; "" if it is not a std::exception.
     """
 
     def __init__(self, message: str, result: Any = None, exception: str = "", what: str = "") -> None:
@@ -435,7 +435,7 @@ class UntrustedRegisters(UserWarning):
 
 
 class SharedMemoryOverrun(UserWarning):
-    """A kernel went beyond the shared memory that it asked for, and on as a GPU does; the message says where.
+    """A kernel went beyond its shared memory, and continued as on a GPU; the message says where.
 
     Cure: Check the index. `wb.sanitize` lists every such place, `HIPKITTENS_SHARED_BOUNDS=exact` stops there.
     """
@@ -483,7 +483,7 @@ class KernelInterrupt(KeyboardInterrupt):
     """
 
     def _render_traceback_(self) -> list[str]:
-        """IPython's hook: the message alone, since no line of a traceback would be the user's."""
+        """IPython's hook: only the message, since no line of a traceback would be the user's."""
         return f"{type(self).__name__}: {self}".splitlines()
 
 
@@ -497,5 +497,5 @@ class HistoryError(WorkbenchError):
 class HistoryLocked(HistoryError):
     """Another program has locked the file of runs.
 
-    Cure: Close that program, or wait until it lets go.
+    Cure: Close that program, or wait until it releases the file.
     """

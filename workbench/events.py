@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 HISTORY = 500
-"""Events that a hub remembers for views that open later."""
+"""Number of events that a hub keeps for views that open later."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Hub:
                 warnings.warn(f"a view stopped listening after {type(error).__name__}: {error}", stacklevel=2)
 
     def progress(self, name: str, done: int, total: int) -> None:
-        """Notifies listeners of a launch's progress, also inside `muted`; it is not stored."""
+        """Notifies listeners of a launch's progress, even inside `muted`; it is not stored."""
         event = Event(0, "progress", name, {"done": done, "total": total}, time.time())
         with self._lock:
             listeners = tuple(self._listeners)
@@ -112,8 +112,8 @@ class Hub:
     def failures(self, kind: str, name: str, **facts: Any) -> AbstractContextManager[None]:
         """An exception that leaves the block is published once, as "failed", and propagates.
 
-        Its data is {"kind": what failed, "error": the first line of the message, **facts}. Inside of `muted`
-        it is left to the code that muted.
+        Its data is {"kind": what failed, "error": the first line of the message, **facts}. Inside `muted`,
+        this is left to the code that muted.
         """
         return _Failures(self, kind, name, facts)
 
@@ -131,12 +131,12 @@ class Hub:
         return lambda: self.unsubscribe(listener)
 
     def unsubscribe(self, listener: Listener) -> None:
-        """Ends a subscription; one that has ended is no error."""
+        """Ends a subscription; ending it twice is not an error."""
         with self._lock, contextlib.suppress(ValueError):
             self._listeners.remove(listener)
 
     def history(self, *kinds: str) -> list[Event]:
-        """Events kept, oldest first; only of these kinds where any are named."""
+        """Stored events, oldest first; only of these kinds if any are named."""
         with self._lock:
             return [e for e in self._events if not kinds or e.kind in kinds]
 
@@ -150,7 +150,7 @@ class Hub:
 
 
 def shape_told(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The shape of a "failed" event; what failed may be that it is none."""
+    """The shape of a "failed" event; "" if it has none, which may be why it failed."""
     shape = data.get("shape")
     return dict(shape) if isinstance(shape, Mapping) else {}
 

@@ -1,4 +1,4 @@
-"""When loads of an emulated device come: at once, or as late as hardware's may.
+"""When loads of an emulated device complete: at once, or as late as hardware's may.
 
 An emulated device does each load when it is issued, and a GPU some time before the `s_waitcnt` that waits
 for it. Code that waits too little, or overwrites what is still being read, is right here and wrong there. On
@@ -35,7 +35,7 @@ class Lateness:
     seed: int | None = None
 
     def __str__(self) -> str:
-        """As `HIPKITTENS_LATE` has it."""
+        """The text for `HIPKITTENS_LATE`."""
         return LAST if self.seed is None else str(self.seed)
 
 
@@ -71,10 +71,10 @@ def default_lateness() -> Lateness | None:
 
 @contextmanager
 def late_loads(when: int | str = LAST) -> Iterator[None]:
-    """Has loads of emulated devices come late inside a `with` block; for this thread.
+    """Makes loads of emulated devices complete late in a `with` block; for this thread.
 
     Args:
-        when: "last", the last moment that the waits allow; or a seed, by which the time is drawn.
+        when: "last", the last moment that the waits allow; or a seed, from which the time follows.
 
     Raises:
         UsageError: the value is neither.

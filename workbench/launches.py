@@ -1,6 +1,6 @@
-"""Launches as data: the records that you request of a launch, and its results.
+"""Launches as data: the records that you request from a launch, and its results.
 
-The emulated device fills these records and the runtime hands them on; on a GPU a launch reports only its
+The emulated device fills these records and the runtime passes them on; on a GPU a launch reports only its
 time.
 """
 
@@ -24,8 +24,8 @@ Dim = tuple[int, int, int]
 """(x, y, z)."""
 
 DWORD = 4
-"""Bytes of which host memory counts as a multiple where a kernel reads it: what is read beside the end of a
-tensor in the same dword harms nothing."""
+"""Granularity of host memory for reads of a kernel, in bytes: reading past the end of a tensor in the same
+dword is harmless."""
 
 
 class BufferLabel(NamedTuple):
@@ -104,12 +104,12 @@ class Access:
 
 
 LIMIT = 1 << 23
-"""Lines kept of a launch, 8 bytes each, on each of its threads; beyond it fewer sets are sampled."""
+"""Lines to record per launch and thread, 8 bytes each; for more lines, fewer sets are sampled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """Memory whose writers are to be known: `count` elements of `element` bytes from address `base`.
+    """Memory whose writers to record: `count` elements of `element` bytes from address `base`.
 
     `name` says what it is.
     """
@@ -122,7 +122,7 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class TrafficOptions:
-    """Traffic to record beside the counts by instruction.
+    """Traffic to record in addition to the counts by instruction.
 
     Attributes:
         lines: the lines that each wave touches, for `Traffic.replay`.
@@ -215,7 +215,7 @@ class CacheCounts:
 
     @property
     def l2_hit_rate(self) -> float | None:
-        """0 to 1; None if nothing was asked of L2."""
+        """0 to 1; None if there were no requests to L2."""
         return self.l2_hits / self.l2_requests if self.l2_requests else None
 
     @classmethod
@@ -231,7 +231,7 @@ class Replayed:
 
     Attributes:
         dies: cache counts of each die; multiplied by 2**`sampling` if only some sets were replayed.
-        sampling: one set in 2**`sampling` was replayed; 0: all.
+        sampling: one set in 2**`sampling` was replayed; 0 for all.
         levels: by code object address of an instruction: how many of its replayed lines L1, L2, the Infinity
             Cache and HBM served; writes count for L2.
     """
@@ -258,10 +258,10 @@ class Traffic(Protocol):
     watched: tuple[Watched, ...]
 
     def sites(self) -> dict[int, Site]:
-        """Totals of each instruction, by code object address; those that did nothing are absent."""
+        """Totals of each instruction, by code object address; instructions that did nothing are absent."""
 
     def writers(self, index: int = 0) -> npt.NDArray[np.int64]:
-        """[elements] the work-group that wrote each element of `TrafficOptions.watched[index]`; -1: none.
+        """[elements] the work-group that wrote each element of `TrafficOptions.watched[index]`; -1 for none.
 
         If several did, the highest number.
         """
@@ -281,19 +281,19 @@ class Traffic(Protocol):
             hierarchy: the caches.
             groups_per_unit: work-groups that a compute unit holds at once.
             order: work-groups in dispatch order; None for order by number.
-            rounds: launches in a row, of which the last is told: it finds in the Infinity Cache what the
-                others left there; L1 and L2 are empty at the start of each.
+            rounds: number of consecutive launches; the result is that of the last, which finds in the
+                Infinity Cache what the others left there. L1 and L2 are empty at the start of each.
             first: replay only this many work-groups, from the first; None for all.
             limit: maximum number of lines to replay, if less than recorded.
 
         Raises:
-            UsageError: the lines were not kept or have been released; `order` is no permutation, or came
-                with `first`.
+            UsageError: the lines were not recorded or have been released; `order` is not a permutation, or
+                came with `first`.
             LaunchError: there was not enough memory.
         """
 
     def release(self) -> None:
-        """Frees the lines and the record of writers; the counts by instruction stay."""
+        """Frees the lines and the record of writers, but not the counts by instruction."""
 
 
 STEP: Sequence[tuple[str, str]] = (
@@ -304,10 +304,10 @@ STEP: Sequence[tuple[str, str]] = (
     ("turns", "u2"),
     ("bytes", "u2"),
 )
-"""Fields of a wave's steps, as NumPy names types. `block`: index of a basic block that it ran, or -1 for what
-a memory instruction of the block before cost: `place`, the instruction's dword in the code; `lds_cycles` that
-LDS served it; distinct 128-byte `lines` that it touched; `turns` of L1, which takes sixteen lanes of a dword
-at once where they lie in one 64-byte piece, else a piece of four lanes; `bytes` of all its lanes."""
+"""Fields of a wave's steps, as NumPy names types. `block`: index of a basic block that it ran, or -1 for the
+cost of a memory instruction of the previous block: `place`, the instruction's dword in the code; `lds_cycles`
+that LDS served it; distinct 128-byte `lines` that it touched; `turns` of L1, which takes sixteen lanes of a
+dword at once if they lie in one 64-byte piece, otherwise a piece of four lanes; `bytes` of all its lanes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +317,7 @@ class StepOptions:
     Attributes:
         groups: maximum number of recorded work-groups, spread over the launch from the first to the last.
         alone_from: in launches of at least this many work-groups only the recorded ones and `also` run;
-            memory that the others would write stays unchanged. None: all run.
+            memory that the others would write stays unchanged. None to run all.
         also: further work-groups to run in that case.
     """
 
@@ -330,9 +330,9 @@ class StepOptions:
         return self.alone_from is not None and total >= self.alone_from
 
     def chosen(self, total: int) -> tuple[int, ...]:
-        """Work-groups by number, ascending: all where there are no more than asked for.
+        """Work-groups by number, ascending: all if there are no more than requested.
 
-        The places are those of a golden-ratio sequence, so that they do not fall in step with a grid.
+        They follow a golden-ratio sequence, so that they do not coincide with the period of a grid.
         """
         if total <= self.groups:
             return tuple(range(total))
@@ -387,7 +387,7 @@ class Steps(Protocol):
         """
 
     def release(self) -> None:
-        """Frees what only `waves_of` needs, once it has been read."""
+        """Frees the data that only `waves_of` needs, once it has been read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,7 +416,7 @@ class Held:
     """Contents of the registers and LDS that the waves of a work-group hold.
 
     Attributes:
-        scalars: [waves, 130] by the number that instructions have for them; then SCC and MODE.
+        scalars: [waves, 130] by their number in instructions; then SCC and MODE.
         rows: [waves, registers, 64] vector registers, AGPRs after the VGPRs.
         lds: [bytes].
         scratch: [waves, dwords, 64 lanes].
@@ -433,7 +433,7 @@ class Change(NamedTuple):
 
     Attributes:
         kind: "scalar", "row", "lds" or "scratch".
-        place: a scalar's or a row's number, or that of 64 bytes: of the LDS, of the wave's scratch.
+        place: number of a scalar or a row, or of 64 bytes of the LDS or of the wave's scratch.
         bits: the exclusive or of before and after: one number, one for each lane, or 16.
     """
 
@@ -485,7 +485,7 @@ class RawFinding:
 
     Attributes:
         category: "missing wait", "race", "uninitialised", "out of bounds", "misaligned", "hazard", "missed
-            barrier"; "note" for remarks that are no errors.
+            barrier"; "note" for remarks that are not errors.
         message: the fault and the remedy.
         pc: code object address of the instruction.
         other_pc: the instruction on the other side (the load, the other access); None if there is none.
@@ -516,19 +516,20 @@ class LaunchOptions:
     Attributes:
         count: count the executions of every instruction.
         profile: count bytes, cache lines and LDS conflicts too; slower.
-        timeout: seconds after which the launch is stopped; None: HIPKITTENS_TIMEOUT, else 600 s. A GPU's
-            launches have no limit.
+        timeout: seconds after which the launch is stopped; None for HIPKITTENS_TIMEOUT, or else 600 s.
+            Launches on a GPU have no limit.
         sanitize: look for missing waits, races and uninitialised values; slower, on one thread.
-        trace: keep every memory access, lane by lane; for small launches, on one thread.
+        trace: record every memory access, lane by lane; for small launches, on one thread.
         traffic: record memory traffic, by instruction and line, for a model of the caches; slower.
-        steps: record the way of some work-groups' waves, block by block, for a model of the compute units.
-            Only these are profiled then, unless `profile` is True.
+        steps: record the path of some work-groups' waves, block by block, for a model of the compute units.
+            Then only these are profiled, unless `profile` is True.
         tape: record every step of one work-group; it runs alone, and nothing else is observed.
-        numerics: "exact" or "fast" (`workbench.numerics`); None: the default.
+        numerics: "exact" or "fast" (`workbench.numerics`); None for the default.
         shared_bounds: handling of accesses beyond the kernel's shared memory: "hardware" continues as a GPU
-            does, and notes them; "exact" stops the launch. None: HIPKITTENS_SHARED_BOUNDS, else "hardware".
-        approximate: errors of transcendental instructions (`workbench.approximation`); None: the default.
-        late: when loads complete (`workbench.lateness`); None: the default, which is at once.
+            does, and notes them; "exact" stops the launch. None for HIPKITTENS_SHARED_BOUNDS, or else
+            "hardware".
+        approximate: errors of transcendental instructions (`workbench.approximation`); None for the default.
+        late: when loads complete (`workbench.lateness`); None for the default, which is at once.
     """
 
     count: bool = False
@@ -552,13 +553,13 @@ class LaunchOptions:
 
 
 FEW_LINES = 1 << 21
-"""Lines kept of a launch that is only timed, on each thread: enough for hit rates."""
+"""Lines to record per thread of a launch that is only timed: enough for hit rates."""
 
 TIMED = LaunchOptions(count=True, traffic=TrafficOptions(limit=FEW_LINES), steps=StepOptions())
-"""Options of a launch that count what a model of its time needs."""
+"""Options for a launch that counts what a model of its time needs."""
 
 COUNTED = replace(TIMED, profile=True, traffic=TrafficOptions())
-"""Options of a launch that count all of a profile's counters; its time can be modelled too."""
+"""Options for a launch that counts all of a profile's counters; its time can be modelled too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -584,8 +585,8 @@ class LaunchModel(Protocol):
     """Models the times of launches.
 
     Attributes:
-        gap: seconds that events see beside a launch's own time, as in a benchmark's loop.
-        graph_gap: the same of a graph, once for all of its launches.
+        gap: seconds that events show in addition to a launch's own time, as in a benchmark's loop.
+        graph_gap: the same for a graph, once for all of its launches.
     """
 
     gap: float
@@ -600,7 +601,7 @@ class LaunchModel(Protocol):
         """
 
     def counters(self, code: bytes, record: LaunchRecord, argument_bytes: int) -> Mapping[str, Figure]:
-        """Counters of a launch that recorded what `COUNTED` asks for, by rocprof's names.
+        """Counters of a launch that recorded what `COUNTED` requests, by rocprof's names.
 
         Arguments as for `times`.
         """
@@ -608,7 +609,7 @@ class LaunchModel(Protocol):
 
 @dataclass(frozen=True)
 class ForeignLaunch:
-    """A launch that other code than the workbench's requested from HIP, with everything needed to repeat it.
+    """A launch that code other than the workbench's requested from HIP, with everything needed to repeat it.
 
     Attributes:
         code: ELF with the kernel.
@@ -676,7 +677,7 @@ class LaunchRecord(Shown):
     shown: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
 
     def asked_by(self, options: LaunchOptions) -> LaunchRecord:
-        """The same without records for a model that these options did not request."""
+        """The same record, without records for a model that these options did not request."""
         return replace(
             self,
             counts=self.counts if options.count else None,
@@ -686,7 +687,7 @@ class LaunchRecord(Shown):
         )
 
     def timed(self, seconds: float) -> LaunchRecord:
-        """The same launch with another wall time; of each launch one is made, so no field is looked at."""
+        """The same launch with another wall time; made for every launch, so fields are copied unchecked."""
         copy = object.__new__(type(self))
         vars(copy).update(vars(self), wall_seconds=seconds)
         return copy

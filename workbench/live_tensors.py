@@ -1,7 +1,6 @@
-"""PyTorch tensors of this process by their addresses, for kernels that get addresses as numbers.
+"""PyTorch tensors of this process by address, for kernels that get addresses as numbers.
 
-Python's garbage collector knows each tensor that Python holds; to go through them takes some ten
-milliseconds.
+Python's garbage collector knows each tensor that Python holds; going through them takes tens of milliseconds.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from workbench.launches import DWORD
 _BLOCK = 512
 """Granularity of PyTorch's GPU allocations in bytes: kMinBlockSize of its CUDACachingAllocator."""
 _LOWEST, _END = 1 << 22, 1 << 57
-"""Below this a number is a size, a stride or a flag; from there on no system has addresses of a process."""
+"""Numbers below the first are sizes, strides or flags; from the second on, no process has addresses."""
 
 
 def granularity() -> int:
-    """Bytes of whose multiples PyTorch's allocations count as being; by HIPKITTENS_BOUNDS=exact of a dword.
+    """Bytes to a multiple of which PyTorch's allocations are rounded; with HIPKITTENS_BOUNDS=exact, a dword.
 
     Raises:
         UsageError: HIPKITTENS_BOUNDS is neither "hardware" nor "exact".
@@ -46,7 +45,7 @@ def extent(tensor: Any) -> int:
 
 
 def tensors_at(addresses: Iterable[int]) -> dict[int, Any]:
-    """The live CPU tensors in whose memory addresses point: of several at one, that with the most memory."""
+    """The live CPU tensors that addresses point into; of several at one address, the largest."""
     ordered = sorted({address for address in addresses if is_address(address)})
     if not ordered:
         return {}
@@ -68,7 +67,7 @@ def live_tensors() -> Iterator[Any]:
     if torch is None:
         return
     kinds = {torch.Tensor, *_subclasses(torch.Tensor)}
-    # type() and not isinstance(): some objects answer the latter with code of their own.
+    # type() and not isinstance(): some objects answer the latter with their own code.
     for tensor in [item for item in gc.get_objects() if type(item) in kinds]:
         if not tensor.is_cpu or tensor.layout is not torch.strided:
             continue
@@ -88,7 +87,7 @@ def _subclasses(kind: type) -> Iterator[type]:
 
 
 def tensor_text(tensor: Any) -> str:
-    """A tensor in a few words: "float32 tensor 64x64", and of a view its strides: ", strides 80, 1"."""
+    """A tensor in a few words: "float32 tensor 64x64", and for a view its strides: ", strides 80, 1"."""
     dtype = str(tensor.dtype).removeprefix("torch.")
     shape = "x".join(map(str, tensor.shape)) or "of one value"
     strides = "" if tensor.is_contiguous() else f", strides {', '.join(map(str, tensor.stride()))}"

@@ -1,4 +1,4 @@
-"""The options of `%%hipkittens` and `%%triton`: parsing, help, completion and reference read them."""
+"""The options of `%%hipkittens` and `%%triton`, read by parsing, help, completion and reference."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ OPTIONS = (
     Option("--verify", "run the cell's kernel on this spec's inputs, compare with its reference", "SPEC"),
     Option("--spec", "take inputs and launch from this spec, but do not compare", "SPEC"),
     Option("--shape", "shape of the spec, such as rows=4096,cols=1024", "K=V,..."),
-    Option("--launch", 'launch the cell\'s kernel so, such as "scale[4, 64]"', "EXPR"),
+    Option("--launch", 'how to launch the cell\'s kernel, such as "scale[4, 64]"', "EXPR"),
     Option("--inputs", 'all arguments of that launch, such as "dict(x=torch.ones(256), by=2.0)"', "EXPR"),
     Option("--outputs", "the arguments that the kernel writes, such as out", "A,..."),
     Option(

@@ -1,8 +1,8 @@
 """The arithmetic of an emulated device's matrix instructions: fast, or exact to the bit.
 
 `fast` rounds after each product, as fp32 code on a CPU does; `exact` gives the bits of an MI300X
-(docs/numerics.md). The device's name decides ("emulated:gfx942,numerics=exact"), else a `with numerics(...)`
-block, else HIPKITTENS_NUMERICS; the default is fast.
+(docs/numerics.md). The device's name comes first ("emulated:gfx942,numerics=exact"), then a `with
+numerics(...)` block, then HIPKITTENS_NUMERICS; the default is fast.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ def default_numerics() -> str:
     """The choice for devices whose name does not make one.
 
     Raises:
-        UsageError: HIPKITTENS_NUMERICS names none.
+        UsageError: HIPKITTENS_NUMERICS is not one of them.
     """
     return _chosen.get() or checked(settings.value_of(VARIABLE) or FAST, VARIABLE)
 
 
 @contextmanager
 def numerics(choice: str) -> Iterator[None]:
-    """Chooses how emulated devices compute inside a `with` block, unless their name says; for this thread.
+    """Chooses how emulated devices compute in a `with` block, unless their name does; for this thread.
 
     Args:
         choice: "exact" or "fast".

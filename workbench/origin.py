@@ -18,7 +18,7 @@ class Origin(StrEnum):
     COUNTED = "counted"
     """Counted exactly by the emulated device."""
     EMULATED = "emulated"
-    """Read from the clock of a GPU that software plays, beneath AMD's own libraries: no GPU's speed."""
+    """Read from the clock of a GPU that software plays, beneath AMD's own libraries; not a GPU's speed."""
     MODELLED = "modelled"
     """Computed from a machine model; never seen on hardware."""
     PUBLISHED = "published"
@@ -27,7 +27,7 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Errors of a kind of figures compared with published ones, which give the expected error of a new one.
+    """Errors of a kind of figures compared with published ones: the expected error of a new figure.
 
     Attributes:
         rows: number of compared figures; 0 if this kind was never compared.
@@ -44,7 +44,7 @@ class Expected:
 
     @property
     def short(self) -> str:
-        """Such as "typically 22 % off", or a text that the error is unknown."""
+        """Text such as "typically 22 % off", or that the error is unknown."""
         return f"typically {self.median:.0%} off" if self.rows else "accuracy unknown"
 
     @property
@@ -92,5 +92,5 @@ class Figure:
 
     @property
     def told(self) -> str:
-        """Its origin, and how far it may be off."""
+        """Its origin, and how far off it may be."""
         return str(self.origin) if self.error is None else f"{self.origin}, {self.error.short}"

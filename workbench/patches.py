@@ -1,4 +1,4 @@
-"""Attributes of other people's modules and classes, replaced for a while."""
+"""Attributes of other people's modules and classes, replaced temporarily."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _restore(owner: Any, name: str, patch: Any, before: Any) -> None:
 
 
 def _name(owner: Any) -> str:
-    """A module's or class's name as code writes it; for an object, its class's."""
+    """A module's or class's name as in code; for an object, that of its class."""
     if isinstance(owner, type):
         return f"{owner.__module__}.{owner.__qualname__}"
     name = getattr(owner, "__name__", None)

@@ -1,7 +1,7 @@
 """Folders that ship with the package: kernels and their headers.
 
-In a checkout the kernels stand at the top level, where a reader looks for them; in an installed wheel they
-are inside the package.
+In a checkout the kernels are at the top level, where a reader looks for them; in an installed wheel they are
+inside the package.
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ _DELAY = 1.0
 
 @cache
 def _notebook_bar() -> Any:
-    """A tqdm that shows itself as HTML and takes that away at its end: a saved notebook keeps no trace of it.
+    """A tqdm that shows itself as HTML and removes that at its end: a saved notebook keeps no trace of it.
 
-    tqdm's own bar for notebooks is a widget, of which a saved notebook keeps a view without a model.
+    tqdm's own bar for notebooks is a widget, and a saved notebook keeps its view without a model.
     """
     from IPython.display import display
     from tqdm.std import tqdm
@@ -45,7 +45,7 @@ def _notebook_bar() -> Any:
 
 
 def _bar() -> Any:
-    """A new progress bar: HTML in a Jupyter kernel, else a line of the terminal."""
+    """A new progress bar: HTML in a Jupyter kernel, otherwise a line of the terminal."""
     from tqdm.std import tqdm
 
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
@@ -60,7 +60,7 @@ def track(items: Iterable[T], title: str, *, total: int | None = None) -> Iterat
 
 @contextlib.contextmanager
 def announced(title: str) -> Iterator[None]:
-    """Says `title` while the block runs, where a person looks on: in a notebook or a terminal.
+    """Shows `title` while the block runs, if a person is watching: in a notebook or a terminal.
 
     For work that is one long step. Output that a program collects stays free of it.
     """
@@ -130,7 +130,7 @@ class Steps:
         return self
 
     def __call__(self, step: str) -> None:
-        """Ends the step before, begins `step`."""
+        """Ends the previous step and begins `step`."""
         self._bar.set_description_str(f"{self._what}: {step}", refresh=False)
         self._bar.update(1)
 

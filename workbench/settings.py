@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 
 def value_of(name: str) -> str | None:
-    """Value of an environment variable, as `os.environ.get` gives it; None if it is not set.
+    """Value of an environment variable, as from `os.environ.get`; None if it is not set.
 
-    For variables that each launch looks at: `os.environ` raises and catches two exceptions for one that is
-    not set, and five of these take a twentieth of a launch's time.
+    For variables that each launch reads: `os.environ` raises and catches two exceptions for one that is not
+    set, and five of these take a twentieth of a launch's time.
     """
     environment = os.environ
     try:
         is_absent = environment.encodekey(name) not in environment._data  # type: ignore[attr-defined]
     except AttributeError:
-        # Another mapping was put in its place.
+        # It was replaced by another mapping.
         is_absent = False
     return None if is_absent else environment.get(name)
 

@@ -9,17 +9,17 @@ NAME = "hipkittens"
 """The template's name in plotly.io.templates."""
 
 INK = "#767c87"
-"""Colour of text and lines: contrast 4.2 to a white page, 4.5 to JupyterLab's dark one. A page that knows its
-theme replaces it (views/grid.js)."""
+"""Colour of text and lines: contrast 4.2 to a white page, 4.5 to JupyterLab's dark one. A page with a theme
+replaces it (views/grid.js)."""
 
 CLEAR = "rgba(0,0,0,0)"
-"""Colour of backgrounds, which lets the page's own show through."""
+"""Colour of backgrounds: transparent, so that the page's own shows."""
 
 GRID = "rgba(128,134,145,0.25)"
 ZERO = "rgba(128,134,145,0.4)"
 
 GREY = "rgba(128,134,145,0.55)"
-"""Colour of the baseline: none of an origin, a series, or a theme's text."""
+"""Colour of the baseline, which no origin, series or theme's text has."""
 
 SERIES = ("#3a86d4", "#d97f2b", "#2a9d77", "#c0508f", "#8a75d6", "#a8921a", "#3f9fb5", "#d2555f")
 """Hues of kernels, devices and other series, in their order, on light and dark; no origin has one of them."""
@@ -68,7 +68,7 @@ def readable(on: str) -> str:
 def pale() -> tuple[str, ...]:
     """The colours of a heat map with numbers, from the least value to the greatest: Viridis, paler.
 
-    So much paler that black is read on all of them.
+    They are pale enough for black text.
     """
     from plotly.colors import get_colorscale
 
@@ -113,7 +113,7 @@ def template() -> Any:
 
 
 def tree() -> dict[str, Any]:
-    """The template as a plain tree, which a figure's layout holds; the caller's own."""
+    """The template as a plain tree for a figure's layout; the caller owns it."""
     import plotly.io
 
     register()
@@ -122,7 +122,7 @@ def tree() -> dict[str, Any]:
 
 
 def register() -> None:
-    """Makes it one of plotly's templates, and the default one where the user has chosen none."""
+    """Makes it one of plotly's templates, and the default if the user has chosen none."""
     import plotly.io
 
     if NAME not in plotly.io.templates:

@@ -63,7 +63,7 @@ def test_with_a_certificate_work_is_done(address: str, config: Path) -> None:
 
 def test_without_a_certificate_it_is_refused(address: str, config: Path) -> None:
     with pytest.raises(
-        WorkbenchError, match=r"wants TLS, and .* no certificates.*workbench certificates FOLDER"
+        WorkbenchError, match=r"requires TLS, and .* no certificates.*workbench certificates FOLDER"
     ):
         _run(address)
     with pytest.raises(WorkbenchError, match="no Dask scheduler answers"):

@@ -201,8 +201,8 @@ def test_host_program_without_device_code() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "no code object: it begins with b''"),
-        (b"hello world", "no code object: it begins with b'hello wo'"),
+        (b"", "not a code object: it begins with b''"),
+        (b"hello world", "not a code object: it begins with b'hello wo'"),
         (b"CCOB" + bytes(40), "header of version 0; .*--no-offload-compress"),
         (b"\x10\xff\x10\xad" + bytes(40), "offload binary"),
         (BUNDLE_MAGIC, "damaged"),

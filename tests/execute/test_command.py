@@ -202,7 +202,7 @@ for _ in range(2):
     result = execute("--quiet", "--", sys.executable, "-c", program)
     assert (result.returncode, result.stdout) == (status, "")
     (line,) = result.stderr.splitlines()
-    assert line.startswith("hipkittens: a launch failed, and no exception says it: kernel twice")
+    assert line.startswith("hipkittens: a launch failed, and no exception reported it: kernel twice")
 
 
 def test_a_failure_that_a_python_program_raises_is_not_repeated() -> None:
@@ -391,7 +391,7 @@ int main(int count, char **words) {
 
 def test_other_systems_run_scripts_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
-    with pytest.raises(UsageError, match=r"\./prog is no script, and this is darwin"):
+    with pytest.raises(UsageError, match=r"\./prog is not a script, and this is darwin"):
         run(["./prog"])
 
 

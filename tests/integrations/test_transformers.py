@@ -112,7 +112,7 @@ def test_a_module_that_computes_something_else_is_left() -> None:
     loss, _ = step(model, batch())
     with hk.use(model) as used:
         left = [row for row in used.rows if row.kind == "Doubling"]
-        assert [(row.replaced, row.by) for row in left] == [("", "computes something else than the kernel")]
+        assert [(row.replaced, row.by) for row in left] == [("", "computes something other than the kernel")]
         assert step(model, batch())[0] == pytest.approx(loss, rel=1e-6)
 
 

@@ -99,7 +99,7 @@ def test_python_keeps_its_own() -> None:
 def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIPKITTENS_CLANGD", "/no/such/clangd")
     assert at("mma_ABt(d", 2) == (
-        "HIPKITTENS_CLANGD is '/no/such/clangd', which is no program; expected the path of a clangd"
+        "HIPKITTENS_CLANGD is '/no/such/clangd', which is not a program; expected the path of a clangd"
     )
 
 

@@ -219,7 +219,7 @@ __global__ void k(float *p) {
 
 
 @pytest.mark.parametrize(
-    ("setting", "message"), [("/no/clangd", "'/no/clangd', which is no program"), ("", "")]
+    ("setting", "message"), [("/no/clangd", "'/no/clangd', which is not a program"), ("", "")]
 )
 @pytest.mark.parametrize("method", ["complete", "hover", "signatures", "definition"])
 def test_without_clangd_the_answer_says_so(

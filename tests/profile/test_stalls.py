@@ -135,4 +135,4 @@ def test_the_panel_beside_the_isa_view_shows_the_latest_timeline(profiled, monke
         time.sleep(0.02)
     assert "clock=1.2e+09" in answer.value, "half the clock that a launch of few groups keeps"
     panel.timeline("unknown")
-    assert "No profile of unknown is at hand" in capsys.readouterr().out
+    assert "There is no profile of unknown" in capsys.readouterr().out

@@ -233,7 +233,7 @@ CASES = (
     Case(
         "Two indices for a shared tile",
         "__shared__ st_bf<32, 32> s; bf16 v = s[3][4]; (void)v;",
-        "a shared tile is swizzled, its rows are no arrays: element {row, column} is s[{3, 4}]",
+        "a shared tile is swizzled, its rows are not arrays: element {row, column} is s[{3, 4}]",
         "s[3][4]",
         "__shared__ st_bf<32, 32> s; bf16 v = s[{3, 4}]; (void)v;",
     ),

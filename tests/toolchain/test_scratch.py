@@ -32,7 +32,7 @@ def test_a_build_without_its_folder_is_repeated_once(take: Callable[[str], None]
                 raise OSError("error opening 'headers.d'")
         return len(folders)
 
-    with pytest.warns(RepeatedBuild, match="took away what was in .*hipkittens-.*the build is repeated"):
+    with pytest.warns(RepeatedBuild, match="removed the contents of .*hipkittens-.*the build is repeated"):
         assert in_folder(build) == 2
     assert folders[0] != folders[1]
     assert not any(Path(folder).exists() for folder in folders)

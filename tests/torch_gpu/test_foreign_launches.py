@@ -281,8 +281,8 @@ def test_a_failure_that_no_exception_tells_of(
     assert (ended.returncode, ended.stdout) == (status, output), ended.stderr
     lines = ended.stderr.splitlines()
     assert len(lines) == line_count
-    start = "hipkittens: a launch failed, and no exception says it: kernel read_past_kernel at kernels.cpp:10"
-    assert all(line.startswith(start) for line in lines)
+    start = "hipkittens: a launch failed, and no exception reported it: kernel read_past_kernel at "
+    assert all(line.startswith(f"{start}kernels.cpp:10") for line in lines)
 
 
 def test_failures_in_the_door_are_said(
@@ -294,8 +294,8 @@ def test_failures_in_the_door_are_said(
         call("read_past", ctypes.c_void_p(0x123450000 + 4096 * page), None, 0)
     *lines, last = capsys.readouterr().err.splitlines()
     assert len(lines) == 16
-    assert all("no exception says it: kernel read_past_kernel" in line for line in lines)
-    assert last.startswith("hipkittens: other launches of this process that fail are not said")
+    assert all("no exception reported it: kernel read_past_kernel" in line for line in lines)
+    assert last.startswith("hipkittens: further failed launches of this process are not reported")
 
 
 def test_memory_in_use() -> None:

@@ -1,4 +1,4 @@
-"""Choice of the problems to time: those with published figures, else the operators' own."""
+"""Selection of the problems to time: those with published figures, or the operators' own."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Analysis:
         return f"{self.operator}:{self.variant}" if self.variant else self.operator
 
     def published(self) -> list[Published]:
-        """Its points as figures of the operator, those of other settings or variants left out."""
+        """Its points as figures of the operator, without those of other settings or variants."""
         return [
             Published(point.shape, value, self.unit, self.gpu, who, self.source)
             for point in self.points
@@ -91,7 +91,7 @@ def analyses() -> tuple[Analysis, ...]:
 
 
 def published_of(spec: KernelSpec) -> list[Published]:
-    """Every figure that is known for an operator: the spec's, and those of HipKittens' analysis."""
+    """Every published figure of an operator: the spec's, and those of HipKittens' analysis."""
     return [
         *spec.published,
         *(row for figure in analyses() if figure.operator == spec.name for row in figure.published()),
@@ -99,7 +99,7 @@ def published_of(spec: KernelSpec) -> list[Published]:
 
 
 def product_name(device: Device) -> str:
-    """The product behind a device, such as "MI355X"; its own name where none is known."""
+    """The product behind a device, such as "MI355X"; the device's name if that is unknown."""
     if device.product:
         return device.product
     try:
@@ -129,7 +129,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The operator's name, its settings behind it."""
+        """The operator's name, followed by its settings."""
         return self.spec.name
 
 
@@ -139,7 +139,7 @@ def cases(
     """Cases to time on a device, small problems of each operator first.
 
     Args:
-        operators: names, perhaps with variants, or of categories such as "gemm"; all where it is None.
+        operators: names, optionally with variants, or categories such as "gemm"; None for all.
         shapes: "published" (each operator's problems with figures for the device's product, else for any,
             else the first of its own; by the variant that a figure compares, where it takes the problem),
             "own" (all of the operator's own), or shapes to take.
@@ -193,7 +193,7 @@ def compared(spec: KernelSpec, shape: Shape, arch: str) -> str:
 
 
 def named(operators: Iterable[str] | None) -> list[str]:
-    """Names of operators, categories spelled out."""
+    """Names of operators, with categories replaced by their operators."""
     if operators is None:
         return list(kernels)
     if not isinstance(operators, Iterable):

@@ -1,7 +1,7 @@
 """Certificates for a Dask cluster of several machines, made with the `openssl` program.
 
-Who has a certificate of the folder's authority may join the cluster and run code in it; nobody else may. Dask
-does the rest: it encrypts, and asks both sides of each connection for their certificate.
+Anyone who has a certificate of the folder's authority may join the cluster and run code in it; nobody else
+may. Dask does the rest: it encrypts, and asks both sides of each connection for their certificate.
 """
 
 from __future__ import annotations

@@ -25,14 +25,14 @@ class Change:
 
     @property
     def slower(self) -> float:
-        """By what part of the old time the new one is longer; infinite where it fails now."""
+        """Relative increase of the time; infinite if the new run failed."""
         if self.new.failure:
             return 0.0 if self.old.failure else math.inf
         return self.new.us / self.old.us - 1 if not self.old.failure else 0.0
 
     @property
     def noise(self) -> float:
-        """Half of what the quantiles of both span, as a part of the old time; 0 where modelled."""
+        """Half of the range that both runs' quantiles span, relative to the old time; 0 if modelled."""
         if self.old.failure or self.new.failure:
             return 0.0
         return (self.old.high - self.old.low + self.new.high - self.new.low) / 4 / self.old.us
@@ -90,8 +90,8 @@ def compare_results(old: str | Path, new: str | Path, above: float = 0.03) -> Re
         above: relative slowdown above which a case counts as slower.
 
     Raises:
-        UsageError: one of them is no file of results; they have no case in common; a case was modelled in one
-            and measured in the other.
+        UsageError: one of them is not a file of results; they have no case in common; a case was modelled in
+            one and measured in the other.
     """
     before, after = ({record.key: record for record in read(file_of(path))} for path in (old, new))
     both = [Change(before[key], after[key]) for key in after if key in before]
@@ -101,7 +101,7 @@ def compare_results(old: str | Path, new: str | Path, above: float = 0.03) -> Re
         if change.old.origin and change.new.origin and change.old.origin != change.new.origin:
             raise UsageError(
                 f"{change.new.problem} is {change.old.origin} in {old} and {change.new.origin} in {new}; "
-                "expected both alike"
+                "expected the same for both"
             )
     return Regressions(
         sorted(both, key=lambda change: -change.slower),
@@ -117,7 +117,7 @@ def file_of(path: str | Path) -> Path:
 
 
 def percentage(text: str) -> float:
-    """A part of one from "3%" or "0.03".
+    """A fraction from "3%" or "0.03".
 
     Raises:
         UsageError: the argument is neither.

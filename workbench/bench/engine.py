@@ -1,8 +1,8 @@
 """Many independent tasks in this process, on its cores, or on a cluster that Dask schedules.
 
 A task that fails, hangs or takes its worker with it becomes an ordinary outcome, and the rest continues.
-Dask restarts what a lost worker was doing elsewhere; what is done here is to notice hangs, to outlive a lost
-scheduler, and to report both.
+Dask restarts the tasks of a lost worker elsewhere; this module notices hangs, survives the loss of the
+scheduler, and reports both.
 """
 
 from __future__ import annotations
@@ -94,9 +94,10 @@ class Engine:
         """Calls the function for each task; yields outcomes in order of completion.
 
         Raises:
-            UsageError: two tasks have one key; `cluster` is nothing of the kind.
-            WorkbenchError: Dask is wanted and not installed; no scheduler is at the address to begin with, or
-                it wants a certificate of another authority; Dask's configuration names none to use.
+            UsageError: two tasks have the same key; `cluster` is none of the above.
+            WorkbenchError: Dask is needed and not installed; there is no scheduler at the address from the
+                start, or it requires a certificate of another authority; Dask's configuration names no
+                certificate.
         """
         left = {task.key: task for task in tasks}
         if len(left) < len(tasks):
@@ -165,10 +166,10 @@ class Engine:
 
 
 def _check_security(address: str) -> None:
-    """Says what Dask does not: that its configuration is not one to reach this address with.
+    """Checks that Dask's configuration fits the address, for which Dask itself has no clear error.
 
     Raises:
-        WorkbenchError: it is not.
+        WorkbenchError: it does not.
     """
     security = _distributed().Security()
     make = "`python -m workbench certificates FOLDER` makes certificates; set DASK_CONFIG to that folder"
@@ -181,7 +182,7 @@ def _check_security(address: str) -> None:
         ) from None
     if address.startswith("tls:") and context is None:
         raise WorkbenchError(
-            f"{address} wants TLS, and Dask's configuration names no certificates for a client "
+            f"{address} requires TLS, and Dask's configuration names no certificates for a client "
             f"(distributed.comm.tls). {make}"
         )
     if address.startswith("tcp:") and security.require_encryption:
@@ -193,7 +194,7 @@ def _check_security(address: str) -> None:
 
 
 def local_cluster(workers: int, resources: Mapping[str, float]) -> Any:
-    """Worker processes of this computer, one thread each; the first alone has the resources.
+    """Worker processes of this computer, with one thread each; only the first has the resources.
 
     Raises:
         WorkbenchError: Dask is not installed.
@@ -224,7 +225,7 @@ def call(function: Callable[..., Any], key: str, arguments: tuple[Any, ...], _re
     try:
         value, failure = function(*arguments), ""
     except Exception as error:
-        # As text: the other side may be unable to unpickle the exception.
+        # Sent as text: the other side may be unable to unpickle the exception.
         value, failure = None, failure_text(error)
     return value, failure, worker.address, time.monotonic() - start
 
@@ -246,7 +247,7 @@ class _Round:
         self.suspects: list[str] = []
         self.alone = ""
         client.subscribe_topic(TOPIC, self._begins)
-        # Submitted at once; Dask queues those for which no worker has room.
+        # All are submitted at once; Dask queues those that no worker has room for.
         self.futures: dict[str, Any] = {}
         for key in left:
             self._submit(key)

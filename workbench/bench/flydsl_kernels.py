@@ -1,6 +1,7 @@
-"""FlyDSL's kernels of its repository's package `kernels`, which its wheel lacks; each function gives a call.
+"""FlyDSL's kernels from its repository's package `kernels`, which its wheel lacks; each function returns a
+call.
 
-They launch by FlyDSL's own runtime, which finds the emulated device in what `exec` starts.
+FlyDSL's own runtime launches them; it finds the emulated device in processes that `exec` starts.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def _plain(*names: str) -> Callable[[Shape], bool]:
 
 
 def _dense(shape: Shape) -> bool:
-    """GEMMs that our Triton kernel computes: nothing behind the product, whole tiles."""
+    """GEMMs that our Triton kernel computes: whole tiles, without an epilogue."""
     switches = ("alpha", "bias", "gate", "residual")
     whole = shape["m"] % 128 == shape["n"] % 128 == shape["k"] % 64 == 0
     return bool(
@@ -85,7 +85,7 @@ def _whole_attention(shape: Shape) -> bool:
 
 
 def _here(module: str, name: str) -> Callable[[KernelSpec, Inputs], Call]:
-    """A function beside this file, in a module that needs the language of its kernels."""
+    """A function of a module beside this file, which imports the language of its kernels."""
 
     def make(spec: KernelSpec, inputs: Inputs) -> Call:
         functions = importlib.import_module(f"workbench.bench.{module}")
@@ -131,7 +131,7 @@ def _any(shape: Shape) -> bool:
 
 
 def _affine(shape: Shape) -> bool:
-    """Norms with all that a library's takes."""
+    """Norms whose options the libraries' kernels support."""
     return bool(shape.get("weight", 1) and shape.get("bias", 1))
 
 

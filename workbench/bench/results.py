@@ -74,7 +74,7 @@ class Result:
 
     @property
     def figure(self) -> Figure:
-        """The time with its origin and, where modelled, its expected error."""
+        """The time with its origin and, if it is modelled, its expected error."""
         error = Expected(**self.error) if self.error else None
         return Figure(self.us, "us", Origin(self.origin or "modelled"), self.device, error)
 
@@ -109,7 +109,7 @@ def _checksum(key: str, values: Sequence[Any]) -> str:
 
 
 def _result(key: str, values: Sequence[Any], checksum: str | None) -> Result:
-    """A row of the file; ValueError where it is damaged."""
+    """A row of the file; ValueError if it is damaged."""
     if checksum is not None and checksum != _checksum(key, values):
         raise ValueError(f"the result of {key} is not what was written")
     values_by_name = dict(zip(_COLUMNS, values, strict=True))
@@ -119,21 +119,21 @@ def _result(key: str, values: Sequence[Any], checksum: str | None) -> Result:
 class Store:
     """Results in an SQLite file: written one by one, so that a stopped run can continue.
 
-    One row a case; a newer result of the same case takes the older one's place. Each has a checksum: a later
-    run trusts the results that it finds.
+    One row per case; a newer result of the same case replaces the older one. Each row has a checksum, since a
+    later run trusts the results in the file.
 
     Args:
         path: the file; None keeps results in memory.
 
     Raises:
-        UsageError: by every method, where the file is damaged, or of another program.
+        UsageError: by every method, if the file is damaged or was written by another program.
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
         self.path = None if path is None else Path(path)
         if self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-        # A cluster's outcomes come from the thread that waits for them.
+        # The outcomes of a cluster arrive on the thread that waits for them.
         self._file = sqlite3.connect(self.path or ":memory:", check_same_thread=False)
         with self._explained(), self._file:
             self._file.execute(f"CREATE TABLE IF NOT EXISTS results (key TEXT PRIMARY KEY, {_QUOTED})")
@@ -161,7 +161,7 @@ class Store:
 
     def __iter__(self) -> Iterator[Result]:
         with self._explained():
-            # Files written without checksums have none for their rows.
+            # Older files have no checksums.
             checksums = dict(self._file.execute("SELECT key, checksum FROM checksums"))
             rows = self._file.execute(f"SELECT key, {_QUOTED} FROM results ORDER BY rowid").fetchall()
             if not {key for key, *_ in rows} >= set(checksums):
@@ -183,7 +183,7 @@ def read(path: str | Path) -> list[Result]:
     """The results of a file.
 
     Raises:
-        UsageError: there is no such file, or it holds no results.
+        UsageError: there is no such file, or it has no results.
     """
     if not Path(path).is_file():
         raise UsageError(f"there is no file {path}; expected results of an earlier `bench --out`")

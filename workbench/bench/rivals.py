@@ -1,4 +1,4 @@
-"""Other implementations beside ours: which of them take part, and how one is verified and timed."""
+"""Other implementations to compare with ours: which of them take part, and how each is verified and timed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def chosen_rivals(against: Sequence[str], device: Device) -> list[Rival]:
     """The implementations of some groups that are installed and run on a device.
 
     Raises:
-        UsageError: there is no such group, nothing of it is installed, or it needs a GPU.
+        UsageError: there is no such group, none of it is installed, or it needs a GPU.
     """
     rivals = []
     for group in [against] if isinstance(against, str) else against:

@@ -1,4 +1,4 @@
-"""`bench`: problems of operators, ours and others' implementations, verified, timed, and kept."""
+"""`bench`: verifies and times our and others' implementations of operators, and stores the results."""
 
 from __future__ import annotations
 
@@ -188,12 +188,12 @@ def failed(task: tuple[Callable[..., Result], tuple[Any, ...]], outcome: Outcome
 
 
 def _limit(task: tuple[Callable[..., Result], tuple[Any, ...]], largest: float) -> float:
-    """Operations of the largest problem for a task: others' launches run whole, ours as far as needed."""
+    """Operations of the largest problem for a task: others' launches run completely, ours only in part."""
     return largest / 10 if task[0] is run_rival else largest
 
 
 def _is_known(result: Result | None, device: Device) -> bool:
-    """True if a result still holds, its sources being unchanged; a case once too large may be run now."""
+    """True if a result is still valid, its sources being unchanged; a case that was too large may run now."""
     if result is None or result.failure.startswith("not run"):
         return False
     return result.source == source_digest(base(result.operator), device)
@@ -248,7 +248,7 @@ class Progress:
             )
 
     def close(self) -> None:
-        """Takes the bar away."""
+        """Removes the bar."""
         self._stack.close()
 
 

@@ -1,4 +1,4 @@
-"""One case: the same code is verified, then timed; whatever goes wrong becomes the result's failure."""
+"""One case: verifies code, then times the same code; whatever goes wrong becomes the result's failure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VERIFIED_WORK = {True: 2e9, False: 2e12}
 
 
 def code_of(spec: KernelSpec, shape: Shape, arch: str) -> Any:
-    """A value equal for problems that run the same code: the implementation, its kernels and macros."""
+    """A value that is equal for problems with the same code: the implementation, its kernels and macros."""
     implementation = spec.implementation(shape, arch=arch)
     return implementation.name, [
         (step.entry_name(implementation.shape), str(implementation.macros(step)))
@@ -86,7 +86,7 @@ def verified(spec: KernelSpec, shape: Shape, device: Device) -> str:
 
 
 def run_case(case: Case, device: str) -> Result:
-    """Verifies and times a case; a failure of it is a result, too.
+    """Verifies and times a case; if it fails, that is a result, too.
 
     Args:
         device: its name, since a case may run in another process.

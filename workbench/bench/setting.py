@@ -50,7 +50,7 @@ def source_digest(operator: str, device: Device) -> str:
 
 @functools.cache
 def _git() -> Mapping[str, Any]:
-    """Commit of the checkout, and whether anything was changed since; empty without one."""
+    """Commit of the checkout, and whether anything has changed since; empty outside a checkout."""
 
     def run(*arguments: str) -> str:
         process = subprocess.run(
@@ -94,7 +94,7 @@ def setting(device: Device) -> dict[str, Any]:
 
 
 def gpu_clock_mhz(device: Device) -> float:
-    """The engine clock of a GPU now, as amd-smi tells it; 0 if it cannot be asked."""
+    """The current engine clock of a GPU according to amd-smi; 0 if it cannot be read."""
     number = device.name.partition(":")[2]
     if device.observes or not number.isdigit():
         return 0.0

@@ -28,8 +28,8 @@ def sweep(
 ) -> SweepResult:
     """Times a spec over several shapes, its own unless you give others.
 
-    On a cluster, a shape that fails, hangs or kills its worker is left out with a warning, and the others go
-    on; in this process it raises an error, as for `time`.
+    On a cluster, a shape that fails, hangs or kills its worker is left out with a warning, and the others
+    continue; in this process it raises an error, as for `time`.
 
     Args:
         target: a spec, or its name; for a cluster one of the library.
@@ -72,5 +72,5 @@ def sweep(
 
 
 def _timed(name: str, shape: Shape, seed: int, device: str) -> TimeResult:
-    """The time of one shape, without what cannot be sent."""
+    """The time of one shape, without the parts that cannot be pickled."""
     return timing.compact(time(kernels[name], shape=shape, seed=seed, device=device_named(device)))

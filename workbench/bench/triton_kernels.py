@@ -1,6 +1,6 @@
-"""Triton kernels of our own for problems that no library has one for: a GEMM, attention.
+"""Our own Triton kernels for problems for which no library has one: a GEMM, attention.
 
-Plain ones, of the kind of Triton's tutorials, with tiles that suit CDNA; each function gives a call.
+They are plain, like those of Triton's tutorials, with tiles that suit CDNA; each function returns a call.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LOG2_E = 1.4426950408889634
 
 @triton.jit
 def _gemm(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, WINDOW: tl.constexpr):
-    """C = A Bᵀ, tiles in windows of rows, so that programs beside each other share operands."""
+    """C = A Bᵀ, tiles in windows of rows, so that neighbouring programs share operands."""
     program, high, wide = tl.program_id(0), tl.cdiv(M, BM), tl.cdiv(N, BN)
     first = program // (WINDOW * wide) * WINDOW
     height = min(high - first, WINDOW)

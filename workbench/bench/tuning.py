@@ -102,7 +102,7 @@ class TuneResult(Plotted):
         return next((trial for trial in self.of(shape) if trial.candidate == default), None)
 
     def best(self, shape: Shape) -> Trial | None:
-        """The fastest candidate, where it is faster than the untuned one by enough; else that one."""
+        """The fastest candidate if it gains enough over the untuned one; otherwise the untuned one."""
         timed, before = self.of(shape), self.untuned(shape)
         if not timed:
             return None
@@ -139,7 +139,7 @@ class TuneResult(Plotted):
     def save(self, folder: str | Path) -> Path:
         """Writes the table to `<folder>/<category>/<operator>.json`, beside rows of other problems there.
 
-        With `HIPKITTENS_TUNING` naming the folder every process takes it.
+        If `HIPKITTENS_TUNING` names the folder, every process uses the table.
 
         Returns:
             the file.
@@ -301,7 +301,7 @@ class _Search:
                 _search(fit, budget, seed, lambda some: self._run(shape, some))
 
     def _run(self, shape: Shape, some: Sequence[Candidate]) -> list[Trial]:
-        """Times candidates, those that are known already left out."""
+        """Times candidates, except those whose time is already known."""
         by_key: dict[str, tuple[Candidate, Case]] = {}
         trials: list[Trial] = []
         for candidate in some:
@@ -352,7 +352,7 @@ def _failed(case: Case, outcome: Outcome, device: Device) -> Result:
 def _search(
     fit: Sequence[Candidate], budget: int, seed: int, run: Callable[[Sequence[Candidate]], list[Trial]]
 ) -> None:
-    """Candidates that Optuna chooses, some at a time, as many as the budget allows; the first among them."""
+    """Candidates that Optuna chooses, a few at a time, as many as the budget allows, after the first."""
     try:
         import optuna
     except ImportError as error:
@@ -394,7 +394,7 @@ def _search(
 def _next(
     study: Any, spaces: Mapping[str, Any], by_name: Mapping[str, Candidate], seen: set[str]
 ) -> tuple[Any, Candidate | None]:
-    """A candidate that fits and is new, with Optuna's trial; (None, None) where the sampler finds none."""
+    """A new candidate that fits, with Optuna's trial; (None, None) if the sampler finds none."""
     from optuna.trial import TrialState
 
     for _ in range(20):

@@ -1,10 +1,10 @@
 """One output against its reference.
 
-Two checks, both shown. Element by element: |got - wanted| <= atol + rtol * |wanted|, with bounds by dtype.
-And the rule of FlashAttention's tests (github.com/Dao-AILab/flash-attention, tests/test_flash_attn.py): the
-largest error against the high-precision reference is at most twice that of PyTorch computing in the same
-precision, which needs no bound picked by hand. NaN or infinity where the reference has none (or the other way
-round) never passes.
+There are two checks, and both are shown. Element by element: |got - wanted| <= atol + rtol * |wanted|, with
+bounds by dtype. And the rule of FlashAttention's tests (github.com/Dao-AILab/flash-attention,
+tests/test_flash_attn.py): the largest error against the high-precision reference is at most twice that of
+PyTorch computing in the same precision, which needs no bound picked by hand. NaN or infinity where the
+reference has none (or the other way round) never passes.
 """
 
 from __future__ import annotations
@@ -221,8 +221,9 @@ class _Elements:
 
     Attributes:
         actual, truth: both on the CPU, floats in float64.
-        same: equal, or equal once the reference is rounded to the result's dtype, or both NaN.
-        finite: both are.
+        same: True where they are equal, equal once the reference is rounded to the result's dtype, or both
+            NaN.
+        finite: True where both are finite.
         difference: |actual - truth| in float64.
         scale: |truth| in float64.
     """
@@ -259,7 +260,7 @@ class _Elements:
         )
 
     def outside(self, bounds: Tolerance) -> torch.Tensor:
-        """Elements that differ too much; of those that are not finite, the ones that are not equal."""
+        """Elements that differ too much; among those that are not finite, the ones that are not equal."""
         import torch
 
         if bounds.rtol == 0 and bounds.atol == 0:
@@ -297,8 +298,8 @@ class _Elements:
 def most_outside(share: float, count: int) -> int:
     """Largest number of `count` elements that may be out of bounds, if each is with probability `share`.
 
-    As many as a Poisson distribution of that mean exceeds with a probability of `BAD_LUCK`; of a large mean
-    the normal distribution.
+    The number that a Poisson distribution of that mean exceeds with a probability of `BAD_LUCK`; for a large
+    mean, the normal distribution.
     """
     mean = share * count
     if mean == 0 or mean > 500:

@@ -22,7 +22,7 @@ def diagnose(again: Callable[[], VerifyResult]) -> Diagnosis:
     """Finds out whether the compiler or the kernel makes a verification fail.
 
     Args:
-        again: makes the verification again.
+        again: repeats the verification.
     """
     with hub.muted():
         with recording() as launches:
@@ -34,7 +34,7 @@ def diagnose(again: Callable[[], VerifyResult]) -> Diagnosis:
             return Diagnosis(
                 "unknown",
                 f"{names} was not compiled by wb.compile, so it cannot be compiled at {LEVEL} here; compile "
-                f"it so yourself (flags={LEVEL!r}) and verify again",
+                f"it that way yourself (flags={LEVEL!r}) and verify again",
             )
         try:
             return _diagnosed(again, kernels)
@@ -78,7 +78,7 @@ def _passes(again: Callable[[], VerifyResult], flags: tuple[str, ...]) -> bool:
 
 @contextmanager
 def _compiled_with(flags: tuple[str, ...]) -> Iterator[None]:
-    """Launches inside run their kernels as they are compiled with further flags."""
+    """Launches inside the block run their kernels as compiled with further flags."""
     modules: dict[str, Module] = {}
 
     def other(kernel: Kernel) -> Kernel:

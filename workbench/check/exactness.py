@@ -38,7 +38,7 @@ def erring(code: DeviceCode) -> list[int]:
 def needing_exactness(
     kernels: Iterable[Kernel], seed: int, fails: Callable[[Approximation], bool]
 ) -> list[Site]:
-    """The instructions whose errors together make the results wrong; usually a single one.
+    """The instructions whose errors together make the results wrong; usually there is just one.
 
     Args:
         kernels: launched kernels.
@@ -76,9 +76,9 @@ def need(site: Site, seed: int, effect: str) -> str:
     accuracy = accuracy_of(instruction.opcode)
     assert accuracy is not None
     units = "2^29 units" if accuracy.ulps > 1 else f"{accuracy.ulps:g} unit"
-    cure = "Correct its result by the residual (fma), or leave a margin where it decides."
+    cure = "Correct its result with the residual (fma), or leave a margin where code depends on it."
     if roles.integer_reciprocal(instruction):
-        cure = 'The compiler made it of a division of integers: docs/compilers.md, "Limits", has a flag.'
+        cure = 'The compiler made it from an integer division: docs/compilers.md, "Limits", has a flag.'
     return (
         f"results depend on how {instruction.opcode} rounds: with an error below {units} in the last place, "
         f"which hardware may make (seed {seed}), {effect}. {cure}"

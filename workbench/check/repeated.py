@@ -35,8 +35,8 @@ class Repeated:
     def depends(self, seeds: Sequence[int]) -> tuple[str, list[Site], int]:
         """The gross change that errors cause, the instructions responsible, and the seed that showed it.
 
-        An integer that differs is gross, and a float that lost half of its digits beside the largest of its
-        tensor. The tensors are left as they were found.
+        A change is gross if an integer differs, or if a float lost half of its digits, relative to the
+        largest of its tensor. The tensors keep their contents.
         """
         after = self._copies()
         try:

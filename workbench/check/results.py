@@ -73,7 +73,7 @@ class VerifyResult(Plotted, Presented):
     retry: Callable[[], Diagnosis] | None = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        # The arguments are not moved.
+        # The arguments stay on their devices.
         return {**self.__dict__, "again": None, "retry": None}
 
     @property
@@ -98,7 +98,7 @@ class VerifyResult(Plotted, Presented):
 
     @property
     def mismatches(self) -> int:
-        """Elements outside the tolerance, of all outputs together."""
+        """Number of elements outside the tolerance, over all outputs."""
         return sum(c.mismatches for c in self.outputs.values())
 
     @property
@@ -107,7 +107,7 @@ class VerifyResult(Plotted, Presented):
         return self.worst.first
 
     def check(self) -> VerifyResult:
-        """Itself where it passed.
+        """This result, if it passed.
 
         Raises:
             VerificationError: the verification failed; the message says where.
@@ -120,7 +120,7 @@ class VerifyResult(Plotted, Presented):
         """Compiles the same kernels at -O1 and runs them again: whether the compiler or the kernel is wrong.
 
         Raises:
-            UsageError: it passed, changed its inputs, or is from another process.
+            UsageError: the verification passed, changed its inputs, or comes from another process.
         """
         if self.diagnosis is not None:
             return self.diagnosis
@@ -158,7 +158,7 @@ class VerifyResults(Plotted, Sequence[VerifyResult]):
         return all(r.passed for r in self._results)
 
     def check(self) -> VerifyResults:
-        """Itself where all passed.
+        """These results, if all passed.
 
         Raises:
             VerificationError: a verification failed.

@@ -1,7 +1,7 @@
 """Finds errors that hardware hides: missing waits, races, accesses out of bounds, uninitialised values.
 
-One launch on the emulated device with every instruction followed (emulator/sanitizer); what is found is put
-on the source lines that a person wrote, each instruction once.
+It follows every instruction of a launch on the emulated device (emulator/sanitizer), and places each finding
+on the source line that a person wrote, once per instruction.
 """
 
 from __future__ import annotations
@@ -71,21 +71,21 @@ class SanitizeResult(Presented):
     process: str = field(default="", compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        # The arguments are not moved.
+        # The arguments stay on their devices.
         return {**self.__dict__, "again": None}
 
     @property
     def passed(self) -> bool:
-        """Nothing was found; notes do not count."""
+        """True if nothing was found; notes do not count."""
         return not self.findings
 
     @property
     def causes(self) -> tuple[Cause, ...]:
-        """The findings, those of one cause together."""
+        """The findings, grouped by cause."""
         return causes(self.findings)
 
     def check(self) -> SanitizeResult:
-        """Itself where nothing was found.
+        """This result, if nothing was found.
 
         Raises:
             SanitizerError: something was; the message lists it.
@@ -140,7 +140,7 @@ def sanitize(
 
     Raises:
         DeviceError: the device is a GPU; only an emulated device can watch a launch.
-        UsageError: `target` cannot be launched; `approximate` is no seed.
+        UsageError: `target` cannot be launched; `approximate` is not a seed.
         NothingSanitized: the function launched nothing.
         KernelTimeout: the launch ran past its time limit.
     """
@@ -155,7 +155,7 @@ def sanitize(
 class Watch:
     """The sanitizer's findings in launches that were watched together.
 
-    Launches of other processes are among them as soon as they have ended.
+    They include launches of other processes, once these have ended.
     """
 
     def __init__(self, children: ReportFile) -> None:
@@ -190,7 +190,7 @@ class Watch:
 
     @property
     def results(self) -> list[SanitizeResult]:
-        """One for each launch with findings or notes, in order."""
+        """One report for each launch with findings or notes, in order."""
         with self._lock:
             self._read()
             return list(self._results)
@@ -204,7 +204,7 @@ class Watch:
 
     @property
     def passed(self) -> bool:
-        """There were launches, and nothing was found in them."""
+        """True if there were launches, and nothing was found in them."""
         return bool(self.launches) and all(result.passed for result in self.results)
 
     @property
@@ -213,7 +213,7 @@ class Watch:
         return tuple(finding for result in self.results for finding in result.findings)
 
     def check(self) -> Watch:
-        """Itself where launches were watched and nothing was found.
+        """This object, if launches were watched and nothing was found.
 
         Raises:
             SanitizerError: something was; the message lists it.
@@ -232,7 +232,7 @@ class Watch:
         count = f"{launches} launch{'' if launches == 1 else 'es'}"
         number = sum(not result.passed for result in results)
         verdict = f"findings in {number}" if number else "nothing found"
-        # A kernel that is launched a thousand times has its fault a thousand times.
+        # A kernel that is launched a thousand times repeats its fault a thousand times.
         alike: dict[Any, list[SanitizeResult]] = {}
         for result in results:
             places = tuple((f.category, f.pc) for f in (*result.findings, *result.notes))
@@ -259,8 +259,8 @@ def sanitizing() -> Iterator[Watch]:
 
     Use it for launches that you cannot pass to `sanitize` one by one: those of a library's tests, of a module
     with host code, of HIP graphs, of programs, or several that share memory from hipMalloc. Processes that
-    are started inside the block (`run_program`, `subprocess`, `multiprocessing`) sanitize theirs and tell
-    this one, also what they found before they crashed; they learn of it by their environment
+    are started inside the block (`run_program`, `subprocess`, `multiprocessing`) sanitize their own launches
+    and report to this one, including what they found before a crash; they are told by their environment
     (HIPKITTENS_SANITIZE). Results and counters stay the same; a launch takes up to 20 times as long, and runs
     on one thread.
 
@@ -298,12 +298,12 @@ def _watched() -> Iterator[Watch]:
             try:
                 yield watch
             finally:
-                # The file goes with the block.
+                # The file is removed at the end of the block.
                 _ = watch.launches
 
 
 def _placed(code: CodeObject) -> PlacedCode:
-    """Code of a loaded module, with lines of its own source, such as a cell."""
+    """Code of a loaded module, with the lines of its source, such as a cell."""
     module = known_code(code.digest)
     return _of_module(module) if module is not None else PlacedCode.of_code_object(code)
 
@@ -383,7 +383,7 @@ def sanitize_target(target: Target, seeds: Sequence[int] = ()) -> SanitizeResult
 
 
 def _with_exactness(result: SanitizeResult, repeated: Repeated, seeds: Sequence[int]) -> SanitizeResult:
-    """The result with a finding for each instruction by whose errors a launch's results change grossly."""
+    """The result with a finding for each instruction whose errors change a launch's results grossly."""
     effect, sites, seed = repeated.depends(seeds)
     findings = [finding_at(k.module, CATEGORY, need((k, pc), seed, effect), pc) for k, pc in sites]
     if effect and not sites:

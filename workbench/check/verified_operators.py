@@ -13,21 +13,21 @@ _SHARED = ("include", "families", "references")
 
 
 def note(spec: KernelSpec, arch: str, device: str) -> None:
-    """Remembers that an operator was right on a device, until a file that it is made of changes."""
+    """Records that an operator was right on a device; valid until one of its files changes."""
     key = _key(spec, arch)
     if key is not None:
         _CACHE.put(key, device.encode())
 
 
 def verified(spec: KernelSpec, arch: str) -> str:
-    """Name of the device on which `note` was told of the operator as it is; "" if there is none."""
+    """Name of a device on which this version of the operator was noted as right; "" if there is none."""
     key = _key(spec, arch)
     device = _CACHE.get(key) if key is not None else None
     return "" if device is None else device.decode()
 
 
 def _key(spec: KernelSpec, arch: str) -> str | None:
-    """None for a spec that is of no library's folder."""
+    """None for a spec that does not belong to a library's folder."""
     if spec.folder is None:
         return None
     operator, root = spec.name.partition(":")[0], spec.folder.parent

@@ -1,7 +1,7 @@
 """Comparison of a kernel with a reference in higher precision.
 
-Outputs are poisoned before the launch, so what the kernel does not write cannot pass; how they are compared
-stands in `compare`.
+Outputs are poisoned before the launch, so elements that the kernel does not write cannot pass; `compare` says
+how they are compared.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _Results = VerifyResult | VerifyResults
 
 @dataclass(frozen=True, slots=True)
 class _VerifyRequest:
-    """The arguments of `verify`, under its parameters' names."""
+    """The arguments of `verify`, by the names of its parameters."""
 
     target: VerifyTarget
     reference: VerifyReference
@@ -196,7 +196,7 @@ def verify(
 
 
 def _approximate(request: _VerifyRequest, seed: int) -> _Results:
-    """The verification with errors of transcendental instructions; where it fails, with those at fault."""
+    """The verification with errors of transcendental instructions; if it fails, with those at fault."""
 
     def run(errors: Approximation) -> _Results:
         with approximately(errors):
@@ -228,7 +228,7 @@ def _approximate(request: _VerifyRequest, seed: int) -> _Results:
 
 
 def _explained(result: _Results, request: _VerifyRequest, diagnose: bool) -> _Results:
-    """Results with what tells whose fault those are that failed, or with that told."""
+    """Results that can diagnose their failures later, or that are diagnosed now."""
     if isinstance(result, VerifyResult):
         return _blamed(result, request, diagnose)
     single = partial(dataclasses.replace, request, shapes=None, numerics=None)
@@ -243,7 +243,7 @@ def _explained(result: _Results, request: _VerifyRequest, diagnose: bool) -> _Re
 
 
 def _blamed(result: VerifyResult, request: _VerifyRequest, diagnose: bool) -> VerifyResult:
-    """The result of a request for one, with what tells whose fault it is, or with that told."""
+    """The result of a request, which can diagnose its failure later, or is diagnosed now."""
     if result.passed or result.inputs_changed:
         return result
 
@@ -326,7 +326,7 @@ def _verify_callable(
     seed: int,
     tolerance: Bounds | None,
 ) -> VerifyResult:
-    """Two functions, or a launch and a function, where no spec says anything."""
+    """Verifies a function against another, or a launch against a function, without a spec."""
     if isinstance(target, (Kernel, Module)):
         raise UsageError(
             f"verify: got {target.name} alone; expected a spec with it, which says its inputs, such as "
@@ -458,7 +458,7 @@ def _verify_launch(
 
 
 def _twin(tensor: torch.Tensor) -> torch.Tensor:
-    """A copy with the same strides, which the launch may be told as numbers."""
+    """A copy with the same strides, since a launch may get them as numbers."""
     import torch
 
     if is_expanded(tensor):
@@ -499,10 +499,10 @@ def _verify_function(
     *,
     of_launch: bool = False,
 ) -> VerifyResult:
-    """Compares what two functions return; a result of launches is where they ran, and is told.
+    """Compares what two functions return; launches determine the device of the result, and it is published.
 
     Args:
-        of_launch: the function does nothing but launch a kernel, by which the result is called.
+        of_launch: True if the function only launches a kernel, after which the result is named.
     """
     arguments = _made(inputs, seed)
     before = {k: v.clone() for k, v in arguments.items() if _is_tensor(v)}

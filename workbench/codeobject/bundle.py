@@ -65,7 +65,7 @@ class BundleEntry(NamedTuple):
 def bundle_entries(data: bytes) -> list[BundleEntry]:
     """The entries of a HIP fat binary.
 
-    Several bundles may follow each other, as a linker leaves them, and each may be compressed.
+    A linker may place several bundles one after the other, and each may be compressed.
 
     Raises:
         CodeObjectError: another container, or damage.
@@ -77,7 +77,7 @@ def bundle_entries(data: bytes) -> list[BundleEntry]:
         )
     if not data.startswith((BUNDLE_MAGIC, compressed.MAGIC)):
         raise CodeObjectError(
-            f"no code object: it begins with {data[:8]!r}; expected an AMDGPU ELF, a HIP fat binary "
+            f"not a code object: it begins with {data[:8]!r}; expected an AMDGPU ELF, a HIP fat binary "
             f"({BUNDLE_MAGIC.decode()}) or a host ELF with a .hip_fatbin section."
         )
     entries: list[BundleEntry] = []
@@ -130,10 +130,11 @@ def _entries_at(data: bytes, start: int) -> tuple[list[BundleEntry], int]:
 
 
 def fitting(entries: Iterable[BundleEntry], arch: str) -> list[BundleEntry]:
-    """The entries for a target: those that are for it alone, else for a generic one that it belongs to.
+    """The entries for a target: those for it alone, or else those for a generic target that it belongs to.
 
     Args:
-        arch: a target, with features or without: then those without XNACK come first, as on a default device.
+        arch: a target, with or without features; without them, entries without XNACK come first, as on a
+            default device.
     """
     entries = [entry for entry in entries if entry.content]
     plain = plain_target(arch)

@@ -1,7 +1,7 @@
 """Compressed offload bundles (CCOB), as clang's --offload-compress leaves them.
 
-LLVM documents the header in OffloadBundle.h (CompressedOffloadBundle). Its checksum is not compared: how it
-is made has changed between releases.
+LLVM documents the header in OffloadBundle.h (CompressedOffloadBundle). Its checksum is not compared, because
+its definition has changed between releases.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ _LARGEST = 1 << 32
 
 
 class _Decompressor(Protocol):
-    """As Python's own: what follows the compressed data is left in `unused_data`, and `eof` says that its end
-    was there."""
+    """Like Python's own: `unused_data` has what follows the compressed data; `eof` is True at its end."""
 
     @property
     def unused_data(self) -> bytes: ...
@@ -100,7 +99,7 @@ def _zstd(size: int) -> _Decompressor:
 
 
 def _header(data: bytes, start: int) -> tuple[int, int | None, int, int]:
-    """Method, bytes of the whole bundle where the header says so, bytes uncompressed, bytes of the header."""
+    """Method, bytes of the whole bundle if the header has them, bytes uncompressed, bytes of the header."""
     magic, version, method = _COMMON.unpack_from(data, start)
     sizes = _SIZES.get(version)
     if magic != MAGIC or sizes is None:

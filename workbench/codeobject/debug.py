@@ -1,7 +1,7 @@
 """From machine code back to the source: lines, inlined calls, and the types of kernel parameters.
 
 The compiler is asked for debug info so that a fault names a line of the cell and a kernel's arguments can be
-given by name. pyelftools reads the DWARF sections; this module arranges what the workbench asks of them.
+given by name. pyelftools reads the DWARF sections; this module answers the workbench's questions about them.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ _LIBRARY_FOLDERS = (
 )
 _LIBRARY_PARTS = ("/lib/clang/", "/include/hip/", "/libcxx/include/")
 _MAX_INTEGER = 1 << 10
-"""Bytes of the widest integer that is no damage; compilers for these targets know 16."""
+"""Bytes of the widest integer that is not taken for damage; compilers for these targets have 16."""
 _POINTEE_DEPTH = 4
 """Depth to which pointers are followed: kernels differ in what they point to, not in lists of lists."""
 
@@ -165,7 +165,7 @@ class DebugInfo:
         """Source file, line and column of the instruction at a code object address.
 
         The innermost function counts: for code inlined from a header that is the header's line; `frames_of`
-        tells the calls that lead there. None without debug info.
+        has the calls that lead there. None without debug info.
         """
         index = bisect.bisect_right(self._line_addresses, address) - 1
         return self.lines[index][1] if index >= 0 else None
@@ -186,8 +186,8 @@ class DebugInfo:
     def place_of(self, address: int) -> Place | None:
         """The line that a person wrote which an instruction comes from.
 
-        For code inlined from a header of the tile library or of HIP that is the line that called it; the
-        header's own line where nothing else is known.
+        For code inlined from a header of the tile library or of HIP, that is the line that called it, or the
+        header's own line if nothing else is known.
         """
         frames = self.frames_of(address)
         user_frames = (frame for frame in frames if not is_library_header(frame[0]))
@@ -251,7 +251,7 @@ class DebugInfo:
         return (variable.name, variable.line) if variable is not None else None
 
     def variables_at(self, address: int) -> tuple[Located, ...]:
-        """Variables that are in a place of their own when the instruction at `address` runs, by name."""
+        """Variables that have their own place when the instruction at `address` runs, by name."""
         by_name = {
             variable.name: variable for variable in self._variables if variable.low <= address < variable.high
         }
@@ -317,9 +317,9 @@ class DebugInfo:
     # Types
 
     def parameters(self, kernel: str) -> tuple[Field, ...]:
-        """The parameters of a kernel in order, by its symbol name; empty where debug info does not tell.
+        """The parameters of a kernel in order, by its symbol name; empty if debug info lacks them.
 
-        Offsets are 0: where a parameter lies is the metadata's to say.
+        Offsets are 0: the metadata says where a parameter lies.
         """
         with damage_reported(_WHAT):
             return self._read_parameters(kernel)
@@ -470,7 +470,7 @@ def _reference(die: DIE, name: str) -> DIE | None:
 
 
 def _attribute(die: DIE, name: str, depth: int = 0) -> bytes:
-    """A text attribute, the declaration's where this entry refers to one."""
+    """A text attribute; that of the declaration, if this entry refers to one."""
     if name in die.attributes:
         value = die.attributes[name].value
         return value if isinstance(value, bytes) else b""
@@ -482,7 +482,7 @@ def _attribute(die: DIE, name: str, depth: int = 0) -> bytes:
 
 
 def _size(die: DIE, kind: str, name: str, default: int) -> int:
-    """Bytes of a number; those of an integer are what its range is computed from."""
+    """Bytes of a number; for an integer, its range is computed from them."""
     size = _number(die, "DW_AT_byte_size", default)
     if kind in ("int", "uint") and not 0 < size <= _MAX_INTEGER:
         raise ValueError(f"the integer type {name!r} has {size} bytes")

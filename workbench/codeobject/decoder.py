@@ -1,7 +1,7 @@
 """Turns machine code into instructions, driven by the opcode table in isa/.
 
 The tables say which fields an opcode has, in printed order and how wide; encodings.py says where the fields
-lie. What is left here is what the ISA does once for all opcodes: how a source field names a register or a
+lie. This module has what the ISA defines once for all opcodes: how a source field names a register or a
 constant, and which forms change their operands with a modifier.
 
 Kernels have tens of thousands of instructions, so each opcode's row is compiled once, at its first use, into
@@ -31,7 +31,7 @@ _F8F6F4_DWORDS = {0: 8, 1: 8, 2: 6, 3: 6, 4: 4}
 _SCALED = 1 << 11
 
 _REMEMBERED = 1 << 16
-"""Encodings that are remembered, of all forms together: more than a kernel of 50,000 instructions has."""
+"""Number of encodings to cache, over all forms: more than a kernel of 50,000 instructions has."""
 
 OperandReader = Callable[[int, int, int], Operand | None]
 """Makes an operand from the encoding's bits, its literal, and the instruction's address."""
@@ -304,7 +304,7 @@ class _Reader:
             modifiers["dfmt"], modifiers["nfmt"] = self._field("dfmt", bits), self._field("nfmt", bits)
 
     def _reader(self, entry: Entry) -> OperandReader:
-        """The reader of one operand; picks the rule by the entry's kind."""
+        """The reader of one operand, by the kind of the entry."""
         field, kind, width = entry.field, entry.kind, entry.width
         if field == "vcc":
             return self._vcc_reader(entry)
@@ -632,7 +632,7 @@ def decode_one(code: bytes, offset: int, address: int, target: str) -> Instructi
     """The instruction at byte `offset` of `code`, whose own address is `address`.
 
     Raises:
-        CodeObjectError: the bytes are no instruction of the target, or are cut short.
+        CodeObjectError: the bytes are not an instruction of the target, or are cut short.
     """
     available = min(4, (len(code) - offset) // 4)
     if offset < 0 or available < 1:
@@ -644,12 +644,12 @@ def decode_one(code: bytes, offset: int, address: int, target: str) -> Instructi
 def decode(code: bytes, address: int, target: str) -> list[Instruction]:
     """All instructions of `code` in order; the first is at `address`.
 
-    Modifiers hold what Instruction.modifiers lists. Beside that: a scalar memory offset is a source operand,
-    a modifier only where there is a register too; an atomic's data register is a source, and a destination as
-    well where the atomic returns.
+    Modifiers hold what Instruction.modifiers lists. In addition, a scalar memory offset is a source operand,
+    or a modifier if there is a register too; the data register of an atomic is a source, and also a
+    destination if the atomic returns.
 
     Raises:
-        CodeObjectError: some bytes are no instruction; the message has their address.
+        CodeObjectError: some bytes are not an instruction; the message has their address.
     """
     table = _table(target)
     words = struct.unpack_from(f"<{len(code) // 4}I", code)

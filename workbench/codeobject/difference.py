@@ -32,7 +32,7 @@ class Edit(StrEnum):
 
     SAME = "same"
     RENAMED = "renamed"
-    """The same but for the registers that its values are in."""
+    """The same except for the registers that hold its values."""
     REMOVED = "removed"
     ADDED = "added"
 
@@ -75,7 +75,7 @@ def _is_free(operand: Operand) -> bool:
 
 
 def _key(instruction: Instruction) -> Hashable:
-    """All of an instruction that no register allocator chooses; a branch's target moves with the code."""
+    """Everything in an instruction that no register allocator chooses; branch targets move with the code."""
 
     def told(operand: Operand) -> Hashable:
         if _is_free(operand):
@@ -180,7 +180,7 @@ def _kept(instruction: Instruction) -> list[Operand]:
 
 
 def align(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[tuple[int | None, int | None]]:
-    """Pairs of equal items in order, and items without one; of a gap, those of `before` first."""
+    """Pairs of equal items in order, and items without a counterpart; in a gap, those of `before` first."""
     shortest = min(len(before), len(after))
     head = next((i for i in range(shortest) if before[i] != after[i]), shortest)
     rest = shortest - head

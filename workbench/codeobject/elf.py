@@ -1,6 +1,6 @@
 """Reads AMDGPU code objects: ELF files, HIP fat binaries, and host programs that embed one.
 
-A code object is the only thing that a device runs, so everything a launch needs is taken from here:
+A code object is the only thing that a device runs, so everything that a launch needs comes from here:
 kernels with their descriptors and arguments, the loadable image with its relocations, symbols, code.
 Whatever the input, damage is reported as CodeObjectError and nothing else.
 """
@@ -75,7 +75,7 @@ class KernelInfo:
     Attributes:
         name: the symbol; `demangled` is the C++ signature, `short_name` its plain name.
         descriptor: how the hardware starts it; `descriptor_address` its virtual address.
-        entry: virtual address of the first instruction; `size` the code's length in bytes, 0 where the
+        entry: virtual address of the first instruction; `size`, the length of the code in bytes, is 0 if the
             compiler left no instruction.
         args: the argument block's entries, hidden ones last. The metadata of assembly may declare one that
             ends beyond `kernarg_size`; see `not_passed`.
@@ -110,12 +110,12 @@ class KernelInfo:
 
     @property
     def own_bytes(self) -> int:
-        """Bytes of the arguments that the caller gives, even where the argument block has no room."""
+        """Bytes of the arguments that the caller passes, even if the argument block has no room for them."""
         return max((arg.offset + arg.size for arg in self.args if not arg.hidden), default=0)
 
     @property
     def not_passed(self) -> tuple[KernelArg, ...]:
-        """Arguments that end beyond the argument block, of which the kernel gets what lies inside.
+        """Arguments that end beyond the argument block; the kernel gets the part that lies inside.
 
         ROCm allocates the block by the metadata's `.kernarg_segment_size` and copies no more into it (clr,
         rocclr/device/rocm/rocvirtual.cpp, `VirtualGPU::submitKernelInternal`).
@@ -218,7 +218,7 @@ class CodeObject:
                 instructions.
 
         Raises:
-            CodeObjectError: the file is no code object, damaged, of an unknown kind, or cannot run on
+            CodeObjectError: the file is not a code object, is damaged or of an unknown kind, or cannot run on
                 `target`.
         """
         self.data = bytes(data)
@@ -238,7 +238,7 @@ class CodeObject:
 
     @cached_property
     def digest(self) -> str:
-        """Name of the file's very bytes: 16 hexadecimal digits of their SHA-256."""
+        """Name of the file's exact bytes: 16 hexadecimal digits of their SHA-256."""
         return hashlib.sha256(self.data).hexdigest()[:16]
 
     @cached_property
@@ -252,8 +252,7 @@ class CodeObject:
 
         Args:
             data: the file's bytes.
-            arch: the target wanted ("gfx950", with or without features); needed where the file has code
-                for several.
+            arch: the target ("gfx950", with or without features); required if the file has code for several.
 
         Raises:
             CodeObjectError: no code object, none for `arch`, more than one that fits, or damage.
@@ -481,8 +480,8 @@ class CodeObject:
     def _has_nothing_at(self, address: int) -> bool:
         """True if a function of size 0 that begins at `address` has no instructions.
 
-        A source in assembly may leave the size out of a function that has some: there it is its code that
-        follows, not another function, and not the padding at the end alone.
+        An assembly source may omit the size of a function that has instructions. Then its code follows,
+        rather than another function or only the padding at the end.
         """
         if address in self._functions_with_code:
             return True
@@ -492,7 +491,7 @@ class CodeObject:
     def read(self, address: int, size: int) -> bytes:
         """`size` bytes of the unrelocated image from virtual address `address`.
 
-        Raises CodeObjectError where no segment has them all.
+        Raises CodeObjectError if no segment has all of them.
         """
         for segment in self._segments:
             offset = address - segment.address
@@ -507,7 +506,7 @@ class CodeObject:
     def variable(self, name: str) -> Symbol | None:
         """A variable in the image; None if there is none of that name.
 
-        Raises CodeObjectError where it is not inside the image.
+        Raises CodeObjectError if it is not inside the image.
         """
         symbol = self.symbols.get(name)
         if symbol is None or symbol.kind != "object":
@@ -548,7 +547,7 @@ class CodeObject:
 
 
 def _target_of(arch: str | None) -> str | None:
-    """The target that code is wanted for; None if a generic processor's code is, or any."""
+    """The target to choose code for; None for a generic processor's code, or any."""
     plain = plain_target(arch) if arch is not None else None
     return None if plain in GENERICS else plain
 

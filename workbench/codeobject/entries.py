@@ -1,8 +1,8 @@
 """Finds entries of DWARF without reading those between them.
 
-pyelftools reads an entry with all its attributes to learn where the next one begins, so the way to a kernel
-leads through every function and type of the tile library. Here an entry's abbreviation says how long it is,
-and pyelftools reads only what is wanted.
+To find the beginning of the next entry, pyelftools reads an entry with all its attributes, so it would read
+every function and type of the tile library before a kernel. Here an entry's abbreviation says how long it is,
+and pyelftools reads only the entries that are needed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Entries:
     """
 
     def __init__(self, unit: Any) -> None:
-        """Raises what a damaged unit makes it raise: KeyError or IndexError."""
+        """Raises KeyError or IndexError if the unit is damaged."""
         self._unit = unit
         self._children: dict[int, list[int]] = {}
         self._plans: dict[int, tuple[str, bool, bool, list[int]]] = {}
@@ -112,7 +112,7 @@ class Entries:
         return plan
 
     def _length(self, form: str) -> int:
-        """Bytes of a form, or what says how to count them."""
+        """Bytes of a form, or a function that counts them."""
         if form == "DW_FORM_addr":
             return int(self._unit["address_size"])
         if form in _OFFSETS:
@@ -121,7 +121,7 @@ class Entries:
 
 
 def _behind(data: bytes, at: int, length: int) -> int:
-    """Offset behind an attribute of variable length."""
+    """Offset after an attribute of variable length."""
     if length == _TEXT:
         return data.index(0, at) + 1
     if length <= -10:
@@ -132,7 +132,7 @@ def _behind(data: bytes, at: int, length: int) -> int:
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
-    """A number in LEB128, and where it ends; of a negative one only the latter is right."""
+    """A number in LEB128, and where it ends; for a negative number only the latter is right."""
     byte = data[at]
     if byte < 0x80:
         return byte, at + 1

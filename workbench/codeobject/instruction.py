@@ -1,6 +1,6 @@
 """One decoded machine instruction: its operands, its modifiers and its opcode's record.
 
-The decoder makes these, the translator and the views read them; nothing here knows an encoding.
+The decoder makes these, and the translator and the views read them; nothing here depends on the encoding.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Operand:
 
         Types are a letter class and a width: "b", "i", "u", "f" or "bf" with 16, 32 or 64 (as "f16",
         "bf16", "b64"), or two of them packed ("v2f16", "v2bf16", "v2i16", "v2f32").
-        Inline integers are sign-extended whatever the type, also in a floating-point operand. An inline
+        Inline integers are sign-extended for every type, even in a floating-point operand. An inline
         float takes the operand's precision, and an integer operand sees the float of its own width; a packed
         16-bit floating-point operand has it in the low half only (op_sel_hi chooses), a packed 16-bit
         integer operand sees the single, and packed 32-bit has the constant in both halves. A literal is
@@ -80,7 +80,7 @@ class Operand:
         Source modifiers (neg, abs) are not applied.
 
         Raises:
-            CodeObjectError: the operand is no constant, or the type is unknown.
+            CodeObjectError: the operand is not a constant, or the type is unknown.
         """
         if self.kind not in ("imm", "simm") or self.value is None:
             raise CodeObjectError(

@@ -42,7 +42,7 @@ class Layout:
     """Headers of a 64-bit little-endian ELF file.
 
     Raises:
-        CodeObjectError: they, or what they tell of, end outside the file.
+        CodeObjectError: they, or what they describe, end outside the file.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -89,7 +89,7 @@ class Layout:
         """A section's bytes.
 
         Raises:
-            CodeObjectError: it has none in the file.
+            CodeObjectError: it has no bytes in the file.
         """
         if section.type == NOBITS:
             raise CodeObjectError(f"the code object is damaged: section {section.name} has no bytes.")

@@ -1,7 +1,7 @@
-"""Metadata of a code object: its compilers' facts about its kernels, in one note or in many.
+"""Metadata of a code object: facts about its kernels from the compiler, in one note or in many.
 
-LLVM writes one note a file. A file that was linked of several objects has one of each: Tensile's libraries
-have one a kernel.
+LLVM writes one note per file. A file that was linked from several objects has one from each: Tensile's
+libraries have one per kernel.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Metadata:
         """Take what one note says.
 
         Raises:
-            CodeObjectError: it is no map. Whatever else msgpack raises on damage.
+            CodeObjectError: it is not a map. On damage, anything that msgpack raises.
         """
         unpacker = msgpack.Unpacker(strict_map_key=False, max_buffer_size=0)
         unpacker.feed(note)
@@ -82,7 +82,7 @@ def read_metadata(data: bytes, layout: Layout) -> Metadata:
     """Reads all metadata notes of a file and merges them.
 
     Raises:
-        CodeObjectError: there is none, or it is no map. Whatever else damage makes a parser raise.
+        CodeObjectError: there is none, or it is not a map. On damage, anything that a parser raises.
     """
     # Loaders read segments; a file may have no sections.
     notes = [note for place in layout.note_segments for note in _notes(data, *place)]

@@ -28,7 +28,7 @@ def _demangler() -> Any:
 # GCC's library knows _Float16 and __bf16 since version 13, under other names. Types that no GPU code uses
 # stand in for them, and are renamed in the result.
 _STAND_INS = {"DF16_": ("De", "decimal128", "_Float16"), "DF16b": ("Dd", "decimal64", "__bf16")}
-# Template arguments begin so if they are numbers, references to earlier names, or identifiers.
+# Template arguments begin like this if they are numbers, references to earlier names, or identifiers.
 _MANGLED = re.compile(r"Dv\d+_|L[a-z]n?\d+E|[ST][0-9A-Z]*_|(?P<length>\d+)|(?P<type>DF16[_b])|.", re.DOTALL)
 
 
@@ -48,7 +48,7 @@ def _with_stand_ins(name: str) -> str:
 
 @lru_cache(maxsize=1 << 12)
 def demangle(name: str) -> str:
-    """The C++ name behind an Itanium-mangled one; the name itself where no C++ runtime is present."""
+    """The C++ name behind an Itanium-mangled one; the name itself if no C++ runtime is present."""
     if "DF16" not in name:
         return _demangled(name)
     stand_in = _with_stand_ins(name)
@@ -81,8 +81,8 @@ def _demangled(name: str) -> str:
 def instance_name(demangled: str) -> str:
     """The qualified name of a function with its template arguments, from its demangled signature.
 
-    `"void ns::add<float>(float const*)"` gives `"ns::add<float>"`; a plain name stays as it is. A
-    kernel descriptor's `.kd` goes.
+    `"void ns::add<float>(float const*)"` gives `"ns::add<float>"`; a plain name is returned unchanged. The
+    `.kd` of a kernel descriptor is removed.
     """
     text = demangled.removesuffix(".kd")
     depth = start = 0
@@ -107,7 +107,7 @@ def first_names(names: Sequence[str] | Mapping[str, object], form: Callable[[str
     """Names for a message: the first of them, long ones cut, and how many more there are.
 
     Args:
-        form: makes of a name what is shown.
+        form: makes the text to show from a name.
     """
     forms = [form(name) for name in islice(names, _MOST_NAMED)]
     shown = ", ".join(name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..." for name in forms)

@@ -150,7 +150,7 @@ def _constant(operand: Operand, type_: str) -> str:
 
 
 def _immediate(value: int) -> str:
-    """A 32-bit immediate that is no source operand: as the inline constant of that value if there is one."""
+    """A 32-bit immediate that is not a source operand: as the inline constant of that value, if any."""
     signed = value - (1 << 32) if value >> 31 else value
     if -16 <= signed <= 64:
         return str(signed)
@@ -166,7 +166,7 @@ def _number(value: int) -> str:
 
 
 def operand_text(operand: Operand, type_: str = "b32") -> str:
-    """One operand with its modifiers; `type_` tells how a constant is written (isa/enumerate.py)."""
+    """One operand with its modifiers; `type_` says how to write a constant (isa/enumerate.py)."""
     kind = operand.kind
     if kind in ("v", "a"):
         text = _range(kind, operand.index, operand.width)

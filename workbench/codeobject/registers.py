@@ -13,7 +13,7 @@ EXEC = Operand("s", 126, 2)
 SCC = Operand("special", 253, 1)
 
 UNNAMED = {Registers.SCC: SCC, Registers.VCC: VCC, Registers.EXEC: EXEC, Registers.M0: M0}
-"""The operands that records name by themselves."""
+"""The operands that records name directly."""
 
 # Source codes that mean another register: vccz, execz, lds_direct.
 _SHOWN = {251: VCC, 252: EXEC, 253: SCC, 254: M0}
@@ -26,7 +26,7 @@ _ALL = 15
 def leaves_lanes(instruction: Instruction) -> bool:
     """True if DPP leaves some lanes unwritten that EXEC enables.
 
-    By its masks, or, without bound_ctrl, those whose source is outside the row or off.
+    These are lanes outside its masks and, without bound_ctrl, lanes whose source is outside the row or off.
     """
     modifiers = instruction.modifiers
     masks = modifiers.get("row_mask", _ALL), modifiers.get("bank_mask", _ALL)
@@ -72,7 +72,7 @@ def written(instruction: Instruction) -> Iterator[Operand]:
 
 
 def stored(instruction: Instruction) -> tuple[Operand, ...]:
-    """Vector registers that a store or an atomic sends to memory; of two addresses each has its own."""
+    """Vector registers that a store or an atomic sends to memory; each of two addresses has its own."""
     sources = instruction.src
     is_buffer = instruction.format in ("MUBUF", "MTBUF")
     address = sources[-3] if is_buffer else sources[0]

@@ -46,11 +46,11 @@ class _Declared:
 
 
 def shared_arrays(function: DIE, total: int) -> tuple[SharedArray, ...]:
-    """The arrays of a kernel by address, those of which it is certain where they are.
+    """The arrays of a kernel by address, if their addresses are certain.
 
     Args:
         function: DWARF's description of the kernel.
-        total: bytes of shared memory that it asks for.
+        total: bytes of shared memory that it requests.
     """
     # Local arrays in registers look alike, and an unused shared one has no address.
     variables = [variable for candidate in _functions(function) for variable in _first_variables(candidate)]
@@ -77,7 +77,7 @@ def _may_take(variables: Sequence[_Declared], total: int) -> bool:
 
 
 def _functions(function: DIE) -> list[DIE]:
-    """A function and those that are inlined into it, each once."""
+    """A function and the functions that are inlined into it, each once."""
     functions = {function.offset: function}
 
     def collect(die: DIE) -> None:
@@ -92,7 +92,7 @@ def _functions(function: DIE) -> list[DIE]:
 
 
 def _first_variables(function: DIE) -> list[_Declared]:
-    """The variables without a place that a function's description begins with."""
+    """The variables without a location at the beginning of a function's description."""
     return [declared for die in _leading(function) if (declared := _declared(function, die)) is not None]
 
 
@@ -115,7 +115,7 @@ def _declared(function: DIE, die: DIE) -> _Declared | None:
 
 
 def _natural(die: DIE) -> int:
-    """The largest alignment of what a variable's, a member's or a base class's type is made of."""
+    """The largest alignment among the parts of the type of a variable, a member or a base class."""
     while "DW_AT_type" in die.attributes:
         die = die.get_DIE_from_attribute("DW_AT_type")
         if {"DW_AT_GNU_vector", "DW_AT_byte_size"} <= set(die.attributes) or die.tag == "DW_TAG_pointer_type":

@@ -1,7 +1,7 @@
-"""Symbols of a code object, of which a hand-written library has hundreds of thousands: read where one asks.
+"""Symbols of a code object, read on demand: a hand-written library has hundreds of thousands.
 
-Most of those are labels, in `.symtab` alone. What others may ask for (kernels, their descriptors, exported
-variables) is in the small `.dynsym`.
+Most of them are labels, which are only in `.symtab`. The symbols that others may need (kernels, their
+descriptors, exported variables) are in the small `.dynsym`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SECTIONS = (2, 11)
 _STRINGS = 3
 """ELF's type of section SHT_STRTAB."""
 UNDEFINED, _ABSOLUTE = 0, 0xFFF1
-"""Sections of symbols that are nowhere in the image: SHN_UNDEF and SHN_ABS."""
+"""Section numbers of symbols that are not in the image: SHN_UNDEF and SHN_ABS."""
 _KINDS = {1: "object", 2: "function", 3: "section"}
 """By st_info's type; every other is a "notype"."""
 
@@ -65,7 +65,7 @@ class Symbols:
 
     @cached_property
     def rows(self) -> npt.NDArray[np.void]:
-        """The symbol table as an array, one row a symbol."""
+        """The symbol table as an array, one row per symbol."""
         content = self._layout.content(self._section) if self._section is not None else b""
         return np.frombuffer(content, _ROW, len(content) // _ROW.itemsize)
 
@@ -75,7 +75,7 @@ class Symbols:
 
     @cached_property
     def placed(self) -> npt.NDArray[np.void]:
-        """Rows of symbols that have a name and are somewhere in the image."""
+        """Rows of symbols that have a name and are in the image."""
         rows = self.rows
         placed: npt.NDArray[np.void] = rows[
             (rows["name"] != 0) & ~np.isin(rows["section"], (UNDEFINED, _ABSOLUTE))
@@ -83,14 +83,14 @@ class Symbols:
         return placed
 
     def name(self, offset: int) -> str:
-        """A name by the offset that a row has of it."""
+        """A name, by its offset in a row."""
         end = self._strings.find(b"\0", offset)
         if end < 0:
             raise CodeObjectError("the code object is damaged: a symbol's name ends outside its strings.")
         return self._strings[offset:end].decode("utf-8", "surrogateescape")
 
     def may_have(self, ending: str) -> bool:
-        """True if a name in the table may end so; linkers let names share their endings."""
+        """True if a name in the table may end like this; linkers let names share their endings."""
         return ending.encode("utf-8", "surrogateescape") + b"\0" in self._strings
 
     def of_kind(self, kind: str) -> Iterator[Symbol]:
@@ -106,7 +106,7 @@ class Symbols:
 
 
 class SymbolTable(Mapping[str, Symbol]):
-    """Symbols by name. Raises CodeObjectError where the file is damaged, when it comes upon it."""
+    """Symbols by name. Raises CodeObjectError when it reaches damage in the file."""
 
     def __init__(self, layout: Layout) -> None:
         # .symtab last: it is the more complete of the two, and may be stripped.
@@ -124,7 +124,7 @@ class SymbolTable(Mapping[str, Symbol]):
             return {symbol.name: symbol for table in self._tables for symbol in table}
 
     def of_kind(self, kind: str) -> tuple[Symbol, ...]:
-        """The symbols of a kind, but for all-purpose "notype"; the names of others are not read."""
+        """The symbols of a kind other than "notype", which is for all purposes; reads only their names."""
         symbols = self._of_kinds.get(kind)
         if symbols is None:
             with damage_reported("the code object"):

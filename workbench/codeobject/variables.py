@@ -38,7 +38,7 @@ class Located:
 
 
 def located(dwarf: Any, units: Iterable[Any], ranges: Any) -> Iterator[Located]:
-    """Every variable and parameter with a place of its own.
+    """Every variable and parameter that has its own place.
 
     Args:
         dwarf, units: pyelftools' debug information and its compilation units.

@@ -17,7 +17,7 @@ class Waits(NamedTuple):
 
 
 NO_WAIT = {"vmcnt": 63, "expcnt": 7, "lgkmcnt": 15}
-"""Each count as an s_waitcnt that waits for nothing has it."""
+"""The counts of an s_waitcnt that waits for nothing."""
 
 
 def waits(field: int) -> Waits:
@@ -38,7 +38,7 @@ def waits_of(instruction: Instruction) -> Waits:
 
 
 def wait_states(instruction: Instruction) -> int:
-    """Wait states that an instruction is: one, s_nop as many as it says."""
+    """Wait states that an instruction takes: one, or as many as an s_nop says."""
     if instruction.record.control is not Control.IDLE:
         return 1
     return (int(instruction.src[0].value or 0) & 15) + 1

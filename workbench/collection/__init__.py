@@ -1,8 +1,9 @@
 """The CDNA3 collection's modules by their own names: `from workbench.collection import rmsnorm_tk, rope_tk`.
 
-Its 71 modules (github.com/m8than/amd-kernels) bind functions that write into preallocated outputs. Those
-here take the same arguments in the same order, and run the operators of `wb.kernels`, on either target.
-`bindings/` has a record for each function; `install()` makes the modules importable under their own names.
+Its 71 modules (github.com/m8than/amd-kernels) bind functions that write into preallocated outputs. The
+functions here take the same arguments in the same order, and run the operators of `wb.kernels`, on either
+target. `bindings/` has a record for each function; `install()` makes the modules importable under their own
+names.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def _modules() -> dict[str, ModuleType]:
 
 
 def install() -> list[str]:
-    """Makes `import rmsnorm_tk` work, so that the collection's users' code runs as it is; gives the names.
+    """Makes `import rmsnorm_tk` work, so that code for the collection runs unchanged; returns the names.
 
     Raises:
         UsageError: Python has already imported another module of one of the names.

@@ -1,4 +1,4 @@
-"""Calls of the collection's functions: arguments told apart, operators run, outputs written in place."""
+"""Calls of the collection's functions: identify the arguments, run operators, write outputs in place."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from workbench.runtime import Device
 class BoundFunction:
     """A function of the collection: takes its arguments in the port's order, writes the outputs among them.
 
-    Tensors on the CPU run on the emulated device that is the default, others on their GPU; `device=` names
+    Calls with tensors on the CPU run on the default emulated device, others on their GPU; `device=` names
     another.
     """
 
@@ -58,7 +58,7 @@ class BoundFunction:
         return None
 
     def bind(self, *args: Any, **named: Any) -> Call:
-        """The arguments by name, in whichever order of the function's they fit.
+        """The arguments by name, in the one of the function's orders that they fit.
 
         Raises:
             ArgumentError
@@ -101,7 +101,7 @@ class BoundFunction:
         missing = [name for name in order if name not in values]
         if missing:
             raise ArgumentError(f"{self._signature(order)}: {', '.join(missing)} missing")
-        # In one order, whatever the caller's, so that kinds are compared alike.
+        # In one order, whatever the caller's order, so that kinds are always compared in the same way.
         return {name: values[name] for name in self.record.arguments if name in values}
 
     def _signature(self, order: tuple[str, ...]) -> str:
@@ -133,7 +133,7 @@ def _value(of: Value, call: Call) -> Any:
 
 
 def _run(use: Use, call: Call, where: Device) -> None:
-    """Runs an operator; its results are in the tensors that the use names."""
+    """Runs an operator; its results go to the tensors that the use names."""
     import torch
 
     operator = kernels[use.operator]

@@ -35,7 +35,7 @@ class _RowsOrColumns:
 
 
 def integers(name: str, call: Call) -> torch.Tensor:
-    """An argument as int8: as it is, or rounded floats that are all whole and from -128 to 127.
+    """An argument as int8: int8 is returned unchanged; floats must be whole numbers from -128 to 127.
 
     Raises:
         ArgumentError: an element is not a whole number in this range.
@@ -73,7 +73,7 @@ def own_fp8(call: Call) -> str:
 
 
 def as_fp8(name: str) -> Callable[[Call], torch.Tensor]:
-    """An argument of bytes as the target's fp8; one of fp8 as it is."""
+    """An argument of bytes as the target's fp8; an fp8 argument is returned unchanged."""
 
     def argument(call: Call) -> torch.Tensor:
         import torch
@@ -85,7 +85,7 @@ def as_fp8(name: str) -> Callable[[Call], torch.Tensor]:
 
 
 def described_by(call: Call, name: str, expected: Any, why: str, *, count: int | None = None) -> None:
-    """Raises ArgumentError where an argument is not what others make it; of a tensor the first `count`."""
+    """Raises ArgumentError if an argument (of a tensor, the first `count`) differs from what others imply."""
     value = call[name] if count is None else call[name][:count].tolist()
     if value != expected:
         raise ArgumentError(f"{name} is {value}; expected {expected}, {why}")
@@ -148,7 +148,7 @@ def powers_of_one(scale: torch.Tensor | None, packed: torch.Tensor) -> torch.Ten
 
 
 def single(value: float | torch.Tensor, like: torch.Tensor) -> torch.Tensor:
-    """A number as a float matrix of one element, beside `like`; a tensor as it is."""
+    """A number as a float matrix of one element, on the device of `like`; a tensor is returned unchanged."""
     import torch
 
     if isinstance(value, torch.Tensor):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def lengths(starts: Sequence[int]) -> list[int]:
-    """Tokens of each sequence, of starts with the end of the last behind them."""
+    """Tokens of each sequence, from the starts followed by the end of the last."""
     return [end - start for start, end in pairwise(starts)]
 
 
@@ -30,7 +30,7 @@ def sums(counts: Sequence[int]) -> list[int]:
 
 
 def chunks(starts: Sequence[int], size: int) -> list[int]:
-    """Chunks of each sequence, the last perhaps shorter."""
+    """Chunks of each sequence; the last may be shorter."""
     return [-(-length // size) for length in lengths(starts)]
 
 
@@ -48,7 +48,7 @@ def sequences(starts: Sequence[int]) -> list[int]:
 def function(
     name: str, argument: str, of: Callable[..., list[int] | int], *, sized: bool = False
 ) -> Function:
-    """A function of a list of integers, or a tensor of them; with `sized` of a chunk's size, too."""
+    """A function of a list or a tensor of integers; with `sized`, it also takes a chunk's size."""
 
     def host(call: Call) -> Any:
         value = call[argument]

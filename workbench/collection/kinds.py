@@ -42,10 +42,10 @@ class Alternative:
     dtypes: tuple[str, ...]
     """Names of PyTorch dtypes; for other values the Python type."""
     dims: tuple[str, ...] | None
-    """None for values that are no tensors."""
+    """None for values that are not tensors."""
 
     def fit(self, value: Any, sizes: Sizes) -> Sizes | None:
-        """The sizes, with those that this value tells; None if it does not fit."""
+        """The sizes, together with those of this value; None if it does not fit."""
         if self.dims is None:
             return sizes if _is_plain(value, self.dtypes[0]) else None
         if not hasattr(value, "data_ptr") or str(value.dtype).removeprefix("torch.") not in self.dtypes:
@@ -73,7 +73,7 @@ def fit(kinds: Mapping[str, str], values: Mapping[str, Any], sizes: Sizes | None
     """The sizes that make values fit their kinds, by argument.
 
     Raises:
-        Mismatch: there are none; of the first argument that fits in no way with those before it.
+        Mismatch: there are none; it names the first argument that does not fit those before it.
     """
     bound = sizes or {}
     names = list(values)
@@ -121,7 +121,7 @@ def _fit_dims(dims: tuple[str, ...], shape: tuple[int, ...], sizes: Sizes) -> Si
 
 
 def _fit_dim(dim: str, size: int, sizes: Sizes) -> bool:
-    """True if a dimension fits; a size that is not known yet is put into `sizes`."""
+    """True if a dimension fits; a size that is not known yet is added to `sizes`."""
     if dim.isdigit():
         return int(dim) == size
     match = _DIMENSION.fullmatch(dim)

@@ -10,7 +10,7 @@ from workbench.collection.kinds import Sizes
 
 
 class Call(Mapping[str, Any]):
-    """The arguments of a call by name, and further values that its steps have made.
+    """The arguments of a call by name, and further values that its steps have computed.
 
     Attributes:
         sizes: sizes from the kinds of the arguments.
@@ -32,7 +32,7 @@ class Call(Mapping[str, Any]):
         return len(self._values)
 
     def keep(self, name: str, value: Any) -> None:
-        """Puts what a step has made beside the arguments, for the steps behind it."""
+        """Adds values that a step has computed to the arguments, for later steps."""
         self._values[name] = value
 
 

@@ -1,7 +1,7 @@
-"""The table of executed instructions: every one of each target, from the registries.
+"""The table of executed instructions: every instruction of each target, from the registries.
 
-The opcode table in workbench/codeobject/instructions/isa names all that LLVM decodes for a target; whether an
-instruction is executed stands in the registries alone, and this page is made from both.
+The opcode table in workbench/codeobject/instructions/isa names all that LLVM decodes for a target; only the
+registries say whether an instruction is executed, and this page is made from both.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ def entry(family: str, form: Form) -> Entry:
 
 
 def _takes_scales(scale: Form) -> bool:
-    """True if MFMAs with scales are executed, whose two words are one instruction under the MFMA's name."""
+    """True if MFMAs with scales are executed: their two words are one instruction with the MFMA's name."""
     return any(
         form.scaled(scale).opcode in NATIVE for form in forms(scale.target).values() if form.record.matrix
     )
 
 
 def entries(target: str) -> tuple[Entry, ...]:
-    """Every mnemonic of a target, by family and opcode number; one that several numbers share stands once.
+    """Every mnemonic of a target, by family and opcode number; one that several numbers share appears once.
 
     Raises:
         CodeObjectError: no table for that target.

@@ -1,4 +1,4 @@
-"""Programs as they are, on the emulated device: `python -m workbench exec`."""
+"""Runs unmodified programs on the emulated device: `python -m workbench exec`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m workbench exec`: a program as it is, and all that it starts, on the emulated device."""
+"""`python -m workbench exec`: runs an unmodified program, and all that it starts, on the emulated device."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from workbench.settings import AS_HARDWARE, CLOCKS, LAST
 from workbench.toolchain.hipcc import main as hipcc
 
 FINDINGS, NOTHING_LAUNCHED = 1, 2
-"""Exit statuses of a sanitized run; without findings, and with launches, the command's own."""
+"""Exit statuses of a sanitized run; if there were launches and no findings, the command's own."""
 
 _SOURCES = (".hip", ".cpp", ".cc", ".cxx")
 
@@ -32,7 +32,7 @@ _SOURCES = (".hip", ".cpp", ".cc", ".cxx")
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of `exec`, and the command to run."""
     parser.add_argument(
-        "--device", help='such as "MI355X" or "emulated:gfx942"; default: as the program has code for'
+        "--device", help='such as "MI355X" or "emulated:gfx942"; default: one that the program has code for'
     )
     parser.add_argument(
         "--sanitize", action="store_true", help="look for races, missing waits and other faults"
@@ -48,7 +48,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--clock",
         choices=CLOCKS,
-        help="what time.perf_counter tells in a Python script: this computer's clock (host, the default) or "
+        help="time.perf_counter in a Python script: this computer's clock (host, the default) or "
         "modelled time",
     )
     parser.add_argument("--json", metavar="FILE", help="write launches and counters to a file")
@@ -133,10 +133,10 @@ def run(
         if sys.platform != "linux" and command[0] != sys.executable:
             raise UsageError(
                 f"exec runs programs for AMD's runtime, which are Linux's, and Python scripts; {words[0]} is "
-                f"no script, and this is {sys.platform}: run it in a container"
+                f"not a script, and this is {sys.platform}: run it in a container"
             )
         watch = Watch(stack.enter_context(reports.of_process(variables))) if sanitize else None
-        # Modelling times costs every process time: only if somebody reads them.
+        # Modelling times slows down every process, so it is done only if somebody reads them.
         is_read = counters or json_file is not None or not quiet
         file = stack.enter_context(tally.of_process(variables, counters=counters)) if is_read else None
         code = _wait(_start(command, variables))
@@ -177,7 +177,7 @@ def _write(path: str, launched: tally.Tally) -> None:
 
 
 def script(words: Sequence[str]) -> int:
-    """Runs a Python script as `run` does: another name of `exec`, for scripts alone.
+    """Runs a Python script as `run` does: another name of `exec`, only for scripts.
 
     Args:
         words: "--device" and its name or neither, then the script's file or "-m" and a module, and its
@@ -194,7 +194,7 @@ def script(words: Sequence[str]) -> int:
 
 
 def _command(words: Sequence[str]) -> list[str]:
-    """A command with the Python that a script needs in front."""
+    """A command, with the Python that a script needs in front."""
     by_python = words[0].endswith(".py") and not os.access(words[0], os.X_OK)
     command = [sys.executable, *words] if by_python else list(words)
     script = command[1] if command[0] == sys.executable and len(command) > 1 else ""
@@ -207,7 +207,7 @@ def _command(words: Sequence[str]) -> list[str]:
 
 
 def _compile(source: str, program: str, variables: Mapping[str, str]) -> int:
-    """Makes a program of a source file for the device that the variables name; hipcc's exit status."""
+    """Compiles a source file for the device that the variables name; returns hipcc's exit status."""
     if not os.path.isfile(source):
         raise MissingFile(f"exec: there is no file {source} in {os.getcwd()}; expected a C++ source")
     arch = device(variables.get("HIPKITTENS_DEVICE")).arch
@@ -218,7 +218,7 @@ def _start(command: Sequence[str], variables: Mapping[str, str]) -> subprocess.P
     # The program is looked up where the command will look.
     path = shutil.which(command[0], path=variables.get("PATH"))
     try:
-        # Files that the caller left open for it by number are its own too; Python's are not inherited.
+        # It inherits files that the caller left open for it by number, but not Python's.
         return subprocess.Popen([path or command[0], *command[1:]], env=variables, close_fds=False)
     except OSError as error:
         raise UsageError(
@@ -228,7 +228,7 @@ def _start(command: Sequence[str], variables: Mapping[str, str]) -> subprocess.P
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
-    """Its exit status; Ctrl-C is the process's, which gets it too."""
+    """Its exit status; Ctrl-C is left to the process, which gets it too."""
     while True:
         try:
             return process.wait()

@@ -1,10 +1,10 @@
-"""A folder laid out as ROCm's, which programs that were built for AMD's runtime find the emulated device in.
+"""A folder laid out like ROCm's, in which programs built for AMD's runtime find the emulated device.
 
 bin/            hipcc, hipconfig, rocminfo, rocm_agent_enumerator, offload-arch
-lib/            libamdhip64.so, libhiprtc.so and their names of AMD's releases
+lib/            libamdhip64.so, libhiprtc.so, also by their names in AMD's releases
 llvm/bin/       ld.lld, clang, clang++
 include/        HIP's headers
-python/         what has Python processes find the device when they import PyTorch
+python/         makes Python processes find the device when they import PyTorch
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ def python_library() -> str:
 
 
 def rocm_folder() -> Path:
-    """The folder, made unless it is there for this very installation.
+    """The folder, made unless it exists for this installation.
 
     Raises:
-        ToolchainError: the emulated device's libraries could not be built, or the folder not be written.
+        ToolchainError: the emulated device's libraries could not be built, or the folder could not be
+            written.
     """
     # On other systems no program is linked with AMD's library.
     files = drop_in_libraries() if sys.platform == "linux" else {}
@@ -102,7 +103,7 @@ def environment(folder: Path, base: Mapping[str, str]) -> dict[str, str]:
     """Variables with which a program finds the folder's libraries and programs before all others.
 
     Args:
-        base: the variables that it has otherwise.
+        base: the variables that the program has otherwise.
     """
     result = dict(base)
     first = {

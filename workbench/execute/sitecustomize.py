@@ -2,7 +2,7 @@
 hip-python's hipGetDeviceProperties takes the forms of all of its releases.
 
 Nothing of the workbench is imported before the process imports one of the two. The next `sitecustomize` on
-the path, which this one stands before, runs as it would without it.
+the path, which this one precedes, runs as it would without it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _open_door(_torch: ModuleType) -> None:
 
 
 def _accept_both_forms(hip: ModuleType) -> None:
-    # A Python without what the workbench needs keeps hip-python as it is.
+    # A Python that lacks what the workbench needs keeps hip-python unchanged.
     with contextlib.suppress(ImportError):
         from workbench.runtime.hip import accept_both_forms
 
@@ -38,7 +38,7 @@ def _accept_both_forms(hip: ModuleType) -> None:
 
 _AFTER: dict[str, Callable[[ModuleType], None]] = {
     "torch": _open_door,
-    # Of hip-python 7.14 and later, and of those before.
+    # Forms of hip-python 7.14 and later, and of earlier releases.
     "rocm.bindings.hip": _accept_both_forms,
     "hip.hip": _accept_both_forms,
 }

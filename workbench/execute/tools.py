@@ -1,4 +1,4 @@
-"""ROCm's programs that tell of a machine and its HIP: `python -m workbench.execute.tools NAME [OPTION ...]`.
+"""ROCm's programs that describe a machine and its HIP: `python -m workbench.execute.tools NAME [OPTION ...]`.
 
 They answer queries of build systems and scripts about the emulated devices, as ROCm's do.
 """
@@ -17,7 +17,7 @@ from workbench.runtime import Device, device
 from workbench.toolchain.compiler import hip_version
 
 _CPU_AGENT = "gfx000"
-"""The name that ROCm's programs use for a processor that is no GPU."""
+"""The name that ROCm's programs use for a processor that is not a GPU."""
 
 
 def _hipconfig(words: Sequence[str]) -> str:

@@ -1,7 +1,8 @@
 """Exercises of the tutorials: tasks with hints that check a reader's code (docs/exercises.md).
 
-`task` says what an exercise asks, `definition` is what a reader holds, `checking` says what is wrong with an
-answer, `progress` keeps how far a reader is, `course` has the exercises, each in a file of its own.
+`task` defines what an exercise asks for, `definition` is the object that a reader uses, `checking` says what
+is wrong with an answer, `progress` stores the reader's progress, and `course` has the exercises, one per
+file.
 """
 
 from __future__ import annotations

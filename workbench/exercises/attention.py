@@ -41,19 +41,19 @@ def inputs(shape: Shape, generator: torch.Generator) -> dict[str, Any]:
 
 
 def outputs(shape: Shape) -> dict[str, torch.Tensor]:
-    """Room for the result."""
+    """An empty tensor for the result."""
     return {
         "out": torch.empty(shape["batch"], shape["heads"], shape["queries"], DIM, dtype=torch.bfloat16),
     }
 
 
 def launch(shape: Shape) -> tuple[Any, Any]:
-    """A wave for 32 queries of a head."""
+    """One wave for 32 queries of a head."""
     return (-(-shape["queries"] // BLOCK), shape["heads"], shape["batch"]), 64
 
 
 def problem(queries: int, keys: int, heads: int = 2, heads_kv: int = 0, batch: int = 1) -> Shape:
-    """A shape by its numbers."""
+    """A shape from its numbers."""
     return {
         "batch": batch,
         "heads": heads,
@@ -74,7 +74,7 @@ def attended(
     v: torch.Tensor,
     seen: Callable[[torch.Tensor, torch.Tensor, int], torch.Tensor] | None = None,
 ) -> dict[str, torch.Tensor]:
-    """softmax(q kᵀ / sqrt(d)) v over the keys that `seen(query, key, keys - queries)` says."""
+    """softmax(q kᵀ / sqrt(d)) v over the keys for which `seen(query, key, keys - queries)` is true."""
     scores = logits(q, k)
     if seen is not None:
         query = torch.arange(q.shape[-2])[:, None]

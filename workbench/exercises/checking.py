@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import torch
 
 SEED = 2024
-"""Seed of the check's inputs, which are the same each time."""
+"""Seed of the check's inputs, so that they are the same each time."""
 
 
 def check(exercise: Task, answer: Module | Kernel) -> CheckResult:
@@ -146,7 +146,7 @@ def _parameters(function: Callable[..., Any]) -> set[str]:
 
 
 def _mistake(exercise: Task, wide: Mapping[str, Any], outputs: Mapping[str, torch.Tensor]) -> str:
-    """The sentence of the first mistake that gives what the answer gave."""
+    """The sentence of the first mistake that gives the same results as the answer."""
     for mistake in exercise.mistakes:
         taken = _parameters(mistake.result)
         wrong = mistake.result(**{name: value for name, value in wide.items() if name in taken})

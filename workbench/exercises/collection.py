@@ -51,7 +51,7 @@ def exercises(notebook: str = "", *, folder: str | Path = COURSE) -> Exercises:
 
     Args:
         notebook: only those of this notebook, such as "04".
-        folder: a teacher's own, with a file for each exercise (docs/exercises.md).
+        folder: a teacher's own folder, with a file for each exercise (docs/exercises.md).
 
     Raises:
         UnknownExercise: the notebook has none.

@@ -1,4 +1,4 @@
-"""An exercise as its reader holds it: it checks answers and gives hints."""
+"""The exercise object that a reader uses: it checks answers and gives hints."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Hint(Shown):
 
 @dataclass(frozen=True, repr=False)
 class Exercise(Task, Shown):
-    """A task that checks its answer; `Task` has its fields."""
+    """A task that checks answers; `Task` has its fields."""
 
     def check(self, answer: Module | Kernel) -> CheckResult:
         """Runs an answer on the exercise's own shapes and says in a sentence what is wrong with it.
@@ -42,14 +42,14 @@ class Exercise(Task, Shown):
             answer: the kernel, or the module with it.
 
         Raises:
-            UsageError: it is neither.
+            UsageError: `answer` is neither.
         """
         result = checking.check(self, answer)
         Progress.note(self.name, tries=1, passed=result.passed)
         return result
 
     def hint(self, number: int | None = None) -> Hint:
-        """The next hint, or one by its number; after the third it is the third again.
+        """The next hint, or one by its number; after the third, the third again.
 
         Raises:
             UsageError: there is no hint of this number.

@@ -1,4 +1,4 @@
-"""Shared parts of exercises on the product of two matrices: c = a bᵀ, by tiles of a wave."""
+"""Shared parts of exercises on the product of two matrices: c = a bᵀ, one tile per wave."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def inputs(shape: Shape, generator: torch.Generator) -> dict[str, Any]:
 
 
 def outputs(shape: Shape) -> dict[str, torch.Tensor]:
-    """Room for c of (m, n)."""
+    """An empty c of (m, n)."""
     return {"c": torch.empty(shape["m"], shape["n"], dtype=torch.bfloat16)}
 
 
 def problem(m: int, n: int, k: int) -> Shape:
-    """A shape by its numbers."""
+    """A shape from its numbers."""
     return {"m": m, "n": n, "k": k}

@@ -27,7 +27,7 @@ TILES = {"row": SIDE, "column": SIDE}
 
 
 def problem(m: int, n: int, steps: int) -> Shape:
-    """A shape by its sizes and its steps along K."""
+    """A shape from its sizes and its steps along K."""
     return {"m": m, "n": n, "k": steps * STEP}
 
 
@@ -40,12 +40,12 @@ def inputs(shape: Shape, generator: torch.Generator) -> dict[str, Any]:
 
 
 def outputs(shape: Shape) -> dict[str, torch.Tensor]:
-    """Room for the product."""
+    """An empty tensor for the product."""
     return {"c": torch.empty(shape["m"], shape["n"], dtype=torch.bfloat16)}
 
 
 def launch(waves: int, slots: int) -> Callable[[Shape], tuple[Any, ...]]:
-    """A work-group for each tile of C, with shared memory for some steps."""
+    """One work-group per tile of C, with shared memory for some steps."""
     return lambda shape: ((shape["n"] // SIDE, shape["m"] // SIDE), 64 * waves, slots * STEP_BYTES)
 
 

@@ -1,4 +1,4 @@
-"""The reader's progress, stored in the history of runs; without one as long as the process lasts."""
+"""The reader's progress, stored in the history of runs, or without one in this process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Progress:
 
     @classmethod
     def read(cls, exercise: str) -> Progress:
-        """Progress in the exercise of this name; this process's own where the file cannot be read."""
+        """Progress in the exercise of this name; that of this process if the file cannot be read."""
         remembered = _of_process.get(exercise, cls())
         try:
             recording = recorder.start()
@@ -46,7 +46,7 @@ class Progress:
 
     @classmethod
     def note(cls, exercise: str, *, tries: int = 0, hints: int = 0, passed: bool = False) -> None:
-        """Adds to it; what has passed once stays so."""
+        """Adds to the progress; an exercise that has passed once stays passed."""
         before = cls.read(exercise)
         after = cls(before.passed or passed, before.tries + tries, before.hints + hints)
         _of_process[exercise] = after
@@ -55,7 +55,7 @@ class Progress:
             if recording is not None:
                 recording.store.keep_setting(_key(exercise), json.dumps(asdict(after)))
         except HistoryError:
-            pass  # An answer is checked even without a file.
+            pass  # Answers are checked even without a file.
 
     def __str__(self) -> str:
         if not self.tries:

@@ -27,7 +27,7 @@ class CheckResult(Shown):
     shape: Shape | None = None
 
     def check(self) -> CheckResult:
-        """Itself where it passed.
+        """This result, if the answer passed.
 
         Raises:
             VerificationError: the answer did not pass; the message gives the fault.

@@ -1,4 +1,4 @@
-"""Shared parts of exercises over the rows of a matrix: a wave for each row of 1024 columns."""
+"""Shared parts of exercises on the rows of a matrix: one wave per row of 1024 columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COLS = 1024
 """Columns, which a tile's type fixes."""
 
 WAVES = 4
-"""Rows of a work-group, a wave each."""
+"""Rows of a work-group, each with its own wave."""
 
 EPS = 1e-5
 
@@ -30,7 +30,7 @@ def room(shape: Shape) -> torch.Tensor:
 
 
 def launch(shape: Shape) -> tuple[Any, Any]:
-    """A wave for a row, four to a work-group."""
+    """One wave per row, four waves per work-group."""
     return shape["rows"] // WAVES, WAVES * 64
 
 

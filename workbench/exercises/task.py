@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Tensors = Mapping[str, Any]
 
 HINTS = 3
-"""Hints of an exercise: where to look, what to think of, how to write it."""
+"""Number of hints of an exercise: where to look, what to think of, how to write it."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Limit:
-    """Limit of a launch's cost: right values alone do not show that a kernel does what was asked.
+    """Limit of a launch's cost: right values alone do not show that a kernel does what the task requires.
 
     Attributes:
         sentence: fault to report above the limit, without the answer; `{found}` and `{most}` are figures.
@@ -49,7 +49,7 @@ class Limit:
     most: Callable[[Shape], float]
 
     def broken(self, profile: ProfileResult, shape: Shape) -> str:
-        """The sentence where a launch costs more; else ""."""
+        """The sentence if a launch costs more; otherwise ""."""
         cost, most = self.cost(profile), self.most(shape)
         return "" if cost <= most else self.sentence.format(found=f"{cost:,.0f}", most=f"{most:,.0f}")
 

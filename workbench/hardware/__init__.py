@@ -1,7 +1,7 @@
 """`python -m workbench hardware`: an AMD GPU compared with the emulated device in every way that we know.
 
-Each case runs twice, on the examined device and on the emulated one of the same target, in a process each.
-Examine an emulated device, and the whole way runs without a GPU; its figures say "modelled" then.
+Each case runs twice, on the examined device and on the emulated one of the same target, each in its own
+process. If you examine an emulated device, everything runs without a GPU; its figures then say "modelled".
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ MINUTES = {False: 20.0, True: 5.0}
 """Time limit of a full and of a quick examination, in minutes, by `quick`."""
 
 _LONGEST, _SHORTEST = 300.0, 60.0
-"""Seconds for a case: the remaining time within these bounds; a started case gets at least the shorter."""
+"""Seconds for a case: the remaining time, within these bounds; a started case gets at least the shorter."""
 _ROUND = 2
-"""Cases for each process of the emulated device that wait for each other where nothing may run beside."""
+"""Cases per process of the emulated device that wait for each other if nothing may run at the same time."""
 _SIDES = 8
-"""Processes of the emulated device, at most."""
+"""Maximum number of processes of the emulated device."""
 
 
 def examine(
@@ -116,8 +116,8 @@ class _Work:
             self.report.write(self.path)
             self.notify(f"     {name}: nothing to run: {self.section.nothing}")
         open_ = [case for case in cases if not self.report.done(name, case.name)]
-        # If nothing may run beside the examined device, it waits for the emulated one: for a few cases at a
-        # time, so that cases which both have answered are kept when time runs out.
+        # If nothing may run beside the examined device, it waits for the emulated one, for a few cases at a
+        # time, so that the cases which both have answered are not lost when time runs out.
         count = _ROUND * self.emulated.size if self.section.alone else max(1, len(open_))
         for start in range(0, len(open_), count):
             self._round(open_[start : start + count])
@@ -161,7 +161,7 @@ class _Work:
 
     def _ask(self, side: Side, case: Case, root: Path) -> Answer:
         seconds = self._seconds()
-        # A case's environment is for the examined side; the emulated one runs with the default.
+        # A case's environment is for the examined side; the emulated side runs with the default.
         usual = replace(case, environment={})
         return side.answer(self.section.name, usual, self._folder(root, "emulated", case), seconds)
 
@@ -195,7 +195,7 @@ class _Work:
         assert self.section.compare is not None
         try:
             return self.section.compare(mine, other, folder, other_folder)
-        # A fault of ours in one comparison costs the owner of the GPU one case, not the whole run.
+        # A bug of ours in one comparison costs the owner of the GPU one case, not the whole run.
         except Exception as error:
             raise Unanswered(
                 f"both answered, but could not be compared ({type(error).__name__}: {error})"
@@ -268,7 +268,7 @@ def _gpu() -> Any:
 
 
 def _reference(subject: Any) -> str:
-    """The emulated device of the same product, with the arithmetic of a matrix core where it is known."""
+    """The emulated device of the same product, with the arithmetic of a matrix core if that is known."""
     name = f"emulated:{subject.product or subject.arch}"
     exact = f",numerics={EXACT}" if targets.target(subject.arch).matrix_arithmetic else ""
     return f"{name}{exact}"

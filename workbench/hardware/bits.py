@@ -1,4 +1,4 @@
-"""Results as bits: kept by one process, compared by another."""
+"""Results as bits: stored by one process, compared by another."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WORDS = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 
 
 def keep(folder: Path, tensors: Mapping[str, torch.Tensor]) -> dict[str, str]:
-    """Writes tensors' bytes; gives their types by name."""
+    """Writes tensors' bytes; returns their types by name."""
     import torch
 
     types = {}
@@ -31,10 +31,10 @@ def keep(folder: Path, tensors: Mapping[str, torch.Tensor]) -> dict[str, str]:
 def differing(
     types: Mapping[str, str], subject: Path, reference: Path
 ) -> tuple[int, int, dict[str, dict[str, Any]]]:
-    """Elements that differ, elements in all, and of each tensor with differences how large they are.
+    """Elements that differ, all elements, and the size of the differences in each tensor that has some.
 
     NaNs are equal, whatever their payload. A distance is in units in the last place of the larger number;
-    infinities have none, and are counted.
+    infinities have no distance, and are counted.
     """
     wrong, total, distances = 0, 0, {}
     for name, kind in types.items():
@@ -75,13 +75,13 @@ def _special(words: np.ndarray, data_type: dtypes.DataType) -> tuple[np.ndarray,
     if not len(words):
         return np.zeros(0, bool), np.zeros(0, bool)
     values = torch.frombuffer(bytearray(words.tobytes()), dtype=data_type.dtype)
-    # Eight bits have no comparison of their own.
+    # PyTorch does not compare types of eight bits.
     wide = values.float() if data_type.bits < 64 else values
     return torch.isnan(wide).numpy(), torch.isinf(wide).numpy()
 
 
 def _steps(first: np.ndarray, second: np.ndarray, bits: int) -> np.ndarray:
-    """Floats from one number to the other: both are sign and magnitude."""
+    """Number of floats from one number to the other; both are in sign and magnitude."""
     sign = np.array(1 << bits - 1, first.dtype)
     a, b = ((words & ~sign).astype(np.uint64) for words in (first, second))
     across = (first ^ second) & sign != 0
@@ -110,9 +110,9 @@ _SPECIAL = {
     "infinite in one alone": "infinite on one side only",
     "infinities of opposite sign": "infinite on both sides with opposite signs",
 }
-"""Categories of unequal elements besides distances, in words."""
+"""Categories of unequal elements without a distance, in words."""
 
 
 def random_words(count: int, seed: int) -> np.ndarray:
-    """Dwords with every bit by chance; the same for a seed everywhere."""
+    """Dwords of random bits; the same for a seed everywhere."""
     return np.random.Generator(np.random.PCG64(seed)).integers(0, 1 << 32, count, dtype=np.uint32)

@@ -51,7 +51,7 @@ def _measure(case: Case, device: Device, folder: Path) -> Answer:
 
 
 def _compare(subject: Answer, reference: Answer, subject_folder: Path, reference_folder: Path) -> Compared:
-    """The other compiler's code on the examined device beside the usual compiler's on the emulated one."""
+    """The other compiler's code on the examined device, beside the usual compiler's on the emulated one."""
     wrong, total, distances = bits.differing(subject["types"], subject_folder, reference_folder)
     text = (
         f"{subject['compiler']}: {subject['us']:,.4g} us, {subject['registers']} registers, "

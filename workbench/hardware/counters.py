@@ -28,7 +28,7 @@ def _measure(case: Case, device: Device, folder: Path) -> Answer:
 
 
 def _compare(subject: Answer, reference: Answer, subject_folder: Path, reference_folder: Path) -> Compared:
-    """Counted ones must be equal; modelled ones are only reported."""
+    """Counted figures must be equal; modelled ones are only reported."""
     counted = [name for name, origin in reference["origins"].items() if origin == "counted"]
     both = [name for name in counted if name in subject["counters"]]
     off = {

@@ -1,9 +1,9 @@
 """The bits of single instructions: every conversion, transcendental and matrix instruction of the target.
 
-One kernel an instruction, made from its record: it fills as many registers as the operands have, runs the
-instruction as assembly, and stores the result. Half of the operands are ordinary numbers of the instruction's
-type, half are bits by chance: infinities, NaNs and denormals among them. On the emulated side matrix
-instructions have the published arithmetic of an MI300X where the target has it (docs/numerics.md).
+There is one kernel per instruction, made from its record: it fills as many registers as the operands have,
+runs the instruction as assembly, and stores the result. Half of the operands are ordinary numbers of the
+instruction's type, half are random bits, which include infinities, NaNs and denormals. On the emulated side
+matrix instructions have the published arithmetic of an MI300X, if the target has it (docs/numerics.md).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _WAVES = 32
 _TYPES = {"f64": "float64", "bf16": "bfloat16", "f16": "float16"}
-"""PyTorch's names for ordinary numbers; all else are of 32 bits."""
+"""PyTorch's names for ordinary numbers; all other types have 32 bits."""
 
 
 def _chosen(arch: str) -> Iterator[Form]:
@@ -90,7 +90,7 @@ def source(form: Form) -> tuple[str, list[int], int]:
 
 
 def _inputs(form: Form, widths: Sequence[int]) -> np.ndarray:
-    """Dwords `[lanes, all operands]`: a wave of ordinary numbers, then one of bits by chance, and so on."""
+    """Dwords `[lanes, all operands]`: a wave of ordinary numbers, then one of random bits, and so on."""
     lanes = _WAVES * int(WAVE)
     seed = zlib.crc32(form.opcode.encode())
     chance = bits.random_words(lanes * sum(widths), seed).reshape(lanes, -1)
@@ -100,7 +100,7 @@ def _inputs(form: Form, widths: Sequence[int]) -> np.ndarray:
 
 
 def _ordinary(form: Form, dwords: int, seed: int) -> np.ndarray:
-    """Numbers around 1 of the type that the name says last, else of 32 bits."""
+    """Numbers around 1 of the type that the name ends with, or of 32 bits."""
     import torch
 
     generator = torch.Generator().manual_seed(seed)

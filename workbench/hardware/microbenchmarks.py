@@ -1,7 +1,7 @@
 """Latencies of memories and instructions, and which lanes of an LDS access conflict.
 
-Each is taken from times of whole launches, which a GPU's clock gives and the model too: a loop of twice the
-turns takes longer by the turns.
+Each follows from times of whole launches, which both a GPU's clock and the model give: a loop with twice the
+iterations takes longer by the time of the additional iterations.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _DEPENDENT = (
 }}"""
 )
 _IN_A_TURN = 16
-"""Instructions of a turn that depend on each other."""
+"""Instructions of an iteration that depend on each other."""
 
 _CHAINS = {
     "fused multiply-add": 'asm volatile("v_fma_f32 %0, %0, %0, %0" : "+v"(x));',
@@ -72,7 +72,7 @@ _CHAINS = {
     "barrier of four waves": "__builtin_amdgcn_s_barrier();",
 }
 _MEMORIES = {
-    # bytes of a pointer chase's circle, and whether the caches are as the previous launch left them
+    # bytes of a pointer chase's circle, and whether the caches keep what the previous launch left
     "LDS": (4096, True),
     "L1": (8192, True),
     "L2": (1 << 20, True),
@@ -81,11 +81,11 @@ _MEMORIES = {
 }
 
 _LDS_BYTES = {Access.LOAD: (8, 12, 16), Access.STORE: (8,)}
-"""Bytes a lane, for accesses whose conflicts HipKittens' authors measured on gfx950."""
+"""Bytes per lane, for accesses whose conflicts HipKittens' authors measured on gfx950."""
 
 
 def _lds_forms(arch: str) -> dict[str, Memory]:
-    """LDS accesses of one place, by opcode; wide loads first."""
+    """LDS accesses with one address, by opcode; wide loads first."""
     memories: dict[str, Memory] = {}
     for form in forms(arch).values():
         memory = form.record.memory
@@ -138,7 +138,7 @@ def _us(device: Device, source: str, block: int, *arguments: Any, warm: bool = T
 
 
 def _slope(device: Device, source: str, block: int, turns: int, data: Any, warm: bool = True) -> Answer:
-    """Nanoseconds of a turn, by what twice the turns take more."""
+    """Nanoseconds of an iteration, from the additional time of twice the iterations."""
     import torch
 
     out = torch.zeros(256, dtype=torch.int32, device=device.torch_device)
@@ -174,7 +174,7 @@ def _chain(about: Answer, device: Device) -> Answer:
 
 
 def conflict_source(name: str, memory: Memory) -> str:
-    """The kernel in which two lanes alone access the LDS, over and over."""
+    """The kernel in which only two lanes access the LDS, over and over."""
     loads = memory.access is Access.LOAD
     lines = "\\n".join([f"{name} {'%0, %1' if loads else '%1, %0'}"] * _IN_A_TURN)
     ends = ': "=&v"(x) : "v"(at)' if loads else ':: "v"(x), "v"(at)'
@@ -200,10 +200,10 @@ def _conflicts(about: Answer, device: Device) -> Answer:
 
 
 _ROW, _APART = 64, 16
-"""Dwords to the same bank, of 32 or of 64, and to banks that no access at the first one reaches."""
+"""Dwords to the same bank, of 32 or of 64, and to banks that no access at the first bank reaches."""
 _TURNS = 64
 _SLOWER = 1.02
-"""From which on a pair conflicts: one cycle more an access of two lanes, whatever else a turn takes."""
+"""Threshold for a conflict: one more cycle per access of two lanes, whatever else an iteration takes."""
 
 
 def _launch(about: Answer, device: Device) -> Answer:

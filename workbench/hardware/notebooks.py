@@ -39,14 +39,14 @@ def _measure(case: Case, device: Device, folder: Path) -> Answer:
         raise UsageError(f"{error}; notebooks run with `pip install nbclient nbformat`") from error
     os.environ["HIPKITTENS_DEVICE"] = device.name
     book = nbformat.read(case.about["file"], as_version=4)  # type: ignore[no-untyped-call]
-    # What a notebook writes is not left beside it.
+    # Files that a notebook writes do not stay beside it.
     with tempfile.TemporaryDirectory() as place:
         client = NotebookClient(book, timeout=_SECONDS, resources={"metadata": {"path": place}})
         try:
-            # A kernel's messages at its start are no part of the notebook.
+            # A kernel's messages at its start do not belong to the notebook.
             client.execute(stderr=subprocess.DEVNULL)
         except CellExecutionError as error:
-            # Such as Triton, which is optional: that says nothing about the device.
+            # An optional package such as Triton is missing, which says nothing about the device.
             if error.ename == "ModuleNotFoundError":
                 raise UsageError(f"{error.evalue}; the notebook runs where it is installed") from error
             return {"passed": False, "text": f"{error.ename}: {error.evalue}"}

@@ -1,4 +1,4 @@
-"""Every operator of the catalogue: right against PyTorch, and with the emulated device's bits or not."""
+"""Every operator of the catalogue: whether it agrees with PyTorch, and in every bit with emulation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _QUICK = 24
 
 
 def smallest_first(spec: KernelSpec, arch: str) -> list[Shape]:
-    """The operator's shapes that the target takes, those of least work first."""
+    """The operator's shapes that the target supports, those with the least work first."""
     shapes: list[Shape] = []
     for shape in (*spec.shapes, {}):
         try:
@@ -35,7 +35,7 @@ def smallest_first(spec: KernelSpec, arch: str) -> list[Shape]:
 
 
 def smallest(specs: Sequence[KernelSpec], arch: str) -> list[Case]:
-    """A case of each operator that the target takes, at the shape of least work."""
+    """A case of each operator that the target supports, at the shape with the least work."""
     shapes = {spec.name: smallest_first(spec, arch)[:1] for spec in specs}
     return [
         Case(name, {"operator": name, "shape": dict(shape)})
@@ -101,7 +101,7 @@ def _compare(subject: Answer, reference: Answer, subject_folder: Path, reference
 
 SECTION = Section(
     "operators",
-    "Every operator: right against PyTorch, and its bits beside the emulated device's",
+    "Every operator: compared with PyTorch, and its bits with the emulated device's",
     0.3,
     _cases,
     _measure,

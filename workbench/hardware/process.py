@@ -1,7 +1,7 @@
-"""A process with one device, which answers case after case; one that dies or hangs takes nothing with it.
+"""A process with one device, which answers case after case; if it dies or hangs, nothing else is lost.
 
 A process has one HIP library, AMD's or the emulated device's, so each side of an examination has a process. A
-kernel that takes the driver down ends the process that launched it, and the next case gets a new one.
+kernel that brings the driver down ends the process that launched it, and the next case gets a new one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from workbench.hardware.section import Answer, Case
 
 
 class Unanswered(WorkbenchError):
-    """A case that a device gave no answer to."""
+    """A case that a device did not answer."""
 
 
 class Side:
@@ -96,7 +96,7 @@ def _ending(code: int | None) -> str:
 
 
 def _serve(pipe: Any, variables: Mapping[str, str]) -> None:
-    """The process: reads cases and writes answers, until it reads None or its parent is gone."""
+    """The body of the process: reads cases and writes answers, until it reads None or its parent is gone."""
     os.environ.update(variables)
     # Ctrl-C is for the parent to handle.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

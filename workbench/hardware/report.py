@@ -1,4 +1,4 @@
-"""An examination as a file: JSON that is written after every case, so that an interrupted one continues."""
+"""An examination as a file: JSON that is written after every case, so that it can continue if interrupted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Report(Shown):
     """Results of an examination, case by case.
 
     Attributes:
-        head: "subject", "reference", "arch", "quick", "version", "started": what was examined, by what.
+        head: "subject", "reference", "arch", "quick", "version", "started": what was examined, and how.
         sections: by name, then by case: "subject" and "reference" (what each answered), "agrees" (True,
             False, or None if that is not asked) and "text"; or "not run" with the reason.
         nothing: why nothing ran, by section that has no case.
@@ -41,7 +41,7 @@ class Report(Shown):
         """A report from its file.
 
         Raises:
-            UsageError: the file is missing, or is no report.
+            UsageError: the file is missing, or is not a report.
         """
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -55,7 +55,7 @@ class Report(Shown):
             ) from error
 
     def write(self, path: Path) -> None:
-        """Writes it, whole or not at all."""
+        """Writes the file, completely or not at all."""
         content = {"format": FORMAT, "head": self.head, "sections": self.sections, "nothing": self.nothing}
         beside = path.with_name(f"{path.name}.new")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -75,7 +75,7 @@ class Report(Shown):
         return counts
 
     def not_run(self, section: str) -> list[tuple[str, str]]:
-        """Cases without an answer, by their reason: the case or how many they are, and the reason."""
+        """Cases without an answer, by their reason: the case or their number, and the reason."""
         reasons: dict[str, list[str]] = {}
         for name, case in self.sections[section].items():
             if "not run" in case:
@@ -90,12 +90,12 @@ class Report(Shown):
 
     @property
     def title(self) -> str:
-        """Such as "gpu:0 (MI300X) beside emulated:MI300X,numerics=exact"."""
+        """Title such as "gpu:0 (MI300X) beside emulated:MI300X,numerics=exact"."""
         product = self.machine.get("product", self.head["arch"])
         return f"{self.head['subject']} ({product}) beside {self.head['reference']}"
 
     def culprits(self) -> dict[str, list[str]]:
-        """Instructions with other bits, in each operator that has other bits than the emulated device."""
+        """Instructions whose bits differ, in each operator whose bits differ from the emulated device's."""
         off = {
             name
             for name, case in self.sections.get("instructions", {}).items()
@@ -108,7 +108,7 @@ class Report(Shown):
         return culprits
 
     def errors(self) -> list[tuple[str, int, float, float, float]]:
-        """The model's times over the device's, by category: category, times, median, and where 80 % are."""
+        """The model's times over the device's, by category: category, times, median, range of 80 %."""
         ratios: dict[str, list[float]] = {}
         for name, us, modelled in self.times():
             for key in (name.partition("/")[0], "all"):
@@ -143,7 +143,8 @@ class Report(Shown):
 
 
 def sent_reports(arch: str | None = None) -> list[Report]:
-    """Reports in the checkout's folder `hardware/`, sent by owners of GPUs; with `arch`, those of it.
+    """Reports in the checkout's folder `hardware/`, sent by owners of GPUs; with `arch`, those of that
+    target.
 
     A wheel has none.
     """
@@ -157,7 +158,7 @@ _LISTED = 8
 
 
 def _middle(values: list[float]) -> tuple[float, float]:
-    """Between which 80 % are."""
+    """The bounds of the middle 80 %."""
     if len(values) < 2:
         return values[0], values[0]
     tenths = statistics.quantiles(values, n=10, method="inclusive")
@@ -165,7 +166,7 @@ def _middle(values: list[float]) -> tuple[float, float]:
 
 
 def anonymous(content: Any) -> Any:
-    """The content without the names of computer, person and folders."""
+    """The content without the names of the computer, the person and folders."""
     # Looked up once: a report has tens of thousands of texts, and is written after every case.
     return _without(content, [(name, _alone(name), instead) for name, instead in _names()])
 
@@ -183,7 +184,7 @@ def _without(content: Any, names: Sequence[tuple[str, re.Pattern[str], str]]) ->
 
 
 def _alone(name: str) -> re.Pattern[str]:
-    """Pattern for the name where it is not part of a word."""
+    """Pattern for the name, except as a part of a word."""
     return re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
 
 

@@ -46,10 +46,10 @@ class Plan:
     operators: tuple[str, ...] = ()
 
     def specs(self) -> list[KernelSpec]:
-        """The operators that are meant and run on the target.
+        """The selected operators that run on the target.
 
         Raises:
-            UnknownKernel: a name that no operator has.
+            UnknownKernel: no operator has one of the names.
         """
         names = self.operators or tuple(kernels)
         return [spec for spec in map(kernels.__getitem__, names) if self.arch in spec.targets]
@@ -71,7 +71,7 @@ class Section:
         compare: compares the examined device's answer with the emulated one's, each with its folder. None if
             the emulated device does not run the cases.
         alone: True if nothing else may run at the same time, because it measures times.
-        nothing: why there may be no case.
+        nothing: why the section may have no case.
     """
 
     name: str

@@ -28,7 +28,7 @@ def _cases(plan: Plan) -> list[Case]:
         for place, shape in zip(sizes, distinct, strict=False):
             about = {"operator": spec.name, "shape": dict(shape)}
             place.append(Case(f"{spec.name} {shape_text(shape)}", about))
-    # Each operator's largest first: those tell most if there is no time for all.
+    # Each operator's largest first: those say most if there is no time for all.
     return [case for place in sizes for case in place]
 
 

@@ -19,7 +19,7 @@ from workbench.toolchain.precompiled import PLAIN_TOP, precompiled_top
 _PRECOMPILED = re.compile(re.escape(" ".join(precompiled_top(Path("/")))) + r"\S+")
 
 AROUND = 3
-"""Lines of the source, and instructions, that are shown around a change."""
+"""Number of source lines or instructions to show around a change."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class Line:
     """A line of a difference.
 
     Attributes:
-        edit: "same", "renamed" (machine code in other registers), "removed", "added", or "skipped": lines
-            that are the same were left out here, and `text` says how many.
-        text: the line; of renamed ones the new one.
+        edit: "same", "renamed" (machine code in other registers), "removed", "added", or "skipped": unchanged
+            lines were left out here, and `text` says how many.
+        text: the line; for "renamed", the new one.
     """
 
     edit: str
@@ -217,7 +217,7 @@ def source_lines(before: str, after: str) -> tuple[Line, ...]:
 
 
 def folded(lines: Sequence[Line]) -> tuple[Line, ...]:
-    """Lines with long runs of unchanged ones taken out."""
+    """Lines without long runs of unchanged ones."""
     changed = [i for i, line in enumerate(lines) if line.edit in ("removed", "added")]
     near = {j for i in changed for j in range(i - AROUND, i + AROUND + 1)}
     shortened: list[Line] = []

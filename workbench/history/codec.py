@@ -1,4 +1,4 @@
-"""Results as JSON: dataclasses by name, so that a file of another version, or of a stranger, does no harm.
+"""Results as JSON: dataclasses by name, so that a file of another version, or from a stranger, does no harm.
 
 Only the classes that a reader names are instantiated, from plain values. Unknown fields are dropped, and an
 object that cannot be restored becomes None.
@@ -21,7 +21,7 @@ def encode(value: Any, leave_out: Collection[str] = ()) -> Any:
     """Plain JSON values.
 
     Args:
-        leave_out: fields that are not kept, as "Class.field"; they are to have a default.
+        leave_out: fields that are not stored, as "Class.field"; they must have a default.
     """
     if isinstance(value, Product):
         return {PRODUCT: value.name}

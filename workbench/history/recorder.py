@@ -34,13 +34,13 @@ NOT_KEPT = frozenset(
         *("TimeModel.simulation", "Replayed.levels", "TimeResult.wall"),
     }
 )
-"""Fields of results that belong to their process, or are too large: simulated waves, what a tool left."""
+"""Fields of results that belong to their process, or are too large: simulated waves, a tool's output."""
 
 GIT_SECONDS = 5.0
 """Seconds for which git's state of the folder is cached."""
 
 KINDS = frozenset({"time", "profile", "verify", "sanitize", "failed"})
-"""Events that are taken."""
+"""Events that are recorded."""
 
 NUMBERS = 5000
 """Events whose numbers in the file are known."""
@@ -52,7 +52,7 @@ RETRY_SECONDS = 0.1
 """Seconds between two attempts to write."""
 
 VERIFIED = 1000
-"""Verifications that are remembered for the runs after them."""
+"""Number of verifications to remember for later runs."""
 
 
 @dataclass(frozen=True)
@@ -90,12 +90,12 @@ def git_state(folder: Path) -> GitState:
 
 
 def notebook() -> str:
-    """Path of the notebook whose kernel this is, as Jupyter's server tells it; "" elsewhere."""
+    """Path of this kernel's notebook, according to Jupyter's server; "" elsewhere."""
     return os.environ.get("JPY_SESSION_NAME", "")
 
 
 def folder() -> Path:
-    """The notebook's folder, else the current one."""
+    """The notebook's folder, or else the current folder."""
     path = Path(notebook())
     return path.parent if path.is_absolute() and path.parent.is_dir() else Path.cwd()
 
@@ -139,18 +139,18 @@ class Recorder:
         with self._opening:
             if self._store is None:
                 self._store = Store(self.path)
-                # Another session may thin it as well.
+                # Another session may drop old rows as well.
                 with contextlib.suppress(HistoryLocked):
                     self._store.thin()
             return self._store
 
     @property
     def failed(self) -> str:
-        """Why nothing is kept any more; "" while all is well."""
+        """Why nothing is stored any more; "" while all is well."""
         return self._failed
 
     def take(self, event: Event) -> None:
-        """Takes an event of the hub; a run that meets a lock is written a little later, by a thread."""
+        """Takes an event of the hub; if the file is locked, a thread writes the run a little later."""
         # A forked process shares the connection, which SQLite does not allow.
         if self._failed or event.kind not in KINDS or os.getpid() != self._process:
             return
@@ -178,7 +178,7 @@ class Recorder:
             self._store.close()
 
     def _tried(self, event: Event) -> HistoryLocked | None:
-        """Writes an event; gives the error if it may be tried again."""
+        """Writes an event; returns the error if writing may be tried again."""
         try:
             self._take(event)
         except HistoryLocked as error:
@@ -331,7 +331,7 @@ class _Waiting:
     Attributes:
         event: the event.
         until: deadline for writing it, on the monotonic clock in seconds.
-        codes: code that it ran, kept alive because it can be looked up only as long as it is referenced.
+        codes: code that it ran, referenced because it can be looked up only as long as a reference exists.
     """
 
     event: Event
@@ -358,7 +358,7 @@ def _digests(event: Event) -> list[str]:
 
 
 def _result(result: Any) -> bytes | None:
-    """A result as the file keeps it; None if it holds what cannot be kept, and only its time is."""
+    """A result in the form that is stored; None if it cannot be stored, so that only its time is."""
     try:
         return packed(json.dumps(encode(result, NOT_KEPT)))
     except (TypeError, ValueError):
@@ -374,14 +374,14 @@ _unsubscribe: Callable[[], None] | None = None
 
 
 def current() -> Recorder | None:
-    """The recorder of this process; None if none was started, or none is wanted."""
+    """The recorder of this process; None if none was started, or recording is off."""
     return _current
 
 
 def start(source: Hub = hub) -> Recorder | None:
-    """Records from now on, and what the hub remembers; None where $HIPKITTENS_HISTORY says "off".
+    """Records from now on, and the hub's stored events; None if $HIPKITTENS_HISTORY is "off".
 
-    A second call changes nothing, unless the file is to be another one now.
+    A second call changes nothing, unless the file is now another one.
     """
     global _current, _unsubscribe
     beside = folder()

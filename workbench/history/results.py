@@ -1,4 +1,4 @@
-"""Runs as a user holds them: found by number, name of a baseline, kernel or session."""
+"""Recorded runs as objects: found by number, name of a baseline, kernel or session."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CLASSES: Mapping[str, type] = {
         Resources, TimeModel, TimeResult,
     )
 }  # fmt: skip
-"""Classes that results in the file are made of."""
+"""Classes that may occur in stored results."""
 
 
 @dataclass(frozen=True)
@@ -106,12 +106,12 @@ class RecordedRun(Shown):
 
     @property
     def profile(self) -> ProfileResult | None:
-        """Its counters; None if it was only timed, long ago, or with a version that kept others."""
+        """Its counters; None if it was only timed, long ago, or recorded by a version with other fields."""
         return self._result if isinstance(self._result, ProfileResult) else None
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The sanitizer's findings and notes; empty also where only their number is stored."""
+        """The sanitizer's findings and notes; also empty if only their number is stored."""
         return self._result if self.finding_count is not None and isinstance(self._result, tuple) else ()
 
     @property
@@ -166,7 +166,7 @@ class RecordedRun(Shown):
 
     @cached_property
     def options(self) -> str:
-        """The compiler's command line behind its name."""
+        """The compiler's command line after its name."""
         return self._of_code("options")
 
     @property
@@ -205,7 +205,7 @@ class RecordedRun(Shown):
 
 
 class History(Shown):
-    """Recorded runs, oldest first: `[number]` gives a run by its number, `["name"]` a baseline.
+    """Recorded runs, oldest first: `[number]` is a run by its number, `["name"]` a baseline.
 
     Attributes:
         path: the file.
@@ -233,7 +233,7 @@ class History(Shown):
         return History(self._store, where, (*self._values, *(value for _, value in more)))
 
     def latest(self, count: int) -> tuple[RecordedRun, ...]:
-        """The last runs of these, oldest first."""
+        """The last of these runs, oldest first."""
         where = f"WHERE {self._where} " if self._where else ""
         first = self._store.rows(
             f"SELECT number FROM run {where}ORDER BY number DESC LIMIT 1 OFFSET ?", (*self._values, count)
@@ -347,17 +347,19 @@ class History(Shown):
 
 
 def history(kernel: str = "", *, path: str | Path | None = None) -> History:
-    """Lists what you timed, profiled or sanitized in this folder, now and in earlier sessions; baselines too.
+    """Lists what you timed, profiled or sanitized in this folder, now and in earlier sessions, with
+    baselines.
 
     `%load_ext workbench` records runs in `.hipkittens/runs.sqlite` beside the notebook; without it, a process
-    records them from its first call of `history` on. $HIPKITTENS_HISTORY names another file; "off": none.
+    records them from its first call of `history` on. $HIPKITTENS_HISTORY names another file, or is "off" for
+    none.
 
     Args:
         kernel: only the runs of this kernel or spec.
         path: another file, such as a colleague's.
 
     Raises:
-        HistoryError: the file cannot be used; it stays as it is.
+        HistoryError: the file cannot be used; it is not changed.
         UsageError: $HIPKITTENS_HISTORY is "off", and no path is given.
     """
     if path is not None:

@@ -1,6 +1,6 @@
 """The file of runs: SQLite in WAL mode, so that several notebooks of a folder write into one.
 
-A file that is damaged, of another program or of a later version is never written to.
+A file that is damaged, or from another program or a later version, is never written to.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ MIGRATIONS: Sequence[str] = (
 
 
 def store_path(folder: Path) -> Path | None:
-    """The file for notebooks of a folder; None where $HIPKITTENS_HISTORY says "off"."""
+    """The file for notebooks of a folder; None if $HIPKITTENS_HISTORY is "off"."""
     setting = os.environ.get(VARIABLE, "")
     if setting.lower() == "off":
         return None
@@ -71,7 +71,7 @@ class Store:
         path: path of the file; it is created, with its folder, if missing.
 
     Raises:
-        HistoryError: it cannot be opened or made, is damaged, of another program, or of a later version.
+        HistoryError: it cannot be opened or made, is damaged, or is from another program or a later version.
     """
 
     def __init__(self, path: Path) -> None:
@@ -117,7 +117,7 @@ class Store:
             self._migrate()
 
     def _migrate(self) -> None:
-        """Brings the file to this version in one step, while no other process does."""
+        """Upgrades the file to this version in one step, while no other process does."""
         run = self._connection.execute
         with self._connection:
             run("BEGIN EXCLUSIVE")
@@ -157,7 +157,7 @@ class Store:
 
     @contextmanager
     def checked(self) -> Iterator[None]:
-        """Raises HistoryError where code inside finds content that cannot be what was written."""
+        """Raises HistoryError if code in the block finds content that cannot have been written like this."""
         try:
             yield
         except (ValueError, KeyError, TypeError, zlib.error, CodeObjectError) as error:
@@ -171,7 +171,7 @@ class Store:
             self._connection.close()
 
     def write(self, statement: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> int:
-        """Executes a statement in a transaction of its own; gives the row id of what it inserted.
+        """Executes a statement in its own transaction; returns the id of the inserted row.
 
         Raises:
             HistoryError: the file cannot be written.
@@ -189,7 +189,7 @@ class Store:
             return self._connection.execute(query, values).fetchall()
 
     def insert(self, table: str, values: Mapping[str, Any], *, unless_there: bool = False) -> int:
-        """Adds a row; gives its id."""
+        """Adds a row; returns its id."""
         names = ", ".join(values)
         marks = ", ".join("?" * len(values))
         verb = "INSERT OR IGNORE" if unless_there else "INSERT"
@@ -204,7 +204,7 @@ class Store:
         self.write("INSERT OR REPLACE INTO setting(key, value) VALUES (?, ?)", (key, value))
 
     def thin(self) -> None:
-        """Drops counters and machine code of runs long ago; times, sources and baselines stay."""
+        """Drops counters and machine code of old runs; times, sources and baselines stay."""
         self.write(
             "UPDATE run SET result = NULL WHERE result IS NOT NULL AND number NOT IN "
             "(SELECT run FROM baseline) AND number <= (SELECT max(number) FROM run) - ?",
@@ -234,7 +234,7 @@ def _text(data: bytes) -> str | bytes:
 
 
 def packed(text: str | bytes) -> bytes:
-    """Compressed, as columns keep what is long."""
+    """Compresses data, as for columns with long values."""
     return zlib.compress(text.encode() if isinstance(text, str) else text, 6)
 
 

@@ -43,7 +43,7 @@ class Used(Shown):
     _back: list[Callable[[], None]] = field(repr=False, default_factory=list)
 
     def undo(self) -> torch.nn.Module:
-        """Gives the model back as it was: its forward passes give the same bits as before `use`."""
+        """Restores the model: its forward passes give the same bits as before `use`."""
         while self._back:
             self._back.pop()()
         return self.model

@@ -1,8 +1,8 @@
 """Turns the arguments of a kernel into the bytes that the kernel reads.
 
-A plan is made once for a kernel from its debug info (names and types), or from its metadata alone (offsets
-and sizes) where there is none. Packing checks every argument before anything runs, and says which argument is
-wrong, what came and what was wanted.
+A plan is made once for a kernel from its debug info (names and types), or without debug info from its
+metadata (offsets and sizes). Packing checks every argument before anything runs, and says which argument is
+wrong, what came and what was expected.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _TEMPLATES = 256
 _MOST_ADDRESSES = 1 << 16
-"""Elements of the largest tensor that is read for addresses."""
+"""Number of elements of the largest tensor that is searched for addresses."""
 
 
 class Plan:
@@ -77,7 +77,7 @@ class Plan:
 
     @cached_property
     def taken(self) -> Mapping[str, Type]:
-        """Types by the names that arguments may have: parameters, and the members of structs among them."""
+        """Types by the names that arguments may have: those of parameters, and of members of structs."""
         inside = {m.name: m.type for p in self.parameters if is_plain_struct(p.type) for m in p.type.members}
         return {**inside, **{p.name: p.type for p in self.parameters if p.name not in inside}}
 
@@ -113,7 +113,8 @@ class Plan:
     def template(
         self, arguments: Mapping[str, Any], place: Place, values: Mapping[Any, Any]
     ) -> Template | None:
-        """Template of a launch's packed arguments whose tensors are these values or views of them; else None.
+        """Template of a launch's packed arguments, if its tensors are these values or views of them; else
+        None.
 
         None if they cannot be identified.
 
@@ -131,7 +132,7 @@ class Plan:
         return packed
 
     def _key(self, values: Sequence[Any], kwargs: Mapping[str, Any], place: Place) -> Any:
-        """Equal for arguments that are packed alike but for addresses; None if that is not known."""
+        """Key that is equal for arguments packed alike except for addresses; None if that is not known."""
         if self.storages:
             return None
         parts: list[Any] = [place.device, *kwargs]
@@ -165,7 +166,7 @@ class Plan:
         return tuple(word for p in self.parameters for word in _words(p.name, p.type, p.offset))
 
     def follow(self, packed: Packed, has_memory: Callable[[int], bool]) -> None:
-        """Holds live tensors whose addresses are in the arguments, or in tensors found this way.
+        """References to live tensors whose addresses are in the arguments, or in tensors found this way.
 
         A GPU, too, can follow any address. A struct passed as bytes may also contain addresses.
 
@@ -305,7 +306,7 @@ class Plan:
 
     def _put_gl(self, packed: Packed, name: str, kind: Type, offset: int, value: Any, place: Place) -> None:
         if value is None:
-            # As for a pointer: no memory, and no rows or columns unless the type fixes them.
+            # Like a null pointer: no memory, and no rows or columns unless the type fixes them.
             return
         members = {m.name: m for m in kind.members}
         steps = [axis for axis in AXES if f"{axis}_stride" in members]
@@ -369,7 +370,7 @@ class Plan:
                 raise self._wrong(
                     name,
                     f"an expanded tensor ({shape_in_words(value)}), whose elements share memory",
-                    f"one whose elements lie apart, since a kernel may write through {kind.name}. If it "
+                    f"one with memory for each element, since a kernel may write through {kind.name}. If it "
                     "only reads, declare the parameter const, or pass the tensor that was expanded, whose "
                     "memory is the same; if it writes, pass a tensor with memory for each element",
                 )
@@ -482,7 +483,7 @@ def _cast(tensor: Any, dtype: str) -> str:
 
 
 class _PlainTensors(NamedTuple):
-    """Tensors of which type, dtype, shape and strides say all: types, layout; dtypes of 64-bit integers."""
+    """Tensors that type, dtype, shape and strides fully describe: types, layout; 64-bit integer dtypes."""
 
     types: frozenset[Any]
     layout: Any
@@ -506,7 +507,7 @@ def _plain_tensors_of(torch: ModuleType) -> _PlainTensors:
 
 
 def plan(info: KernelInfo, code_object: CodeObject, debug: DebugInfo | None, name: str) -> Plan:
-    """The plan of a kernel from its debug info, or from its metadata where there is none."""
+    """The plan of a kernel from its debug info, or from its metadata without debug info."""
     arch = code_object.target
     visible = [a for a in info.args if not a.hidden]
     size = info.own_bytes

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from workbench.kernel.kernel import Kernel
 
 _FILES = 256
-"""Files that are remembered, the newest."""
+"""Number of newest files to remember."""
 _by_file: dict[str, dict[str, Kernel]] = {}
 
 
 def note(file: str, kernel: Kernel) -> None:
-    """A kernel of a file has been launched.
+    """Notes that a kernel of a file has been launched.
 
     Args:
         file: name of the file, without folders.

@@ -24,12 +24,12 @@ def known_code(digest: str) -> DeviceCode | None:
 
 
 class DeviceCode:
-    """A code object and, where known, the source that it was compiled from.
+    """A code object and, if known, the source that it was compiled from.
 
     Attributes:
         name: name passed to `compile`, or the file's name.
         arch: target, such as "gfx950"; for code built for a generic processor, the requested target that runs
-            it, else the default device's.
+            it, or else the default device's.
         code: the code object, an ELF.
         code_object: the parsed code object.
         source: the C++ text; None for loaded code.
@@ -64,7 +64,7 @@ class DeviceCode:
 
     @cached_property
     def digest(self) -> str:
-        """Name of the code's very bytes: 16 hexadecimal digits of their SHA-256."""
+        """Name of the code's exact bytes: 16 hexadecimal digits of their SHA-256."""
         name = self.code_object.digest
         _known[name] = self
         return name
@@ -83,7 +83,7 @@ class DeviceCode:
         return VARIABLE in self.code_object.symbols
 
     def function(self, kernel: str, device: Device) -> Function:
-        """The kernel with this mangled name, loaded on a device; loaded once for each."""
+        """The kernel with this mangled name, loaded on a device, once per device."""
         place = (device.name, kernel)
         if place not in self._functions:
             if device.name not in self._loaded:
@@ -103,7 +103,7 @@ class DeviceCode:
         return bool(self.own_file) and Path(file).name == self.own_file
 
     def places_of(self, address: int) -> tuple[tuple[str, int], ...]:
-        """(file, line) of an instruction; of one in a header, also the module's line that called it.
+        """(file, line) of an instruction; for one in a header, also the module's line that called it.
 
         Empty without debug info.
         """

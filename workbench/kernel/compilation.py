@@ -80,7 +80,7 @@ def compile(
         first_line: number of the source's first line in messages and debug info.
         device_libraries: link ROCm's device libraries, for sources that call functions named `__ocml_*` or
             `__ockl_*`; `python -m workbench doctor` says whether you have them.
-        show: let `show(tile)` in the source keep what a tile holds, for the launch's `shown`.
+        show: make `show(tile)` in the source record a tile's values, for the launch's `shown`.
         host: compile a pybind11 module, host code included.
 
     Returns:
@@ -91,8 +91,8 @@ def compile(
         CompileError: the source does not compile; the message shows line and caret.
         CompilerNotFound, CompilerCrashed, CompilerTimeout
         ToolchainError: host code does not link or load.
-        UsageError: an argument of another type, an unknown target, a folder that is not there, a flag that is
-            the workbench's own; host code without a Python module.
+        UsageError: an argument of another type, an unknown target, a folder that does not exist, a flag that
+            the workbench sets itself; host code without a Python module.
     """
     if show:
         if host:
@@ -115,7 +115,7 @@ def compile(
 
 
 def compile_source(source: str, options: CompileOptions) -> Module:
-    """Compiles device code; what `compile` does with its record of options."""
+    """Compiles device code: `compile`, with its options in a record."""
     arch = options.arch
     compiler_trial.check(arch)
     try:

@@ -1,10 +1,10 @@
 """Trial of a compiler: code that some releases get wrong, compiled and run once, and remembered.
 
-A release is not judged by its number: distributions patch theirs. A few kernels hold the known traps
-(docs/compilers.md has their history); what they compute is compared with the same in Python. A compiler that
-falls into one is passed over where another is here that does not, and named in a warning where there is none,
-unless the trap is a limit: of that the newest releases make wrong code too, it takes particular code to get
-there, and a flag or a change of the source leads around it. `doctor` names it, and nothing else changes.
+A release is not judged by its number: distributions patch theirs. A few kernels contain the known traps
+(docs/compilers.md has their history); their results are compared with the same computation in Python. A
+compiler that falls into one is passed over if another one here does not, and otherwise named in a warning,
+unless the trap is a limit: even the newest releases compile it wrongly, only particular code reaches it, and
+a flag or a change of the source avoids it. Then only `doctor` names it.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ _LOOPS = [(n, t) for n in range(1, 5) for t in range(6)]
 """Arguments of the kernel `unrolled_break`."""
 _FLAGS = np.arange(10, 18, dtype=np.int32)
 _SEEDS = range(1, 9)
-"""Seeds of reciprocals' errors: all of them miss a needed one with a probability of 1/256."""
+"""Seeds of reciprocals' errors: the probability that all of them miss a necessary one is 1/256."""
 _DIVIDENDS = np.arange(_LANES, dtype=np.uint32) * np.uint32(0x3D0CB1) & np.uint32(0xFFFFFF)
 _DIVISORS = _DIVIDENDS + np.uint32(1)
 _DIVIDENDS[:2], _DIVISORS[:2] = (0xBF2758, 0xE3170D), (0xBF2759, 0xC32)
@@ -125,7 +125,7 @@ class Trap:
 
     @property
     def is_limit(self) -> bool:
-        """True if a compiler with this fault is used all the same, without a warning."""
+        """True if a compiler with this fault is used anyway, without a warning."""
         return bool(self.when)
 
 
@@ -184,7 +184,7 @@ TRAPS = (
         when=(
             "from -O1 on, where both operands are known to have 24 bits or fewer, x / y goes through "
             "v_rcp_iflag_f32 without a correction downwards and is one too large where the reciprocal errs "
-            "upwards, as hardware's may; the emulated device's does with approximate= alone"
+            "upwards, as hardware's may; the emulated device's does only with approximate="
         ),
         flags=("-mllvm -amdgpu-codegenprepare-disable-idiv-expansion",),
         around='`asm("" : "+v"(y));` in front of the division, which hides the width of y',
@@ -197,12 +197,12 @@ LIMITS = {trap.name: trap for trap in TRAPS if trap.is_limit}
 
 
 def faults(compiler: Compiler, arch: str) -> tuple[str, ...]:
-    """Names of the traps that a compiler falls into, limits too; () also where there was no trial."""
+    """Names of the traps that a compiler falls into, including limits; () also if there was no trial."""
     store = Cache("compilers")
     key = digest("trial", compiler.identity, *compiler.device_command(arch), _SOURCE)
     names = store.get(key)
     if names is None:
-        # In a process of its own, because the compiling one may later need a GPU's HIP library.
+        # In a separate process, because the compiling one may later need a GPU's HIP library.
         environment = {
             **os.environ,
             "HIPKITTENS_COMPILER": str(compiler.path),
@@ -221,7 +221,7 @@ def faults(compiler: Compiler, arch: str) -> tuple[str, ...]:
 
 
 def _judging(arch: str) -> str:
-    """The target on which code for a target, with features or without, or a generic processor is tried."""
+    """The target on which to try code for a target, with or without features, or for a generic processor."""
     return runs_on(plain_target(arch))[-1]
 
 
@@ -235,7 +235,7 @@ def results_of(compiler: Compiler, arch: str) -> np.ndarray:
     """The kernels' results on the emulated device, [10, 64].
 
     Raises:
-        OSError: the compiler made nothing.
+        OSError: the compiler produced nothing.
     """
     from workbench import runtime
 
@@ -285,7 +285,7 @@ def _launch(
 
 
 def check(arch: str) -> None:
-    """See to it that a compiler that is right compiles for a target, or that a warning names its fault."""
+    """Make sure that a correct compiler compiles for a target, or that a warning names its fault."""
     try:
         _check(find_compiler(arch), arch, bool(os.environ.get("HIPKITTENS_COMPILER")))
     except WorkbenchError:
@@ -319,5 +319,5 @@ def _beyond_limits(compiler: Compiler, arch: str) -> tuple[str, ...]:
 
 
 def main(arch: str) -> None:
-    """Print the names of the traps, for the process that asked."""
+    """Print the names of the traps, for the calling process."""
     print(json.dumps(judge(results_of(find_compiler(arch), arch), arch)))

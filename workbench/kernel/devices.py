@@ -21,7 +21,7 @@ def default_device() -> Device:
 
 
 def resolve_device(device: Device | str | None) -> Device:
-    """A device from itself, its name, or None for the default one."""
+    """A device: passed itself, by its name, or None for the default one."""
     return device if isinstance(device, Device) else runtime.device(device)
 
 
@@ -31,11 +31,11 @@ def default_arch() -> str:
 
 
 def device_of(values: Iterable[Any], arch: str | None = None) -> Device:
-    """The device on which tensors are to be used: their GPU; for CPU tensors the default device.
+    """The device for tensors: their GPU; for CPU tensors, the default device.
 
     Args:
-        values: a launch's arguments; what is no tensor is passed over.
-        arch: target that the device must have; then a device of this target is preferred to the default one.
+        values: a launch's arguments; anything but tensors is ignored.
+        arch: target that the device must have; a device of this target is preferred to the default one.
 
     Raises:
         DeviceError: there is no device of this target.
@@ -47,8 +47,8 @@ def device_of(values: Iterable[Any], arch: str | None = None) -> Device:
 
 
 def kind_of(value: Any) -> str:
-    """Type of the device that has a tensor's memory, such as "cpu", whatever `cuda_means_cpu` lets the tensor
-    say; "" for what is no tensor."""
+    """Type of the device that has a tensor's memory, such as "cpu", whatever the tensor reports inside
+    `cuda_means_cpu`; "" for anything but a tensor."""
     return "cpu" if getattr(value, "is_cpu", False) else getattr(getattr(value, "device", None), "type", "")
 
 

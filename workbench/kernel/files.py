@@ -1,4 +1,4 @@
-"""Files that a person names: read, or refused in words."""
+"""Files that a person names: reads them, or says why not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from workbench.errors import MissingFile, UnreadableFile, UsageError
 
 
 def read_file(caller: str, file_name: str | os.PathLike[str], kind: str) -> bytes:
-    """The content of a file that was named to `caller`, the function that a person called.
+    """The content of a file that was passed to `caller`, the function that a person called.
 
     Args:
         kind: the expected content, such as "a code object".

@@ -1,6 +1,7 @@
-"""Launches that HIP is asked for by code that is not the workbench's, to be made again.
+"""Launches that code other than the workbench's requests from HIP, in a form that can be repeated.
 
-Such as those of FlyDSL's runtime, or of a library that ctypes loaded: what they take is known as bytes alone.
+Examples are those of FlyDSL's runtime, or of a library that ctypes loaded: their arguments are known only as
+bytes.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class ForeignCall:
         return device(self.launch.device)
 
     def run(self, options: LaunchOptions | None) -> LaunchRecord:
-        """Launches once more, on the memory of all live tensors.
+        """Launches again, on the memory of all live tensors.
 
         Raises:
             LaunchError, KernelFault: see `Kernel.launch`.
@@ -67,7 +68,7 @@ class ForeignCall:
             for tensor, storage in held
         }
         packed = Packed(bytearray(launch.arguments), known_bytes=sum(size for _, size in used))
-        # Those among the arguments first: the model of the caches places memory in this order.
+        # Those in the arguments first: the model of the caches places memory in this order.
         with (
             self.device.lent(used, labels, rounded),
             self.device.lent(merged([*used, *_storages()]), {}, rounded),
@@ -83,7 +84,7 @@ def _storages() -> list[tuple[int, int]]:
 
 
 class _Recorder(list[tuple[Kernel, LastLaunch] | ForeignCall]):
-    """Launches in the order in which they are made, whoever makes them."""
+    """Launches in the order in which they are made, by any code."""
 
     def append_foreign(self, launch: ForeignLaunch) -> None:
         words = array.array("Q", launch.arguments[: len(launch.arguments) // 8 * 8])
@@ -94,7 +95,7 @@ class _Recorder(list[tuple[Kernel, LastLaunch] | ForeignCall]):
 
 @contextlib.contextmanager
 def recording_all() -> Iterator[list[tuple[Kernel, LastLaunch] | ForeignCall]]:
-    """Launches that this thread makes inside, as `recording`, and those that foreign code asks HIP for."""
+    """Launches that this thread makes in the block, as `recording`, and those of foreign code through HIP."""
     launches = _Recorder()
     with recording(launches), resolve_device(None).foreign_launches(launches.append_foreign):  # type: ignore[arg-type]
         yield launches

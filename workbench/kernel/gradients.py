@@ -1,6 +1,7 @@
 """Autograd functions in C++ (`torch::autograd::Function`) in the graphs of a compiled module's results.
 
-Their backward launches kernels when no function of the module runs, so nobody has lent the device any memory.
+Their backward launches kernels when no function of the module runs, so the device has not been lent any
+memory.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _NODE = re.compile(r"(?:torch::autograd::)?CppNode<(.*)>")
 
 
 def watch(result: Any, arguments: Any, hear: Callable[[str], None]) -> None:
-    """Have `hear` be called with the name of each such function before its backward runs.
+    """Arrange that `hear` is called with the name of each such function before its backward runs.
 
     Args:
         result: return value of a module's function.
@@ -43,7 +44,7 @@ def _nodes(values: Any) -> list[Any]:
 
 
 def unreached(function: str, module: str) -> None:
-    """Hears of a backward in C++ before it runs; `torch_as_gpu` puts something in its place.
+    """Called before a backward in C++ runs; `torch_as_gpu` replaces it.
 
     Args:
         function: class of the function.

@@ -1,7 +1,7 @@
 """A compiled pybind11 module with host and device code.
 
-The module's own functions launch its kernels through HIP. On an emulated device they take tensors in the
-computer's memory as if these were on the device; on a GPU they take the GPU's tensors.
+The module's own functions launch its kernels through HIP. On an emulated device they accept tensors in the
+computer's memory as if these were on the device; on a GPU they accept the GPU's tensors.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class HostModule:
 
     @cached_property
     def kernels(self) -> Module:
-        """Its device code, as `wb.load` gives it: resources, machine code, single kernels."""
+        """Its device code, as from `wb.load`: resources, machine code, single kernels."""
         code = CodeObject.from_bytes(self._library.read_bytes(), self.arch)
         return Module(code.data, name=self.module.__name__, arch=self.arch)
 
@@ -95,13 +95,14 @@ class HostModule:
         return call
 
     def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """Call something of the module's with its device current and the arguments' tensors as device memory.
+        """Call one of the module's functions with its device current and the arguments' tensors as device
+        memory.
 
         Raises:
             KernelFault: a kernel that the function launched was stopped.
             KeyboardInterrupt: the call was interrupted; the kernel has stopped.
             WorkbenchError: the emulated device found another error.
-            HostException: the function threw an object that is no std::exception.
+            HostException: the function threw an object that is not a std::exception.
             Exception: any exception that the function itself raises.
 
         If the result's graph contains a C++ autograd function, its backward raises a UsageError unless it
@@ -130,18 +131,19 @@ class HostModule:
 
 
 _UNKNOWN = "Caught an unknown exception!"
-"""pybind11's message for an object that is no std::exception and that no translator handles."""
+"""pybind11's message for an object that is not a std::exception and that no translator handles."""
 
 
 @contextlib.contextmanager
 def exceptions_of(
     function: Callable[..., Any], module: str | None = None, library: str = ""
 ) -> Iterator[None]:
-    """Around a call of a compiled function: of an exception that pybind11 does not know it says whose it is.
+    """Context of a call of a compiled function: adds to exceptions that pybind11 does not know where they
+    come from.
 
     Args:
-        module: its name where it is another than the function's own.
-        library: the C++ library that the module was compiled with, for people; "" if unknown.
+        module: its name, if it is not the function's own module.
+        library: name of the C++ library that the module was compiled with; "" if unknown.
 
     Raises:
         HostException
@@ -153,12 +155,12 @@ def exceptions_of(
             raise
         module = module or str(getattr(function, "__module__", None) or "the module")
         name = str(getattr(function, "__name__", "a function"))
-        # pybind11 writes the signature first, which tells whose method it is.
+        # pybind11 writes the signature first, which names the method's class.
         signature = str(getattr(function, "__doc__", None) or "").partition("\n")[0]
         called = signature if signature.startswith(f"{name}(") else name
         message = (
-            f"{module}: {called} threw a C++ exception that is no std::exception of "
-            f"{library or 'its C++ library'}, so what it says is lost. Throw std::runtime_error or a class "
+            f"{module}: {called} threw a C++ exception that is not a std::exception of "
+            f"{library or 'its C++ library'}, so its message is lost. Throw std::runtime_error or a class "
             "derived from std::exception, catch it in the function, or give pybind11 a translator for it "
             "(py::register_exception_translator)."
         )
@@ -171,11 +173,11 @@ def exceptions_of(
 
 
 _LAUNCHING = ("__call__", "__init__")
-"""Functions with such a name that a class writes itself."""
+"""Functions with such a name that a class defines itself."""
 
 
 def functions_of(owner: ModuleType | type) -> Iterator[tuple[ModuleType | type, str, Any]]:
-    """Functions of a module, of those inside it and of its classes: where each is, its name, and itself."""
+    """Functions of a module, its submodules and its classes: owner, name, and the function itself."""
     if isinstance(owner, type):
         module_name = owner.__module__
     else:
@@ -193,14 +195,14 @@ def functions_of(owner: ModuleType | type) -> Iterator[tuple[ModuleType | type, 
 
 
 def wrapped_function(function: Any, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Any:
-    """A function as `functions_of` gives it, with `wrap` around it; a static method stays one."""
+    """A function from `functions_of`, with `wrap` around it; a static method stays static."""
     if isinstance(function, staticmethod):
         return staticmethod(wrap(function.__func__))
     return wrap(function)
 
 
 class _Inner:
-    """Functions inside a compiled module's classes and modules call through `host`, once it is there."""
+    """Makes functions inside a compiled module's classes and modules call through `host`, once it exists."""
 
     host: HostModule | None = None
 
@@ -226,10 +228,10 @@ def made_tensors(
     memory_of: Callable[[Any], list[tuple[int, int]]] | None = None,
     granularity: int = DWORD,
 ) -> contextlib.AbstractContextManager[Any]:
-    """Inside it, kernels can access PyTorch's new tensors; no effect on a GPU, or without PyTorch.
+    """In this context, kernels can access PyTorch's new tensors; no effect on a GPU, or without PyTorch.
 
     Args:
-        memory_of: returns (address, bytes) of a new tensor's memory; None: `tensors`.
+        memory_of: returns (address, bytes) of a new tensor's memory; None for `tensors`.
         granularity: the tensor allocator's sizes are multiples of this many bytes, see `Function.launch`.
     """
     if not device.observes or "torch" not in sys.modules:
@@ -280,7 +282,7 @@ def _storage(tensor: Any) -> list[tuple[int, int]]:
         return []
     storage = tensor.untyped_storage()
     try:
-        # Without memory are those of PyTorch's own tracing.
+        # Tensors of PyTorch's own tracing have no memory.
         has_memory = storage.device.type == "cpu" and storage.nbytes() and storage.data_ptr()
     except RuntimeError:
         has_memory = False
@@ -289,13 +291,13 @@ def _storage(tensor: Any) -> list[tuple[int, int]]:
 
 _import_lock = threading.Lock()
 _exec_module = importlib.machinery.ExtensionFileLoader.exec_module
-"""As Python has it: who puts something in its place hears of compiled modules by `imported`."""
+"""Python's own. Code that replaces it notices compiled modules through `imported`."""
 # By path and digest of the content.
 _imported: dict[tuple[Path, str], tuple[ModuleType, _Inner]] = {}
 
 
 def imported(module: ModuleType, file: Path) -> None:
-    """Hears of every compiled module and its file; `torch_as_gpu` puts something in its place."""
+    """Called with every compiled module and its file; `torch_as_gpu` replaces it."""
 
 
 def _import(library: Path, device: Device, name: str) -> tuple[ModuleType, _Inner]:
@@ -350,7 +352,7 @@ _THROWS = (b"__cxa_throw", b"__cxa_rethrow")
 
 
 def _try_import(load: Callable[[], ModuleType], key: str, module_name: str, library: Path, name: str) -> None:
-    """Raises what an import would end the process with; a library that was imported once is not tried again.
+    """Raises the exception with which an import would end the process; a library is tried only once.
 
     Raises:
         HostException
@@ -375,9 +377,9 @@ def _try_import(load: Callable[[], ModuleType], key: str, module_name: str, libr
 
 
 def compile_module(source: str, options: CompileOptions) -> HostModule:
-    """Compile a pybind11 module with host and device code and import it; what `compile(host=True)` does.
+    """Compile a pybind11 module with host and device code and import it: `compile(host=True)`.
 
-    Its launches go to the default device where that has the options' target, else to one that has.
+    Its launches go to the default device if that has the options' target, otherwise to one that has.
     """
     device = device_of((), options.arch)
     device.build_later()

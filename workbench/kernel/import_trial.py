@@ -1,8 +1,8 @@
 """Tries the import of a compiled module in a child, because a C++ exception in it would end the process.
 
 The constructors of a library's static objects run inside the dynamic linker, and a module's init function
-inside Python: neither lets an exception through, so std::terminate ends the process, whatever one catches
-around the import.
+inside Python: neither lets an exception through, so std::terminate ends the process, whatever the caller
+catches around the import.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Uncaught:
 
 
 def uncaught(stderr: str) -> Uncaught | None:
-    """The exception that ended a process, from what it wrote on standard error; None if it names none."""
+    """The exception that ended a process, from its standard error; None if it names none."""
     match = _UNCAUGHT.search(stderr)
     if match is None:
         return None
@@ -54,10 +54,11 @@ def uncaught(stderr: str) -> Uncaught | None:
 
 
 def attempt(action: Callable[[], object]) -> Uncaught | None:
-    """Does something in a forked child; the C++ exception that ended the child, None if none did.
+    """Calls a function in a forked child; returns the C++ exception that ended the child, or None.
 
-    Whatever else happens there, this process meets when it does the same: Python exceptions are no news, and
-    a child that waits for a lock or a thread that it has not is stopped after a while and tells nothing.
+    Anything else that happens there will happen again in this process: Python exceptions are not reported,
+    and a child that waits for a lock or a thread that does not exist is stopped after a while, without a
+    result.
     """
     with tempfile.TemporaryFile() as output:
         with warnings.catch_warnings():
@@ -74,7 +75,7 @@ def attempt(action: Callable[[], object]) -> Uncaught | None:
 
 
 def _in_child(action: Callable[[], object], output: int) -> NoReturn:
-    """Never returns. What is said goes to the output, and no core file is written."""
+    """Never returns. Standard error goes to the output, and no core file is written."""
     try:
         import resource  # Not on Windows, which has no fork.
 

@@ -34,10 +34,10 @@ _recorders: ContextVar[tuple[list[tuple[Kernel, LastLaunch]], ...]] = ContextVar
 def recording(
     into: list[tuple[Kernel, LastLaunch]] | None = None,
 ) -> Iterator[list[tuple[Kernel, LastLaunch]]]:
-    """Launches that this thread makes inside, in order, each with its kernel; they are made as ever.
+    """Launches that this thread makes in the block, in order, each with its kernel; they run as usual.
 
     Args:
-        into: takes them as they are made; a new list where None.
+        into: list to append them to; None for a new list.
     """
     launches = [] if into is None else into
     token = _recorders.set((*_recorders.get(), launches))
@@ -57,7 +57,7 @@ _compiled_as: ContextVar[Callable[[Kernel], Kernel] | None] = ContextVar("compil
 
 @contextlib.contextmanager
 def launching(compiled_as: Callable[[Kernel], Kernel]) -> Iterator[None]:
-    """Launches that this thread makes inside run the code that a function gives for their kernel.
+    """Launches that this thread makes in the block run the code that a function returns for their kernel.
 
     Args:
         compiled_as: returns the same kernel from another compilation, or the kernel itself.
@@ -106,7 +106,7 @@ class Kernel(Shown):
 
     @cached_property
     def _own_offsets(self) -> tuple[int, ...]:
-        """Offsets of the arguments in their block, hidden ones left out."""
+        """Offsets of the arguments in their block, without hidden ones."""
         return tuple(arg.offset for arg in self.info.args if not arg.hidden)
 
     @property
@@ -116,7 +116,7 @@ class Kernel(Shown):
 
     @property
     def resources(self) -> Resources:
-        """Registers, LDS, scratch and occupancy: for the last launch's block, else the largest that fits."""
+        """Registers, LDS, scratch and occupancy: for the last launch's block, or the largest that fits."""
         if self.last is not None:
             launch = self.last.launch
             x, y, z = launch.block
@@ -124,10 +124,10 @@ class Kernel(Shown):
         return largest(self.info, self.arch)
 
     def resources_at(self, block: int, dynamic_shared: int = 0) -> Resources:
-        """The same for a work-group of `block` work-items with so many bytes of dynamic LDS.
+        """The same for a work-group of `block` work-items with this many bytes of dynamic LDS.
 
         Raises:
-            LaunchError: these are no such numbers.
+            LaunchError: the arguments are not such numbers.
             WorkbenchError: no such work-group fits.
         """
         return resources_of(self.info, self.arch, block, dynamic_shared)
@@ -136,7 +136,7 @@ class Kernel(Shown):
         """Waves that a SIMD holds for this block size and dynamic LDS; formulas in `codeobject.occupancy`.
 
         Raises:
-            LaunchError: these are no such numbers.
+            LaunchError: the arguments are not such numbers.
             WorkbenchError: no such work-group fits.
         """
         return occupancy_of(self.info, self.arch, block, dynamic_shared)
@@ -175,7 +175,7 @@ class Kernel(Shown):
         return Kernel(self.module.without_launches(), self.info, self.name)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """As the module's; the last launch stays behind."""
+        """Pickled like the module; the last launch is left out."""
         return operator.getitem, (self.module, self.name)
 
     def __getitem__(self, shape: Any) -> Launcher:
@@ -228,8 +228,8 @@ class Kernel(Shown):
         """Checks and packs the arguments, runs the kernel once, and waits for its end.
 
         Args:
-            keeps: `last` keeps the arguments, so that the launch can be made again; else they are there while
-                somebody has recorded the launch.
+            keeps: True if `last` keeps the arguments, so that the launch can be repeated; otherwise they
+                exist only if the launch is recorded.
 
         Raises:
             ArgumentError: an argument is wrong; nothing has run.
@@ -270,9 +270,9 @@ class Kernel(Shown):
     def launch_packed(
         self, launch: Launch, packed: Packed, where: Device, options: LaunchOptions | None = None
     ) -> LaunchRecord:
-        """`launch` of arguments that are checked and packed, on a device of its target; nobody keeps them.
+        """`launch` with arguments that are checked and packed, on a device of its target; they are not kept.
 
-        Not where somebody records launches (`is_recorded`).
+        Do not use it while launches are recorded (`is_recorded`).
 
         Raises:
             LaunchError, KernelFault: see `launch`.
@@ -326,7 +326,7 @@ class Kernel(Shown):
 
 
 def digest_of(kernels: Iterable[Kernel]) -> str:
-    """`Module.digest` of what several launches ran; of several modules, all of them."""
+    """`Module.digest` of the code of several launches; for several modules, all digests."""
     return "+".join(dict.fromkeys(kernel.module.digest for kernel in kernels))
 
 
@@ -337,7 +337,7 @@ class CooperativeKernel:
     kernel: Kernel
 
     def __getitem__(self, shape: Any) -> Launcher:
-        """As of `Kernel`. Its launch raises a `LaunchError` where the work-groups do not fit at once."""
+        """As for `Kernel`. Its launch raises a `LaunchError` if the work-groups do not fit at once."""
         return self.kernel._launcher(shape, cooperative=True)
 
 
@@ -358,7 +358,7 @@ class Launcher:
 
         A parameter that is a struct of `gl`s takes its members by name: `(x=x, weight=w, out=out, eps=1e-5)`.
         Tensors are of the parameter's dtype and on the device: CPU tensors on an emulated one, which are
-        written in place. A pointer takes a view as it is: the kernel is told its strides by other arguments.
+        written in place. A pointer accepts any view: the kernel gets its strides from other arguments.
         Numbers are checked against the parameter's type and range.
 
         Raises:

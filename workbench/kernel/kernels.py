@@ -17,9 +17,9 @@ class Kernels(Shown):
     Attributes:
         name: name of the whole collection.
         arch: target of all kernels.
-        kernels: kernels by name; where several share a name and differ in constants, later ones get a number.
+        kernels: kernels by name; if several share a name and differ in constants, later ones get a number.
         code: digest of the code of all kernels.
-        result: None: no single compilation made them.
+        result: None, because no single compilation made them.
 
     Raises:
         UsageError: there are no kernels.
@@ -42,7 +42,7 @@ class Kernels(Shown):
         """A kernel by name.
 
         Raises:
-            UnknownKernel: there is none; the message lists what there is.
+            UnknownKernel: there is none of that name; the message lists the kernels.
         """
         if name not in self.kernels:
             close = difflib.get_close_matches(str(name), list(self.kernels), n=1)

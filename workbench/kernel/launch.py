@@ -15,7 +15,7 @@ def index(value: Any) -> int:
     """An integer as Python's own.
 
     Raises:
-        TypeError: it is none; True, which Python counts as 1, is most likely an argument in the wrong place.
+        TypeError: it is not an integer; True, which Python counts as 1, is most likely a misplaced argument.
     """
     if isinstance(value, bool):
         raise TypeError(f"{value} is not an integer")

@@ -1,4 +1,4 @@
-"""Tensors that kernels reach by their addresses alone, while they are lent."""
+"""Tensors that kernels reach only by their addresses, while they are lent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _loans: set[Loan] = set()
 
 
 class Loan:
-    """Tensors that kernels reach, as `lend` makes one; it lasts until `end`, or until its `with` block ends.
+    """A loan of tensors to kernels, from `lend`; it lasts until `end`, or until its `with` block ends.
 
     Attributes:
         tensors: the tensors on loan.
@@ -38,7 +38,7 @@ class Loan:
         _loans.add(self)
 
     def end(self) -> None:
-        """Kernels no longer reach the tensors; nothing where the loan has ended before."""
+        """Ends the loan: kernels no longer reach the tensors. Does nothing if it has already ended."""
         self._stack.close()
         _loans.discard(self)
 
@@ -59,7 +59,7 @@ class Loan:
 
 
 def lend(*tensors: torch.Tensor, device: Device | str | None = None) -> Loan:
-    """Lets kernels reach tensors whose addresses they have, though no launch is given the tensors.
+    """Lets kernels reach tensors whose addresses they have, although no launch gets the tensors.
 
         with wb.lend(weights, state):
             module["step"][grid, block](blob, n)      # blob holds weights.data_ptr() and state.data_ptr()
@@ -79,7 +79,7 @@ def lend(*tensors: torch.Tensor, device: Device | str | None = None) -> Loan:
         the loan, which has begun.
 
     Raises:
-        ArgumentError: something is no tensor, or is not where the device has its memory.
+        ArgumentError: an argument is not a tensor, or is not in the device's memory.
         DeviceError: there is no such device, or a tensor's memory cannot be read.
     """
     target_device = resolve_device(device)

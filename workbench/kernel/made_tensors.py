@@ -1,6 +1,6 @@
 """Tensors that PyTorch makes while a compiled module's function runs, such as its result, as device memory.
 
-C++ asks the same dispatcher for them as Python does, so a dispatch mode sees each.
+C++ creates them through the same dispatcher as Python, so a dispatch mode sees each of them.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from workbench.launches import DWORD
 from workbench.runtime import Device
 
 OF_PYTORCH = ("aten", "prim", "prims", "higher_order")
-"""Namespaces of PyTorch's own operators, which launch nothing here."""
+"""Namespaces of PyTorch's own operators, which launch no kernels here."""
 _PLAIN = {torch.Tensor, torch.nn.Parameter}
 _ON_CPU = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 
 
 class MadeTensors(TorchDispatchMode):
-    """Inside this mode, kernels on `device` reach every storage that PyTorch allocates, as long as it lives.
+    """In this mode, kernels on `device` reach every storage that PyTorch allocates, as long as it exists.
 
     Args:
         device: an emulated device.
@@ -56,7 +56,7 @@ class MadeTensors(TorchDispatchMode):
     def _result(self, function: Any, types: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Result of a function; kernels of operators that extensions registered run under this mode."""
         has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
-        # Other modes, and tensors of PyTorch's tracing, are asked first; they call the operator again.
+        # Other modes, and tensors of PyTorch's tracing, come first; they call the operator again.
         is_plain = _PLAIN.issuperset(types) and torch._C._len_torch_dispatch_stack() == 0
         if function.namespace in OF_PYTORCH:
             return function(*args, **kwargs)
@@ -83,7 +83,7 @@ class MadeTensors(TorchDispatchMode):
 
 
 def is_watched() -> bool:
-    """True if this thread is inside of a `MadeTensors`."""
+    """True if this thread is inside a `MadeTensors`."""
     return any(isinstance(mode, MadeTensors) for mode in _get_current_dispatch_mode_stack())
 
 

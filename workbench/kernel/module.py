@@ -22,13 +22,13 @@ class Module(Shown, DeviceCode):
 
     @cached_property
     def kernels(self) -> Mapping[str, Kernel]:
-        """Kernels by name: the name in the source, with template arguments where there are any."""
+        """Kernels by name: the name in the source, with template arguments if there are any."""
         infos = self.code_object.kernels
         names = {mangled: instance_name(info.demangled) for mangled, info in infos.items()}
         count = Counter(names.values())
         kernels = {}
         for mangled, info in infos.items():
-            # Overloads have one name; only the mangled one tells them apart.
+            # Overloads share a name; only the mangled one distinguishes them.
             name = names[mangled] if count[names[mangled]] == 1 else mangled
             kernels[name] = Kernel(self, info, name)
         return kernels
@@ -37,7 +37,7 @@ class Module(Shown, DeviceCode):
         """A kernel by plain name (`"softmax"`), template instance (`"softmax<float>"`) or mangled name.
 
         Raises:
-            UnknownKernel: no kernel, or several, are named so; the message lists what there is.
+            UnknownKernel: no kernel, or several, have this name; the message lists the kernels.
         """
         kernels = self.kernels
         if not isinstance(name, str):
@@ -64,7 +64,7 @@ class Module(Shown, DeviceCode):
         raise UnknownKernel(f"{self.name} has no kernel {name!r}; its kernels: {there}{hint}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy, or the module in another process, is read from the code anew; it is loaded nowhere yet."""
+        """A copy, or the module in another process, is parsed from the code again, and not yet loaded."""
         return _unpickled, (self.code, self.name, self.result)
 
     if not TYPE_CHECKING:  # With it, a type checker would accept any attribute.

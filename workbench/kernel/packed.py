@@ -1,4 +1,4 @@
-"""Arguments as a launch takes them: bytes, and the memory that they point to."""
+"""Arguments in the form for a launch: bytes, and the memory that they point to."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _put_address = struct.Struct("<Q").pack_into
 
 @dataclass(frozen=True)
 class Strided:
-    """A view whose strides the kernel gets in another way than from the tensor, such as q of a fused QKV.
+    """A view whose strides the kernel gets other than from the tensor, such as q of a fused QKV.
 
     Operators copy other strided views that their kernels take as pointers.
     """
@@ -67,7 +67,7 @@ class Packed:
         return sum(size for _, size in merged(self._spans))
 
     def watched(self, most: int) -> tuple[Watched, ...]:
-        """The contiguous tensors of at most so many elements, to be told who writes them."""
+        """The contiguous tensors of at most this many elements, to find out which work-groups write them."""
         return tuple(
             Watched(int(tensor.data_ptr()), tensor.element_size(), tensor.numel(), name)
             for tensor, name in zip((t for t in self.tensors if t.numel()), self._shown(), strict=True)
@@ -75,14 +75,14 @@ class Packed:
         )
 
     def _shown(self) -> list[str]:
-        """Names of the tensors that have memory; a launch filled from a template has them as labels."""
+        """Names of the tensors that have memory; a launch made from a template has them as labels."""
         if self.names:
             return self.names
         labels = (self.labels[int(t.data_ptr())] for t in self.tensors if t.numel())
         return [label.text.removeprefix("argument ") for label in labels]
 
     def hold(self, name: str, tensor: Any, offset: int | None = None, *, place: str = "") -> None:
-        """Note a tensor's memory as the kernel's, and keep the tensor.
+        """Add a tensor's memory to the buffers of the kernel, and keep the tensor.
 
         Args:
             name: name of the argument that is, or leads to, this tensor.
@@ -106,7 +106,7 @@ class Packed:
             self.names.append(f"{name!r}{place} ({tensor_text(tensor)})")
 
     def holds(self, address: int) -> bool:
-        """True for an address in the memory of a tensor that is held."""
+        """True for an address in the memory of one of these tensors."""
         return any(start <= address < start + size for start, size in self.buffers)
 
     def merge(self) -> None:
@@ -133,8 +133,7 @@ class Template:
     size: int
 
     def filled(self, values: Any) -> Packed | None:
-        """The arguments of a launch, from values by key; None where tensors share memory, which is told
-        otherwise."""
+        """The arguments of a launch, from values by key; None if tensors share memory (other labels)."""
         packed = Packed(bytearray(self.data))
         buffers, labels, data, tensors = packed.buffers, packed.labels, packed.data, packed.tensors
         for key, skipped, offset, size, label in self.holes:
@@ -159,7 +158,7 @@ class Template:
 def template(packed: Packed, values: Mapping[Any, Any]) -> Template | None:
     """Template of packed arguments; None if the source of an address is ambiguous.
 
-    A tensor that is none of the values is a view of the only one that has its storage.
+    A tensor that is not one of the values is a view of the only value with the same storage.
     """
     tensors = {key: v.tensor if type(v) is Strided else v for key, v in values.items()}
     keys = {id(value): key for key, value in tensors.items()}
@@ -178,7 +177,7 @@ def template(packed: Packed, values: Mapping[Any, Any]) -> Template | None:
 
 
 def _viewed(tensor: Any, values: Mapping[Any, Any]) -> Any:
-    """Key of the value that a tensor is a view of; None if there is none, or where it may be several's."""
+    """Key of the value that a tensor is a view of; None if there is none, or if there may be several."""
     storage = tensor.untyped_storage().data_ptr()
     keys = [
         key
@@ -199,7 +198,7 @@ def _labels(
     for base, size in ranges:
         inside = [n for n, (start, _) in enumerate(buffers) if base <= start < base + size]
         parts = list(dict.fromkeys(names[n] for n in inside))
-        # Where several arguments share memory, no element size holds for all of it.
+        # If several arguments share memory, no element size holds for all of it.
         element = elements[inside[0]] if len(inside) == 1 else 0
         labels[base] = BufferLabel(f"argument{'s' if len(parts) > 1 else ''} {' and '.join(parts)}", element)
     return labels

@@ -14,7 +14,7 @@ AXES = ("batch", "depth", "rows", "cols")
 
 
 def torch_dtypes(element: Type | str | None, arch: str) -> tuple[str, ...]:
-    """Names of PyTorch dtypes that hold elements of a C++ type; empty if any will do (void, structs).
+    """Names of PyTorch dtypes that hold elements of a C++ type; empty if any dtype fits (void, structs).
 
     The first is the one that messages name.
     """
@@ -25,7 +25,7 @@ def torch_dtypes(element: Type | str | None, arch: str) -> tuple[str, ...]:
     return _torch_dtypes(element.name, arch) or _torch_dtypes(element.alias, arch)
 
 
-# Every launch asks for each of its tensors.
+# Cached, because every launch asks this for each of its tensors.
 @lru_cache(1024)
 def _torch_dtypes(name: str, arch: str) -> tuple[str, ...]:
     bare = dtypes.bare(name)
@@ -69,7 +69,7 @@ def is_empty(kind: Type) -> bool:
 
 
 def is_optional(member: Field) -> bool:
-    """A HIP stream: the workbench launches on its own."""
+    """True for a HIP stream: the workbench launches on its own stream."""
     kind = member.type
     names = f"{kind.name} {kind.alias} {kind.target.name if kind.target else ''}"
     return (

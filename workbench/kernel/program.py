@@ -1,7 +1,7 @@
-"""Compiles and runs whole HIP programs: sources with a `main` of their own, unchanged.
+"""Compiles and runs whole HIP programs: unchanged sources with a `main`.
 
-A program runs in a process of its own, so that whatever it does, this one lives on. That process is Python
-with the HIP library loaded first: AMD's where the device is a GPU, the emulator's everywhere else.
+A program runs in its own process, so that this one survives whatever it does. That process is Python with the
+HIP library loaded first: AMD's if the device is a GPU, otherwise the emulator's.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class ProgramResult:
         name: name of the source.
         stdout, stderr: the program's output.
         exit_code: exit status; negative if a signal ended it, as in subprocess.
-        seconds: wall time of the run on this computer, without compiling; no measure of a GPU's.
-        device: on which its kernels ran.
+        seconds: wall time of the run on this computer, without compiling; it says nothing about a GPU.
+        device: device on which its kernels ran.
         notes: notes on the compilation: warnings, or another compiler than usual.
         launches: number of sanitized launches, including those of child processes; None if the sanitizer did
             not run.
@@ -72,7 +72,7 @@ class ProgramResult:
     findings: tuple[Finding, ...] = field(default=(), compare=False)
 
     def check(self) -> ProgramResult:
-        """The result itself where the program ended well and the sanitizer, if it ran, found nothing.
+        """This result, if the program ended well and the sanitizer, if it ran, found nothing.
 
         Raises:
             SanitizerError: the sanitizer found something; the message lists it.
@@ -134,7 +134,7 @@ def run_program(
         args: command line arguments.
         device: device that runs the program, which sees it as number 0. None for the default device.
         stdin: text for the program's standard input.
-        timeout: seconds that it may run; None for HIPKITTENS_PROGRAM_TIMEOUT, else 300.
+        timeout: seconds that it may run; None for HIPKITTENS_PROGRAM_TIMEOUT, or else 300.
         env: environment variables to set.
         cwd: folder that it runs in; None for this process's.
         include, flags, define: see `wb.compile`; flags such as `-lm` go to the linker.
@@ -194,7 +194,7 @@ def run_program(
 
 
 def _build(text: str, options: CompileOptions, device: Device) -> HostResult:
-    """The program as a library, and all that its process needs.
+    """The program as a library, and everything that its process needs.
 
     Raises:
         CompileError: the source does not compile.
@@ -217,7 +217,7 @@ def _arguments(args: Sequence[str | int | float | Path]) -> list[str]:
     """The command line's words.
 
     Raises:
-        UsageError: it is no list, or one of them is neither text, number nor path.
+        UsageError: it is not a list, or one of them is neither text, number nor path.
     """
     if isinstance(args, (str, bytes)):
         raise UsageError(f"args is the text {args!r}; expected a list such as [{args!r}]")
@@ -233,10 +233,10 @@ def _arguments(args: Sequence[str | int | float | Path]) -> list[str]:
 
 
 def _environment(env: Mapping[str, str] | None) -> dict[str, str]:
-    """This process's with the caller's variables; the program's process has to find this package too.
+    """This process's environment with the caller's variables, in which the program finds this package too.
 
     Raises:
-        UsageError: it is not a mapping of texts that a system takes as variables.
+        UsageError: it is not a mapping of texts that are valid environment variables.
     """
     if env is not None and not isinstance(env, Mapping):
         raise UsageError(f"env is {env!r}; expected variables by name, such as {{'NAME': 'value'}}")
@@ -322,7 +322,7 @@ def _run(
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End the program and all that it started."""
+    """End the program and all processes that it started."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except OSError:
@@ -339,7 +339,7 @@ def _ending(code: int) -> str:
 
 
 def _words(*texts: str) -> str:
-    """The end of the first text that says something, for a message."""
+    """The end of the first text that is not empty, for a message."""
     for text in texts:
         lines = text.strip().splitlines()
         if lines:

@@ -26,7 +26,7 @@ class Resources:
         vgpr_spills, sgpr_spills: registers spilled.
         block, dynamic_shared: work-items and dynamic LDS (bytes) of the work-group that `occupancy` is for.
         occupancy: waves that a SIMD holds, and what limits them.
-        total_vgprs: both kinds together, as the hardware gives them out.
+        total_vgprs: both kinds together, as the hardware allocates them.
     """
 
     vgprs: int
@@ -99,7 +99,7 @@ def occupancy_of(info: KernelInfo, arch: str, block: int, dynamic_shared: int = 
     """Waves that a SIMD holds for this block size and dynamic LDS; formulas in `codeobject.occupancy`.
 
     Raises:
-        LaunchError: these are no such numbers.
+        LaunchError: the arguments are not such numbers.
         WorkbenchError: no such work-group fits.
     """
     items = _at_least(1, "block", block, "work-items")
@@ -125,7 +125,7 @@ def _at_least(least: int, name: str, value: Any, unit: str) -> int:
 
 
 def resources_of(info: KernelInfo, arch: str, block: int, dynamic_shared: int = 0) -> Resources:
-    """Resources of a work-group of `block` work-items with so many bytes of dynamic LDS.
+    """Resources of a work-group of `block` work-items with this many bytes of dynamic LDS.
 
     Raises:
         WorkbenchError: no such work-group fits.

@@ -12,7 +12,7 @@ from workbench.dtypes import BF16, spelled
 
 
 class UnfitError(Exception):
-    """A value that a parameter cannot take: what came, and what was wanted."""
+    """A value that a parameter cannot take: the value that came, and what was expected."""
 
     def __init__(self, came: str, expected: str) -> None:
         super().__init__(f"{came}; expected {expected}")
@@ -32,7 +32,7 @@ def described(value: Any) -> str:
 
 
 def is_tensor(value: Any) -> bool:
-    # Not isinstance: torch is imported only by those who use it, and then it is in the value's own type.
+    # Not isinstance: torch is imported only if it is used, and then the value's type names it.
     return any(base.__module__ == "torch" and base.__name__ == "Tensor" for base in type(value).__mro__)
 
 
@@ -97,7 +97,7 @@ def _float(kind: Type, value: int | float) -> bytes:
 
 
 def _untyped(kind: Type, number: Any) -> bytes:
-    """Without debug info a number is what it came as: an int an integer, a float a float or double."""
+    """Without debug info a number keeps its Python type: an int is an integer, a float a float or double."""
     if isinstance(number, int) and kind.size in (1, 2, 4, 8):
         bits = 8 * kind.size
         if not -(1 << (bits - 1)) <= number < 1 << bits:

@@ -123,14 +123,14 @@ class Moment:
     """Values of one `show` in one wave in one pass.
 
     Attributes:
-        name: the name given in `show`, else its expression.
+        name: the name given in `show`, or else its expression.
         line: line in the source.
         kind: tile, vector or scalar, in registers or shared memory.
         group, wave, trip: linear work-group, wave in it, and pass in which the values were recorded.
         dtype: type of the elements.
         values: [rows, columns] of a tile, [length] of a vector, [64] by lane of a scalar, in PyTorch's type;
-            6-bit and 4-bit floats as float32, with their own number of columns. Lanes that were off have a
-            zero bit in `lanes`; their values are meaningless.
+            6-bit and 4-bit floats as float32, with their own number of columns. Inactive lanes have a zero
+            bit in `lanes`; their values are meaningless.
         places: [rows, columns] or [length] in words that `place` reads; empty for a scalar.
         lanes: mask of the wave's active lanes, one bit each.
     """
@@ -248,7 +248,7 @@ class ShownValues(Shown, Mapping[str, "torch.Tensor"]):
         """The moments of one name, by group, wave and trip; a notebook draws them.
 
         Raises:
-            KeyError: nothing was shown by this name; the message lists what was.
+            KeyError: nothing was shown under this name; the message lists the names.
         """
         moments = [moment for moment in self.moments if moment.name == name]
         if not moments:

@@ -1,4 +1,4 @@
-"""CPU tensors for host code that asks whether a tensor is the GPU's: on an emulated device they are."""
+"""CPU tensors for host code that checks whether a tensor is on the GPU: on an emulated device they are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def refuses_cpu_tensors(library: bytes) -> bool:
 
 
 class Tensor:
-    """A tensor in all but its device. The class has the name that bindings look for."""
+    """A tensor that differs only in its device. The class has the name that bindings look for."""
 
     device = SimpleNamespace(type="cuda", index=0)
     is_cuda = True
@@ -29,14 +29,14 @@ class Tensor:
 
     @classmethod
     def __torch_function__(cls, function: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """PyTorch's functions take the tensor itself, and what they make passes for the GPU's too."""
+        """PyTorch's functions get the tensor itself, and their results claim to be on the GPU too."""
         from torch.utils._pytree import tree_map
 
         return tree_map(on_device, function(*tree_map(itself, args), **tree_map(itself, kwargs or {})))
 
 
 def on_device(value: Any) -> Any:
-    """The value itself, or what stands for a CPU tensor."""
+    """The value itself, or the stand-in for a CPU tensor."""
     if isinstance(value, Tensor):
         return value
     is_tensor = hasattr(value, "untyped_storage") and value.device.type == "cpu"
@@ -44,7 +44,7 @@ def on_device(value: Any) -> Any:
 
 
 def itself(value: Any) -> Any:
-    """The CPU tensor that a value stands for; else the value."""
+    """The CPU tensor behind a stand-in; any other value unchanged."""
     return value._tensor if isinstance(value, Tensor) else value
 
 

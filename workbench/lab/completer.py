@@ -1,7 +1,7 @@
 """Completion inside `%%hipkittens` cells, in any front end.
 
-IPython would complete C++ as if it were Python. This matcher answers in its place: options on the magic's
-line, headers behind `#include`, and everywhere else what clangd knows of the place.
+IPython would complete C++ as if it were Python. This matcher answers instead: options on the magic's line,
+headers after `#include`, and everywhere else clangd's completions.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _NAMED = re.compile(
     r"\b(?:verify|time|profile|sweep|tune|dashboard|panel|compare|sanitize|timeline|roofline|explain|fuzz)\s*\("
     r"(?:[^()'\"]|'[^'\n]*'|\"[^\"\n]*\"|\([^()]*\))*?['\"]([\w/.]*)$"
 )
-"""A text that is begun in a call which takes an operator's name."""
+"""An unfinished text in a call that takes an operator's name."""
 
 PATIENCE = 1.0
-"""Seconds that a shell waits for clangd, which needs longer for the first look at a cell's headers."""
+"""Seconds that a shell waits for clangd, which needs longer to read a cell's headers the first time."""
 
 
 def complete(text: str, line: int, column: int, timeout: float) -> tuple[str, list[Candidate]]:
@@ -86,13 +86,13 @@ def _described(candidate: Candidate) -> Candidate:
 
 
 def operators(before: str) -> tuple[str, list[str]] | None:
-    """Names of operators for a text begun in `wb.verify(..., "`, `wb.profile("` and their like.
+    """Names of operators for an unfinished text in `wb.verify(..., "`, `wb.profile("` and similar calls.
 
     Args:
         before: the Python cell up to the cursor.
 
     Returns:
-        the part that is already there, and the names that begin so; None anywhere else.
+        the part that is already typed, and the names that begin with it; None anywhere else.
     """
     begun = _NAMED.search(before[-2000:])
     workbench = sys.modules.get("workbench")
@@ -114,7 +114,7 @@ def install(shell: InteractiveShell) -> None:
         try:
             start, matches = complete(context.full_text, context.cursor_line, column, PATIENCE)
         except (TimeoutError, WorkbenchError):
-            # A shell has no place for a message here; Shift+Tab shows it.
+            # A shell cannot show a message here; Shift+Tab shows it.
             start, matches = "", []
         return {
             "completions": [SimpleCompletion(text=match.name, type=match.kind) for match in matches],
@@ -143,7 +143,7 @@ def install(shell: InteractiveShell) -> None:
 
 
 def remove(shell: InteractiveShell) -> None:
-    """Takes the matchers away."""
+    """Removes the matchers."""
     completer = getattr(shell, "Completer", None)
     if completer is not None:
         completer.custom_matchers[:] = [

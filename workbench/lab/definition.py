@@ -1,4 +1,4 @@
-"""Go to definition in C++ cells, by clangd: in the cell itself, else in a header that it includes."""
+"""Go to definition in C++ cells, with clangd: in the cell itself, or in a header that it includes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workbench.lab import clangd
 from workbench.paths import hip_include_dir, include_dir
 
 TIMEOUT = 60.0
-"""Seconds that a person who asked waits at most: on a busy computer, for the first look at the headers."""
+"""Maximum number of seconds that a person waits: on a busy computer, for headers to be read first."""
 
 _INCLUDE = re.compile(r"\s*#\s*include\s*[\"<]([\w./+-]+)[\">]")
 
@@ -24,8 +24,8 @@ def definition(text: str, line: int, column: int) -> dict[str, Any]:
         line, column: the place, from 0; columns in UTF-16 code units.
 
     Returns:
-        `line` from 1 and, in the cell itself, `column` from 1 in characters; of a header `file`, as it is
-        included, and its `text`. Empty where the name is not known.
+        `line` from 1 and, in the cell itself, `column` from 1 in characters; for a header, `file` as it is
+        included, and its `text`. Empty if the name is not known.
 
     Raises:
         WorkbenchError: clangd is missing, ended, or still reads the cell's headers.
@@ -64,7 +64,7 @@ def _shown(path: Path, line: int) -> dict[str, Any]:
 
 
 def included_as(path: Path) -> str:
-    """The name by which a header is included; of one of the compiler's, that of the file."""
+    """The name by which a header is included; for one of the compiler's headers, the file's name."""
     for root in (include_dir(), hip_include_dir()):
         if path.resolve().is_relative_to(Path(root).resolve()):
             return path.resolve().relative_to(Path(root).resolve()).as_posix()

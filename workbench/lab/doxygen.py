@@ -1,8 +1,8 @@
 """Doc comments as people read them: Doxygen's commands become words, lists and code of plain Markdown.
 
-The index of names and clangd both hand out comments as they were written. What comes out has paragraphs with
-an empty line between them, `code`, lists whose lines begin with "- ", and fenced code; editors that know no
-Markdown show it as it is.
+The index of names and clangd both return comments as they were written. The result has paragraphs with an
+empty line between them, `code`, lists whose lines begin with "- ", and fenced code; editors without Markdown
+show it as plain text.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _without_empty_end(lines: list[str]) -> list[str]:
 
 
 def _joined(parts: list[list[str]]) -> str:
-    """Lines of one paragraph are one line; items follow each other, all else has an empty line before it."""
+    """Joins the lines of each paragraph; items follow each other, all else has an empty line before it."""
     text = ""
     item = False
     for part in parts:

@@ -33,7 +33,7 @@ def load(shell: InteractiveShell, read: ReadCell | None = None) -> None:
 
 
 def unload(shell: InteractiveShell) -> None:
-    """Takes comm and completion away again."""
+    """Removes comm and completion again."""
     recorder.stop()
     comm.unregister(shell)
     completer.remove(shell)

@@ -1,4 +1,4 @@
-"""Formatting of a cell's C++ by clang-format, where one is installed."""
+"""Formatting of a cell's C++ with clang-format, if it is installed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TIMEOUT = 10.0
 
 
 def program() -> Path | None:
-    """The `clang-format` of the wheel, else that on PATH; None if there is none."""
+    """The `clang-format` of the wheel, or else that on PATH; None if there is none."""
     wheel = importlib.util.find_spec("clang_format")
     folders = wheel.submodule_search_locations if wheel is not None else None
     in_wheel = shutil.which("clang-format", path=str(Path(folders[0], "data", "bin"))) if folders else None
@@ -29,7 +29,7 @@ def program() -> Path | None:
 
 
 def formatted(text: str) -> dict[str, str]:
-    """A cell with its C++ formatted; the magic's line stays as it is.
+    """A cell with its C++ formatted; the magic's line does not change.
 
     Args:
         text: the whole cell.

@@ -1,6 +1,6 @@
 """Line heat of a profiled launch: the cost of each line of the cell, inlined library code included.
 
-A tile kernel's lines are calls into the library, so almost every instruction stands in a header. It is
+A tile kernel's lines are calls into the library, so almost every instruction comes from a header. It is
 charged to the line of the cell that called it, along the chain of inlined calls.
 """
 

@@ -1,8 +1,8 @@
 """Documentation at a position of a C++ cell: a name's declaration, a call's signatures, tiles with shapes.
 
-clangd answers; of the tile library's functions the declaration is shown as it is written, since clangd shows
-the template's instance. IPython, whose Shift+Tab asks here too, would take the cell for Python, and `load`
-for its own magic.
+clangd answers; functions of the tile library are shown with their declaration as it is written, since clangd
+shows the template's instance. IPython's Shift+Tab asks here too; IPython itself would take the cell for
+Python, and `load` for its own magic.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 OVERLOADS = 6
-"""Signatures of a call that are shown, those first that fit."""
+"""Number of signatures of a call to show; those that fit come first."""
 
 PATIENCE = 2.0
 """Seconds that a shell waits for clangd."""
@@ -73,9 +73,9 @@ def hover(text: str, line: int, column: int, timeout: float) -> Hover | None:
 
 
 def signatures(text: str, line: int, column: int, timeout: float) -> tuple[list[Signature], int]:
-    """Functions that the call around a place may mean, those first that fit, and which argument it is.
+    """Functions that the call around a place may mean, best fit first, and which argument it is.
 
-    Args and raises as of `hover`.
+    Args and raises as for `hover`.
     """
     cell = Cell(text, 0)
     offset = _offset(cell, line, column)
@@ -118,7 +118,7 @@ def _hovers(text: str, cell: Cell, at: int, arguments: list[str], timeout: float
     for argument in arguments:
         name = re.fullmatch(r"\s*(?:[\w.]*\.)?([A-Za-z_]\w*)\s*", argument)
         place = cell.line_and_column(at + name.start(1)) if name else None
-        # Letters before an argument on its line are those of ASCII, as good as always.
+        # The letters before an argument on its line are almost always ASCII.
         known.append(clangd.running().hover(text, place[0], place[1] - 1, timeout) if place else None)
         at += len(argument) + 1
     return known
@@ -147,7 +147,7 @@ def _offset(cell: Cell, line: int, column: int) -> int:
 
 
 def _fit(declaration: str, parameters: tuple[str, ...], kinds: list[str]) -> int:
-    """Number of a call's arguments whose kinds of tiles are those of a function, less those that are not."""
+    """Number of a call's arguments whose kinds of tiles fit a function, minus those that do not."""
     concepts = {name: kind for kind, name in re.findall(r"ducks::(\w+)::\w+ (\w+)", declaration)}
     points = 0
     for parameter, kind in zip(parameters, kinds, strict=False):
@@ -164,24 +164,25 @@ def _bare(parameters: str) -> str:
 
 
 def type_of(known: Hover | None) -> str:
-    """The type that clangd says of a variable, all aliases resolved; "" if it says none."""
+    """The type of a variable according to clangd, with all aliases resolved; "" if there is none."""
     fact = next((fact for fact in known.facts if fact.startswith("Type: ")), "") if known else ""
     alias = _ALIAS.search(fact)
     return alias[1] if alias else fact.removeprefix("Type: ")
 
 
 def tile_kind(type_name: str) -> str:
-    """ "rt", "gl" and so on; "" for a type that is none of the library's."""
+    """ "rt", "gl" and so on; "" for a type that does not belong to the library."""
     match = _TILE.search(type_name)
     kind = match["kind"] if match else ""
     return "rv" if kind == "register_vector" else kind
 
 
 def described(type_name: str) -> str:
-    """A tile's type in words; "" if it is none.
+    """A tile's type in words; "" if it is not a tile.
 
     Args:
-        type_name: as clangd says it, such as "rt<float, 32, 32, ducks::rt_layout::row, rt_shape<16, 16, 4>>".
+        type_name: type in clangd's form, such as "rt<float, 32, 32, ducks::rt_layout::row, rt_shape<16, 16,
+            4>>".
     """
     match = _TILE.search(type_name)
     if not match or match["kind"] not in _PARAMETERS:
@@ -207,7 +208,7 @@ def inspect(code: str, cursor: int) -> str | None:
         cursor: offset of the place.
 
     Returns:
-        text, "" if nothing is known; None outside of C++ cells.
+        text, "" if nothing is known; None outside C++ cells.
     """
     if not _MAGIC.match(code):
         return None

@@ -48,7 +48,7 @@ def devices() -> list[dict[str, Any]]:
 
 
 def compiler() -> dict[str, str] | None:
-    """The compiler of the latest compile; None before the first, and it is not looked for here."""
+    """The compiler of the latest compilation; None before the first, since this does not search for one."""
     toolchain = sys.modules.get("workbench.toolchain")
     if toolchain is None:
         return None
@@ -68,6 +68,6 @@ def specs() -> list[str]:
 
 
 def functions() -> list[str]:
-    """Functions of the package behind the extension's buttons, as far as this version has them."""
+    """Functions of the package behind the extension's buttons, if this version has them."""
     package = sys.modules.get("workbench")
     return [name for name in ("dashboard", "sanitize") if name in getattr(package, "__all__", ())]

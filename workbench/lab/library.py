@@ -1,7 +1,8 @@
 """The tile library's functions as its headers declare them, and the headers that a cell can include.
 
-clangd shows a template's instance, and of a comment over several functions only the first has it. Here are
-the declarations as they are written, for what clangd says of them and for the page of operations.
+clangd shows a template's instance, and assigns a comment over several functions only to the first. This
+module reads the declarations as they are written, to complete clangd's answers and for the page of
+operations.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ _UNSAID = re.compile(
 
 
 def functions(folder: Path | None = None) -> tuple[Function, ...]:
-    """Functions of the headers in a folder, the tile library's own where it is None; in their order."""
+    """Functions of the headers in a folder, or in the tile library's for None; in their order."""
     root = folder or include_dir()
     files = sorted(root.rglob("*.cuh"))
     return _read(root, tuple((path, path.stat().st_mtime_ns) for path in files))
@@ -106,14 +107,14 @@ def read_header(text: str, header: str) -> list[Function]:
 
 
 def _completed(function: Function, alike: list[Function]) -> str:
-    """Its documentation, else that of the nearest overload, else a sentence on the name."""
+    """Its documentation, or that of the nearest overload, or a sentence on the name."""
     overloads = [other for other in alike if other.name == function.name and other.doc]
     nearest = min(overloads, key=lambda other: abs(other.line - function.line), default=function)
     return sentences.completed(function.name, function.doc or nearest.doc)
 
 
 def at(header: str, line: int) -> Function | None:
-    """The function whose declaration a line of a header belongs to; None if it is none.
+    """The function whose declaration a line of a header belongs to; None if there is none.
 
     Args:
         header: the header's name in an include directive.

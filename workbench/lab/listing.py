@@ -1,4 +1,4 @@
-"""A kernel's machine code as the ISA view shows it: rows with source line and count, blocks, loops, pressure.
+"""A kernel's machine code for the ISA view: rows with source line and count, blocks, loops, pressure.
 
 Everything is derived from the decoded instructions; no compiler is asked.
 """
@@ -28,7 +28,7 @@ class Place:
 
     Attributes:
         line: line of the cell; 0 if unknown.
-        header: "kittens.cuh:12" for code from a header, else "".
+        header: "kittens.cuh:12" for code from a header, or "".
     """
 
     line: int
@@ -119,8 +119,8 @@ def listing(kernel: Kernel) -> Listing:
 def places(kernel: Kernel) -> Callable[[int], Place]:
     """A function from addresses of a kernel's instructions to their source positions.
 
-    Code that was inlined from a header belongs to the line of the cell that called it, where debug info
-    tells the chain of calls.
+    Code that was inlined from a header belongs to the line of the cell that called it, if debug info has the
+    chain of calls.
     """
     debug, module = kernel.module.debug, kernel.module
 
@@ -181,7 +181,7 @@ def build(
 
 
 def _columns(instructions: Sequence[Instruction], costs: InstructionProfile | None) -> list[Column]:
-    """Measures that any instruction has; executions are a column of their own."""
+    """Measures that any instruction has; executions have their own column."""
     if costs is None:
         return []
     columns = []

@@ -1,4 +1,4 @@
-"""A language server as a process, spoken to in the Language Server Protocol over its pipes.
+"""A language server as a process, used through the Language Server Protocol over its pipes.
 
 Written by hand because it takes 50 lines: `lsprotocol` has none of them, and `pygls` would add a thread with
 an event loop and more packages.
@@ -26,7 +26,7 @@ class LanguageServer:
 
     Args:
         command: program and arguments.
-        memory: bytes of address space that it may take; one that wants more ends.
+        memory: bytes of address space that it may take; a server that needs more ends.
 
     Raises:
         WorkbenchError: the program does not start.
@@ -95,7 +95,7 @@ class LanguageServer:
             raise
 
     def request(self, method: str, parameters: dict[str, Any]) -> tuple[int, Future[Any]]:
-        """Sends a request: its number, and its answer when it comes."""
+        """Sends a request; returns its number, and a future for its answer."""
         future: Future[Any] = Future()
         with self._lock:
             self._next += 1
@@ -120,7 +120,7 @@ class LanguageServer:
             raise self._ended() from error
 
     def _ended(self) -> WorkbenchError:
-        # Its pipes close a moment before it is gone.
+        # Its pipes close a moment before it has ended.
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(1.0)
         return WorkbenchError(f"{self.name} has ended with code {self._process.poll()}")

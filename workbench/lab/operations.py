@@ -1,6 +1,6 @@
 """The tile library's operations as a page, read from its headers.
 
-The site has it whole, docs/tile_operations.md the names by header.
+The site has the whole page, docs/tile_operations.md only the names by header.
 
 python -m workbench.lab.operations
 """
@@ -35,7 +35,7 @@ TITLES = {
     "warp/register": "Registers",
     "warp/shared": "Shared memory",
 }
-"""By folder of `ops/`, the longest that fits."""
+"""Headings by folder of `ops/`; the longest that fits counts."""
 
 
 def operations() -> list[Function]:
@@ -74,7 +74,7 @@ def page() -> str:
 
 
 def _rows(entries: Iterable[Function]) -> list[str]:
-    """One row for each name: its forms, and the first paragraph that says what they do."""
+    """One row per name: its forms, and the first paragraph that describes them."""
     by_name: dict[str, list[Function]] = {}
     for entry in entries:
         by_name.setdefault(entry.name, []).append(entry)
@@ -90,7 +90,7 @@ def _rows(entries: Iterable[Function]) -> list[str]:
 
 
 def _about(header: str) -> str:
-    """The sentences with which a header begins, behind its licence."""
+    """The sentences at the beginning of a header, after its licence."""
     text = (include_dir() / header).read_text(encoding="utf-8")
     comment = re.match(r"(?://[^\n]*\n)*\s*/\*\*(.*?)\*/", text, re.DOTALL)
     if comment is None:

@@ -1,4 +1,4 @@
-"""The magics' options as the front end knows them: `src/options.ts`, written from `workbench.magic_options`.
+"""The magics' options for the front end: `src/options.ts`, written from `workbench.magic_options`.
 
 python -m workbench.lab.options
 """

@@ -1,4 +1,4 @@
-"""The dashboard of the extension's panel: one a kernel, kept through page reloads, ended with the panel."""
+"""The dashboard of the extension's panel: one per kernel; survives page reloads, ends with the panel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _open: Dashboard | None = None
 
 
 def show() -> None:
-    """Displays the dashboard, without the copy of it that a notebook keeps."""
+    """Displays the dashboard, without the copy that a notebook stores."""
     global _open
     from IPython.display import display
 
@@ -34,11 +34,11 @@ def timeline(kernel: str) -> None:
             sliders.put(event.data)
             display(waves_widget([line]), sliders.box)  # type: ignore[no-untyped-call]
             return
-    print(f"No profile of {kernel} is at hand: profile the cell (wb.profile, or --profile), then again.")
+    print(f"There is no profile of {kernel}: profile the cell (wb.profile, or --profile), then try again.")
 
 
 def close() -> None:
-    """Ends it, with all its widgets."""
+    """Ends the dashboard, with all its widgets."""
     global _open
     dashboard, _open = _open, None
     if dashboard is not None:

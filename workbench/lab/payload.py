@@ -1,10 +1,10 @@
 """The data of a compiled cell for its editor, as one JSON object beside its HTML result.
 
 The magics display it under the MIME type `application/vnd.hipkittens.cell+json`, in the same output as
-their HTML. The JupyterLab extension reads it there: squiggles, line heat and the sidebar are made from it,
-and a notebook that is opened again shows them without a kernel. A front end that does not know the type
-shows the HTML. `payload.schema.json` beside this file is the exact form; this module needs only the
-standard library, so that it also serves where the rest of the workbench is absent.
+their HTML. The JupyterLab extension reads it there: it makes squiggles, line heat and the sidebar from it,
+and a notebook that is opened again shows them without a kernel. A front end that does not know the type shows
+the HTML. `payload.schema.json` beside this file is the exact form; this module needs only the standard
+library, so that it also works where the rest of the workbench is absent.
 
 Lines and columns count from 1 in the cell as the user sees it: line 1 is the `%%hipkittens` line. Columns
 are in characters.
@@ -23,8 +23,8 @@ MIME_TYPE = "application/vnd.hipkittens.cell+json"
 VERSION = 1
 
 WAITS_NOTE = (
-    "Time charges a wait to the load that it ended with; issue and stall cycles stand where they show, which "
-    "may be after the line that caused them."
+    "Time charges a wait to the load that it ended with; issue and stall cycles are shown where they occur, "
+    "which may be after the line that caused them."
 )
 
 
@@ -50,7 +50,7 @@ class Finding:
         end_column: column just past its end; 0 if unknown.
         fixits: changes that the editor offers.
         notes: further places and remarks, one line each, such as "kittens.cuh:12:3: note: declared here".
-        source: who says it: "compiler", "sanitizer" or "device" (a fault that stopped the kernel).
+        source: its origin: "compiler", "sanitizer" or "device" (a fault that stopped the kernel).
         option: the flag that controls it, such as "-Wunused-variable"; "" if there is none.
     """
 
@@ -67,7 +67,7 @@ class Finding:
 
     @classmethod
     def from_finding(cls, finding: Any, source: str) -> Finding:
-        """A launch's (`workbench.check.sanitizer.Finding`); one in a header says where it is."""
+        """From a launch's `workbench.check.sanitizer.Finding`; one in a header says where it is."""
         in_cell = finding.is_own
         other = finding.related
         other_side = ""
@@ -142,7 +142,7 @@ class Resources:
 
     @classmethod
     def from_kernel(cls, resources: Any) -> Resources:
-        """A kernel's (`workbench.kernel.Resources`)."""
+        """From a kernel's resources (`workbench.kernel.Resources`)."""
         fits = resources.occupancy
         return cls(
             resources.vgprs,
@@ -171,7 +171,7 @@ class Time:
     """A duration with its unit and origin ("measured", "counted" or "modelled").
 
     Attributes:
-        told: the origin and, where modelled, how far it may be off.
+        told: the origin and, for a modelled time, how far off it may be.
     """
 
     value: float
@@ -210,7 +210,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One thing that line heat can show; `key` is what `HeatLine.values` names it by, `doc` what it says."""
+    """One measure that line heat can show; `key` is its name in `HeatLine.values`, `doc` its description."""
 
     key: str
     label: str
@@ -286,7 +286,7 @@ class CellPayload:
 
 
 def checksum(body: str) -> int:
-    """CRC-32 of the UTF-8 text, white space at its end left out: front ends and IPython differ there."""
+    """CRC-32 of the UTF-8 text without white space at its end, where front ends and IPython differ."""
     return zlib.crc32(body.rstrip().encode("utf-8", "surrogatepass"))
 
 
@@ -303,7 +303,7 @@ def bundle(payload: CellPayload, html: str, text: str = "") -> dict[str, Any]:
 
 
 def with_launch_findings(bundle: Mapping[str, Any], launch_findings: Iterable[Finding]) -> dict[str, Any]:
-    """A bundle whose findings of launches are these; what the compiler said stays."""
+    """A bundle with these findings of launches; the compiler's findings stay."""
     data = bundle[MIME_TYPE]
     compiled = [finding for finding in data["diagnostics"] if finding["source"] == "compiler"]
     return {
@@ -354,7 +354,7 @@ def _note(note: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Tuples as lists, mappings as dictionaries: what `json` gives back after a round trip."""
+    """Tuples as lists, mappings as dictionaries: the same as after a round trip through `json`."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

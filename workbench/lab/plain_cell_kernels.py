@@ -1,4 +1,4 @@
-"""Kernels of plain Python cells, which no variable of the notebook holds; the ISA view asks by name."""
+"""Kernels of plain Python cells, which no variable of the notebook refers to; the ISA view asks by name."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ if TYPE_CHECKING:
     from workbench.kernel import Kernels
 
 KERNELS: dict[str, Kernels] = {}
-"""By the name that the cell's payload gives."""
+"""Kernels by the name in the cell's payload."""

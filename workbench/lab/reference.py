@@ -14,25 +14,25 @@ if TYPE_CHECKING:
     from workbench.kernel import Kernel, Kernels, LastLaunch, Module
     from workbench.operators import KernelSpec
 
-# Names that kernels use for their outputs; the form only begins with them.
+# Names that kernels use for their outputs; only the initial text of the form.
 _WRITTEN = ("out", "dst", "result", "y", "o", "c")
 
 
 LIKELY = 8
-"""References that are offered as fitting, at most."""
+"""Maximum number of references that are offered as fitting."""
 
 
 def likely(name: str, module: Module | Kernels | None) -> dict[str, list[str]]:
     """Operators of the library that a cell's kernel may be verified against, the likeliest first.
 
     Args:
-        name: of the cell's module.
-        module: what its variable holds; None where it holds none yet.
+        name: name of the cell's module.
+        module: the module that its variable holds; None if it holds none yet.
 
     Returns:
         "used": those that its code was verified against in this process, the latest first; "fitting": those
-        of its name, and those whose inputs its arguments are named like and, where it was launched, whose
-        shapes its tensors have.
+        with its name, and those whose inputs have the names of its arguments and, if it was launched, the
+        shapes of its tensors.
     """
     used: dict[str, None] = {}
     digests = {kernel.module.digest for kernel in module.kernels.values()} if module is not None else set()
@@ -45,7 +45,7 @@ def likely(name: str, module: Module | Kernels | None) -> dict[str, list[str]]:
 
 
 def _fit(spec: KernelSpec, name: str, module: Module | Kernels | None) -> float:
-    """Rates how well a spec fits a cell: 0 if it does not, else the share of its inputs' names that are
+    """Rates how well a spec fits a cell: 0 if it does not, otherwise the share of its inputs' names that are
     arguments of a kernel; the cell's own name counts more.
     """
     common, score = 0.0, 2.0 * (spec.name.rpartition("/")[2] == name)
@@ -76,7 +76,7 @@ def form(module: Module | Kernels) -> dict[str, str]:
     """Texts for --launch, --inputs, --outputs and --reference; empty if the module has no kernel.
 
     Args:
-        module: its kernel that was launched last is meant, the first where none was.
+        module: a module; its kernel that was launched last counts, or the first if none was.
     """
     kernels = list(module.kernels.values())
     kernel = next(
@@ -125,7 +125,7 @@ def _dims(value: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    """A value as Python that makes one like it; a tensor gets other numbers."""
+    """Python text that makes a similar value; a tensor gets other numbers."""
     import torch
 
     if not isinstance(value, torch.Tensor):

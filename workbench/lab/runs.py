@@ -1,4 +1,4 @@
-"""Runs outside of `%%hipkittens` cells, sent to the extension's history; cells report theirs themselves."""
+"""Runs outside `%%hipkittens` cells, sent to the extension's history; cells report their own runs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from workbench.origin import Figure
 
 RUNS = 200
-"""Runs told at once, the latest: as many as the history keeps of a notebook (`LIMIT` in src/history.ts)."""
+"""Number of latest runs in one message: the history's limit per notebook (`LIMIT` in src/history.ts)."""
 
 RUNS_SECONDS = 0.25
 """Seconds between two messages to the front end."""
 
 
 class Runs:
-    """Sends times, profiles, verifications, sanitizer results and failures outside of C++ cells, in batches.
+    """Sends times, profiles, verifications, sanitizer results and failures outside C++ cells, in batches.
 
     Args:
         send: called with each message.
@@ -67,7 +67,7 @@ class Runs:
 
 
 def recorded(run: RecordedRun) -> dict[str, Any]:
-    """A run of the file as the extension's run history keeps it."""
+    """A run of the file in the form of the extension's run history."""
     findings, first = run.finding_count, run.findings[0].message if run.findings else ""
     place = run.kind, run.seconds, run.kernel, run.shape
     entry = _entry(*place, run.time, run.verified, run.error, findings, first)
@@ -75,7 +75,7 @@ def recorded(run: RecordedRun) -> dict[str, Any]:
 
 
 def _run(event: Event) -> dict[str, Any] | None:
-    """An event as the extension's run history keeps it; None if it is no run."""
+    """An event in the form of the extension's run history; None if it is not a run."""
     figure, verified, error, findings, first = None, None, "", None, ""
     shape: Mapping[str, Any] = {}
     if event.kind == "failed":
@@ -112,7 +112,7 @@ def _entry(
     size = ", ".join(f"{key}={value}" for key, value in shape.items())
     return {
         "kind": kind,
-        # The history knows a run by its moment, and a small launch takes less than a millisecond.
+        # The history identifies a run by its time, and a small launch takes less than a millisecond.
         "at": datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds"),
         "module": name,
         "kernel": "",

@@ -1,8 +1,8 @@
 """A sentence on each public name of the tile library whose header documents several names at once.
 
-A header says once what `add` to `div` or the members of a tile have in common; who points at one of them
-wants to read of that one. The sentences stand here, not in the headers: a changed header makes every kernel
-compile anew.
+A header describes once what `add` to `div` or the members of a tile have in common; somebody who points at
+one of them wants to read about that one. The sentences are here, not in the headers, because every kernel has
+to be compiled again when a header changes.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _MAPPED = {
 
 
 def _by_pattern(name: str) -> str:
-    """Names that follow a rule."""
+    """Rules for names that are formed regularly."""
     if match := re.fullmatch(r"(c?[rs][tv])_(\w+)", name):
         kind, dtype = _KINDS.get(match[1]), _TYPES.get(match[2])
         if kind and dtype:
@@ -116,7 +116,7 @@ _SENTENCES = {
     "num": "How many elements one packed value holds.",
     "convert": "The value in another element type.",
     "zeros": "0 in each element of a packed value.",
-    "v": "The value that the index stands for.",
+    "v": "The value that the index represents.",
     # Memory.
     "make_buffer_resource": "The four words that buffer instructions read: address, bytes in range, format.",
     "load_global_vec4": "Reads 16 bytes of global memory.",
@@ -131,7 +131,7 @@ _SENTENCES = {
     "GROUP_THREADS": "Threads of the group.",
     "check_types": "Refuses, while compiling, tiles whose element types or sizes do not fit each other.",
     "pieces": "The parts that the loads of one tile are split into.",
-    "enough_comes_before": "Whether the loads before this one are as many as the wait counts on.",
+    "enough_comes_before": "Whether as many loads precede this one as the wait assumes.",
     # Matrix instructions on registers by number.
     "mfma_f32_32x32x16_bf16": "The matrix instruction of that name on registers A, B, C and D.",
     "mfma_f32_32x32x16_bf16_zero_accum": "The matrix instruction of that name with C = 0.",
@@ -142,7 +142,7 @@ _SENTENCES = {
     "register_range": "The registers of the base tile.",
     "enough_ranges": "Whether there is a range of registers for each base tile.",
     "right_size": "Whether the range has as many registers as a lane holds of the base tile.",
-    "begins_even": "Whether the range begins at an even register, as matrix instructions want it.",
+    "begins_even": "Whether the range begins at an even register, as matrix instructions require.",
     "lo": "The first register of the range.",
     "hi": "The last register of the range.",
     "size": "How many there are in it.",
@@ -174,7 +174,7 @@ _SENTENCES = {
     "tiles": "Number of base tiles that the vector is as long as.",
     "BASE": "The tile or vector that the coordinate counts in.",
     "ST": "The shared tile that it is a part of.",
-    "order": "Where each element of the tile stands in shared memory.",
+    "order": "Where each element of the tile is in shared memory.",
     "make_dim_t": "An axis whose size is known while compiling, or, at -1, when the kernel is launched.",
     "is_row": "Whether the layout is by rows.",
     "num_elements": "Number of elements.",
@@ -228,7 +228,7 @@ _SENTENCES = {
 
 
 def completed(name: str, doc: str) -> str:
-    """Documentation of a name of the library: its own, or a sentence about it where it has none."""
+    """Documentation of a name of the library: its own, or a sentence about it if it has none."""
     if name in _OPERATIONS:
         # The header's comment is about all operations together.
         return f"dst = {_OPERATIONS[name]}, element by element. {doc}".strip()

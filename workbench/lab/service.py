@@ -1,6 +1,6 @@
 """Answers to the JupyterLab extension's questions: state, names, machine code, completion.
 
-Each is made from the modules that the notebook's variables hold, so nothing is kept twice.
+Each comes from the modules that the notebook's variables hold, so nothing is stored twice.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 PROTOCOL = 1
 
 ReadCell = Callable[[str], "tuple[str, CompileOptions]"]
-"""A cell's text as the C++ in it, and how that is compiled."""
+"""Parser of a cell's text: the C++ in it, and its compile options."""
 
 _BY_CLANGD = frozenset({"complete", "definition", "hover", "signatures"})
 _BY_PROGRAMS = frozenset({"check", "format"})
 """Questions that start a program or read headers: the notebook's next cell does not wait for them.
 
-clangd's have a thread of their own, since who types waits for no compiler.
+Those to clangd have their own thread, so that typing never waits for a compiler.
 """
 
 PATIENCE = 20.0
@@ -75,7 +75,7 @@ class Service:
         self.read = read
         self._programs = ThreadPoolExecutor(1, "hipkittens-editor")
         self._language = ThreadPoolExecutor(1, "hipkittens-clangd")
-        # The module that a name was bound to before, for the difference to it.
+        # The previous module of each name, to show the differences.
         self._previous: dict[str, Module | Kernels] = {}
         self._seen: dict[str, Module | Kernels] = {}
         self._methods: dict[str, Callable[..., Any]] = {
@@ -106,7 +106,7 @@ class Service:
             return {"id": number, "error": {"type": type(error).__name__, "message": str(error)}}
 
     def reply(self, request: Mapping[str, Any], send: Callable[[dict[str, Any]], None]) -> None:
-        """Sends the reply to one request, later where it takes a moment."""
+        """Sends the reply to one request, later if it takes a moment."""
         method = request.get("method")
         if method not in _BY_CLANGD | _BY_PROGRAMS:
             send(self.answer(request))
@@ -122,7 +122,7 @@ class Service:
         (self._language if method in _BY_CLANGD else self._programs).submit(answer)
 
     def refresh(self) -> bool:
-        """Looks at the variables again; True where a module was bound, replaced or dropped."""
+        """Looks at the variables again; True if a module was bound, replaced or dropped."""
         modules = self.modules()
         changed = False
         for name, module in modules.items():
@@ -185,7 +185,7 @@ class Service:
         return {"begun": len(start), "candidates": [asdict(candidate) for candidate in candidates]}
 
     def hover(self, text: str, line: int, column: int) -> dict[str, Any]:
-        """Information on the name at a place, with an empty `text` where there is none; as `complete`."""
+        """Information on the name at a place, with an empty `text` if there is none; as `complete`."""
         answer = inspector.hover(text, line, column, PATIENCE)
         return asdict(answer) if answer is not None else {"text": ""}
 
@@ -275,8 +275,8 @@ class Service:
         return {"runs": [recorded(run) for run in latest]}
 
     def reference_form(self, module: str) -> dict[str, Any]:
-        """Initial texts for the form of a cell's own reference, none where its variable holds no module, and
-        the likely ones of the library ("used" and "fitting").
+        """Initial texts for the form of a cell's own reference (empty if its variable holds no module), and
+        the likely references of the library ("used" and "fitting").
         """
         self.refresh()
         bound = self._seen.get(module)
@@ -284,7 +284,7 @@ class Service:
         return {**texts, **reference.likely(module, bound)}
 
     def close_dashboard(self) -> None:
-        """Ends the dashboard of the extension's panel, so that nothing is drawn unseen."""
+        """Ends the dashboard of the extension's panel, so that nothing is drawn while it is hidden."""
         panel = sys.modules.get("workbench.lab.panel")
         if panel is not None:
             panel.close()

@@ -1,8 +1,8 @@
 """Imports slow modules in the background, while the user writes the first kernel.
 
 PyTorch is needed by the first launch that makes inputs, and jsonschema by plotly's first figure (through
-nbformat): its check of URL formats builds a grammar for more than a second. Both stand at the leaves of the
-import graph and wait for no package that a cell imports meanwhile, so two threads never wait for each other.
+nbformat): its check of URL formats builds a grammar for more than a second. Both are leaves of the import
+graph and wait for no package that a cell imports at the same time, so two threads never wait for each other.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PACKAGES = ("torch", "jsonschema")
 
 
 def start(shell: InteractiveShell) -> None:
-    """Begins once the running cell has ended, in a kernel; does nothing in a terminal."""
+    """Starts in a kernel once the running cell has ended; does nothing in a terminal."""
     if getattr(shell, "kernel", None) is None:
         return
 
@@ -31,7 +31,7 @@ def start(shell: InteractiveShell) -> None:
 
 
 def load() -> None:
-    """Imports the packages; one that is missing is missed later, by who needs it."""
+    """Imports the packages; a missing one is reported later, by the code that needs it."""
     for name in PACKAGES:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)

@@ -1,4 +1,4 @@
-"""The tile library's functions as the front end colours them: `src/words.ts`, written from the headers.
+"""The tile library's functions that the front end colours: `src/words.ts`, written from the headers.
 
 python -m workbench.lab.words
 """

@@ -1,6 +1,6 @@
 """IPython magics: `%%hipkittens` compiles a cell, `%%triton` runs one, `%hipkittens` answers questions.
 
-Thin on purpose: everything that they do is a function of `workbench` that works without IPython.
+They are thin on purpose: everything that they do is a function of `workbench` that works without IPython.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def unload_plain_cells(shell: InteractiveShell) -> None:
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
-    """`%unload_ext workbench`: takes the magics away."""
+    """`%unload_ext workbench`: removes the magics."""
     for kind, name in (("cell", "hipkittens"), ("line", "hipkittens"), ("cell", "triton")):
         shell.magics_manager.magics[kind].pop(name, None)
     unload_plain_cells(shell)

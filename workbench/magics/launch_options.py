@@ -67,7 +67,7 @@ def cell_launch(
     """The launch that a cell's line describes; None if it describes none.
 
     Raises:
-        UsageError: one of the four is missing, is no Python, fails, or gives something else.
+        UsageError: one of the four is missing, is not Python, fails, or gives something else.
     """
     texts = {name: getattr(options, name) for name in ("launch", "inputs", "outputs", "reference")}
     if not any(texts.values()):

@@ -38,7 +38,7 @@ def parsed(
 ) -> argparse.Namespace:
     """The values of a magic's options by name, and the `name` that it binds.
 
-    Without a shell nothing is bound, and any name will do. Where an option takes the rest of the line, the
+    Without a shell nothing is bound, and any name is accepted. If an option takes the rest of the line, the
     name may be left out and is "".
 
     Raises:
@@ -58,7 +58,7 @@ def parsed(
             parser.add_argument(option.flag, dest=dest, action="append", default=[])
         else:
             parser.add_argument(option.flag, dest=dest, default="")
-    # The name is not an argument of the parser: as an optional one it would be taken too early.
+    # The name is not an argument of the parser, which would consume an optional one too early.
     values, names = parser.parse_known_args(list(words[:end]))
     unknown = [word for word in names if word.startswith("-")] or names[1:]
     if unknown:
@@ -74,7 +74,7 @@ def parsed(
 
 
 def split(magic: str, line: str) -> list[str]:
-    """The words of a magic's line, quotes taken off."""
+    """The words of a magic's line, without quotes."""
     try:
         words = shlex.split(line)
     except ValueError as error:
@@ -87,7 +87,7 @@ def split(magic: str, line: str) -> list[str]:
 
 
 def _check_name(magic: str, name: str, shell: InteractiveShell) -> None:
-    """Refuses invalid names, and names whose loss would surprise: `print`, `torch`, IPython's own."""
+    """Rejects invalid names, and names whose loss would be a surprise: `print`, `torch`, IPython's own."""
     if not name.isidentifier() or keyword.iskeyword(name):
         raise IPythonUsageError(f"{magic}: {name!r} cannot be a Python name; choose one such as rmsnorm")
     if isinstance(shell.user_ns.get(name), ModuleType):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from workbench.kernel import Module
 
 RUNS = 200
-"""Runs that are looked through, the latest of the folder's file."""
+"""Number of runs to search, the latest of the folder's file."""
 
 
 def save_page(notebook: str | Path, to: str | Path | None = None) -> Path:
@@ -95,7 +95,7 @@ def _runs(text: str) -> Markup | None:
 
 
 def _machine_code(cell: str) -> Markup:
-    """A cell's kernels with resources and instructions; why there are none if it does not compile."""
+    """A cell's kernels with resources and instructions, or the reason if it does not compile."""
     name = cell.partition("\n")[0].split()[1:2]
     title = name[0] if name else "a cell without a name"
     try:

@@ -1,4 +1,4 @@
-"""The editor's data for plain cells with Triton kernels, which `magics.plain_cells` asks for after each."""
+"""The editor's data for plain cells with Triton kernels; `magics.plain_cells` requests it after each cell."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def show(body: str, kernels: Sequence[Kernel], result: ExecutionResult) -> None:
-    """Displays a cell's data for the editor: its fault, or the results for its kernels in its last line.
+    """Displays a cell's data for the editor: its fault, or its last line's results for its kernels.
 
     Args:
         body: the cell without its first line.

@@ -1,8 +1,8 @@
 """Plain Python cells with kernels of Triton or FlyDSL: the last result is marked, as `%%triton` does.
 
 A cell that defines a kernel, launches it and ends with `wb.profile(...)` has heat, and machine code linked
-with its lines; one that ends with `wb.sanitize(...)`, or that a fault ends, has squiggles. A fault of another
-cell's kernel has one there.
+with its lines; one that ends with `wb.sanitize(...)`, or with a fault, has squiggles. A fault of another
+cell's kernel has one in that cell.
 """
 
 from __future__ import annotations

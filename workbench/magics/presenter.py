@@ -32,7 +32,7 @@ def show_beside(result: CellResult, cell: str) -> None:
 
 
 def show_failure(name: str, cell: str, error: CompileError) -> None:
-    """Displays that a cell does not compile; the message is the exception's to show."""
+    """Displays that a cell does not compile; the exception shows the message."""
     _display(failure_bundle(CellFailure.of_compilation(name, error), cell))
 
 
@@ -43,7 +43,7 @@ def show_findings(name: str, cell: str, findings: Sequence[Diagnostic]) -> None:
 
 
 def show_fault(name: str, cell: str, fault: KernelFault, own_file: str) -> None:
-    """Displays that a launch of the cell's own was stopped."""
+    """Displays that one of the cell's own launches was stopped."""
     _display(failure_bundle(CellFailure.of_fault(name, fault, own_file), cell))
 
 

@@ -1,4 +1,4 @@
-"""Runs a `%%hipkittens` cell: it is compiled, bound and checked; `magics.presenter` shows the result."""
+"""Runs a `%%hipkittens` cell: compiles, binds and checks it; `magics.presenter` shows the result."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _shape(text: str) -> dict[str, Any] | None:
 def hip_source(options: argparse.Namespace, cell: str, *, tells: bool = True) -> str:
     """A cell's C++, with HIP's names if `--hipify` asks for them; prints what is left to do.
 
-    Lines are the cell's: a header that is missing becomes a flag of `options`.
+    Line numbers stay those of the cell: a missing header becomes a flag of `options`.
     """
     if not options.hipify:
         return cell
@@ -126,7 +126,7 @@ def compilation(options: argparse.Namespace) -> tuple[KernelSpec | None, Any, Co
 
 
 def _keep_launches(previous: Module, module: Module) -> None:
-    """Launches of the module before can be repeated with the new one, which may have run nothing yet."""
+    """Launches of the previous module can be repeated with the new one, which may have run nothing yet."""
     for name, kernel in module.kernels.items():
         old = previous.kernels.get(name)
         if kernel.last is None and old is not None and old.last is not None:
@@ -191,7 +191,7 @@ def _checks(
 
 
 def measure(options: argparse.Namespace, target: Target, results: list[Any]) -> None:
-    """Adds a target's time and profile, as far as they are asked for."""
+    """Adds a target's time and profile, if they are requested."""
     profiled = profile_target(target) if options.profile else None
     if options.time:
         # A profile on an emulated device has counted everything that the model needs.

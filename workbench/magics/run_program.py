@@ -18,7 +18,7 @@ _TAKEN = ("--arch", "-I", "-D", "--flags", "--sanitize", "--hipify", "--program"
 
 
 def has_main(cell: str) -> bool:
-    """True if a cell defines `int main` outside of comments and strings."""
+    """True if a cell defines `int main` outside comments and strings."""
     return re.search(r"\bint\s+main\s*\(", Cell(cell).code) is not None
 
 

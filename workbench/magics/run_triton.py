@@ -1,4 +1,4 @@
-"""Runs a `%%triton` cell: its kernels are bound, checked and shown."""
+"""Runs a `%%triton` cell: binds, checks and shows its kernels."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def run_cell(shell: InteractiveShell, options: argparse.Namespace, cell: str) ->
 
 
 def _run(text: str, file: str, namespace: dict[str, Any]) -> None:
-    """Runs Python text; the value of an expression at its end is shown, as that of a cell is."""
+    """Runs Python text; shows the value of an expression at its end, as a cell does."""
     tree = ast.parse(text, file)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     exec(compile(tree, file, "exec"), namespace)

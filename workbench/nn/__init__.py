@@ -1,11 +1,11 @@
-"""Modules on the kernels, with the state dicts of PyTorch's and Hugging Face's modules of the same meaning.
+"""Modules on the kernels, with the state dicts of the corresponding modules of PyTorch and Hugging Face.
 
     from workbench import nn
     norm = nn.RMSNorm(4096).bfloat16()
     norm.load_state_dict(llama.model.norm.state_dict())
 
-Parameters have the names that `torch.nn` or `transformers` give them; `Attention` and `MoE` load their other
-names too. Weights of fp8 and mxfp4 have those of the checkpoints that are published.
+Parameters have the names that `torch.nn` or `transformers` give them; `Attention` and `MoE` also load under
+other names. Weights of fp8 and mxfp4 have the names of published checkpoints.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from workbench.nn.norms import RMSNorm
 
 
 class RotaryEmbedding(torch.nn.Module):
-    """Rotates pairs of elements of heads by the angles of their positions, by `ops.rope`.
+    """Rotates pairs of elements of heads by the angles of their positions, with `ops.rope`.
 
     Args:
         dim: number of elements of a head to rotate, even.
@@ -47,20 +47,20 @@ class RotaryEmbedding(torch.nn.Module):
         self.register_buffer("sin", angles.sin(), persistent=False)
 
     def _apply(self, function: Any, recurse: bool = True) -> RotaryEmbedding:
-        """Moves tables with the module; their dtype stays, as rounded angles would turn too far."""
+        """Moves tables with the module; their dtype stays, because rounded angles would rotate too far."""
         super()._apply(  # type: ignore[no-untyped-call]
             lambda t: t if function(t[:0]).dtype != t.dtype else function(t), recurse
         )
         return self
 
     def forward(self, x: torch.Tensor, positions: torch.Tensor | None = None) -> torch.Tensor:
-        """Heads [batch, heads, tokens, dim] turned; positions int64 [tokens] or [batch, tokens]."""
+        """Heads [batch, heads, tokens, dim], rotated; positions int64 [tokens] or [batch, tokens]."""
         turned: torch.Tensor = ops.rope(x, self.cos, self.sin, positions, self.interleaved)
         return turned
 
 
 class Attention(torch.nn.Module):
-    """Self-attention with grouped heads, by the GEMM kernels, `ops.rope` and `ops.flash_attention`.
+    """Self-attention with grouped heads, with the GEMM kernels, `ops.rope` and `ops.flash_attention`.
 
     Args:
         hidden_size: columns of x and of the result.
@@ -76,10 +76,9 @@ class Attention(torch.nn.Module):
             no norm.
         device, dtype: device and dtype of the parameters; bf16 if dtype is None.
 
-    State dict: `q_proj`, `k_proj`, `v_proj`, `o_proj`, as of transformers' LlamaAttention, with `qk_norm`
-    `q_norm` and `k_norm`, as of Qwen3Attention. One of
-    `torch.nn.MultiheadAttention` (`in_proj_weight`, `out_proj`, ...) loads as well, and
-    `multihead_state_dict` gives one.
+    State dict: `q_proj`, `k_proj`, `v_proj`, `o_proj`, as in transformers' LlamaAttention; with `qk_norm`
+        also `q_norm` and `k_norm`, as in Qwen3Attention. That of a `torch.nn.MultiheadAttention`
+        (`in_proj_weight`, `out_proj`, ...) loads as well, and `multihead_state_dict` returns one.
     """
 
     def __init__(
@@ -141,7 +140,7 @@ class Attention(torch.nn.Module):
 
 
 def _from_multihead(module: Attention, state: dict[str, Any], prefix: str, *_: Any) -> None:
-    """Takes the names of `torch.nn.MultiheadAttention` apart."""
+    """Splits the parameters of `torch.nn.MultiheadAttention`."""
     sizes = [module.heads * module.head_dim, *[module.heads_kv * module.head_dim] * 2]
     for kind in ("weight", "bias"):
         whole = state.pop(f"{prefix}in_proj_{kind}", None)

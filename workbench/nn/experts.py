@@ -30,7 +30,8 @@ class _Experts(torch.nn.Module):
 
 
 class MoE(torch.nn.Module):
-    """Sends each token through the SwiGLU layers of its best experts, by `ops.moe_topk` and `ops.fused_moe`.
+    """Sends each token through the SwiGLU layers of its best experts, with `ops.moe_topk` and
+    `ops.fused_moe`.
 
     A token's weights are the softmax of its `top_k` greatest logits; this equals the softmax of all logits,
     renormalized to a sum of one.
@@ -43,9 +44,9 @@ class MoE(torch.nn.Module):
         device: device of the parameters, which are bf16.
 
     State dict: `gate.weight` [experts, hidden], `experts.gate_up_proj` [experts, 2 intermediate, hidden] and
-    `experts.down_proj` [experts, hidden, intermediate], as of Mixtral in transformers 5. Checkpoints with a
+    `experts.down_proj` [experts, hidden, intermediate], as for Mixtral in transformers 5. Checkpoints with a
     layer for each expert (`experts.0.w1.weight` of Mixtral, `experts.0.gate_proj.weight` of Qwen) load as
-    well, and `per_expert_state_dict` gives one.
+    well, and `per_expert_state_dict` returns one.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class MoE(torch.nn.Module):
 
 
 def _from_each_expert(module: MoE, state: dict[str, Any], prefix: str, *_: Any) -> None:
-    """Puts the layers of a checkpoint with one for each expert together."""
+    """Joins the layers of a checkpoint that has one for each expert."""
     for names in NAMES:
         keys = [[f"{prefix}experts.{n}.{name}.weight" for name in names] for n in range(module.count)]
         if all(key in state for layers in keys for key in layers):

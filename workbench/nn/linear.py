@@ -17,14 +17,14 @@ BLOCK = 128
 
 
 class Linear(torch.nn.Module):
-    """x Wᵀ + bias: `torch.nn.Linear` by the GEMM kernels, with weights in one of three formats.
+    """x Wᵀ + bias: `torch.nn.Linear` with the GEMM kernels, and weights in one of three formats.
 
     Args:
         in_features: columns of x: any number; for fp8 a multiple of 16, for mxfp4 of 32.
         out_features: columns of the result.
         bias: True if the layer has a bias.
         weights: "bf16" (as `torch.nn.Linear`: `weight`, `bias`; fp16 with `dtype`), "fp8" or "mxfp4".
-        device, dtype: device and dtype of `weight` and `bias` for 16-bit float weights, else of the bias
+        device, dtype: device and dtype of `weight` and `bias` for 16-bit float weights, otherwise of the bias
             only.
 
     State dict:
@@ -34,7 +34,7 @@ class Linear(torch.nn.Module):
         "mxfp4": `weight` uint8 [out, in/2], two e2m1 in a byte, and `weight_scale` uint8 [out, in/32], bytes
             s of powers 2^(s - 127): the names of AMD Quark's checkpoints.
 
-    The input of quantized weights is and stays bf16: the weights are converted to bf16 in registers, exactly.
+    With quantized weights the input stays bf16: the weights are converted to bf16 in registers, exactly.
     """
 
     weight: torch.Tensor
@@ -135,7 +135,7 @@ def _step(weights: str) -> int:
 
 
 def _largest(weight: torch.Tensor) -> torch.Tensor:
-    """The largest magnitude of each block of 128 x 128, at least the smallest float that is normal."""
+    """The largest magnitude of each block of 128 x 128, but at least the smallest normal float."""
     rows, cols = (-size % BLOCK for size in weight.shape)
     blocks = torch.nn.functional.pad(weight.abs(), (0, cols, 0, rows)).unflatten(1, (-1, BLOCK))
     largest: torch.Tensor = blocks.unflatten(0, (-1, BLOCK)).amax((1, 3))

@@ -9,14 +9,14 @@ from workbench.errors import UsageError
 
 
 class CrossEntropyLoss(torch.nn.CrossEntropyLoss):
-    """`torch.nn.CrossEntropyLoss` by `ops.cross_entropy`, with `ignore_index` and `reduction` as it has them.
+    """`torch.nn.CrossEntropyLoss` with `ops.cross_entropy`; `ignore_index` and `reduction` mean the same.
 
     Logits: bf16, fp16 or fp32, [classes], [rows, classes] or [rows, classes, ...]; targets: int64 class
     numbers. The loss is float32.
 
     Raises:
         UsageError: weights of classes, label smoothing or targets that are probabilities: no kernel has them.
-        ArgumentError: a target is no class, and not `ignore_index`.
+        ArgumentError: a target is neither a class nor `ignore_index`.
     """
 
     def forward(self, input: torch.Tensor, target: torch.Tensor) -> torch.Tensor:

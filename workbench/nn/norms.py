@@ -8,13 +8,14 @@ from workbench import ops
 
 
 class RMSNorm(torch.nn.RMSNorm):
-    """`torch.nn.RMSNorm` by `ops.rms_norm`; its arguments and its state dict (`weight`), also Llama's.
+    """`torch.nn.RMSNorm` with `ops.rms_norm`: its arguments and its state dict (`weight`), which is also
+    Llama's.
 
-    Input and weight: one of bf16, fp16, fp32, both alike. Sums in float32. `eps` None is the input dtype's.
+    Input and weight: both bf16, fp16 or fp32. Sums in float32. `eps` None means that of the input dtype.
     """
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Rows [..., *normalized_shape] over their root mean squares, times the weight."""
+        """Rows [..., *normalized_shape] divided by their root mean squares, times the weight."""
         rows = x.flatten(x.dim() - len(self.normalized_shape))
         weight = rows.new_ones(rows.shape[-1]) if self.weight is None else self.weight.flatten()
         eps = torch.finfo(x.dtype).eps if self.eps is None else self.eps
@@ -23,13 +24,13 @@ class RMSNorm(torch.nn.RMSNorm):
 
 
 class LayerNorm(torch.nn.LayerNorm):
-    """`torch.nn.LayerNorm` by `ops.layer_norm`; its arguments and its state dict (`weight`, `bias`).
+    """`torch.nn.LayerNorm` with `ops.layer_norm`: its arguments and its state dict (`weight`, `bias`).
 
-    Input, weight and bias: one of bf16, fp16, fp32, all alike. Sums in float32.
+    Input, weight and bias: all bf16, fp16 or fp32. Sums in float32.
     """
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Rows [..., *normalized_shape] less their means, over their deviations, times weight, plus bias."""
+        """Rows [..., *normalized_shape] minus their means, over their deviations, times weight, plus bias."""
         rows = x.flatten(x.dim() - len(self.normalized_shape))
         weight, bias = (
             None if parameter is None else parameter.flatten() for parameter in (self.weight, self.bias)

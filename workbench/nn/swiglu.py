@@ -18,7 +18,7 @@ GATES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 
 
 class SwiGLU(torch.nn.Module):
-    """down(activation(gate(x)) * up(x)), by the GEMM kernels and `ops.silu_and_mul`.
+    """down(activation(gate(x)) * up(x)), with the GEMM kernels and `ops.silu_and_mul`.
 
     Args:
         hidden_size: columns of x and of the result.

@@ -1,8 +1,9 @@
 """Casts of an operator's inputs under `torch.autocast`, by PyTorch's rules for functions of its kind.
 
-Matrix products, attention and what is made of them compute in autocast's dtype; normalizations, softmax and
-losses in float32 where the operator has it; of what else mixes dtypes, all take the widest. Scales,
-statistics, tables and whatever else keeps one dtype for every setting of the operator are left alone.
+Matrix products, attention and operators made of them compute in autocast's dtype; normalizations, softmax and
+losses in float32 if the operator supports it; for any other operator with mixed dtypes, all take the widest.
+Scales, statistics, tables and everything else that has the same dtype in every setting of the operator are
+left alone.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def rule_of(operator: Definition) -> str:
 
 
 def cast(operator: Definition, inputs: Mapping[str, Any], lower: torch.dtype) -> dict[str, Any]:
-    """A call's inputs as autocast has them.
+    """A call's inputs, cast as autocast requires.
 
     Args:
         lower: autocast's dtype.
@@ -66,7 +67,7 @@ def cast(operator: Definition, inputs: Mapping[str, Any], lower: torch.dtype) ->
     if dtype is torch.float32 and not (isinstance(choice, Choice) and "fp32" in choice.values):
         dtype = lower
     fitted = {name: value.to(dtype) for name, value in among.items()}
-    # A tensor may be float32 in this setting alone.
+    # A tensor may be float32 in this setting only.
     for exempt in (None, *among):
         candidate = {**inputs, **{name: value for name, value in fitted.items() if name != exempt}}
         try:
@@ -74,5 +75,5 @@ def cast(operator: Definition, inputs: Mapping[str, Any], lower: torch.dtype) ->
         except ShapeError:
             continue
         return candidate
-    # If the call is wrong, it says so itself.
+    # If the call is wrong, it raises its own error.
     return dict(inputs)

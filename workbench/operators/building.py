@@ -22,7 +22,7 @@ from workbench.operators.definition import Definition, is_text
 from workbench.toolchain import CompileOptions
 
 LIBRARY_SECONDS = 0.2
-"""For so long headers count as unchanged."""
+"""Seconds for which headers count as unchanged."""
 
 _HEADERS = (".cuh", ".h", ".hpp")
 
@@ -37,17 +37,17 @@ class Modules:
         self._compiled: dict[Any, tuple[Stamp, Module]] = {}
 
     def stamp(self) -> Stamp:
-        """A value that differs as soon as a source or a header of the operator does."""
+        """A value that changes with every source and header of the operator."""
         files, folder = self._files
         return (_library.stamp(), *map(_stamp_of, files), *map(_stamp_of, _listed(folder) if folder else ()))
 
     def module(
         self, source: str, entries: tuple[str, ...], macros: Mapping[str, object], arch: str
     ) -> Module:
-        """A source compiled with these macros; anew where it or a header of it has changed.
+        """A source compiled with these macros; compiled again if it or one of its headers has changed.
 
         Args:
-            entries: names of its kernels; of templates these instances are compiled.
+            entries: names of its kernels; these instances of templates are compiled.
 
         Raises:
             CompileError, WorkbenchError
@@ -71,7 +71,7 @@ class Modules:
             define=macros,
         )
         text = spec.read_source(source)
-        # Naming a template instance has it compiled, even if the source instantiates it itself.
+        # Naming a template instance compiles it, even if the source instantiates it itself.
         templates = [name for name in dict.fromkeys(entries) if "<" in name]
         named = [
             f"[[maybe_unused]] static const auto instance_{number} = &{name};\n"

@@ -1,9 +1,9 @@
-"""Calls of an operator: their tensors, their launches, and the plan that one leaves for the next.
+"""Calls of an operator: their tensors, their launches, and the plan that a call leaves for the next.
 
 The shape of a call, its implementation, the sizes of its outputs and the arguments of its launches follow
-from the metadata of its tensors (`signature_of`), unless values of integers are read for them; a try with
-integers that have none shows that. So the second call of a signature leaves a plan, and those after it
-allocate outputs, put addresses into the bytes of the arguments, and launch.
+from the metadata of its tensors (`signature_of`), unless the operator reads values of integer tensors for
+them, which a trial with integers without values shows. So the second call with a signature leaves a plan, and
+later ones allocate outputs, put addresses into the bytes of the arguments, and launch.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _SIGNATURES = 1024
 
 
 def signature_of(tensors: Mapping[str, Any], device: Device) -> Hashable:
-    """Equal for calls that have one shape, unless an operator reads integers for it; None of what is neither
-    tensor nor number."""
+    """A key that is equal for calls of the same shape, unless an operator reads integers for it; None if a
+    value is neither a tensor nor a number."""
     parts: list[Any] = [device.name]
     for value in tensors.values():
         kind = type(value)
@@ -61,7 +61,7 @@ def is_view(tensor: Any) -> bool:
 
 
 def contiguous(tensors: dict[str, Any], strided: Sequence[str] = ()) -> dict[str, Any]:
-    """The tensors with copies of those that lie apart; themselves where none does. `strided` stay."""
+    """The tensors, with copies of those that are not contiguous; those in `strided` stay."""
     apart = [name for name, value in tensors.items() if name not in strided and is_view(value)]
     return {**tensors, **{name: tensors[name].contiguous() for name in apart}} if apart else tensors
 
@@ -107,7 +107,7 @@ class Call:
 
         Args:
             outputs: tensors to write into; missing ones are allocated.
-            copied: tensors to write into that cannot be written as they are: others are allocated.
+            copied: tensors to write into that kernels cannot write directly: others are allocated.
             poison: fill the workspace with NaN, except for tensors with an initial value.
 
         Raises:
@@ -123,7 +123,7 @@ class Call:
         return cls(implementation, device, inputs, results, tensors, implementation.prepared())
 
     def renew_workspace(self) -> None:
-        """Gives the tensors between the steps the values that they begin with."""
+        """Fills the tensors between the steps with their initial values."""
         self.tensors.update(self.implementation.make_workspace(self.inputs))
 
     def run(self, options: LaunchOptions | None = None) -> tuple[LaunchRecord, ...]:
@@ -134,7 +134,7 @@ class Call:
         """Launches one step.
 
         Raises:
-            ArgumentError: a view goes in as a pointer without `Strided`: its strides are lost.
+            ArgumentError: a view is passed as a pointer without `Strided`, so its strides are lost.
             LaunchError, KernelFault: see `Kernel.launch`.
         """
         arguments = step.arguments(self.tensors)
@@ -150,7 +150,7 @@ class Call:
         )
 
     def plan(self) -> Plan | None:
-        """The plan of calls with this one's signature; None where something of it may differ in the next."""
+        """The plan of calls with this one's signature; None if part of it may differ in the next call."""
         if any(step.kernel.module.shows or not step.is_own for step in self.steps):
             return None
         launches = []
@@ -178,7 +178,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class TensorLayout:
-    """A tensor that a call makes: its name, what `new_tensor` takes, what it is filled with, if it is."""
+    """A tensor that a call makes: its name, arguments of `new_tensor`, and the value that fills it."""
 
     name: str
     dims: tuple[int, ...]
@@ -231,7 +231,7 @@ class Plan:
 
 
 class _Looking(TorchDispatchMode):
-    """Notes whether something inside computes, or asks for values: only views follow from metadata alone."""
+    """Notes whether code inside computes, or reads values: only views follow from metadata alone."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -239,7 +239,7 @@ class _Looking(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        # Else PyTorch imports its compiler for it, 1.5 s. Plans are made where nothing is traced.
+        # Otherwise PyTorch imports its compiler, which takes 1.5 s. Plans are made while nothing is traced.
         return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -265,13 +265,13 @@ def _unread(make: Callable[[dict[str, Any]], Any], tensors: Mapping[str, Any], e
         try:
             result = make({**tensors, **integers})
         except Exception:
-            # Tensors without values refuse to be read, or to be combined with others, with various errors.
+            # Reading tensors without values, or combining them with others, raises various errors.
             return False
     return not looking.computes and (expected is None or result == expected)
 
 
 Implement = Callable[[dict[str, Any], str, Kernel | Module | None], Implementation[Any]]
-"""Gives the implementation for a complete shape on a target, with kernels of other code or its own."""
+"""Returns the implementation for a complete shape on a target, with other code's kernels or its own."""
 
 
 class Calls:
@@ -302,7 +302,7 @@ class Calls:
     ) -> Results:
         """A call on bound inputs; see `KernelSpec.run`.
 
-        Views are read as they are where the kernels can; of what they cannot read one copy is made.
+        Kernels read views directly if they can; of any other view, one copy is made.
         """
         special = outputs or poison or any(v is not None for v in (shape, code, options))
         if self.plans and not special:
@@ -339,7 +339,7 @@ class Calls:
         return results, records
 
     def _by_plan(self, inputs: dict[str, Any], device: Device | None) -> Results | None:
-        """A call on tensors like those of earlier ones; None if there is no plan of it."""
+        """A call on tensors like those of earlier ones; None if there is no plan for it."""
         if is_recorded() or call_events.is_heard():
             return None
         where = device if device is not None else device_of(inputs.values())
@@ -366,7 +366,7 @@ class Calls:
         """A call on tensors as the kernels read them.
 
         Args:
-            copied: tensors that a caller gave for outputs, which cannot be written as they are.
+            copied: tensors that a caller passed for outputs, but which kernels cannot write directly.
         """
         spec = self._spec
         key = signature_of(inputs, where) if shape is None else None
@@ -392,7 +392,7 @@ class Calls:
         return call.outputs, records
 
     def _note(self, key: Hashable, full: dict[str, Any], inputs: Mapping[str, Any]) -> None:
-        """The shape of a signature, where calls with other values have it too."""
+        """The shape of a signature, if calls with other values have it too."""
         if key is None or key in self.plans:
             return
         if _unread(lambda values: {**full, **self._spec.shape_of(**values)}, inputs, full):
@@ -403,7 +403,7 @@ class Calls:
     def _empty(
         self, outputs: Mapping[str, Any], empty: Mapping[str, torch.Tensor]
     ) -> dict[str, torch.Tensor]:
-        """Outputs of a call on no rows; those that a caller passed stand as they are."""
+        """Outputs of a call on no rows; those that a caller passed are returned unchanged."""
         for name in empty.keys() & outputs.keys():
             check_output(self._spec.name, name, outputs[name], tuple(empty[name].shape), empty[name].dtype)
         return {name: outputs.get(name, tensor) for name, tensor in empty.items()}

@@ -1,4 +1,4 @@
-"""Notifies listeners of every call of an operator, on real tensors and on those of "meta"."""
+"""Notifies listeners of every call of an operator, on real tensors and on "meta"."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def is_heard() -> bool:
 
 
 def tell(call: Called) -> None:
-    """Before a call's launches."""
+    """Notifies listeners, before a call's launches."""
     for listener in _listeners:
         listener(call)
 
 
 @contextlib.contextmanager
 def listening(listener: Callable[[Called], None]) -> Iterator[None]:
-    """Calls `listener` with each call within, of any thread: autograd has its own on a GPU."""
+    """Calls `listener` with each call in the block, on any thread: autograd has its own threads on a GPU."""
     _listeners.append(listener)
     try:
         yield

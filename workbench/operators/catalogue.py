@@ -38,14 +38,14 @@ class Entry:
 
     Attributes:
         name: `<category>/<operator>`.
-        signature: `"(x, weight, eps=1e-05)"`; its calls take these.
+        signature: arguments of its calls, `"(x, weight, eps=1e-05)"`.
         results: names of its outputs, or of the inputs that it writes.
         targets: supported targets.
         settings: choices by parameter, such as `{"dtype": ("bf16", "fp16")}`.
         variants: names of its implementations; empty if there is only one.
         flow: launches in order with the tensors that they read and write, such as `"a, w1 → [gate and up] →
             hidden → [down] → c"`.
-        links: tensors that pass between launches, if there are several and their arguments tell.
+        links: tensors that pass between launches, if there are several and their arguments show it.
         doc: description of the computation.
         compared: problems with published figures, each with the modelled time of this kernel.
     """
@@ -88,7 +88,7 @@ class Entry:
         )
 
     def has(self, words: Iterable[str]) -> bool:
-        """True if each word occurs in its name, text, settings or variants."""
+        """True if every word occurs in its name, text, settings or variants."""
         settings = " ".join(f"{name} {' '.join(map(str, values))}" for name, values in self.settings.items())
         text = " ".join(
             (self.name, self.signature, self.doc, settings, *self.variants, *self.targets)
@@ -119,7 +119,7 @@ class Selection(Shown, Sequence[Entry]):
 
 
 def search(specs: Iterable[KernelSpec], text: str, category: str | None, target: str | None) -> Selection:
-    """Operators with every word of `text`, of a category and for a target where these are named.
+    """Operators with every word of `text`, of the category and for the target if these are named.
 
     Raises:
         UsageError: there is no such category or target.
@@ -146,7 +146,7 @@ def _shape(spec: KernelSpec) -> dict[str, Any]:
 
 
 def _results(spec: KernelSpec) -> tuple[str, ...]:
-    """Names of the outputs, as small inputs give them, and of the inputs that are written in place."""
+    """Names of the outputs, from small inputs, and of the inputs that are written in place."""
     import torch
 
     shape = _shape(spec)
@@ -171,7 +171,7 @@ def _flow(spec: KernelSpec, results: Sequence[str]) -> str:
 
 
 def _links(spec: KernelSpec) -> tuple[Link, ...]:
-    """Launches by the tensors among their arguments; none if there is one, or each is given all."""
+    """Launches with the tensors among their arguments; none if there is only one, or if each gets all."""
     import torch
 
     try:
@@ -204,7 +204,7 @@ def _links(spec: KernelSpec) -> tuple[Link, ...]:
 
 
 def _tensors_in(values: Iterable[Any]) -> list[Any]:
-    """Tensors among arguments of a launch, those in nested ones and views too."""
+    """Tensors among arguments of a launch, including nested ones and views."""
     tensors: list[Any] = []
     for value in values:
         if isinstance(value, dict):

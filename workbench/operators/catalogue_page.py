@@ -1,6 +1,6 @@
 """The page about kernels: every operator with its signature, targets, settings and flow of data.
 
-The site has it whole, `docs/kernels.md` the operators by category.
+The site has the whole page, `docs/kernels.md` only the operators by category.
 
 python -m workbench.operators.catalogue_page
 """
@@ -39,7 +39,7 @@ def summary() -> str:
 
 
 def document() -> str:
-    """A section for each operator, as Markdown."""
+    """One section per operator, as Markdown."""
     categories = _by_category()
     rows = [f"| [{category}](#{category}) | {_names(entries)} |" for category, entries in categories.items()]
     lines = [INTRODUCTION + CONVENTIONS, *TABLE, *rows]
@@ -83,7 +83,7 @@ def _section(entry: Entry) -> list[str]:
 
 
 def _compared(entry: Entry) -> list[str]:
-    """A row for each problem: published figures, and the modelled time of the kernel here."""
+    """One row per problem: published figures, and the modelled time of our kernel."""
     if not entry.compared:
         return []
     return [

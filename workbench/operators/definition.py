@@ -1,4 +1,4 @@
-"""The definition of an operator: the fields of a `KernelSpec`, and what follows from them alone.
+"""The definition of an operator: the fields of a `KernelSpec`, and everything that follows from them alone.
 
 Nothing here compiles or launches anything.
 """
@@ -61,15 +61,15 @@ class Definition:
         entry: name of the kernel in the source, as `Module[...]` takes it: a plain name, a template instance
             such as `"softmax<float>"`, or a mangled name; or a function `(shape) -> name`. A template
             instance need not be instantiated in the source.
-        parameters: shape parameters by name: a `Range` or a `Choice` each. What is outside is a ShapeError.
+        parameters: shape parameters by name, each a `Range` or a `Choice`. A value outside is a ShapeError.
         shapes: shapes worth testing and showing; `shapes[0]` is the default. Missing parameters take their
             own defaults.
         inputs: `(shape, generator) -> {name: tensor or number}`. CPU tensors drawn from `generator` (a
             `torch.Generator` on the CPU), so that a seed gives the same inputs everywhere; the caller moves
             them to the device. Names are those of `reference`'s parameters; one with a default may be absent.
-        outputs: `(shape, inputs) -> {name: (dims, dtype)}`: what to allocate for the kernel to write.
+        outputs: `(shape, inputs) -> {name: (dims, dtype)}`: tensors to allocate for the kernel to write.
         reference: the same computation in PyTorch: `(**inputs) -> tensor`, or a dict by output name, or a
-            tuple in the order of `outputs`. It computes in the precision of the tensors that it is given:
+            tuple in the order of `outputs`. It computes in the precision of its arguments:
             `verify` calls it with float64 (or float32) inputs for the truth, and with the kernel's own dtypes
             for PyTorch's error. Its result may have a wider dtype than the output's.
         launch: `(shape, arch) -> Launch`; arch is such as `"gfx950"`.
@@ -79,8 +79,8 @@ class Definition:
             initial value: tensors that pass data between the steps. Allocated for each run.
         mutates: names of the inputs that the kernel writes in place. The reference does not modify its own
             copies; it returns their new values after the outputs.
-        variants: implementations by name. The one that a tuning table says takes a shape, else the first
-            that fits, else the spec itself where it has an `entry` or `steps`.
+        variants: implementations by name. A shape is run by the one in a tuning table, or else the first that
+            fits, or else the spec itself if it has an `entry` or `steps`.
         shape_of: `(**inputs) -> shape` of a call's tensors, by the names of `reference`; raises ShapeError
             for tensors that do not fit together. Its result is then checked against `parameters` and `check`.
         tunables: settings that `wb.tune` may try; the functions here read those that differ from the defaults
@@ -89,11 +89,11 @@ class Definition:
             share one compiled module. A value of None or True gives `-DNAME`.
         arguments: `(shape, tensors) -> {parameter or member name: value}`: the kernel's arguments, where
             `tensors` holds inputs (numbers too) and outputs by name. By default all of them under their own
-            names, which is right where the members of the globals struct, or the kernel's parameters, are
-            named as the inputs and outputs are; numbers, texts and None that the kernel has no name for stay
+            names, which is right if the members of the globals struct, or the kernel's parameters, have the
+            names of the inputs and outputs; numbers, texts and None for which the kernel has no name are left
             out, since they only choose the instance. None for a pointer or a `gl` is a null pointer.
-            `Strided(tensor)` passes a view whose strides the kernel is told otherwise.
-        check: `(shape, arch) -> None`: raises ShapeError where a combination of parameters is not supported,
+            `Strided(tensor)` passes a view whose strides the kernel gets in another way.
+        check: `(shape, arch) -> None`: raises ShapeError if a combination of parameters is not supported,
             such as a tile that needs more LDS than the target has.
         flops: `(shape) -> int`: floating-point operations of the mathematical definition (2 M N K of a GEMM).
         bytes: `(shape) -> int`: bytes that must move at least once between HBM and the chip.
@@ -102,21 +102,21 @@ class Definition:
         flash_rule: `{output name: FlashRule}`: outputs that need another FlashAttention rule, with the
             reason.
         native: `(**inputs)`: PyTorch in the kernel's own precision, such as a fused function in bf16, to
-            compare errors with; `reference` on the kernel's dtypes where it is None.
+            compare errors with; None for `reference` on the kernel's dtypes.
         backward: name of the operator that differentiates this one. Its inputs have the names of this
             operator's inputs and outputs, and `d<output>` for gradients; its outputs are `d<input>`. Or a
             `Gradient`: a rule that computes them by calls of other operators. None uses autograd of the
             reference.
         hard_inputs: `{description: (shape, generator) -> inputs}`: values at the edge of the operator's
             range, such as large magnitudes or rows that are masked out; tests verify each.
-        strided: names of the inputs that the kernels read through strides of their own, without a copy for
+        strided: names of the inputs that the kernels read through their own strides, without a copy for
             views. A call copies other tensors that are not contiguous, and views whose strides the kernels do
             not support.
         nondeterministic: why two runs may differ in bits, such as sums by atomics; "" if they do not.
         tensors: `{"q out": "dtype[batch, queries, heads, dim]"}`: the layout of every input tensor, then of
             every output, with named axes, as in `operators/layouts.py`.
-        notes: `{argument or result: description}`, where `operators/glossary.py` has another description of
-            the name, or none.
+        notes: `{argument or result: description}`, for names that `operators/glossary.py` lacks or describes
+            differently.
         indexes: `{tensor of integers: Index("axis that they choose from")}`; each element is checked.
         published: published figures to compare with.
         doc: description of the kernel, one paragraph.
@@ -160,8 +160,8 @@ class Definition:
     folder: Path | None = None
 
     targets: ClassVar[tuple[str, ...]] = TILE_TARGETS
-    """Targets that kernels are compiled for: those of the tile library. What a kernel lacks there its `check`
-    refuses."""
+    """Targets that kernels are compiled for: those of the tile library. A kernel's `check` rejects those that
+    it does not support."""
 
     def __post_init__(self) -> None:
         if (self.entry is None) != (self.launch is None):
@@ -184,7 +184,7 @@ class Definition:
                     )
 
     def shape(self, shape: Shape | None = None, *, arch: str | None = None, **values: Any) -> dict[str, Any]:
-        """A complete, supported shape from `shape` and `values`; what is missing takes its default.
+        """A complete, supported shape from `shape` and `values`; missing parameters take their defaults.
 
         Without any value the result is `shapes[0]`.
 
@@ -217,7 +217,7 @@ class Definition:
         return {key: open_[key] if key in open_ else full[key] for key in self.parameters}
 
     def given(self, shape: Shape | None) -> dict[str, Any]:
-        """The values of a shape as they were given, unchecked.
+        """The values of a shape as they were passed, unchecked.
 
         Raises:
             ShapeError: the shape is not a mapping from names to values.
@@ -228,7 +228,7 @@ class Definition:
         return dict(shape or {})
 
     def bind(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """The inputs of a call by name, `reference`'s defaults filled in.
+        """The inputs of a call by name, with `reference`'s defaults filled in.
 
         Raises:
             ArgumentError: too many, too few or unknown arguments.
@@ -243,10 +243,10 @@ class Definition:
         return inputs
 
     def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """`bind`, but for kinds. What is as it should be takes a tenth of the time of `Signature.bind`."""
+        """`bind` without the check of kinds. Correct calls take a tenth of the time of `Signature.bind`."""
         places, defaults, needed = self._names
         arguments = dict(zip(places, args, strict=False))
-        # In terms that PyTorch's compiler accepts.
+        # Written so that PyTorch's compiler accepts it.
         if len(arguments) == len(args) and not any(name in arguments for name in kwargs):
             arguments.update(kwargs)
             inputs = {**defaults, **arguments}
@@ -267,7 +267,7 @@ class Definition:
 
     @cached_property
     def _names(self) -> tuple[tuple[str, ...], dict[str, Any], tuple[str, ...]]:
-        """Names of the arguments that may come by position; all with their defaults; those without one."""
+        """Names of the arguments that may be positional; all with their defaults; those without one."""
         parameters = self.signature.parameters.values()
         places = tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
         defaults = {p.name: None if p.default is p.empty else p.default for p in parameters}
@@ -275,7 +275,7 @@ class Definition:
 
     @cached_property
     def signature(self) -> inspect.Signature:
-        """The reference's, which is the operator's."""
+        """The signature of the reference, which is the operator's."""
         try:
             return inspect.signature(self.reference, eval_str=True)
         except NameError:
@@ -307,7 +307,7 @@ class Definition:
 
     @cached_property
     def changing_inputs(self) -> frozenset[str]:
-        """Names of the inputs whose precision is the call's: not of scales, which are float32 in each."""
+        """Names of the inputs that have the precision of the call: not scales, which are always float32."""
         import torch
 
         names: set[str] = set()
@@ -330,8 +330,8 @@ class Definition:
         tests: dict[Any, tuple[Callable[[Any], bool], str]] = {
             torch.Tensor: (lambda value: isinstance(value, torch.Tensor), "a torch tensor"),
             str: (lambda value: isinstance(value, str), "a text"),
-            # Anything that counts as one: NumPy's, PyTorch's symbolic ones. For a number that is left open,
-            # PyTorch's compiler can trace `isinstance`, but not `hasattr`.
+            # Anything that counts as an integer: NumPy's, PyTorch's symbolic ones. For a number that is left
+            # open, PyTorch's compiler can trace `isinstance`, but not `hasattr`.
             int: (lambda value: isinstance(value, int) or hasattr(value, "__index__"), "an integer"),
             bool: (lambda value: isinstance(value, bool) or hasattr(value, "__bool__"), "True or False"),
             float: (lambda value: isinstance(value, float) or hasattr(value, "__float__"), "a number"),
@@ -354,12 +354,12 @@ class Definition:
         return tuple(step for step in self.steps if step.when is None or step.when(shape, arch))
 
     def source_of(self, step: Step) -> str:
-        """The source of a step: its own, else the operator's."""
+        """The source of a step: its own, or else the operator's."""
         return self.source if step.source is None else step.source
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Every source, as `source` has them."""
+        """Every source, in the form of `source`."""
         return tuple(dict.fromkeys((self.source, *map(self.source_of, self.steps))))
 
     def path_of(self, source: str) -> Path | None:
@@ -372,7 +372,7 @@ class Definition:
         return self.path_of(self.source)
 
     def read_source(self, source: str | None = None) -> str:
-        """The C++ of a source, of the operator's own where it is None.
+        """The C++ of a source; None for the operator's own.
 
         Raises:
             WorkbenchError: the file cannot be read.
@@ -389,7 +389,7 @@ class Definition:
             ) from error
 
     def named_outputs(self, outputs: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A caller's tensors for outputs by name: `out=` stands for the one output, or for all in order.
+        """A caller's tensors for outputs by name: `out=` is the only output, or all of them in order.
 
         Raises:
             ArgumentError: the number of tensors differs from the number of outputs.
@@ -412,16 +412,16 @@ class Definition:
         return {**rest, **dict(zip(names, tensors, strict=True))}
 
     def expected(self, inputs: Mapping[str, Any], outputs: Iterable[str]) -> dict[str, torch.Tensor]:
-        """`reference` on `inputs`, its results by name: the outputs, then what is written in place."""
+        """`reference` on `inputs`, its results by name: the outputs, then the inputs written in place."""
         return name_results(self.reference(**inputs), [*outputs, *self.mutates], self.name)
 
     def empty_outputs(self, tensors: Mapping[str, Any], error: ShapeError) -> dict[str, torch.Tensor]:
-        """Outputs of a call on no rows, where there is nothing to compute.
+        """Outputs of a call on no rows, for which there is nothing to compute.
 
-        Their sizes are those of the reference's results, their dtypes those of a call of one row.
+        Their sizes are those of the reference's results, their dtypes those of a call on one row.
 
         Raises:
-            ShapeError: `error`, where there is something to compute, or the operator has no such call.
+            ShapeError: `error`, if there is something to compute, or the operator has no such call.
         """
         import torch
 
@@ -443,7 +443,7 @@ class Definition:
         return {n: results[n].new_empty(results[n].shape, dtype=dtype) for n, (_, dtype) in expected.items()}
 
     def work(self, shape: Shape | None = None) -> dict[str, int]:
-        """`{"flops": ..., "bytes": ...}` of a shape, as far as the spec says."""
+        """`{"flops": ..., "bytes": ...}` of a shape, as far as the spec has them."""
         full = self.shape(shape)
         counts = {}
         if self.flops is not None:

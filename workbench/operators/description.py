@@ -1,6 +1,6 @@
 """Documentation of an operator, made from its spec alone; `help` prints it.
 
-Layouts come from `tensors`, sizes and settings from `parameters` and `check`, what an argument is from
+Layouts come from `tensors`, sizes and settings from `parameters` and `check`, meanings of arguments from
 `notes` and the glossary, gradients from `backward`.
 """
 
@@ -123,14 +123,14 @@ def describe(spec: Definition) -> Description:
 
 
 def results_of(spec: Definition) -> tuple[str, ...]:
-    """Names of the outputs, and of the inputs that are written in place, as a call gives them back."""
+    """Names of the outputs, and of the inputs that are written in place, as a call returns them."""
     names = [name for name, _ in by_name(spec.tensors) if name not in spec.signature.parameters]
     outputs = [name for name in names if name not in spec.mutates]
     return tuple(outputs) or tuple(spec.mutates)
 
 
 def _layout(spec: Definition, name: str, tensors: Mapping[str, str]) -> str:
-    """ "[batch, heads] of bf16 or fp16", alternatives behind one another."""
+    """ "[batch, heads] of bf16 or fp16", with alternatives one after the other."""
     if name not in tensors:
         return ""
     alternatives: dict[str, list[str]] = {}
@@ -187,7 +187,7 @@ def _is_flag(parameter: Parameter) -> bool:
 
 
 def _sizes(spec: Definition) -> Iterator[Line]:
-    """Axes and other numbers of a shape, and which pairs of choices go together."""
+    """Axes and other numbers of a shape, and the pairs of choices that go together."""
     choices = []
     for name, parameter in spec.parameters.items():
         if isinstance(parameter, Range) or (not _is_flag(parameter) and isinstance(parameter.values[0], int)):
@@ -233,7 +233,7 @@ def _gradient(spec: Definition) -> str:
 
 
 def _differentiated(spec: Any) -> list[str]:
-    """Inputs of a spec that have a gradient by kernels: floating ones, of which `backward` makes one."""
+    """Inputs of a spec whose gradients kernels compute: floating-point ones that `backward` covers."""
     floats = [
         name
         for name, text in by_name(spec.tensors)
@@ -253,8 +253,8 @@ def _is_float(spec: Definition, dtype: str) -> bool:
 
 
 def _raises(spec: Definition) -> Iterator[str]:
-    yield "ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here."
-    yield "ArgumentError: an argument is missing, unknown, of another kind, or not where the device is."
+    yield "ShapeError: tensors that do not fit together, or a size, a dtype or a setting without support."
+    yield "ArgumentError: an argument is missing, unknown, of the wrong kind, or on the wrong device."
     if spec.indexes:
         named = ", ".join(f"`{name}` ({_bound(index.axis)})" for name, index in spec.indexes.items())
         yield f"ArgumentError: an index is out of range: {named}; it names the element."
@@ -265,7 +265,7 @@ def _bound(axis: str) -> str:
 
 
 def example(spec: Definition) -> str:
-    """A call that runs as it stands, with the smallest of the spec's shapes."""
+    """A call that runs as it is, with the smallest of the spec's shapes."""
     shape = min(spec.shapes, key=lambda candidate: spec.work(candidate).get("bytes", 0))
     function, results = function_name(spec.name), results_of(spec)
     return (

@@ -1,4 +1,4 @@
-"""Names of operators as functions: `rms_norm` for `normalization/rmsnorm`, as the field has them."""
+"""Names of operators as functions: `rms_norm` for `normalization/rmsnorm`, as is usual in the field."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Meanings of arguments and results by name, for every operator that has no text of its own for them.
+"""Meanings of arguments and results by name, for every operator that has no text for them itself.
 
-Names mean the same throughout the library, so that each is explained once; a spec's `notes` say what is its
-own. Of what may be absent a line says what then holds.
+Names mean the same throughout the library, so each is explained once; a spec's `notes` explain its special
+ones. For an argument that may be absent, the line says what happens then.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Gradients that calls of other operators make: those of a product are two products in other layouts."""
+"""Gradients made of calls of other operators: those of a product are two products in other layouts."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 
 
 class Call(Protocol):
-    """Calls an operator of the library by name: its output, or a dict of them where it has several."""
+    """Calls an operator of the library by name; returns its output, or a dict of outputs."""
 
     def __call__(self, operator: str, *args: Any, **kwargs: Any) -> Any: ...
 
 
 @dataclass(frozen=True)
 class Gradient:
-    """The derivative of an operator, as other operators compute it.
+    """The derivative of an operator, computed by other operators.
 
     Attributes:
         by: names of the operators that `rule` may call.
-        rule: `(call, wanted, **known) -> {input: its gradient}`. `wanted` holds the names of the inputs whose
-            gradients are asked for; what serves none of them is not computed. The names of the further
-            parameters say what of inputs, outputs and `d<output>` the rule takes: no other tensor is kept
-            from the forward pass. Tensors of `d<output>` are contiguous.
+        rule: `(call, wanted, **known) -> {input: its gradient}`. `wanted` has the names of the inputs whose
+            gradients are requested; nothing else needs to be computed. The names of the further parameters
+            say which inputs, outputs and `d<output>` the rule takes: no other tensor is saved from the
+            forward pass. Tensors of `d<output>` are contiguous.
     """
 
     by: tuple[str, ...]

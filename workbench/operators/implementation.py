@@ -53,7 +53,7 @@ class PreparedStep:
         arguments = {}
         for name, value in values.items():
             if name in parameters:
-                # A `gl` over nothing: a null pointer, and zero along every axis.
+                # An empty `gl`: a null pointer, and zero along every axis.
                 empty = value is None and is_gl(parameters[name])
                 arguments[name] = bytes(parameters[name].size) if empty else value
             elif arguments_of is None and (self.step.name or not hasattr(value, "data_ptr")):
@@ -65,14 +65,14 @@ class PreparedStep:
 
 @dataclass(eq=False)
 class Implementation(Generic[Spec]):
-    """The implementation that an operator takes for a shape on a target.
+    """The implementation that an operator uses for a shape on a target.
 
     Attributes:
-        spec: the operator, or the variant of it, with the settings that a tuning table gives it.
-        shape: complete.
+        spec: the operator, or its variant, with the settings from a tuning table.
+        shape: complete shape.
         arch: target.
-        modules: compiled so far of the spec; all its shapes share them.
-        code: kernels of other code, such as a notebook cell's, to take instead of the spec's own.
+        modules: modules of the spec that are compiled so far; all its shapes share them.
+        code: kernels from other code, such as a notebook cell's, to use instead of the spec's own.
     """
 
     spec: Spec
@@ -84,7 +84,7 @@ class Implementation(Generic[Spec]):
 
     @property
     def name(self) -> str:
-        """The operator's, with the variant's and the settings' where there are some."""
+        """The name of the operator, with those of the variant and the settings if there are any."""
         return self.spec.name
 
     @cached_property
@@ -129,11 +129,11 @@ class Implementation(Generic[Spec]):
 
     @property
     def is_prepared(self) -> bool:
-        """True if its kernels were compiled, from these sources or earlier ones."""
+        """True if its kernels have been compiled, from these sources or earlier ones."""
         return self._prepared is not None
 
     def prepared(self) -> tuple[PreparedStep, ...]:
-        """The launches in order with their kernels, compiled where need be.
+        """The launches in order with their kernels, compiled if necessary.
 
         Raises:
             ShapeError: it does not support the shape.
@@ -208,7 +208,7 @@ class Implementation(Generic[Spec]):
         return self.make_outputs(inputs, outputs, copied), self.make_workspace(inputs, poison)
 
     def make_workspace(self, inputs: Mapping[str, Any], poison: bool = False) -> dict[str, torch.Tensor]:
-        """Tensors between the steps, with the values that they begin with.
+        """Tensors between the steps, with their initial values.
 
         Args:
             poison: fill tensors without an initial value with NaN.
@@ -232,7 +232,7 @@ def check_output(operator: str, name: str, tensor: Any, dims: Sequence[int], dty
     """Checks that a caller's tensor can take an output.
 
     Raises:
-        ArgumentError: the argument is no tensor, or has another dtype or shape.
+        ArgumentError: the argument is not a tensor, or has another dtype or shape.
     """
     import torch
 
@@ -253,7 +253,7 @@ def make_outputs(
     copied: Mapping[str, Any] | None = None,
     poison: bool = False,
 ) -> dict[str, torch.Tensor]:
-    """Tensors for an operator to write; those that a caller passed stand as they are.
+    """Tensors for an operator to write; those that a caller passed are used as they are.
 
     Args:
         operator: name of the operator, for errors.

@@ -1,8 +1,8 @@
 """Indices that an operator reads from a tensor: each is checked against the axis that it chooses from.
 
-A kernel does not check them: a label behind the last column reads a neighbour's logit. Where the emulated
-device runs, every index is looked at before the launch, and the first bad one is named. On a GPU that would
-wait for the device; there `torch._assert_async` checks on the device, as PyTorch's own kernels do.
+A kernel does not check them: a label after the last column reads a neighbour's logit. On the emulated device,
+every index is checked before the launch, and the first bad one is named. On a GPU that would wait for the
+device; there `torch._assert_async` checks on the device, as PyTorch's own kernels do.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ class Index:
     """The range of values for a tensor of integers, and the axis that they index.
 
     Attributes:
-        axis: from whose size on they are too large, as `Definition.tensors` writes axes.
-        none: such as -1, or the name of the argument that has it: stands for no index.
-        below: everything less than this stands for no index.
-        read: `(tensors) -> mask`, where the operator does not read all of them.
+        axis: the axis that they index, as `Definition.tensors` writes axes; from its size on they are too
+            large.
+        none: value that means "no index", such as -1, or the name of the argument that has it.
+        below: everything less than this means "no index".
+        read: `(tensors) -> mask`, if the operator does not read all of them.
     """
 
     axis: str
@@ -32,7 +33,7 @@ class Index:
     read: Callable[[Mapping[str, Any]], Any] | None = None
 
     def bad(self, tensor: Any, bound: int, arguments: Mapping[str, Any]) -> Any:
-        """A mask of the elements that are no index."""
+        """A mask of the elements that mean "no index"."""
         bad = (tensor < 0) | (tensor >= bound)
         none = arguments[self.none] if isinstance(self.none, str) else self.none
         if none is not None:
@@ -49,7 +50,7 @@ def check(
     shape: Mapping[str, Any],
     arguments: Mapping[str, Any],
 ) -> None:
-    """Looks at every index that an operator will read.
+    """Checks every index that an operator will read.
 
     Raises:
         ArgumentError: one is out of range; it says which element of which tensor.

@@ -44,7 +44,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Request:
-    """A launch request that others can repeat: `wb.step` takes over the one of `wb.sanitize`.
+    """A launch request that others can repeat: `wb.step` repeats that of `wb.sanitize`.
 
     Attributes:
         target: kernel, launcher, operator or name to launch.
@@ -103,20 +103,20 @@ class Target:
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel that runs, where it is one."""
+        """The kernel that runs, if there is only one."""
         return self.only.kernel
 
     def run(self, options: LaunchOptions | None) -> LaunchRecord:
-        """Launches once, where it is one launch."""
+        """Launches once, if there is only one launch."""
         return self.only.run(options)
 
     @property
     def code(self) -> str:
-        """`Module.digest` of the code that runs; of several modules, all of them."""
+        """`Module.digest` of the code that runs; for several modules, all digests."""
         return digest_of(part.kernel for part in self.parts)
 
     def launches(self) -> tuple[Target, ...]:
-        """Each launch as a target of its own; they are to be run in this order."""
+        """Each launch as a separate target; they must run in this order."""
         if len(self.parts) == 1:
             return (self,)
         return tuple(
@@ -142,8 +142,8 @@ def resolve(
     """The target of anything that can be timed or profiled.
 
     Forms: a spec or its name, on tensors, or on fresh inputs at `shape`; a launcher (`kernel[grid, block]`)
-    with its arguments; a kernel (or a module with one) with `spec`, run as the spec would; a kernel alone:
-    its last launch; any other callable: the kernels that a call of it launches.
+    with its arguments; a kernel (or a module with one) with `spec`, run as the spec would; only a kernel: its
+    last launch; any other callable: the kernels that a call of it launches.
 
     Raises:
         UsageError: the target is none of these.
@@ -199,7 +199,7 @@ def _of_callable(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Ma
 def _repeatable(
     launch: tuple[Kernel, LastLaunch] | ForeignCall,
 ) -> tuple[Kernel, Callable[[LaunchOptions | None], LaunchRecord], Device, dict[str, Any]]:
-    """A launch that was made: its kernel, what makes it again, where, and its arguments by name."""
+    """A past launch: its kernel, a function that repeats it, its device, and its arguments by name."""
     if isinstance(launch, ForeignCall):
         named = {f"argument {number}": tensor for number, tensor in launch.tensors.items()}
         return launch.kernel, launch.run, launch.device, named

@@ -1,9 +1,9 @@
 """Layouts of tensors as specs write them: `"dtype[batch, queries, heads, dim]"`.
 
-An axis is a shape parameter, another name that stands for one size throughout a call, or a size made of such
-(`keys/2`, `sequences+1`, `ceil(cols/128)`); `...` in front or behind is any number of axes. Before the
-brackets stand the element types, each a name of `workbench.dtypes`, `fp8` for either encoding of e4m3, or a
-shape parameter whose value is such a name. Alternatives are divided by `|`.
+An axis is a shape parameter, another name with the same size throughout a call, or a size computed from such
+names (`keys/2`, `sequences+1`, `ceil(cols/128)`); `...` at the beginning or the end is any number of axes.
+The element types come before the brackets, each a name of `workbench.dtypes`, `fp8` for either encoding of
+e4m3, or a shape parameter whose value is such a name. Alternatives are separated by `|`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Layout:
         return f"[{', '.join(self.axes)}]"
 
     def sizes(self, dims: Sequence[int], initial: Mapping[str, Any]) -> Sizes | None:
-        """`initial` sizes and those that a tensor's own dimensions add; None if they contradict it."""
+        """`initial` sizes, and those that follow from a tensor's dimensions; None if they contradict."""
         axes = self.axes
         if axes[:1] == ("...",):
             axes, dims = axes[1:], dims[max(len(dims) - len(axes) + 1, 0) :]
@@ -98,7 +98,7 @@ def layouts(text: str) -> tuple[Layout, ...]:
 
 
 def by_name(tensors: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Records by tensor, where a spec has one for several: `{"q dq": "dtype[tokens, heads, dim]"}`."""
+    """Records by tensor; a spec may have one for several: `{"q dq": "dtype[tokens, heads, dim]"}`."""
     for names, text in tensors.items():
         for name in names.split():
             yield name, text

@@ -1,7 +1,7 @@
 """Published figures of an operator, by problem, beside the modelled time of its kernel.
 
-`modelled.json` beside this file keeps the times, since modelling one runs it on the emulated device, which
-takes minutes where problems are large; `python tests/modelled_times.py` makes it.
+`modelled.json` beside this file stores the times, since modelling a problem runs it on the emulated device,
+which takes minutes if it is large; `python tests/modelled_times.py` makes the file.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Comparison:
 
     Attributes:
         shape: the problem.
-        gpu: on which figures were published; two names where the publication leaves open which.
+        gpu: GPU of the published figures; two names if the publication leaves open which.
         published: figures by implementation.
-        modelled: the kernel here in the same unit; None if it was not modelled.
+        modelled: figure of our kernel in the same unit; None if it was not modelled.
     """
 
     shape: Shape
@@ -41,20 +41,20 @@ class Comparison:
 
     @property
     def best(self) -> Figure:
-        """The fastest that was published."""
+        """The fastest published figure."""
         figures = self.published.values()
         fastest = min if next(iter(figures)).unit == "us" else max
         return fastest(figures, key=lambda figure: figure.value)
 
 
 def key(name: str, shape: Shape, gpu: str) -> str:
-    """By which `modelled.json` has a time."""
+    """Key of the time in `modelled.json`."""
     return f"{name} {shape_text(shape)} {gpu}"
 
 
 @cache
 def times() -> dict[str, float]:
-    """Kept times in microseconds, by `key`."""
+    """Stored times in microseconds, by `key`."""
     table: dict[str, float] = json.loads(TABLE.read_text(encoding="utf-8"))
     return table
 

@@ -26,7 +26,7 @@ class Range:
 
     Attributes:
         low, high, step: the supported values; if a kernel needs a multiple of its tile, step is the tile.
-        default: the value if a caller gives none; None means `low`.
+        default: the value if a caller passes none; None means `low`.
         doc: one line for the slider's tool tip and the docs.
     """
 
@@ -52,7 +52,7 @@ class Range:
 
     @property
     def first(self) -> int:
-        """The value where none is given."""
+        """The value if none is given."""
         return self.low if self.default is None else self.default
 
     def __str__(self) -> str:
@@ -68,7 +68,7 @@ class Choice:
 
     Attributes:
         values: the supported values.
-        default: the value if a caller gives none; None means the first of `values`.
+        default: the value if a caller passes none; None means the first of `values`.
         doc: one line for the selector's tool tip and the docs.
     """
 
@@ -90,7 +90,7 @@ class Choice:
 
     @property
     def first(self) -> int | str:
-        """The value where none is given."""
+        """The value if none is given."""
         return self.values[0] if self.default is None else self.default
 
     def __str__(self) -> str:
@@ -108,8 +108,7 @@ def _check_default(parameter: Parameter) -> None:
 
 
 def plain(value: Any) -> Any:
-    """An integer as Python's own int, where it is a NumPy or symbolic one, True and False as Python's own;
-    anything else as it is."""
+    """A NumPy or symbolic integer as Python's int, NumPy's booleans as Python's; anything else unchanged."""
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     try:

@@ -1,4 +1,4 @@
-"""Instances compiled before they are called: side by side, and kept by the compiler's cache."""
+"""Instances compiled before they are called: in parallel, and stored in the compiler's cache."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Job:
 
 
 def compile_all(jobs: Iterable[Job], workers: int | None) -> list[Instance]:
-    """Compiles instances side by side, in as many compilers as there are processors or as `workers` says.
+    """Compiles instances in parallel, in as many compilers as there are processors, or in `workers`.
 
     Raises:
         CompileError: one does not compile; the others have been compiled.

@@ -1,9 +1,9 @@
-"""The kernel library: specs by name, each loaded when it is first asked for.
+"""The kernel library: specs by name, each loaded at its first use.
 
 `kernels` maps names such as `"gemm/bf16"` to the specs of the kernel library, and `"gemm/bf16:ping_pong"` to
-one with that variant alone: each
-`kernels/<category>/<operator>.py` defines one, in a module variable named `spec`. The folder is the package
-`workbench_kernels`, so that specs share references: `from workbench_kernels.references.rotary import rotate`.
+one with only that variant. Each `kernels/<category>/<operator>.py` defines one, in a module variable named
+`spec`. The folder is the package `workbench_kernels`, so that specs share references: `from
+workbench_kernels.references.rotary import rotate`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SHARED = ("include", "families", "references")
 
 
 class KernelRegistry(Shown, Mapping[str, KernelSpec]):
-    """Maps names to the specs of a kernel library; each is loaded when you first ask for it.
+    """Maps names to the specs of a kernel library; each is loaded at its first use.
 
     Args:
         root: the folder with `<category>/<operator>.py`; None for the workbench's own library.
@@ -98,7 +98,7 @@ class KernelRegistry(Shown, Mapping[str, KernelSpec]):
         """Operators by words in their names, texts and settings, such as `search("fp4 scales")`.
 
         Args:
-            text: words that must all be there; upper and lower case are one.
+            text: words that must all occur; upper and lower case do not matter.
             category: "gemm", "attention", ...
             target: "gfx950" or "gfx942".
 
@@ -148,7 +148,7 @@ def _the_library() -> KernelRegistry:
 
 
 def spec_of(spec: KernelSpec | str, caller: str) -> KernelSpec:
-    """A spec from itself or its name, for `caller`, the function that a person called.
+    """A spec, passed itself or by its name, for `caller`, the function that a person called.
 
     Raises:
         UnknownKernel: no kernel of the library has this name.
@@ -197,7 +197,7 @@ def _load_spec(root: Path, package: str, name: str) -> KernelSpec:
 
 
 def _make_package(name: str, root: Path) -> None:
-    """Lets Python import a folder of kernels under a name, wherever it stands."""
+    """Lets Python import a folder of kernels under a name, wherever it is."""
     if name not in sys.modules:
         package = ModuleType(name, f"Kernels below {root}.")
         package.__path__ = [str(root)]

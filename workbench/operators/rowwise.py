@@ -8,7 +8,7 @@ from workbench.targets import WAVE
 def lanes_of_row(cols: int, size: int, stride: int = 0) -> int:
     """Lanes of a wave that share a row of `cols` elements of `size` bytes; each has 16 bytes, or `stride`.
 
-    A power of two; what the register tile base shape `rt_rows_s` of the tile library has.
+    A power of two, as in the register tile base shape `rt_rows_s` of the tile library.
     """
     lanes = 1
     while lanes < WAVE and lanes * (stride or 16 // size) < cols:

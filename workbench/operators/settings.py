@@ -1,4 +1,4 @@
-"""An operator with settings of its tunables: how its functions see them, and which cannot fit."""
+"""An operator with settings of its tunables: how its functions get them, and which cannot fit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workbench.targets import target
 
 
 def with_settings(operator: Definition, settings: Settings) -> dict[str, Any]:
-    """The fields of an operator whose functions see the settings in the shapes that they are given."""
+    """The fields of an operator whose functions get the settings as part of the shape."""
 
     def seen(function: Any) -> Any:
         if not callable(function):
@@ -38,10 +38,10 @@ def with_settings(operator: Definition, settings: Settings) -> dict[str, Any]:
 
 
 def why_not(operator: Definition, settings: Settings, shape: Shape, arch: str) -> str:
-    """Why an implementation cannot run a complete shape with these settings; "" if nothing is against it.
+    """Why an implementation cannot run a complete shape with these settings; "" if it can.
 
-    Nothing is compiled: the operator's own `check`, shared memory of each launch, and the registers that its
-    `tunables` say tiles take.
+    Without compiling anything, it looks at the operator's own `check`, the shared memory of each launch, and
+    the registers that tiles take according to its `tunables`.
     """
     seen = {**settings, **shape}
     if arch not in operator.targets:

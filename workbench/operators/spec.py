@@ -2,8 +2,8 @@
 
 A `KernelSpec` says where a kernel's source is, how it is instantiated and launched for a shape, which tensors
 it takes and returns, and how much work that is. Calling it on tensors runs it; `verify`, `time`, `profile`,
-the panels, the magics and the tests all use the same object, so that none of them repeats a launch or a
-reference.
+the panels, the magics and the tests all use the same object, so none of them has to define a launch or a
+reference again.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class KernelSpec(Shown, Definition):
 
     The signature of `reference` is the signature of the operator: its parameter names are the names of the
     inputs, their order is the order of positional arguments of a call of the spec, and its defaults (such as
-    `eps=1e-5`) hold where a caller gives none. A default of None makes an input optional. A spec is called as
-    `spec(*inputs, **inputs_by_name)` and returns its output tensor, or a dict of them where it has several.
+    `eps=1e-5`) hold if a caller passes no value. A default of None makes an input optional. A spec is called
+    as `spec(*inputs, **inputs_by_name)` and returns its output tensor, or a dict of them if it has several.
 
     Most operators are one kernel: `source`, `entry` and `launch`. One of several launches has `steps`
     instead, with a `workspace` between them; one of several implementations has `variants`. `Definition`
@@ -61,12 +61,12 @@ class KernelSpec(Shown, Definition):
     """
 
     library: Mapping[str, KernelSpec] | None = None
-    """Operators among which `backward` is looked up; the registry fills it in."""
+    """Operators in which `backward` is looked up; the registry fills it in."""
     identity: str = field(default_factory=lambda: f"spec {next(_numbers)}", init=False)
-    """No other spec of this process has it: PyTorch tells texts apart where it reuses compiled code."""
+    """Unique in this process: PyTorch compares texts when it reuses compiled code."""
 
     def variant(self, name: str) -> KernelSpec:
-        """The operator with one of its implementations alone, for every shape that this one supports.
+        """The operator with only one of its implementations, for every shape that this one supports.
 
         Raises:
             UsageError: no variant has this name.
@@ -131,7 +131,7 @@ class KernelSpec(Shown, Definition):
         """Name of the variant that runs a shape; None if the spec itself does.
 
         Raises:
-            ShapeError: no variant takes it.
+            ShapeError: no variant supports it.
         """
         arch = arch or default_arch()
         return self._chosen(self.shape(shape, arch=arch), arch)[0]
@@ -147,7 +147,7 @@ class KernelSpec(Shown, Definition):
             return row
         # A table that names a variant which does not exist is wrong.
         self.variant(row.variant)
-        # `takes` partly guesses what is fast; a row with times was verified on this very shape.
+        # `takes` partly guesses what is fast; a row with times was verified on exactly this shape.
         return row if row.origin or self.variants[row.variant].takes(full, arch) else None
 
     def _chosen(self, full: Shape, arch: str) -> tuple[str | None, Settings]:
@@ -176,14 +176,14 @@ class KernelSpec(Shown, Definition):
         arch: str | None = None,
         code: Kernel | Module | None = None,
     ) -> Implementation[KernelSpec]:
-        """The variant that takes a shape, or the spec itself where it has none that does; as it is tuned.
+        """The variant that runs a shape, or the spec itself if there is none; with tuned settings.
 
         Args:
             code: another kernel with the same interface, such as one compiled in a notebook cell, or a module
-                with the kernels of all steps; the spec's own where it is None.
+                with the kernels of all steps; None for the spec's own.
 
         Raises:
-            ShapeError: the operator does not support the shape, or no variant takes it.
+            ShapeError: the operator does not support the shape, or no variant does.
         """
         arch = arch or default_arch()
         return self._implementation(self.shape(shape, arch=arch), arch, code)
@@ -209,12 +209,12 @@ class KernelSpec(Shown, Definition):
         return Modules(self)
 
     def macros(self, shape: Shape, arch: str) -> dict[str, object]:
-        """Macros that select the instance for `shape` on `arch`; of several steps, the first's."""
+        """Macros that select the instance for `shape` on `arch`; with several steps, those of the first."""
         implementation = self.implementation(shape, arch=arch)
         return implementation.macros(implementation.steps[0])
 
     def steps_of(self, shape: Shape | None = None, *, arch: str | None = None) -> tuple[PreparedStep, ...]:
-        """The launches of a shape in order, each with its step and its kernel; compiled where need be.
+        """The launches of a shape in order, each with its step and its kernel; compiled if necessary.
 
         Raises:
             ShapeError, CompileError, WorkbenchError
@@ -222,7 +222,7 @@ class KernelSpec(Shown, Definition):
         return self.implementation(shape, arch=arch).prepared()
 
     def module(self, shape: Shape | None = None, *, arch: str | None = None) -> Module:
-        """The compiled module for `shape`; compiled anew where the source or a header of it has changed.
+        """The compiled module for `shape`; compiled again if the source or one of its headers has changed.
 
         Raises:
             ShapeError, CompileError, WorkbenchError
@@ -237,7 +237,7 @@ class KernelSpec(Shown, Definition):
 
         Raises:
             ShapeError, CompileError, WorkbenchError
-            UsageError: the operator has several steps; `steps_of` gives the kernels of all.
+            UsageError: the operator has several steps; `steps_of` has the kernels of all.
         """
         steps = self.steps_of(shape, arch=arch)
         self._check_single([prepared.step for prepared in steps])
@@ -250,7 +250,7 @@ class KernelSpec(Shown, Definition):
         *,
         workers: int | None = None,
     ) -> list[Instance]:
-        """Compiles instances ahead of their first call, side by side; later processes find them in the cache.
+        """Compiles instances ahead of their first call, in parallel; later processes find them in the cache.
 
         Args:
             shapes: shapes to compile; None for the spec's own.
@@ -295,7 +295,7 @@ class KernelSpec(Shown, Definition):
         device: Device | str | None = None,
         hard: str | None = None,
     ) -> dict[str, Any]:
-        """Fresh inputs for `shape`, equal for equal seeds, on `device`'s memory, defaults filled in.
+        """Fresh inputs for `shape`, equal for equal seeds, in `device`'s memory, with defaults filled in.
 
         fp8 tensors have the format of the device's target (the default device's if `device` is None).
 
@@ -364,7 +364,7 @@ class KernelSpec(Shown, Definition):
         device: Device,
         code: Kernel | Module | None = None,
     ) -> Call:
-        """A call on bound inputs that can be run again, compiled where need be; nothing is launched yet.
+        """A call on bound inputs that can run repeatedly, compiled if necessary; nothing is launched yet.
 
         Raises:
             ShapeError, ArgumentError, CompileError, WorkbenchError
@@ -382,9 +382,9 @@ class KernelSpec(Shown, Definition):
         return Calls(self, self._implementation)
 
     def __call__(self, *args: Any, device: Device | str | None = None, **kwargs: Any) -> Any:
-        """Runs the kernel on tensors; outputs may be given by name to be written into.
+        """Runs the kernel on tensors; tensors to write into may be passed by the names of outputs.
 
-        `out=` takes the output of any name if there is one, else a tuple or a dict of outputs.
+        `out=` takes the only output, whatever its name, or a tuple or a dict of outputs.
 
         Args:
             device: device to run on, as in `wb.device`; None to take it from the tensors.
@@ -415,9 +415,9 @@ class KernelSpec(Shown, Definition):
 
     @cached_property
     def operator(self) -> Operator:
-        """The operator as PyTorch knows it, such as `torch.ops.hipkittens.gemm_bf16`; made when asked.
+        """The operator in PyTorch, such as `torch.ops.hipkittens.gemm_bf16`; made at its first use.
 
-        Calls of the spec go through it where PyTorch compiles or follows gradients.
+        Calls of the spec go through it if PyTorch compiles or follows gradients.
 
         Raises:
             WorkbenchError: the reference's signature is not annotated.
@@ -427,15 +427,15 @@ class KernelSpec(Shown, Definition):
         return torch_operator.make(self, lambda inputs: self.calls.run(inputs)[0], self.beside)
 
     def traced_names(self, identity: str) -> str:
-        """The operator, the outputs and the inputs by name of the spec with this identity, which is its own.
+        """The operator, outputs and inputs by name of the spec with this identity, which is unique to it.
 
-        PyTorch traces what is made of texts, and holds what it compiled to the text that was given.
+        PyTorch traces functions of texts, and guards compiled code by the text that was passed.
         """
         names = self.operator.name, *self.operator.outputs
         return f"{' '.join(names)}; {' '.join(self.signature.parameters)}"
 
     # `torch.compiler.assume_constant_result`, which does only this, would import PyTorch here. It marks a
-    # method: before 2.13 PyTorch refuses a dataclass as an argument of what is marked.
+    # method, because before 2.13 PyTorch rejects a dataclass as an argument of a marked function.
     traced_names._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
     def beside(self, name: str) -> KernelSpec:
@@ -460,7 +460,8 @@ class KernelSpec(Shown, Definition):
         return "; ".join(part for part in parts if part) + ">"
 
     def __reduce__(self) -> Any:
-        """By name, of what is in the library: a spec is functions, which nothing pickles otherwise.
+        """Pickled by name, if it is in the library: a spec consists of functions, which cannot be pickled
+        otherwise.
 
         Raises:
             UsageError: the spec is not in a library, or was tuned by hand.
@@ -479,12 +480,12 @@ class KernelSpec(Shown, Definition):
         return self
 
     def located(self, folder: Path, library: Mapping[str, KernelSpec]) -> KernelSpec:
-        """The same spec with `folder` as the place of its source, and as one of `library`."""
+        """The same spec, with its source in `folder`, as a member of `library`."""
         return dataclasses.replace(self, folder=folder, library=library)
 
 
 class _OfInstance:
-    """An attribute that an instance has of its own, and its class otherwise."""
+    """An attribute that belongs to an instance, or else to its class."""
 
     def __init__(self, of_instance: Callable[[KernelSpec], Any], of_class: Any) -> None:
         self.of_instance, self.of_class = of_instance, of_class
@@ -497,6 +498,6 @@ class _OfInstance:
         return self.of_class
 
 
-# What `help`, `?` and an editor ask a spec for is its operator's.
+# `help`, `?` and an editor get those of the operator from a spec.
 KernelSpec.__doc__ = _OfInstance(lambda spec: describe(spec).text, KernelSpec.__doc__)  # type: ignore[assignment]
 KernelSpec.__signature__ = _OfInstance(lambda spec: spec.signature, None)  # type: ignore[attr-defined]

@@ -18,15 +18,14 @@ class Step:
     """One launch of an operator.
 
     Attributes:
-        name: short, such as "main" or "reduce"; `time` and `profile` call it so.
+        name: short name in `time` and `profile`, such as "main" or "reduce".
         entry: name of the kernel in the source, as `Module[...]` takes it, or a function `(shape) -> name`.
         launch: `(shape, arch) -> Launch`.
         arguments: `(shape, tensors) -> {parameter or member name: value}`, where `tensors` holds inputs,
-            outputs and workspace by name. By default those of them that the kernel has a parameter or a
-            member for.
-        define: `(shape, arch) -> {macro: value}`, beside the operator's.
-        source: as the operator's, which holds where it is None.
-        when: `(shape, arch) -> bool`: whether the step is needed at all; always where it is None.
+            outputs and workspace by name. By default those for which the kernel has a parameter or a member.
+        define: `(shape, arch) -> {macro: value}`, in addition to the operator's.
+        source: as for the operator; None for the operator's source.
+        when: `(shape, arch) -> bool`: whether the step is needed; None for always.
     """
 
     name: str
@@ -43,4 +42,4 @@ class Step:
 
 
 Space = tuple[Any, "torch.dtype"] | tuple[Any, "torch.dtype", float]
-"""Dimensions, dtype, and for a tensor that begins with one value, this value."""
+"""Dimensions, dtype, and the initial value if the tensor has one."""

@@ -23,8 +23,8 @@ TensorLike = tuple[Sequence[int], "torch.dtype"]
 """Dimensions and dtype of a tensor that does not exist yet."""
 
 _OWN_MAPPING = 32 << 20
-"""Bytes from which on glibc always maps an allocation for itself (DEFAULT_MMAP_THRESHOLD_MAX in malloc.c),
-and gives it back when it is freed: what the system is told of such memory ends with the tensor."""
+"""Bytes from which on glibc always maps an allocation separately (DEFAULT_MMAP_THRESHOLD_MAX in malloc.c) and
+unmaps it when it is freed, so that advice to the system about such memory ends with the tensor."""
 
 
 def name_results(result: Any, names: Sequence[str], operator: str) -> dict[str, torch.Tensor]:
@@ -52,9 +52,9 @@ def _describe(result: Any) -> str:
 
 
 def in_format_of(tensor: torch.Tensor, device: Device | None) -> torch.Tensor:
-    """An fp8 tensor in the encoding that a device's target computes in, saturating; any other tensor itself.
+    """An fp8 tensor in the encoding of a device's target, saturating; any other tensor unchanged.
 
-    A target without instructions on 8-bit floats takes every encoding as it is.
+    A target without instructions on 8-bit floats accepts every encoding.
     """
     data_type = of_torch(tensor.dtype)
     if data_type is None or data_type.encoding is None:
@@ -69,20 +69,20 @@ def in_format_of(tensor: torch.Tensor, device: Device | None) -> torch.Tensor:
 def new_tensor(dims: Sequence[int], dtype: torch.dtype, where: torch.device) -> torch.Tensor:
     """`torch.empty` for an operator's outputs.
 
-    A large one on the CPU asks the system for large pages. Its memory is new in every call, and one page of
-    4 KiB after another took a quarter of the time of kernels that move memory.
+    For a large tensor on the CPU it asks the system for large pages. The memory is new in every call, and its
+    pages of 4 KiB took a quarter of the time of kernels that move memory.
     """
     import torch
 
     tensor = torch.empty(dims, dtype=dtype, device=where)
-    # A subclass, such as a trace's, may have no memory, and no size yet.
+    # A subclass, such as that of a trace, may have no memory, and no size yet.
     if type(tensor) is torch.Tensor and tensor.is_cpu and tensor.nbytes >= _OWN_MAPPING:
         _want_large_pages(tensor.data_ptr(), tensor.nbytes)
     return tensor
 
 
 def _want_large_pages(address: int, size: int) -> None:
-    """Advice for the pages that lie whole in `size` bytes; a system that refuses leaves them small."""
+    """Advises the system to use large pages in these `size` bytes; if it refuses, they stay small."""
     advice = getattr(mmap, "MADV_HUGEPAGE", None)
     if advice is None:
         return
@@ -114,7 +114,7 @@ def poisoned(tensor: torch.Tensor) -> torch.Tensor:
 
 @contextlib.contextmanager
 def without_memory() -> Iterator[None]:
-    """Tensors made inside have no memory and no values, whatever PyTorch traces outside."""
+    """Tensors made in this context have no memory and no values, whatever PyTorch traces outside."""
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.utils._python_dispatch import _disable_current_modes
@@ -125,7 +125,7 @@ def without_memory() -> Iterator[None]:
 
 @contextlib.contextmanager
 def poisoned_memory() -> Iterator[None]:
-    """Fills what `torch.empty` and its like return with poison, so that unwritten results are noticed."""
+    """Fills the results of `torch.empty` and similar functions with poison, to expose unwritten results."""
     import torch
 
     names = ("empty", "empty_like", "empty_strided")

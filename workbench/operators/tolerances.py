@@ -15,8 +15,8 @@ class Tolerance:
     """Bounds of an element-wise comparison: |got - wanted| <= atol + rtol * |wanted|.
 
     Attributes:
-        share: probability of an element to be outside all the same: of quantized numbers those whose value
-            before lies so near to the middle of two that the last bit of a sum decides.
+        share: probability that an element is outside anyway: a quantized number may lie so near to the middle
+            of two that the last bit of a sum decides.
     """
 
     rtol: float
@@ -24,7 +24,7 @@ class Tolerance:
     share: float = 0.0
 
     def __post_init__(self) -> None:
-        # Worded as what must hold, since a comparison with nan is never true.
+        # Written as the condition that must hold, since a comparison with nan is never true.
         bounds = (self.rtol, self.atol)
         if not (all(isinstance(b, Real) and b >= 0 for b in bounds) and 0 <= self.share <= 1):
             raise UsageError(f"{self}; expected rtol and atol of 0 or more, and a share from 0 to 1")
@@ -40,7 +40,7 @@ class FlashRule:
 
     Attributes:
         reason: why, one sentence; results show it.
-        factor: permitted multiple of PyTorch's error; None: the rule does not apply.
+        factor: permitted multiple of PyTorch's error; None if the rule does not apply.
         by_row: True if the elements of a row (the last dimension) share one error: the allowance for bad luck
             then counts rows instead of elements, and the result shows the reason if few rows make it larger.
     """
@@ -53,7 +53,8 @@ class FlashRule:
 TOLERANCES: Mapping[str, Tolerance] = {
     data_type.torch[0]: Tolerance(*data_type.bounds) for data_type in TYPES if data_type.bounds is not None
 }
-"""Bounds of the element-wise check by the output's dtype; a dtype that is not here (integers) must be equal.
+"""Bounds of the element-wise check by the output's dtype; for a missing dtype (integers), values must be
+equal.
 
 The relative bounds are PyTorch's own (torch.testing.assert_close) in 64 bits and bfloat16, ten times those in
 32 bits and float16, and a unit in the last place in 8 bits; the absolute ones leave room for cancellation in

@@ -1,10 +1,10 @@
-"""An operator as PyTorch knows it: a `torch.library` operator with schema, fake tensors and gradient.
+"""An operator in PyTorch: a `torch.library` operator with schema, fake tensors and gradient.
 
 `torch.ops.hipkittens.attention_forward` is `kernels["attention/forward"]`. The schema comes from the
 annotations of the reference's signature and from `mutates`, fake tensors from `outputs`. The gradient is the
-operator that `backward` names, what others make by its rule, or autograd of the reference. The last is an
-operator of its own, into which PyTorch does not look, since a reference may ask for values (`tolist`,
-`unique`) that tracing has none of.
+operator that `backward` names, a rule made of other operators, or autograd of the reference. The last is a
+separate operator, into which PyTorch does not look, since a reference may read values (`tolist`, `unique`),
+which do not exist while tracing.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def make(
         find: returns an operator by name, for differentiation.
 
     Raises:
-        WorkbenchError: the reference's signature has no annotation, or one that no schema has.
+        WorkbenchError: the reference's signature has no annotations, or one that no schema supports.
     """
     parameters = list(spec.signature.parameters)
     outputs = spec.output_names
@@ -102,7 +102,7 @@ def make(
             # PyTorch's dispatcher crashes if the number of results differs from the schema's.
             raise WorkbenchError(
                 f"{spec.name}: outputs are {', '.join(specs)} here and {', '.join(outputs)} for its default "
-                "shape; expected the same for all inputs, empty where there is nothing to give"
+                "shape; expected the same for all inputs, empty if there is nothing to return"
             )
         place = next((v.device for v in inputs.values() if isinstance(v, torch.Tensor)), torch.device("cpu"))
         return _returned(
@@ -179,10 +179,10 @@ def check_one_place(name: str, inputs: Mapping[str, Any]) -> None:
 
 
 def call(spec: Differentiating, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
-    """The outputs by name of a call through PyTorch's dispatcher; those that are given are written.
+    """The outputs by name of a call through PyTorch's dispatcher; tensors passed for outputs are written.
 
     Raises:
-        ArgumentError: outputs are given, and the call follows gradients, or one does not fit.
+        ArgumentError: outputs are passed, and the call follows gradients, or one does not fit.
     """
     makes, takes = spec.traced_names(spec.identity).split("; ")
     name, *outputs = makes.split(" ")
@@ -306,7 +306,7 @@ class _Differentiation:
     by_reference: str
 
     def define(self, arguments: str) -> None:
-        """Registers autograd of the reference; `arguments` are the operator's own in its schema."""
+        """Registers autograd of the reference; `arguments` are those of the operator in its schema."""
         _library.define(
             f"{self.by_reference}({arguments}, *, Tensor[] upstream, str wanted) -> Tensor[]",
             tags=(torch.Tag.pt2_compliant_tag,),
@@ -331,7 +331,7 @@ class _Differentiation:
         return frozenset((*self.parameters, *(f"d{name}" for name in self.outputs)))
 
     def function(self, overload: Any) -> Any:
-        """The operator as a function that autograd takes, on one level of functorch's transforms."""
+        """The operator as a function for autograd, on one level of functorch's transforms."""
         name = self.spec.name
 
         def forward(*args: Any) -> Any:

@@ -1,7 +1,7 @@
 """Tunables: tile sizes, orders of tiles, parts of K; they change how an operator computes, not its result.
 
-A setting reaches a spec's functions as one more entry of the shape that they are given, so `define` writes
-`shape.get("window", 0)`, and a spec without settings reads as before.
+A setting reaches a spec's functions as a further entry of the shape, so `define` writes `shape.get("window",
+0)`, and a spec without settings looks as before.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Settings = Mapping[str, Any]
 class Tunables:
     """The settings that an operator, or a variant of it, may be compiled with.
 
-    `Tunables(window=(0, 4, 8), side=(64, 128), registers=lambda shape, arch: ...)`. Of each the first
-    value is what holds where nobody tuned.
+    `Tunables(window=(0, 4, 8), side=(64, 128), registers=lambda shape, arch: ...)`. The first value of each
+    holds without tuning.
 
     Attributes:
-        values: by name, what is tried.
-        registers: `(shape, arch) -> int`: registers of a lane that tiles take at least, where shapes hold the
-            settings too; what needs more than a wave can have is never compiled. Where one of the tunables is
-            `waves`, those on a SIMD, they share its registers.
+        values: values to try, by name.
+        registers: `(shape, arch) -> int`: minimum number of registers per lane that tiles take; shapes
+            include the settings. Settings that need more than a wave can have are never compiled. If one of
+            the tunables is `waves`, the waves on a SIMD share its registers.
     """
 
     values: Mapping[str, Sequence[Any]]
@@ -44,7 +44,7 @@ class Tunables:
         return sum(1 for _ in self.combinations())
 
     def combinations(self) -> Iterator[dict[str, Any]]:
-        """Every combination; the first is what holds where nobody tuned."""
+        """Every combination; the first holds without tuning."""
         for combination in itertools.product(*self.values.values()):
             yield dict(zip(self.values, combination, strict=True))
 
@@ -53,7 +53,7 @@ class Tunables:
         return {name: value for name, value in settings.items() if value != self.values[name][0]}
 
     def check(self, operator: str, settings: Settings) -> None:
-        """Refuses what is no setting of the operator.
+        """Rejects anything that is not a setting of the operator.
 
         Raises:
             UsageError: an unknown name, or a value that is not among those of the name.
@@ -70,5 +70,5 @@ class Tunables:
 
 
 def settings_text(settings: Settings) -> str:
-    """Such as "window=8, side=64"; "" for none."""
+    """Text such as "window=8, side=64"; "" for none."""
     return ", ".join(f"{name}={value}" for name, value in settings.items())

@@ -1,4 +1,4 @@
-"""Several implementations of one operator, and which of them takes a shape."""
+"""Several implementations of one operator, and the choice of one for a shape."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workbench.operators.parameters import Shape
 
 @dataclass(frozen=True, init=False)
 class Variant:
-    """One implementation of an operator: what it takes, and where it differs from the spec.
+    """One implementation of an operator: the shapes that it supports, and its differences from the spec.
 
     `Variant(fits, entry="gemm_split", launch=...)`: every further argument is a field of the spec.
 
@@ -69,7 +69,7 @@ class Tuned:
 
 
 FOLDER = "HIPKITTENS_TUNING"
-"""Names a folder with tables of one's own, `<category>/<operator>.json`."""
+"""Names a folder with your own tables, `<category>/<operator>.json`."""
 
 TuningTable = Mapping[str, Sequence[Tuned]]
 """Rows by target; the first row that fits a shape applies."""
@@ -79,7 +79,7 @@ def read_tuning(path: Path) -> dict[str, tuple[Tuned, ...]]:
     """A tuning table from a JSON file: `{"gfx950": [[{"m": 64}, "split"], ...], ...}`.
 
     Raises:
-        WorkbenchError: the file cannot be read, or holds something else.
+        WorkbenchError: the file cannot be read, or is not a table.
     """
     try:
         table = json.loads(path.read_text())

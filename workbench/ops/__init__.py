@@ -1,4 +1,4 @@
-"""Operators as functions, under the names the field uses: `ops.rms_norm(x, weight)`.
+"""Operators as functions, under the names that the field uses: `ops.rms_norm(x, weight)`.
 
     from workbench import ops
     y = ops.rms_norm(x, weight)
@@ -6,9 +6,9 @@
     y = ops.sdpa(q, k, v, is_causal=True)          # scaled_dot_product_attention's own signature and layout
 
 A function is an operator of `workbench.kernels` with its signature; `help(ops.rms_norm)` says the layout of
-every tensor, dtypes, sizes, gradients and errors, all made from the operator's spec. One with several results
-gives them as a named tuple. A kernel is compiled at its first call, or before by `precompile`; a function is
-made when it is first asked for. After this import `torch.ops.hipkittens` has all operators too.
+every tensor, dtypes, sizes, gradients and errors, all made from the operator's spec. A function with several
+results returns a named tuple. A kernel is compiled at its first call, or before by `precompile`; a function
+is made at its first use. After this import `torch.ops.hipkittens` has all operators too.
 """
 
 from __future__ import annotations

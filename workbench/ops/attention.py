@@ -1,4 +1,4 @@
-"""Attention with the signature that PyTorch's own has."""
+"""Attention with the signature of PyTorch's own."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def sdpa(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> torch.Tensor:
-    """`torch.nn.functional.scaled_dot_product_attention` by the kernel `flash_attention`.
+    """`torch.nn.functional.scaled_dot_product_attention` with the kernel `flash_attention`.
 
-    softmax(scale query keyᵀ + mask) value, sums in float; tensors are read as they are, without a copy.
+    softmax(scale query keyᵀ + mask) value, with sums in float; tensors are read without a copy.
 
     Args:
-        query: [batch, heads, queries, dim] of bf16 or fp16, with any dimensions in front in place of batch.
+        query: [batch, heads, queries, dim] of bf16 or fp16; any number of dimensions may replace batch.
         key: [batch, heads_kv, keys, dim].
         value: [batch, heads_kv, keys, dim_v].
         attn_mask: None; the kernel supports only the causal mask.
@@ -31,7 +31,7 @@ def sdpa(
         is_causal: True if query i attends to keys 0 to i only, as in PyTorch: the first query is aligned with
             the first key. The numbers of queries and keys must then be equal.
         scale: factor of the products; 1 / sqrt(dim) if None.
-        enable_gqa: True if a key head may serve several query heads; else their numbers must be equal.
+        enable_gqa: True if a key head may serve several query heads; otherwise their numbers must be equal.
 
     Returns:
         [batch, heads, queries, dim_v], in the dtype of query.
@@ -40,8 +40,8 @@ def sdpa(
         by the kernel `flash_attention_backward`.
 
     Raises:
-        UsageError: a mask or dropout, which the kernel does not have; is_causal with fewer or more keys than
-            queries; fewer heads of keys without enable_gqa.
+        UsageError: a mask or dropout, which the kernel does not support; is_causal with fewer or more keys
+            than queries; fewer heads of keys without enable_gqa.
         ShapeError: tensors that do not fit together, or sizes that `flash_attention` does not support.
     """
     if attn_mask is not None:

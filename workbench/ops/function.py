@@ -42,7 +42,7 @@ HABITS = {
 
 
 def signature(spec: KernelSpec) -> inspect.Signature:
-    """The function's signature: the spec's, and what the function takes besides."""
+    """The function's signature: the spec's, and further arguments of the function."""
     base = spec.signature.replace(return_annotation=returned(spec))
     habits = HABITS.get(spec.name)
     if habits is None:
@@ -66,7 +66,7 @@ def returned(spec: KernelSpec) -> type:
 
 
 def docstring(spec: KernelSpec) -> str:
-    """The description, with what the function takes besides."""
+    """The description, with further arguments of the function."""
     text = describe(spec).text
     if (habits := HABITS.get(spec.name)) is None:
         return text
@@ -79,7 +79,7 @@ def docstring(spec: KernelSpec) -> str:
 
 
 def function(spec: KernelSpec) -> Callable[..., Any]:
-    """The spec as a function of its own name."""
+    """The spec as a function with its name."""
     kind, habits = returned(spec), HABITS.get(spec.name)
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -114,7 +114,7 @@ def function(spec: KernelSpec) -> Callable[..., Any]:
 
 
 def _turned(tensors: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Tensors by name with tokens and heads the other way round, where they are among `names`."""
+    """Tensors by name, with tokens and heads swapped in those among `names`."""
     return {
         name: value.transpose(1, 2) if name in names and isinstance(value, torch.Tensor) else value
         for name, value in tensors.items()

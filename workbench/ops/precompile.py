@@ -1,4 +1,4 @@
-"""A model's kernels compiled before its first call: it runs on meta, and its operators are compiled."""
+"""Compiles a model's kernels before its first call: those of the operators that it calls on meta."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def precompile(
     workers: int | None = None,
     **named: object,
 ) -> list[Instance]:
-    """Compiles every kernel that `model(*inputs, **named)` calls, side by side, without running one.
+    """Compiles every kernel that `model(*inputs, **named)` calls, in parallel, without running any.
 
-    The model runs on tensors of "meta", which have shapes and no values. Later calls, of later processes too,
-    find the kernels in the cache. `wb.kernels.compile` compiles operators by name.
+    The model runs on tensors of "meta", which have shapes but no values. Later calls, even in later
+    processes, find the kernels in the cache. `wb.kernels.compile` compiles operators by name.
 
     Args:
         model: a module, or a function of tensors.
-        inputs, named: its arguments; of tensors only shape, dtype and strides count.
+        inputs, named: its arguments; for tensors only shape, dtype and strides count.
         backward: True to also compile the operators of the gradients of all results.
         archs: targets; None for that of the default device.
         workers: number of compilers at once; None for one per processor.

@@ -46,7 +46,7 @@ def text() -> str:
 
 
 def _function(name: str, signature: inspect.Signature, doc: str) -> Iterator[str]:
-    # A named tuple's name is written with its module, which is this one.
+    # A named tuple's name is written with its module, which is the stub's own.
     yield f"\ndef {name}{str(signature).replace('workbench.ops.', '')}:\n"
     yield textwrap.indent(f'"""{inspect.cleandoc(doc)}\n"""\n', "    ")
 

@@ -1,7 +1,7 @@
-"""`torch.ops.hipkittens` with every operator of the library, each made when it is first asked for.
+"""`torch.ops.hipkittens` with every operator of the library, each made at its first use.
 
-PyTorch registers an operator when its spec is loaded, and a saved `torch.export` asks for operators by name:
-so a name that is not there yet loads its spec.
+PyTorch registers an operator when its spec is loaded, and a saved `torch.export` asks for operators by name,
+so a name that does not exist yet loads its spec.
 """
 
 from __future__ import annotations
@@ -36,6 +36,6 @@ def _operators() -> dict[str, str]:
 
 
 def install() -> None:
-    """Makes PyTorch's namespace the one that has them all."""
+    """Replaces PyTorch's namespace by one that has all of them."""
     if not isinstance(torch.ops.__dict__.get(NAMESPACE), _Namespace):
         torch.ops.__dict__[NAMESPACE] = _Namespace(NAMESPACE)

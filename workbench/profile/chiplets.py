@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from workbench.runtime import Device
 
 MAX_WATCHED = 1 << 27
-"""Elements of tensors whose writers can be kept, 4 bytes each."""
+"""Maximum number of elements whose writers are recorded, 4 bytes each."""
 
 WINDOW, CHUNK = 8, 64
 """Rows of tiles of a window, and consecutive tiles of a die, in `chiplet_order` unless said otherwise."""
@@ -79,17 +79,17 @@ class DispatchOrder:
         return turns
 
     def die_of(self, xcds: int) -> npt.NDArray[np.int64]:
-        """[work-groups] the die that each goes to."""
+        """[work-groups] the die to which each goes."""
         return self.turn_of() % xcds
 
     @property
     def l2_hit_rate(self) -> Figure | None:
-        """Percent of the requests to all L2s; None if there was none."""
+        """Hits in percent of the requests to all L2s; None without requests."""
         return self._rate(self.replayed.total.l2_hit_rate)
 
     @property
     def l2_hit_rates(self) -> tuple[Figure | None, ...]:
-        """Percent of the requests to each die's L2; None for a die without requests."""
+        """Hits in percent of the requests to each die's L2; None for a die without requests."""
         return tuple(self._rate(die.l2_hit_rate) for die in self.replayed.dies)
 
     @property
@@ -108,12 +108,12 @@ class XcdMap(Plotted):
     Attributes:
         name, device, shape: the kernel or spec, its device and the problem.
         output: name of the tensor.
-        writers: [rows, columns] the work-group that wrote each element; -1: none did. Leading dimensions of
+        writers: [rows, columns] the work-group that wrote each element; -1 for none. Leading dimensions of
             the output are among the rows.
         xcds: dies.
         tiles: tiles by work-group; work-groups that wrote nothing are absent.
         orders: orders of dispatch, the kernel's own first.
-        figure: the output coloured by die, one panel an order.
+        figure: the output coloured by die, one panel per order.
     """
 
     name: str
@@ -126,7 +126,7 @@ class XcdMap(Plotted):
     orders: Sequence[DispatchOrder]
 
     def dies(self, order: DispatchOrder | None = None) -> npt.NDArray[np.int64]:
-        """[rows, columns] the die of each element, in the kernel's own order or another; -1: none."""
+        """[rows, columns] the die of each element, in the kernel's own order or another; -1 for none."""
         die = (order or self.orders[0]).die_of(self.xcds)
         return np.where(self.writers >= 0, die[self.writers], -1)
 
@@ -216,11 +216,11 @@ def xcd_map(
 
     Args:
         target, args, spec, shape, seed, device, kwargs: see `time`.
-        output: name of the tensor to look at; you need it only if the kernel writes several.
+        output: name of the tensor to look at; only needed if the kernel writes several.
         orders: names of `ORDERS`, or a mapping from names to your own functions.
 
     Raises:
-        UsageError: `target` cannot be launched; no such order; no such tensor, or several and none named.
+        UsageError: `target` cannot be launched; no such order; no such tensor, or several but none named.
         DeviceError: the device is a GPU, which does not report who writes where.
     """
     prepared = resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device)
@@ -302,7 +302,7 @@ def _orders(orders: Sequence[str] | Mapping[str, Order]) -> dict[str, Order]:
 
 
 def _outputs_of(target: Any, spec: KernelSpec | str | None, prepared: Target) -> list[str]:
-    """Names of the outputs, where a spec says them."""
+    """Names of the outputs, if a spec has them."""
     operator = spec if spec is not None else target
     if isinstance(operator, str):
         operator = kernels[operator]

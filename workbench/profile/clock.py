@@ -1,13 +1,13 @@
 """The clock that a GPU sustains under a load, which power limits to less than the data sheet's peak.
 
-A board may draw so many watts. What its dies draw grows with how many of their matrix and vector units
-switch, with the bits that they switch, and with a power of the clock (voltage follows it):
+A board may draw a limited number of watts. The power of its dies grows with the number of matrix and vector
+units that switch, with the bits that they switch, and with a power of the clock (voltage follows it):
 
     watts = clock ** 1.55 * (matrix share * matrix cost(type) * bits + vector share * vector cost) + memory
 
 Solved for the clock at the board's limit, and never above the peak. The costs are not stored: they follow
-from the clocks that others saw under known loads (`targets.Product.under_load`), so that a new observation is
-one more record. Where a product was never seen with a type, another product of the same dies stands for it
+from the clocks that others saw under known loads (`targets.Product.under_load`), so a new observation is just
+one more record. If a product was never seen with a type, another product with the same dies represents it
 (MI350X: MI355X), or the ratio of the types on CDNA 3 (bf16 to fp16, both seen there).
 
 Constants fitted here, with the data they come from, none of which is a row of `docs/model_error.md`:
@@ -18,8 +18,8 @@ Constants fitted here, with the data they come from, none of which is a row of `
     vector cost   three attention kernels on MI355X, less what their matrix instructions cost
     zeros         fp8 4096 cubed on MI300X: 1,188 MHz with data, 1,792 with zeros
 
-Memory's watts are those of HBM2, 3.9 pJ a bit (O'Connor et al., 'Fine-Grained DRAM', MICRO 2017): no figure
-of HBM3 was found.
+Memory's watts are those of HBM2, 3.9 pJ per bit (O'Connor et al., 'Fine-Grained DRAM', MICRO 2017), because
+no figure for HBM3 was found.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from workbench.targets import PRODUCTS, Product, UnderLoad
 EXPONENT = 1.55
 HBM_JOULES_PER_BYTE = 8 * 3.9e-12
 ALIKE: Mapping[str, str] = {"I8": "F8"}
-"""Types without an observation that another stands for; all others are as F16."""
+"""Types without an observation, and the types that represent them; all others count as F16."""
 
 ATTENTION_VECTOR_SHARE = 1.0
 """Vector cycles over matrix cycles of attention, dim 128: 1.02 counted in this repository's own kernel."""
@@ -56,7 +56,7 @@ def _seen(machine: Product, kind: str) -> float | None:
 
 
 def matrix_cost(machine: Product, kind: str) -> float | None:
-    """Watts per Hz ** EXPONENT of all matrix cores on random data; None where nothing was seen.
+    """Watts per Hz ** EXPONENT of all matrix cores on random data; None without observations.
 
     Args:
         kind: rocprof's name of the input type: "BF16", "F8", ...
@@ -76,7 +76,7 @@ def matrix_cost(machine: Product, kind: str) -> float | None:
 
 
 def vector_cost(machine: Product) -> float:
-    """Watts per Hz ** EXPONENT with all vector units working; 0 where nothing tells it."""
+    """Watts per Hz ** EXPONENT with all vector units working; 0 without observations."""
     shares = []
     for product in PRODUCTS:
         plain = matrix_cost(product, "F16")
@@ -91,7 +91,7 @@ def vector_cost(machine: Product) -> float:
 
 
 def zero_share() -> float:
-    """Part of the matrix cores' watts that operands of zeros leave."""
+    """Fraction of the matrix cores' watts that remains with operands of zeros."""
     zeros = [(p, s) for p in PRODUCTS for s in p.under_load if s.zeros]
     shares = [
         (data.clock_hz / zero.clock_hz) ** EXPONENT
@@ -110,14 +110,14 @@ def sustained_clock(
     kind: str = "",
     bits: float = 1.0,
 ) -> float:
-    """The clock in Hz that a product keeps under a load.
+    """The clock in Hz that a product sustains under a load.
 
     Args:
         machine: the product.
         activity: "mfma", "valu" and "hbm", each the share of time (0 to 1) in which the units of the whole
             chip are busy, idle compute units counted as such; what is missing is 0.
         seconds: how long the load lasts, repetitions included.
-        kind: type that the matrix cores work on, rocprof's name; the dearest known where empty.
+        kind: type that the matrix cores work on, by rocprof's name; "" for the most expensive known type.
         bits: 1 for random operands, 0 for zeros.
     """
     peak = float(machine.clock_hz)
@@ -137,24 +137,25 @@ def sustained_clock(
 
 
 STEEPEST = 0.8
-"""Slope beyond which two clocks say too little of where the next ones settle."""
+"""Slope beyond which two clocks say too little about where the next ones settle."""
 
 SAME_CLOCK = 0.99
 """Clocks nearer than this are the same."""
 
 MOST_CLOCKS = 6
-"""Clocks that are tried for one launch."""
+"""Maximum number of clocks to try for one launch."""
 
 
 def settled_clock(peak: float, allowed: Callable[[float], float]) -> float:
-    """The clock in Hz, of those that `allowed` is asked, at which a launch keeps units as busy as it allows.
+    """The clock in Hz, among those passed to `allowed`, at which a launch keeps units as busy as power
+    allows.
 
-    At a lower clock there are fewer cycles in which units wait for memory, which has a clock of its own: they
-    are busier, and power allows still less. Steffensen's step leads to the fixed point, unless memory bounds
-    the launch at one of its two clocks alone; the rest is false position.
+    At a lower clock there are fewer cycles in which units wait for memory, which has its own clock: they are
+    busier, and power allows even less. Steffensen's step leads to the fixed point, unless memory bounds the
+    launch at one of its two clocks alone; the rest is false position.
 
     Args:
-        peak: where it starts.
+        peak: clock to start from.
         allowed: the clock that power allows at the activity that the launch has at a clock.
     """
     first = allowed(peak)

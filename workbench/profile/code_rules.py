@@ -24,7 +24,7 @@ def slow(
     remedy: str,
     gone: Callable[[Instruction], bool] = lambda _: False,
 ) -> Look:
-    """Vector instructions that take several turns each: tried as ones that take one, or without."""
+    """Vector instructions that take several turns each: modelled with one turn each, or without them."""
 
     def look(facts: Facts) -> Seen | None:
         mine = facts.ran(is_slow)
@@ -44,7 +44,7 @@ def is_transcendental(instruction: Instruction) -> bool:
 
 
 def is_product(instruction: Instruction) -> bool:
-    """True for products of 32-bit integers, which take as long as a transcendental function."""
+    """True for products of 32-bit integers, which take as long as transcendental functions."""
     return instruction.record.pipeline == "trans" and Trait.WIDE_INTEGER in instruction.record.traits
 
 
@@ -57,13 +57,13 @@ def is_conversion(instruction: Instruction) -> bool:
 
 
 def divided(sequence: roles.Sequence, name: str, remedy: str, *, integer: bool) -> Look:
-    """The sequences that the compiler makes of divisions, tried as one instruction each.
+    """The sequences that the compiler makes of divisions, modelled as one instruction each.
 
     Args:
         sequence: the instruction sequence that replaces a division.
         name: name of the counted operation.
         remedy: the remedy.
-        integer: True for integer divisions, which have a reciprocal instruction of their own.
+        integer: True for integer divisions, which use a special reciprocal instruction.
     """
 
     def look(facts: Facts) -> Seen | None:
@@ -92,12 +92,12 @@ def divided(sequence: roles.Sequence, name: str, remedy: str, *, integer: bool) 
 
 
 def divergence(facts: Facts) -> Seen | None:
-    """Lanes that are off while others of their wave work."""
+    """Lanes that are inactive while others of their wave work."""
     return few_lanes(facts) or _both_sides(facts)
 
 
 def _both_sides(facts: Facts) -> Seen | None:
-    """Branches of which waves take both sides, with some lanes off on each."""
+    """Branches of which waves take both sides, with some lanes inactive on each."""
     listed = sorted(a for a, n in facts.counts.items() if n and a in facts.code)
     for row, address in enumerate(listed):
         if not roles.saves_exec(facts.code[address]):
@@ -121,7 +121,7 @@ def _restores(instruction: Instruction) -> bool:
 
 
 def narrow_loads(facts: Facts) -> Seen | None:
-    """Loads of at most 4 bytes a lane of which four neighbours could be one."""
+    """Loads of at most 4 bytes per lane, four neighbours of which could be one."""
     loads = facts.ran(is_load)
     narrow = _narrow(facts)
     executed = sum(loads[instruction.address] for instruction in narrow)
@@ -133,7 +133,7 @@ def narrow_loads(facts: Facts) -> Seen | None:
 
 
 def narrow_lds(facts: Facts) -> Seen | None:
-    """Reads of a dword a lane from LDS in a loop, four of which could be one."""
+    """Reads of a dword per lane from LDS in a loop, four of which could be one."""
     share = sum(facts.stalled(reason)[0] for reason in ("WAIT_LDS", "LDS_PORT"))
     for loop in facts.loops:
         reads = [
@@ -160,7 +160,7 @@ def queue(facts: Facts) -> Seen | None:
 
 
 def _narrow(facts: Facts) -> list[Instruction]:
-    """Loads of a dword a lane whose addresses follow from no other load, so that neighbours can be one."""
+    """Loads of a dword per lane whose addresses depend on no other load, so that neighbours can be joined."""
     loads = facts.ran(lambda i: is_load(i) and _is_narrow(i))
     decided = facts.decided_by_loads
     return [facts.code[address] for address in sorted(loads) if address not in decided]

@@ -2,14 +2,14 @@
 
 `COUNTERS` is the one table: name, meaning, formula. Definitions follow "MI300 and MI200 series performance
 counters" and "MI350 series performance counters" in AMD's ROCm documentation (rocm.docs.amd.com). Instruction
-counters are sums of exact execution counts of each instruction over all waves; what depends on addresses
-(bank conflicts, bytes) the device adds up while it executes.
+counters are sums of exact execution counts of each instruction over all waves; the device adds up what
+depends on addresses (bank conflicts, bytes) while it executes.
 
 Counters of the L2 caches and beyond (TCC_*) are counted in modelled caches: the lines that each wave touched
-are the kernel's own, exactly; which of them a cache still had comes from a model of the caches and of the
-order in which work-groups come to them (`Traffic.replay`), so these figures are modelled. Instruction
-fetch, scalar loads, scratch and address translation are not in them. Busy and waiting cycles (SQ_BUSY_CYCLES,
-SQ_WAIT_*, VALUBusy, MfmaUtil) are the simulated chip's.
+are exactly those of the kernel; which of them a cache still had comes from a model of the caches and of the
+order in which work-groups reach them (`Traffic.replay`), so these figures are modelled. They do not include
+instruction fetch, scalar loads, scratch and address translation. Busy and waiting cycles (SQ_BUSY_CYCLES,
+SQ_WAIT_*, VALUBusy, MfmaUtil) come from the simulated chip.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class Tally:
         matrix_cycles: cycles that the matrix cores are busy, summed over all of them.
         arithmetic: vector wave instructions by (kind, type), such as ("FMA", "F32").
         vector_flops: floating-point operations of vector instructions, all 64 lanes counted.
-        blocks: what a wave issues and waits for (`profile.flow`).
-        device: address-dependent counts of the device, by its names; empty where they were not collected.
+        blocks: instructions and waits of a wave (`profile.flow`).
+        device: address-dependent counts of the device, by its names; empty if they were not collected.
         pieces: 64-byte pieces that vector memory instructions touched, by class ("..._return" for atomics
-            that return a value); None where not collected.
-        replayed: counts of the modelled caches, die by die; None where they were not modelled.
-        repeated: the same of a launch that repeats this one and finds the Infinity Cache as it was left.
+            that return a value); None if not collected.
+        replayed: counts of the modelled caches, die by die; None if they were not modelled.
+        repeated: the same for a launch that repeats this one and finds its data in the Infinity Cache.
         simulated: busy and waiting cycles of the simulated chip (`profile.waits`), by rocprof's names.
     """
 
@@ -73,7 +73,7 @@ class Tally:
     simulated: Mapping[str, float] = field(default_factory=dict)
 
     def count(self, *classes: str) -> int:
-        """Wave instructions of the classes together."""
+        """Wave instructions of all the classes together."""
         return sum(self.classes.get(c, 0) for c in classes)
 
 
@@ -82,13 +82,13 @@ class Counter:
     """One row of the table.
 
     Attributes:
-        name: rocprof's name; a lower-case name where rocprof has no counter for it.
-        unit: of its value.
-        doc: what it counts.
-        formula: from a tally; None as a result means that it was not collected.
-        targets: targets that have the counter; all where it is empty.
-        origin: counted, but for a counter that is computed from counts by a table of timings; a function of
-            the tally where it depends on what was counted.
+        name: rocprof's name; a lower-case name if rocprof has no such counter.
+        unit: unit of its value.
+        doc: description of what it counts.
+        formula: computes the value from a tally; returns None if it was not collected.
+        targets: targets that have the counter; all if empty.
+        origin: counted, except for a counter that is computed from counts with a table of timings; a function
+            of the tally if it depends on what was counted.
         confirmed: published GPU output that the value is compared with; empty if there is none.
     """
 
@@ -136,7 +136,8 @@ def _device(*names: str) -> Callable[[Tally], int | None]:
 
 
 def lds_origin(device: Mapping[str, int]) -> Origin:
-    """Origin of LDS cycles: counted if hardware's counter showed the phases of all accesses, else modelled.
+    """Origin of LDS cycles: counted if hardware's counter showed the phases of all accesses, otherwise
+    modelled.
 
     Args:
         device: address-dependent counts of a launch.
@@ -412,7 +413,7 @@ COUNTERS: Sequence[Counter] = (
     _modelled(
         "hbm_bytes_read",
         "bytes",
-        "Read from HBM: what the Infinity Cache had not.",
+        "Read from HBM: what the Infinity Cache did not have.",
         lambda c: c.mall_read_misses * 128,
     ),
     _modelled(
@@ -434,22 +435,22 @@ COUNTERS: Sequence[Counter] = (
         _device("global_write_lines_128"),
     ),
 )
-"""The counters that `profile` gives."""
+"""The counters that `profile` returns."""
 
 
 NOTE = "counted by the emulated device; busy cycles, L2 and what is behind it modelled; zeros are not shown"
-"""Below a table of counters."""
+"""Text below a table of counters."""
 
 _ALWAYS = ("SQ_WAVES", "SQ_LDS_BANK_CONFLICT", "SQ_INSTS_MFMA")
 
 
 def visible(counters: Mapping[str, Figure]) -> list[tuple[str, Figure]]:
-    """Counters worth a line: those that are not zero, and those whose zero says something."""
+    """Counters worth a line: those that are not zero, and those whose zero is informative."""
     return [(name, figure) for name, figure in counters.items() if figure.value or name in _ALWAYS]
 
 
 def table_lines(counters: Mapping[str, Figure]) -> list[str]:
-    """Counters worth a line, each in one."""
+    """Counters worth a line, one per line."""
     return [f"  {name:32} {figure.value:>18,.0f}  {figure.unit}" for name, figure in visible(counters)]
 
 

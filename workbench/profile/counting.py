@@ -22,18 +22,18 @@ from workbench.targets import LINE_BYTES, Product
 _COUNTS = "how often each instruction ran (wb.profile reads counters by rocprofv3)"
 
 _WATCHED = 1 << 24
-"""Elements up to which it is kept who writes a tensor, 4 bytes each."""
+"""Maximum number of elements of a tensor whose writers are recorded, 4 bytes each."""
 
 
 def counted(target: Target, *, warm: bool = False) -> CountedLaunch:
     """One launch on an emulated device, counted as far as its time needs it.
 
-    What depends on addresses comes from some of the work-groups (`profile.sampled`), and of a large launch on
-    tensors of its own only some work-groups run (`profile.partial`).
+    Address-dependent counts come from some of the work-groups (`profile.sampled`), and only some work-groups
+    of a large launch on its own tensors run (`profile.partial`).
 
     Args:
         target: one launch.
-        warm: what the caches do when the launch is repeated, too.
+        warm: True to also count the caches when the launch is repeated.
 
     Raises:
         DeviceError: the device is a GPU, which does not count this way.
@@ -46,11 +46,11 @@ def counted(target: Target, *, warm: bool = False) -> CountedLaunch:
 
 
 def counted_whole(target: Target, record: LaunchRecord, *, warm: bool = False) -> CountedLaunch:
-    """A launch that ran whole, as `counted` has it; its record is to be released.
+    """A complete launch, in the form of `counted`; its record must be released.
 
     Args:
         target: one launch.
-        record: what it recorded, asked by `launches.TIMED`.
+        record: its record, requested by `launches.TIMED`.
         warm: as for `counted`.
     """
     return _added_up(target, record, 0, warm=warm)
@@ -58,11 +58,11 @@ def counted_whole(target: Target, record: LaunchRecord, *, warm: bool = False) -
 
 @dataclass(frozen=True)
 class Exactly:
-    """One launch with every counter on, those of the caches too.
+    """One launch with every counter enabled, including those of the caches.
 
     Attributes:
         record, sums: the whole launch.
-        timed: the same as `counted` has it, so that a profile's time is that of `time`.
+        timed: the same in the form of `counted`, so that a profile's time is that of `time`.
         remarks: how the grid does not fit the tensors (`grid_fit`).
     """
 
@@ -73,7 +73,7 @@ class Exactly:
 
 
 def counted_exactly(target: Target) -> Exactly:
-    """One launch on an emulated device with every counter on, which takes longer than `counted`.
+    """One launch on an emulated device with every counter enabled, which takes longer than `counted`.
 
     Raises:
         DeviceError: the device is a GPU, which does not count this way.
@@ -99,12 +99,12 @@ def counted_exactly(target: Target) -> Exactly:
 
 
 def exact_tally(target: Target, record: LaunchRecord, *, caches: bool = True) -> Tally:
-    """A whole launch added up.
+    """The sums of a complete launch.
 
     Args:
         target: one launch.
-        record: what it recorded.
-        caches: with the caches' counts, where its traffic was recorded.
+        record: its record.
+        caches: True to include the caches' counts, if its traffic was recorded.
     """
     sums = tally(target.kernel.arch, record, _instructions(target, record))
     if caches and record.traffic is not None:
@@ -138,8 +138,8 @@ def _replay(target: Target, record: LaunchRecord, limit: int | None = None) -> R
 def _repeated(target: Target, record: LaunchRecord, once: Replayed, argument_bytes: int) -> Replayed:
     """The caches' counts when the launch is repeated.
 
-    Of a launch that ran in part the Infinity Cache has the part that this is of all that it moves: it has to
-    have as much room for the rest.
+    For a launch that ran in part, the Infinity Cache has the corresponding part of its size, since it needs
+    room for the rest.
     """
     assert record.traffic is not None
     caches, fits = hierarchy(machine_of(target.device)), _occupancy(target, record)
@@ -169,9 +169,9 @@ def release(record: LaunchRecord) -> None:
 
 
 def _run_in_part(target: Target) -> tuple[LaunchRecord, int]:
-    """A launch of which only some work-groups are profiled, and of a large one only some run.
+    """A launch of which only some work-groups are profiled; of a large one, only some run.
 
-    With it, how many work-groups the GPU holds at once, where only some ran.
+    Also returns the number of work-groups that the GPU holds at once, if only some ran.
     """
     alone = _may_run_in_part(target)
     units = machine_of(target.device).compute_units
@@ -196,18 +196,18 @@ def _may_run_in_part(target: Target) -> bool:
 
 
 def _steps(target: Target, also: tuple[int, ...] | None) -> StepOptions:
-    """The ways of some work-groups; of a large launch they alone run, and `also`, unless that is None."""
+    """The paths of some work-groups; of a large launch only they run, and `also`, unless that is None."""
     units = machine_of(target.device).compute_units
     return StepOptions(alone_from=partial.ROUNDS * units if also is not None else None, also=also or ())
 
 
 def _rounds(target: Target) -> int:
-    """Rounds of work-groups that run of a large launch: two where its tensors exceed the Infinity Cache."""
+    """Rounds of work-groups of a large launch to run: two if its tensors exceed the Infinity Cache."""
     return 2 if argument_bytes_of(target) > machine_of(target.device).infinity_cache_bytes else 1
 
 
 def _added_up(target: Target, record: LaunchRecord, at_once: int, *, warm: bool) -> CountedLaunch:
-    """A launch that `_run_in_part` ran, or a whole one, with the counts that its time is modelled from."""
+    """A launch that `_run_in_part` ran, or a complete one, with the counts for modelling its time."""
     argument_bytes = argument_bytes_of(target)
     instructions = _instructions(target, record)
     part = partial.Part.from_record(record)
@@ -246,7 +246,7 @@ def _occupancy(target: Target, record: LaunchRecord) -> Occupancy:
 def live_operands(target: Target) -> float:
     """Part of the elements of the last launch's tensors that is not zero.
 
-    Those that it writes do not count: of a launch that ran in part they have what lay in that memory before.
+    Tensors that it writes do not count: after a partial run they contain what was in that memory before.
     """
     last = target.kernel.last
     if last is None:

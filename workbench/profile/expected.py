@@ -1,9 +1,9 @@
 """Expected errors of modelled times by regime, from the comparison with published times.
 
 `model_error.json` beside this file is made by `python tests/benchmarks/model_error.py --write`, with
-`docs/model_error.md`, from the same rows. Each range there is made so that rows of a class of kernels that
-took no part in it fall into it (`tests/benchmarks/regimes.py`): it holds for any kernel of the regime, a
-spec's, Triton's or one that nobody described.
+`docs/model_error.md`, from the same rows. Each range is chosen such that rows of a class of kernels that did
+not contribute to it fall into it (`tests/benchmarks/regimes.py`), so it holds for any kernel of the regime: a
+spec's, Triton's, or one without a description.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from workbench.origin import NEVER_COMPARED, Expected
 TABLE = Path(__file__).with_name("model_error.json")
 
 SHORT_SECONDS = 10e-6
-"""Kernels of less than this are mostly dispatch, first misses and the launch's own constants."""
+"""Kernels shorter than this consist mostly of dispatch, first misses and the launch's own constants."""
 
 NARROW_BYTES = 4.0
-"""Bytes that a lane asks of memory at a time, on average; L1 takes lanes of less otherwise than dwords."""
+"""Average bytes that a lane requests from memory at a time; L1 treats fewer differently from dwords."""
 
 REGIMES: Mapping[str, str] = {
     "narrow": "kernels whose lanes move less than a dword at a time",
@@ -43,7 +43,8 @@ def regime(bound: str, seconds: float, width: float, *, warm: bool) -> str:
     Args:
         bound: the limiting unit, as in `TimeModel.bound`.
         seconds: kernel time.
-        width: bytes that a lane moves at a time in vector memory instructions, on average; 0: there are none.
+        width: bytes that a lane moves at a time in vector memory instructions, on average; 0 if there are
+            none.
         warm: the launch is a repetition.
     """
     if 0 < width < NARROW_BYTES:
@@ -59,7 +60,7 @@ def regime(bound: str, seconds: float, width: float, *, warm: bool) -> str:
 
 @cache
 def _errors(file: Path) -> tuple[dict[str, Expected], dict[str, Expected]]:
-    """By regime, and by name of the specs that were compared."""
+    """Errors by regime, and by name of the compared specs."""
     table = json.loads(file.read_text(encoding="utf-8"))
     regimes = {
         name: Expected(row["rows"], row["median"], row["low"], row["high"], f"times of {REGIMES[name]}")
@@ -76,8 +77,8 @@ def expected(spec: str, regime: str = "") -> Expected:
     """The expected error of a modelled time.
 
     Args:
-        spec: name of the kernel's spec, with a variant or without; "" for a kernel that no spec describes.
-        regime: regime of the launch, if known; else the spec's class of kernels is used.
+        spec: name of the kernel's spec, with or without a variant; "" for a kernel without a spec.
+        regime: regime of the launch, if known; otherwise the spec's class of kernels is used.
     """
     regimes, classes = _errors(TABLE)
     return regimes.get(regime) or classes.get(spec.partition(":")[0], NEVER_COMPARED)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 MANY_TURNS = 4
-"""Turns of a wave from which on a loop is worth changing."""
+"""Minimum number of iterations per wave that makes a loop worth changing."""
 
 
 class Profiled(Protocol):
@@ -93,12 +93,12 @@ def loop_words(text: str, *, over_k: bool) -> str:
 
 
 STALLED = 0.15
-"""Part of the waves' time that a reason must take before a rule looks at it."""
+"""Fraction of the waves' time that a reason must take before a rule looks at it."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """A profile as rules read it."""
+    """A profile in the form that rules read."""
 
     profile: Profiled = field(repr=False)
 
@@ -120,7 +120,7 @@ class Facts:
 
     @cached_property
     def loops(self) -> list[InnerLoop]:
-        """The innermost loops, those with more turns first."""
+        """The innermost loops, those with the most iterations first."""
         loops = inner_loops(self.code, self.counts)
         return sorted(
             (loop for loop in loops if loop.turns >= MANY_TURNS * self.waves), key=lambda o: -o.turns
@@ -128,7 +128,7 @@ class Facts:
 
     @cached_property
     def decided_by_loads(self) -> set[int]:
-        """Loads whose address depends on another load's result, in loops from turn to turn."""
+        """Loads whose address depends on another load's result, from iteration to iteration of a loop."""
         ran = tuple(self.code[a] for a in sorted(self.counts) if self.counts[a] and a in self.code)
         loads = InnerLoop(ran, 1).decided_by_loads(turns=1)
         return loads.union(*(loop.decided_by_loads() for loop in self.loops))
@@ -183,7 +183,7 @@ class Facts:
         return self.profile.record.steps.blocks if self.profile.record.steps is not None else ()
 
     def spent_on(self, addresses: Iterable[int]) -> float:
-        """Part of the waves' time that was spent on some instructions."""
+        """Fraction of the waves' time that was spent on some instructions."""
         return sum(self.spent.get(address, 0.0) for address in addresses)
 
     @cached_property
@@ -208,7 +208,7 @@ class Facts:
         return shares
 
     def stalled(self, reason: str) -> tuple[float, int | None]:
-        """Part of the waves' time that a reason took, and the instruction before which most of it passed."""
+        """Fraction of the waves' time that a reason took, and the instruction before which it was longest."""
         by_address = self.stalls.get(reason, {})
         return sum(by_address.values()), max(by_address, key=lambda a: by_address[a], default=None)
 
@@ -222,7 +222,7 @@ class Facts:
         return {a: v[key] for a, v in costs.values.items() if v.get(key)} if costs is not None else {}
 
     def counter(self, name: str) -> float:
-        """A counter's value; 0 if it is not there."""
+        """A counter's value; 0 if it is missing."""
         figure = self.profile.counters.get(name)
         return figure.value if figure is not None else 0.0
 
@@ -245,7 +245,7 @@ def counted(value: float, unit: str = "") -> Figure:
 
 
 def modelled(value: float, unit: str = "", error: Expected | None = None) -> Figure:
-    """A figure of the timing model; of a time, with how far it may be off."""
+    """A figure of the timing model; for a time, with its expected error."""
     return Figure(value, unit, Origin.MODELLED, "timing model", error)
 
 

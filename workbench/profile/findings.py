@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workbench.profile.model import TimeModel
 
 WORTH = 1.05
-"""Gains below are not worth a reader's time."""
+"""Gains below this are not worth a reader's time."""
 
 
 _HIDERS: Mapping[str, str] = {
@@ -45,7 +45,7 @@ class Finding:
         what: the remedy.
         place: source file and line; None for the launch as a whole, or without debug info.
         gain: modelled speed-up of the launch as a factor, with the model's error.
-        inlined: file and line of the header whose code was inlined there; None if the code is the line's own.
+        inlined: file and line of the header whose code was inlined there; None if nothing was inlined.
         follows: True if it follows from another finding of the same launch (`Rule.explains`); it comes after
             that.
     """
@@ -142,7 +142,7 @@ def summed(name: str, parts: Sequence[tuple[Advice, float]]) -> Advice:
     """Advice on an operator of several launches, with gains relative to the whole operator.
 
     Args:
-        name: the operator's.
+        name: name of the operator.
         parts: advice on each launch, and its seconds.
     """
     whole = sum(seconds for _, seconds in parts)

@@ -1,12 +1,13 @@
 """One wave's path through a kernel, reconstructed from execution counts: issue cycles and waits.
 
 A wave issues in order. It stops at an s_waitcnt until the loads that it names have returned, and at an MFMA
-while the matrix core is busy with the one before; everything else takes its issue cycles. `flow` keeps of a
-counted launch what that needs; `walk` gives the cycles of an average wave that has its SIMD to itself.
+while the matrix core is busy with the one before; everything else takes its issue cycles. `flow` extracts
+what that needs from a counted launch; `walk` computes the cycles of an average wave that has its SIMD to
+itself.
 
-Which way a wave came to a block is not counted, only how often the block ran. So every block is entered with
-the loads in flight that its most frequent predecessor left (edge counts follow from block counts where one
-side has a single way).
+The path of a wave to a block is not counted, only how often the block ran. So every block is entered with the
+loads in flight that its most frequent predecessor left (edge counts follow from block counts if one side has
+a single edge).
 """
 
 from __future__ import annotations
@@ -30,13 +31,14 @@ _IN_FLIGHT = 64
 
 @dataclass(frozen=True)
 class Step:
-    """One instruction as a wave sees it.
+    """One instruction, from the point of view of a wave.
 
     Attributes:
         kind: "issue", "mfma", "memory" (a vector memory load), "scalar" (a scalar load), "lds" or "wait".
-        address: of the instruction.
-        cycles: that it takes: of issue, or of the matrix core.
-        vmcnt, lgkmcnt: for a wait, loads that may still be in flight after it; None where it does not ask.
+        address: address of the instruction.
+        cycles: cycles that it takes, of issue or of the matrix core.
+        vmcnt, lgkmcnt: for a wait, loads that may still be in flight after it; None if it does not wait for
+            them.
     """
 
     kind: str
@@ -52,7 +54,7 @@ class Block:
 
     Attributes:
         count: executions by waves.
-        steps: its instructions.
+        steps: instructions of the block.
         before: the most frequent predecessor's index; None for the first.
     """
 
@@ -66,9 +68,9 @@ class Walk:
     """Cycles of an average wave alone on its SIMD, from its first to its last instruction.
 
     Attributes:
-        issue: issuing, and waiting for the matrix core.
-        memory: waiting for loads from memory, beyond what it issued meanwhile.
-        lds: waiting for LDS, likewise.
+        issue: cycles of issuing, and of waiting for the matrix core.
+        memory: cycles of waiting for loads from memory, without those in which it issued.
+        lds: cycles of waiting for LDS, likewise.
     """
 
     issue: float
@@ -166,9 +168,10 @@ class _State:
     """A wave between two instructions; times in cycles, relative to now.
 
     Attributes:
-        core: until the matrix core is free.
-        port: until LDS has served what was sent to it.
-        memory, lgkm: until each load in flight returns, oldest first; LDS and scalar loads share a counter.
+        core: cycles until the matrix core is free.
+        port: cycles until LDS has served all requests.
+        memory, lgkm: cycles until each load in flight returns, oldest first; LDS and scalar loads share a
+            counter.
     """
 
     core: float = 0
@@ -192,9 +195,9 @@ def walk(
     """Cycles of an average wave.
 
     Args:
-        blocks: from `flow`.
+        blocks: blocks from `flow`.
         waves: waves of the launch.
-        timing: of the target.
+        timing: timing of the target.
         memory_latency: cycles until a load from memory returns.
         lds_cycles: cycles that LDS is busy with one instruction, and with those that the other waves of the
             work-group send at the same time.
@@ -207,10 +210,11 @@ def walk(
 def stalls(
     blocks: Sequence[Block], timing: Timing, *, memory_latency: float, lds_cycles: float
 ) -> dict[int, float]:
-    """Cycles that waves stand at each instruction, by address, summed over all waves of the launch.
+    """Cycles for which waves stall at each instruction, by address, summed over all waves of the launch.
 
-    At a wait until its loads have returned, at an MFMA until the matrix core is free: where a wait shows, not
-    what caused it. The same walk as `walk`, with the same arguments; instructions without a stall are absent.
+    They stall at a wait until its loads have returned, at an MFMA until the matrix core is free: this shows
+    the place of a wait, not its cause. The same walk as `walk`, with the same arguments; instructions without
+    a stall are absent.
     """
     waits: list[list[float]] = [[] for _ in blocks]
     _sweep(blocks, timing, memory_latency, lds_cycles, waits)
@@ -261,7 +265,8 @@ def _run(
     now = issue = memory = lds = 0.0
     core, port = state.core, state.port
     turn = int(timing.turn)
-    # Who measured the latency chased pointers, from one read to the next: the wait's own turn is in it.
+    # The latency was measured by chasing pointers, from one read to the next, so it includes the wait's own
+    # turn.
     lds_latency = int(timing.lds_latency) - turn
     for step in steps:
         spent, stall = float(step.cycles), 0.0

@@ -1,4 +1,4 @@
-"""Checks of a launch's grid against its tensors: idle work-groups, and elements that none writes."""
+"""Checks of a launch's grid against its tensors: idle work-groups, and elements that no work-group writes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def remarks(record: LaunchRecord) -> tuple[str, ...]:
-    """Remarks on a grid that does not fit, a sentence each; none if it fits or only some work-groups ran.
+    """Remarks on a grid that does not fit, one sentence each; empty if it fits or only some work-groups ran.
 
-    Too large a grid: the work-groups from some index of x, y or z on write no element of any tensor, and run
-    fewer basic blocks than the others, as after a bounds check. Too small a grid: the work-groups in order
-    have written a tensor without a gap, and only its end is missing. Results that are partial on purpose look
-    the same, so these are remarks, not errors.
+    If the grid is too large, the work-groups from some index of x, y or z on write no element of any tensor,
+    and run fewer basic blocks than the others, as after a bounds check. If it is too small, the work-groups
+    in order have written a tensor without a gap, and only its end is missing. Results that are partial on
+    purpose look the same, so these are remarks, not errors.
 
     Args:
         record: a launch whose `TrafficOptions` watched tensors and whose steps were recorded.

@@ -113,8 +113,8 @@ class InstructionProfile:
         measures: the available ones; the first is shown by default.
         values: values by code object address and measure; zeros are absent.
         executions: executions by address; None if unknown.
-        reasons: stall cycles by address and by why waves stood there, one of `simulation.unit.REASONS`; empty
-            if nothing was simulated.
+        reasons: stall cycles by address and by reason, one of `simulation.unit.REASONS`; empty if nothing was
+            simulated.
     """
 
     measures: tuple[Measure, ...]
@@ -135,7 +135,7 @@ def counted(
     Without recorded traffic, only executions, issue cycles and stalls are known.
 
     Args:
-        simulation: simulation of the launch, which tells where waves wait; without it each wave is modelled
+        simulation: simulation of the launch, which shows where waves wait; without it each wave is modelled
             alone.
     """
     if record.counts is None:
@@ -192,7 +192,7 @@ def _walked(kernel: Kernel, record: LaunchRecord, code: Mapping[int, Instruction
 
 
 def measured(costs: Mapping[int, InstructionCost]) -> InstructionProfile | None:
-    """Costs that rocprofv3 measured; None if it measured none."""
+    """Costs that rocprofv3 measured, if any; else None."""
     traced = any(cost.hits for cost in costs.values())
     sampled = any(cost.samples for cost in costs.values())
     if not traced and not sampled:
@@ -223,7 +223,7 @@ def remember(kernel: Kernel, costs: InstructionProfile | None) -> None:
 
 
 def latest(kernel: Kernel) -> InstructionProfile | None:
-    """Costs in the kernel's last launch if that was counted, else in its last profile; None before any.
+    """Costs in the kernel's last launch if that was counted, or in its last profile; None before any.
 
     If the last launch is also the profiled one, the profile is returned, which has more measures.
     """

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def issue_cycles(instruction: Instruction, timing: Timing) -> int:
     """Cycles that one wave instruction occupies its pipeline; its result may take longer (`Timing` has both).
 
-    The passes of an MFMA; what the timing has of transcendental instructions, of others at a quarter of the
-    rate and of v_permlane*; a turn for all others.
+    For an MFMA, its passes; for transcendental instructions, others at a quarter of the rate and v_permlane*,
+    the figure of the timing; one turn for all others.
     """
     record = instruction.record
     if record.matrix is not None:

@@ -1,4 +1,4 @@
-"""Overhead of a launch beside its kernel's work, by the clock that measures it.
+"""Overhead of a launch in addition to its kernel's work, by the clock that measures it.
 
 A profiler's kernel time starts when the command processor dispatches the first work-group and ends when the
 last has drained. Events around a launch also see the command processor handle packets, and, in the usual loop
@@ -18,9 +18,9 @@ class Quantity:
 
     Attributes:
         name: "kernel", "events" or "graph".
-        description: in words.
-        seconds: that it adds to a profiler's kernel time.
-        source: of `seconds`.
+        description: description in words.
+        seconds: seconds that it adds to a profiler's kernel time.
+        source: source of `seconds`.
     """
 
     name: str
@@ -30,11 +30,11 @@ class Quantity:
 
 
 DISPATCH_SECONDS = 0.6e-6
-"""Dispatch and drain, within a profiler's kernel time: the shortest that rocprofv3 showed on an MI350X, of a
+"""Dispatch and drain, within a profiler's kernel time: the shortest that rocprofv3 showed on an MI350X, for a
 kernel of one work-group (jhinpan/flydsl-kernel-profiling-lib).
 
-The 1,799 ns that it showed of one wave with one LDS instruction, while it read counters (HipKittens'
-analysis/paper_experiments/phases/ds_write_b64), have that kernel's own fetches and loads in them, too."""
+The 1,799 ns that it showed for one wave with one LDS instruction, while it read counters (HipKittens'
+analysis/paper_experiments/phases/ds_write_b64), include that kernel's own fetches and loads."""
 
 QUANTITIES: Mapping[str, Quantity] = {
     quantity.name: quantity
@@ -52,9 +52,9 @@ QUANTITIES: Mapping[str, Quantity] = {
             11.6e-6,
             "4.5 us of events, and the 7.1 us by which a graph's median exceeds that of events in eight rows "
             "of vec_add, 33.5 and 67.1 million numbers on MI350X (jhinpan/flydsl-kernel-profiling-lib): no "
-            "kernel of the comparison. Another way to 11: an rmsnorm of 1 x 7168 has 12.96 to 13.12 us so, "
-            "and 2.0 us in rocprofv3",
+            "kernel of the comparison. Another estimate of 11: an rmsnorm of 1 x 7168 takes 12.96 to 13.12 "
+            "us this way, and 2.0 us in rocprofv3",
         ),
     )
 }
-"""By name. What is published is compared with the modelled time of its own kind."""
+"""Clocks by name. Published times are compared with modelled times of the same kind."""

@@ -27,7 +27,7 @@ class _Model:
     graph_gap = QUANTITIES["graph"].seconds
 
     def __init__(self) -> None:
-        # For launches that executed and accessed the same: a program repeats most of its own.
+        # For launches that executed and accessed the same: programs repeat most of their launches.
         self._counted: dict[Hashable, Mapping[str, Figure]] = {}
 
     def times(self, code: bytes, record: LaunchRecord, argument_bytes: int) -> LaunchTimes:
@@ -92,7 +92,7 @@ def launch_sums(
 
 
 def _target(kernel: Kernel, device: Device, record: LaunchRecord) -> Target:
-    """A launch that has been, for what takes one that is to be."""
+    """A past launch, in the form of one that is still to come."""
     return Target(kernel.name, device, (Part("", kernel, lambda _: record),), {}, {})
 
 

@@ -1,7 +1,7 @@
 """Rules about loops: loads and waits of an iteration, jumps, barriers, and loop-invariant work.
 
-A rule here has conditions that hold in the code: there is a loop, what is to be moved depends on nothing that
-forbids it, and registers are free.
+The rules here check conditions in the code: there is a loop, no dependence forbids moving the instructions,
+and registers are free.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from workbench.profile.loops import VECTOR_MEMORY, InnerLoop, among, goes_to, is
 from workbench.profile.what_if import Change
 
 _SHORT = 32
-"""Instructions of a loop that is worth unrolling for its jump."""
+"""Maximum number of instructions of a loop that is worth unrolling because of its jump."""
 
 _FAR = 16
 """Minimum number of instructions between a wait and the first use that makes moving the wait worthwhile."""
 
 _FEW_LANES = 0.25
-"""Part of the lanes that work from which on the others are missed."""
+"""Fraction of working lanes below which the idle ones matter."""
 
 
 def same_each_turn(facts: Facts) -> Seen | None:
-    """Accesses of a loop that go to the same place in each of its turns."""
+    """Accesses of a loop to the same place in every iteration."""
     for loop in facts.loops:
         same = [
             i
@@ -50,7 +50,7 @@ def same_each_turn(facts: Facts) -> Seen | None:
 
 
 def early_wait(facts: Facts) -> Seen | None:
-    """Loads that could be issued an iteration earlier, and for which registers are free."""
+    """Loads that could be issued one iteration earlier, and for which registers are free."""
     for loop in facts.loops:
         share, waits, loads = _loop_loads(facts, loop)
         free = set(loads) - loop.decided_by_loads()
@@ -82,7 +82,7 @@ def chained_loads(facts: Facts) -> Seen | None:
 
 
 def _loop_loads(facts: Facts, loop: InnerLoop) -> tuple[float, list[int], list[int]]:
-    """Part of the waves' time at waits for a loop's own loads, these waits, and the loads."""
+    """Fraction of the waves' time at waits for a loop's own loads; these waits; and the loads."""
     inside = among(facts.stalls["WAIT_MEMORY"], loop)
     loads = {instruction.address for instruction in loop.code if is_load(instruction)}
     waits = sorted(a for a in inside if set(facts.waited_for.get(a, ())) & loads)
@@ -101,13 +101,13 @@ def _ahead(facts: Facts, loop: InnerLoop, waits: Sequence[int]) -> Change:
 
 
 def _fit(facts: Facts, width: int) -> bool:
-    """True if the unit holds as many waves with so many more vector registers."""
+    """True if the unit still holds as many waves with this many more vector registers."""
     resources, target = facts.profile.resources, facts.profile.machine.target
     return waves_of_registers(target.name, resources.total_vgprs + width) >= facts.waves_at_once
 
 
 def moved_wait(facts: Facts) -> Seen | None:
-    """Waits that stand far before the first use of what they wait for."""
+    """Waits that are far ahead of the first use of the loaded data."""
     places: dict[int, int] = {}
     for block in facts.blocks:
         for row, address in enumerate(block):
@@ -118,7 +118,7 @@ def moved_wait(facts: Facts) -> Seen | None:
             rest = [facts.code[a] for a in block[row + 1 :] if a in facts.code]
             gap = next((n for n, i in enumerate(rest) if registers(read(i)) & results), 0)
             if gap >= _FAR:
-                # A wait right after it would wait for the same.
+                # A wait right after this one would wait for the same loads.
                 waits = [i.address for i in rest[:gap] if waits_of(i).vmcnt is not None]
                 places |= dict.fromkeys((address, *waits), rest[gap].address)
     if not places:
@@ -130,7 +130,7 @@ def moved_wait(facts: Facts) -> Seen | None:
 
 
 def short_loop(facts: Facts) -> Seen | None:
-    """A loop of few instructions whose jump back takes as long as they do."""
+    """A loop with few instructions, whose jump back takes as long as they do."""
     for loop in facts.loops:
         if len(loop.code) > _SHORT or loop.branches() != 1:
             continue
@@ -150,7 +150,7 @@ def short_loop(facts: Facts) -> Seen | None:
 
 
 def _overhead(loop: InnerLoop) -> frozenset[int]:
-    """Instructions that an unrolled loop has once in several turns: the jump, its condition, and steps."""
+    """Instructions that an unrolled loop executes only once in several iterations: jump, condition, steps."""
     jump = loop.code[-1]
     overhead, condition = {jump.address}, registers(read(jump)) | registers([VCC])
     for instruction in loop.code[:-1]:
@@ -179,7 +179,7 @@ def idle_barriers(facts: Facts) -> Seen | None:
 
 
 def atomics(facts: Facts) -> Seen | None:
-    """Atomics of a loop to the same place each turn."""
+    """Atomics of a loop to the same place in every iteration."""
     for loop in facts.loops:
         mine = [i for i in loop.code if goes_to(i, VECTOR_MEMORY, Access.ATOMIC)]
         same = frozenset(i.address for i in mine if loop.is_same_each_turn(i))
@@ -210,7 +210,7 @@ def few_lanes(facts: Facts) -> Seen | None:
 
 
 def _lanes(facts: Facts, instruction: Instruction) -> float | None:
-    """Part of the lanes that take part in a memory access, on the average; None of other instructions."""
+    """Average fraction of the lanes that take part in a memory access; None for other instructions."""
     memory, address = instruction.record.memory, instruction.address
     if memory is None or not memory.bytes or memory.space not in (Space.LDS, *VECTOR_MEMORY):
         return None

@@ -52,7 +52,7 @@ class InnerLoop:
 
     @property
     def changed(self) -> set[Register]:
-        """Registers that a turn writes."""
+        """Registers that an iteration writes."""
         return set().union(*(registers(written(instruction)) for instruction in self.code))
 
     def branches(self) -> int:
@@ -83,7 +83,7 @@ class InnerLoop:
     def _tainted(
         self, source: Callable[[Instruction], bool], *, turns: int = 2
     ) -> list[tuple[Instruction, set[Register]]]:
-        """Each instruction of the last of some turns, and which registers before it follow from a source."""
+        """Instructions of the last of several iterations, each with registers that depend on a source."""
         tainted: set[Register] = set()
         pairs = []
         for turn in range(turns):

@@ -12,11 +12,11 @@ def machine(name: str, arch: str = "") -> Product:
     """The product whose constants the timing model takes.
 
     Args:
-        name: as HIP reports it; "MI350X" will do.
-        arch: its target, whose usual product is taken where the name says nothing.
+        name: name from HIP, or just "MI350X".
+        arch: its target, whose usual product is used if the name is unknown.
 
     Raises:
-        WorkbenchError: no such product is known, or too little of it.
+        WorkbenchError: the product is unknown, or too little is known about it.
     """
     try:
         product = targets.product(name)
@@ -46,7 +46,7 @@ def memory_latency_cycles(machine: Product) -> float:
 def hierarchy(machine: Product) -> Hierarchy:
     """The caches for `traffic`'s model.
 
-    L2 and Infinity Cache are 16-way (AMD CDNA 3 white paper); of L1 16 ways are assumed.
+    L2 and Infinity Cache are 16-way (AMD CDNA 3 white paper); 16 ways are assumed for L1.
     """
     return Hierarchy(
         xcds=machine.xcds,

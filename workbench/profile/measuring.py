@@ -12,13 +12,13 @@ from workbench.progress import track
 from workbench.runtime import Device
 
 CACHE_CLEAR_BYTES = 512 << 20
-"""Written between two measured runs, so that none finds its data in a cache: twice the Infinity Cache."""
+"""Bytes to write between measured runs, so that none finds its data in a cache: twice the Infinity Cache."""
 
 MIN_RUNS, MAX_RUNS = 20, 2000
 WARM_UP_RUNS = 10
 MAX_SECONDS = 10.0
 STABLE = 0.005
-"""Measuring stops when half the median's 95% interval is below this part of the median."""
+"""Measuring stops when half the median's 95% interval is below this fraction of the median."""
 
 
 def measure(
@@ -30,8 +30,8 @@ def measure(
         run: runs the target once and returns the microseconds of each of its launches.
         name: name of the target, for the progress bar.
         device: the GPU.
-        warm: keep the contents of the caches from the run before. Else they are cleared before each run, but
-            not between its launches: a later launch finds an earlier one's data there.
+        warm: keep the contents of the caches from the previous run. Otherwise they are cleared before each
+            run, but not between its launches: a later launch finds an earlier one's data there.
     """
     with contextlib.ExitStack() as stack:
         # A copy to the device after the caches were cleared would fill them.
@@ -63,7 +63,7 @@ def quantiles(samples: Sequence[float], device: Device) -> tuple[Figure, Figure,
 
 
 def is_stable(samples: Sequence[float]) -> bool:
-    """True if the median is known to `STABLE`: half the distance of the ranks n/2 +- 0.98 sqrt(n) around it.
+    """True if the median is known to `STABLE`: half the distance between the ranks n/2 +- 0.98 sqrt(n).
 
     These ranks bound the median with 95% confidence (binomial distribution of ranks, normal approximation).
     """
@@ -76,7 +76,7 @@ def is_stable(samples: Sequence[float]) -> bool:
 
 @contextlib.contextmanager
 def cache_clearer(device: Device) -> Iterator[Callable[[], None]]:
-    """A function that writes so much of a GPU's memory that its caches hold nothing else."""
+    """A function that writes enough of a GPU's memory to replace everything in its caches."""
     with device.hip() as hip:
         buffer = hip.call("hipMalloc", CACHE_CLEAR_BYTES)
 

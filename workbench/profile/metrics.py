@@ -1,8 +1,8 @@
 """Metrics that follow from counters: one table of named formulas, the same for a GPU and for the emulator.
 
-`METRICS` is the table. A formula reads counters by rocprof's names; one of them missing means that the metric
-was not collected, which is never written as zero. Sources are given with each formula; "ROCm Compute
-Profiler" is its documentation at rocm.docs.amd.com/projects/rocprofiler-compute, section "Performance model".
+`METRICS` is the table. A formula reads counters by rocprof's names; if one of them is missing, the metric was
+not collected, which is never written as zero. Sources are given with each formula; "ROCm Compute Profiler" is
+its documentation at rocm.docs.amd.com/projects/rocprofiler-compute, section "Performance model".
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TIME = "time_us"
 """Name under which formulas read the launch's time, microseconds."""
 
 WORK_FLOPS, WORK_BYTES, WAVES_PER_SIMD = "work_flops", "work_bytes", "waves_per_simd"
-"""Names of values besides counters: the problem's work (from its spec), and the waves that fit."""
+"""Names of values other than counters: the problem's work (from its spec), and the waves that fit."""
 
 NOT_COLLECTED = "not collected"
 
@@ -27,7 +27,7 @@ NOTHING = "nothing to count"
 
 
 class Values:
-    """Counters for one formula; remembers which were read.
+    """Counters for one formula; records which were read.
 
     Raises:
         KeyError: a counter was not collected.
@@ -43,11 +43,11 @@ class Values:
         return figure.value
 
     def first(self, *names: str) -> float:
-        """The first of several that was collected."""
+        """The first of several counters that was collected."""
         return self(next((n for n in names if n in self._counters), names[0]))
 
     def any_of(self, names: Mapping[str, float]) -> float:
-        """Sum of those collected, each times its factor; KeyError where none was."""
+        """Sum of those collected, each times its factor; KeyError if none was."""
         collected = [n for n in names if n in self._counters]
         if not collected:
             raise KeyError(next(iter(names)))
@@ -67,7 +67,7 @@ class Metric:
     """One row of the table.
 
     Attributes:
-        name: short, for tables and axes.
+        name: short name, for tables and axes.
         unit: unit of the value.
         doc: description of the metric.
         text: the formula in words.
@@ -105,7 +105,7 @@ class Measurement:
 
     @property
     def share(self) -> float | None:
-        """Achieved part of the peak, 0 to 1."""
+        """Achieved fraction of the peak, 0 to 1."""
         if self.figure is None or not self.peak:
             return None
         return self.figure.value / self.peak
@@ -122,7 +122,7 @@ def _matrix_flops(v: Values) -> float:
 
 
 def _matrix_ceiling(v: Values, machine: Product) -> float:
-    """Peak of the mix of types: the operations over the time that they need at each type's peak."""
+    """Peak of the mix of types: the operations divided by the time that they need at each type's peak."""
     total = seconds = 0.0
     for kind in MATRIX_TYPES:
         name, peak = f"SQ_INSTS_VALU_MFMA_MOPS_{kind}", machine.matrix_flops(kind)
@@ -136,7 +136,7 @@ def _matrix_ceiling(v: Values, machine: Product) -> float:
 
 
 def _vector_flops(v: Values, m: Product) -> float:
-    """All lanes of a wave an instruction; a packed instruction counts once, as rocprof counts it."""
+    """All lanes of a wave per instruction; a packed instruction counts once, as in rocprof."""
     lanes = float(m.target.wave_size)
     weights = {"ADD": lanes, "MUL": lanes, "TRANS": lanes, "FMA": 2 * lanes}
     return v.any_of(
@@ -159,7 +159,8 @@ def _requested(v: Values, _: Product) -> float:
     try:
         return v("bytes_read") + v("bytes_written")
     except KeyError:
-        # Requests of the L1 caches to L2, taken as 64 bytes each unless a counter tells 128-byte ones apart.
+        # Requests of the L1 caches to L2, taken as 64 bytes each unless a counter distinguishes those of 128
+        # bytes.
         return (v("TCP_TCC_READ_REQ_sum") + v("TCP_TCC_WRITE_REQ_sum")) * 64
 
 
@@ -433,9 +434,9 @@ def derive(counters: Mapping[str, Figure], machine: Product) -> dict[str, Measur
         machine: the GPU's constants.
 
     Returns:
-        by name; `figure` is None if a counter that the formula needs was not collected, and where a rate
-        has nothing to be of. A metric that any modelled counter goes into is modelled; counted ones give a
-        counted metric.
+        metrics by name; `figure` is None if a counter that the formula needs was not collected, or if a rate
+        would divide by zero. A metric is modelled if any of its counters is; counted ones give a counted
+        metric.
     """
     measurements = {}
     for metric in METRICS:

@@ -1,9 +1,9 @@
 """A timing model of a launch: compute units cycle by cycle, and lower bounds from each unit's work.
 
-Every figure that it gives is modelled. Where the emulated device recorded which way the waves of some
-work-groups took, `profile.simulation` runs them on a compute unit and lays the rounds over the chip. The time
-of the kernel is what that gives at the clock that the GPU keeps under the load (`profile.clock`), and never
-less than each unit needs for its share of the work, were it never waiting:
+Every figure from it is modelled. If the emulated device recorded the paths of the waves of some work-groups,
+`profile.simulation` runs them on a compute unit and distributes the rounds over the chip. The result, at the
+clock that the GPU sustains under the load (`profile.clock`), is the time of the kernel, but never less than
+each unit would need for its share of the work if it never waited:
 
     share = ceil(work-groups / CUs) / work-groups           of what follows falls on the busiest CU
     simds = min(4, waves of a work-group * work-groups that the CU holds)
@@ -20,10 +20,11 @@ less than each unit needs for its share of the work, were it never waiting:
     l2    = requested bytes / L2 bandwidth                  of the whole GPU
     hbm   = compulsory bytes / memory bandwidth             of the whole GPU
 
-`hbm` counts every argument's bytes once, but no more than were requested. Without recorded ways the longest
-of these is all there is. Dispatch and drain are added either way (`launch.DISPATCH_SECONDS`).
+`hbm` counts every argument's bytes once, but no more than were requested. Without recorded paths the longest
+of these is the time. Dispatch and drain are added either way (`launch.DISPATCH_SECONDS`).
 
-Nothing here is fitted to the time of a kernel. `tests/benchmarks/model_error.py` holds it to published ones.
+Nothing here is fitted to the time of a kernel. `tests/benchmarks/model_error.py` compares it with published
+times.
 """
 
 from __future__ import annotations
@@ -69,14 +70,14 @@ def lds_cycles(device: Mapping[str, int], machine: Product) -> float:
 
 
 def lds_service_cycles(device: Mapping[str, int], sent: int, waves: int, machine: Product) -> float:
-    """Cycles that LDS is busy with one instruction and what the other waves of its work-group send with it.
+    """Cycles for which LDS is busy with one instruction and those of the work-group's other waves with it.
 
     The waves of a work-group meet at barriers, so they come to LDS together and are served in turn.
 
     Args:
         device: address-dependent counts of the launch.
         sent: LDS instructions of the launch.
-        waves: of a work-group.
+        waves: waves of a work-group.
     """
     return lds_cycles(device, machine) / max(sent, 1) * waves
 
@@ -102,29 +103,30 @@ BESIDE_UNITS: Mapping[str, str] = {
 """Description of the parts of a breakdown in which no unit works."""
 
 BOUND_SHARE = 0.7
-"""A kernel that keeps a unit busy for less than this part of its time is bound by what its waves wait for."""
+"""A kernel that keeps no unit busy for this fraction of its time is bound by what its waves wait for."""
 
 
 @dataclass(frozen=True)
 class TimeModel:
-    """A modelled time and what it is made of.
+    """A modelled time and its parts.
 
     Attributes:
         seconds: launch overhead plus the longest part.
-        parts: seconds that each unit is busy, by the keys of `UNITS`; "wave" where nothing was simulated.
+        parts: seconds for which each unit is busy, by the keys of `UNITS`; "wave" if nothing was simulated.
         overhead: seconds of launch overhead.
         occupancy: waves that fit.
         machine: the constants used.
-        wave: seconds of an average wave by what it does: "issue" (and waiting for the matrix core),
-            "memory" and "lds" (waiting for loads).
-        error: how far the time may be off.
-        clock_hz: engine clock that all of it was computed at.
+        wave: seconds of an average wave by activity: "issue" (and waiting for the matrix core), "memory" and
+            "lds" (waiting for loads).
+        error: expected error of the time.
+        clock_hz: engine clock of the computation.
         activity: share of the kernel's cycles (0 to 1) in which the units of the whole chip are busy: "mfma",
             "valu", "lds", "hbm"; and "units", the share of the compute units that have work.
-        waits: why simulated waves stand still most, of `simulation.unit.REASONS`; "" without a simulation.
-        simulation: the simulated chip that the time is from; None where the launch's ways were not recorded,
-            and the time is the longest part's.
-        width: bytes that a lane moves in a vector memory instruction, on average; 0 where that is not known.
+        waits: main reason why simulated waves stall, one of `simulation.unit.REASONS`; "" without a
+            simulation.
+        simulation: the simulated chip that the time is from; None if the launch's paths were not recorded, so
+            that the time is that of the longest part.
+        width: bytes that a lane moves in a vector memory instruction, on average; 0 if unknown.
         warm: the launch is a repetition.
     """
 
@@ -149,14 +151,15 @@ class TimeModel:
 
     @property
     def cycles(self) -> float:
-        """Simulated engine cycles of the kernel, without the launch; 0 where nothing was simulated."""
+        """Simulated engine cycles of the kernel, without the launch; 0 if nothing was simulated."""
         return self.simulation.cycles if self.simulation is not None else 0.0
 
     @property
     def bound(self) -> str:
-        """The limiting part: "launch" where that takes the greater part, else the key of the longest part.
+        """The limiting part: "launch" if that takes more than half, otherwise the key of the longest part.
 
-        Of a simulated launch whose longest part is short of its time: why its waves stand most, by `REASONS`.
+        For a simulated launch whose longest part is much shorter than its time: the main reason in `REASONS`
+        why its waves stall.
         """
         key = max(self.parts, key=lambda part: self.parts[part])
         if self.parts[key] < self.overhead:
@@ -183,7 +186,7 @@ class TimeModel:
 
     @property
     def waiting(self) -> float:
-        """Seconds beyond launch and longest part: even the busiest unit idles, since waves stand still."""
+        """Seconds beyond launch and longest part, when even the busiest unit idles because waves stall."""
         return max(0.0, self.seconds - self.overhead - max(self.parts.values()))
 
     @property
@@ -213,16 +216,16 @@ class TimeModel:
 
 @dataclass(frozen=True)
 class CountedLaunch:
-    """A launch as an emulated device counted it: what its time is modelled from.
+    """A launch counted by an emulated device, from which its time is modelled.
 
     Attributes:
         tally: the launch added up, device counters included.
-        record: the launch; where its waves' ways were recorded they are simulated, cycle by cycle.
+        record: record of the launch; its waves are simulated cycle by cycle if their paths were recorded.
         occupancy: waves of this kernel and launch that fit a SIMD.
         machine: the GPU's constants.
-        argument_bytes: bytes of all tensors that the launch was given, each once.
-        instructions: of the code by address, for the simulation.
-        live: part of the operands that is not zero; zeros switch nothing, and the clock stays higher.
+        argument_bytes: bytes of all tensors among the launch's arguments, each once.
+        instructions: instructions of the code by address, for the simulation.
+        live: fraction of the operands that is not zero; zeros switch nothing, so the clock stays higher.
     """
 
     tally: Tally = field(repr=False)
@@ -246,14 +249,14 @@ def model_time(
     """The modelled time of a counted launch.
 
     Args:
-        launch: what was counted.
-        clock_hz: engine clock; where it is None, the one that the GPU keeps under this load
-            (`profile.clock`), or without a simulation its peak.
-        spans: of the timeline that are kept at most.
+        launch: the counted launch.
+        clock_hz: engine clock; None for the one that the GPU sustains under this load (`profile.clock`), or
+            without a simulation its peak.
+        spans: maximum number of spans of the timeline to keep.
         warm: the launch repeats one that left the Infinity Cache as `Tally.repeated` found it.
         in_turn: the caches were not cleared by writing but by launches with other operands, as AITER's tuner
-            does: what they left there was read, and goes without being written back.
-        adjust: what is to be different about an instruction (`profile.what_if`).
+            does: their lines were only read, and need no write-back.
+        adjust: changes of instructions (`profile.what_if`).
     """
     if warm:
         launch = replace(launch, tally=replace(launch.tally, replayed=launch.tally.repeated))
@@ -275,7 +278,7 @@ def model_time(
 
 @dataclass(frozen=True)
 class _Simulation:
-    """The simulation of a launch, to be run at one clock or another.
+    """The simulation of a launch, which can run at different clocks.
 
     Attributes:
         launch: what was counted; its bytes are those that memory has to move at least.
@@ -295,7 +298,7 @@ class _Simulation:
     def from_launch(
         cls, launch: CountedLaunch, spans: int, adjust: Adjust | None, *, warm: bool, clean: bool
     ) -> _Simulation:
-        """Prepares it; `clean`: no lines of others in the Infinity Cache are to be written back."""
+        """Prepares it; `clean`: no other lines in the Infinity Cache have to be written back."""
         tally, instructions, counts = launch.tally, launch.instructions, launch.record.counts or {}
         if warm:
             launch = replace(launch, argument_bytes=min(launch.argument_bytes, memory_bytes(tally)))
@@ -351,7 +354,7 @@ _OF_A_WAVE: Mapping[str, tuple[str, ...]] = {
 
 
 def _simulated_parts(parts: Mapping[str, float], run: ChipRun) -> dict[str, float]:
-    """Seconds that each unit is busy, with memory's minimum in place of a single wave's waits."""
+    """Seconds for which each unit is busy, with memory's minimum instead of a single wave's waits."""
     _, l2, infinity, hbm = (cycles / run.clock_hz for cycles in run.memory)
     levels = {"l2": l2, "infinity": infinity, "hbm": hbm}
     units = {name: seconds for name, seconds in parts.items() if name != "wave"}
@@ -378,7 +381,7 @@ def activity_of(
 
 
 def memory_bytes(tally: Tally) -> int:
-    """Bytes between the Infinity Cache and HBM; 0 where the caches were not asked."""
+    """Bytes between the Infinity Cache and HBM; 0 if the caches were not modelled."""
     if tally.replayed is None:
         return 0
     total = tally.replayed.total
@@ -390,17 +393,18 @@ def evicted_lines(
 ) -> float:
     """Lines that the Infinity Cache writes back to HBM for each line that a launch brings into it.
 
-    It keeps what is written until another line takes its place. A benchmark that clears the caches by writing
-    to memory, as `wb.time` does on a GPU, leaves it full of such lines: the launch's first bytes, as many as
-    it holds, each put one out; later ones meet the launch's own, of which only what it wrote goes back. In a
-    loop that writes nothing else (`clean`) it is full of such launches' own from the start.
+    It keeps written lines until another line takes their place. A benchmark that clears the caches by writing
+    to memory, as `wb.time` does on a GPU, leaves it full of such lines: each of the launch's first lines
+    evicts one, until the launch has filled the cache; later lines evict the launch's own, of which only
+    written ones go back. In a loop that writes nothing else (`clean`) it is full of such launches' lines from
+    the start.
 
     Args:
         tally: the launch.
         machine: the GPU.
         clean: nothing was written in between.
-        streamed: parts of what is read from HBM, and of what is written, that non-temporal instructions move
-            (`streamed_parts`). They put nothing out, and what they write goes on to HBM itself.
+        streamed: fractions of the reads from HBM, and of the writes, that non-temporal instructions make
+            (`streamed_parts`). They evict nothing, and their writes go on to HBM.
     """
     brought = float(memory_bytes(tally))
     if tally.replayed is None or not brought:
@@ -418,7 +422,7 @@ def evicted_lines(
 def _far_instructions(
     counts: Mapping[int, int], instructions: Mapping[int, Instruction]
 ) -> Iterator[tuple[Instruction, Memory, int]]:
-    """Executed vector memory instructions beyond LDS, what they do to memory, and how often."""
+    """Executed vector memory instructions other than LDS, with their type of access and executions."""
     for address, count in counts.items():
         instruction = instructions.get(address)
         memory = instruction.record.memory if instruction is not None else None
@@ -427,7 +431,7 @@ def _far_instructions(
 
 
 def access_width(counts: Mapping[int, int], instructions: Mapping[int, Instruction]) -> float:
-    """Bytes that a lane moves in a vector memory instruction, on average over what was executed."""
+    """Bytes that a lane moves in a vector memory instruction, on average over the executions."""
     moves = [
         (count * memory.bytes, count)
         for _, memory, count in _far_instructions(counts, instructions)
@@ -439,10 +443,10 @@ def access_width(counts: Mapping[int, int], instructions: Mapping[int, Instructi
 def streamed_parts(
     tally: Tally, counts: Mapping[int, int], instructions: Mapping[int, Instruction]
 ) -> tuple[float, float]:
-    """Parts of what a launch reads from HBM, and of what it writes, that non-temporal instructions move.
+    """Fractions of a launch's reads from HBM, and of its writes, that non-temporal instructions make.
 
-    Their lines are the first that a cache gives up ("nt" means streaming, in LLVM's guide to the target), so
-    one after the other takes the same place.
+    A cache evicts their lines first ("nt" means streaming, in LLVM's guide to the target), so they take the
+    same place one after the other.
 
     Args:
         tally: the launch.
@@ -461,7 +465,7 @@ def streamed_parts(
 
 
 def traffic_of(tally: Tally, instructions: Mapping[int, Instruction]) -> dict[int, Levels]:
-    """Which levels of memory serve each vector memory instruction, by the model of the caches."""
+    """Levels of memory that serve each vector memory instruction, by the model of the caches."""
     if tally.replayed is None:
         return {}
     total = tally.replayed.total
@@ -475,7 +479,7 @@ def traffic_of(tally: Tally, instructions: Mapping[int, Instruction]) -> dict[in
     loads = levels_everywhere(l1, l2, infinity)
     sent = 64 * (total.l2_writes + total.l2_atomics)
     stored = min(1.0, rate(total.memory_bytes_written, sent))
-    # What L2 writes back stays in the Infinity Cache, until another line takes its place.
+    # Lines that L2 writes back stay in the Infinity Cache until other lines take their place.
     cached = min(1.0, rate(64 * total.fabric_writes_64 + 32 * total.fabric_writes_32, sent)) - stored
     levels: dict[int, Levels] = {}
     for address, instruction in instructions.items():

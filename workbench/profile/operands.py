@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     import torch
 
 SAMPLED = 1 << 16
-"""Elements of a tensor that are looked at, at most about twice as many."""
+"""Number of elements of a tensor to look at; at most about twice as many."""
 
 
 def live_share(values: Iterable[Any]) -> float:
-    """Part of the elements of tensors that are not zero, large tensors counting for more; 1 without tensors.
+    """Fraction of the elements of tensors that are not zero, weighted by size; 1 without tensors.
 
     Args:
         values: arguments of a launch; anything but tensors is ignored.
@@ -32,7 +32,7 @@ def _live(tensor: torch.Tensor) -> float:
     some = tensor.detach()
     while some.numel() > 2 * SAMPLED:
         axis = max(range(some.dim()), key=lambda i: some.shape[i])
-        # An odd step meets even and odd places.
+        # An odd step reaches even and odd places.
         step = max(3, some.numel() // SAMPLED // 2 * 2 + 1) if some.dim() == 1 else 3
         some = some[(slice(None),) * axis + (slice(None, None, step),)]
     elements = some.contiguous().reshape(-1).view(torch.uint8).reshape(some.numel(), -1)

@@ -1,9 +1,9 @@
-"""Launches too large to run as a whole: some work-groups run, and stand for those that went the same way.
+"""Launches too large to run completely: some work-groups run, and represent those with the same path.
 
-What runs is the first round of work-groups that a GPU would hold at once, one line of work-groups along each
-axis of the grid, and some all over it; where the tensors do not fit the Infinity Cache the second round, too:
-what it finds there of the first, each later round finds of the one before. If the way that a work-group goes
-depends on no axis, or on one, those of the rest follow from these; if not, the whole launch has to run.
+The first round of work-groups that a GPU would hold at once runs, one line of work-groups along each axis of
+the grid, and some all over it. If the tensors do not fit the Infinity Cache, the second round runs, too: each
+later round finds as much of the previous one there as the second finds of the first. If the path of a
+work-group depends on at most one axis, the others follow from these; if not, the whole launch has to run.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from workbench.runtime import LaunchRecord
 
 ROUNDS = 4
-"""A launch of at least so many rounds of work-groups is not run as a whole."""
+"""A launch with at least this many rounds of work-groups does not run completely."""
 
 LONGEST_LINE = 4096
 SCATTERED = 32
-"""Work-groups all over the grid that run as a test of what the lines say."""
+"""Number of work-groups all over the grid that run as a test of the lines."""
 
 
 def may_be_partial(instructions: Iterable[Instruction]) -> bool:
     """True if work-groups of a kernel certainly do not wait for one another.
 
-    That is: it calls no function, and there are no atomics in memory.
+    That is, it calls no function and has no atomics in memory.
     """
     for instruction in instructions:
         memory = instruction.record.memory
@@ -52,19 +52,19 @@ def _lines(grid: Dim) -> list[npt.NDArray[np.int64]]:
 
 
 def further_groups(grid: Dim, at_once: int, *, rounds: int = 1) -> tuple[int, ...] | None:
-    """Work-groups that are to run besides the recorded ones; None: all of them.
+    """Work-groups to run in addition to the recorded ones; None for all of them.
 
     Args:
-        grid: of the launch.
-        at_once: work-groups that the GPU holds.
-        rounds: of them that run.
+        grid: grid of the launch.
+        at_once: work-groups that the GPU holds at once.
+        rounds: number of such rounds to run.
     """
     total = int(np.prod(grid))
     if total < ROUNDS * at_once:
         return None
     lines = _lines(grid)
     if sum(map(len, lines)) > min(LONGEST_LINE, total // 2):
-        # A grid of one axis is its own line: its work-groups have to be the same all over.
+        # A grid with one axis is its own line: its work-groups must be the same everywhere.
         lines = []
     scattered = StepOptions(SCATTERED).chosen(total)
     return tuple(sorted({*range(rounds * at_once), *scattered, *(int(g) for line in lines for g in line)}))
@@ -97,7 +97,7 @@ def _fill(steps: Steps, ran: npt.NDArray[np.int64], source: npt.NDArray[np.int64
 def _whole_counts(steps: Steps) -> dict[int, int]:
     """Executions of each instruction in the whole launch, from the recorded work-groups.
 
-    Ways that nobody recorded count as the recorded one of the nearest length.
+    Paths that were not recorded count as the recorded one of the nearest length.
     """
     recorded: dict[int, int] = {}
     for group in steps.groups:
@@ -126,8 +126,8 @@ class Part:
     """The part of a launch that ran.
 
     Attributes:
-        counts: executions of each instruction in the whole launch; None where all of it ran.
-        share: part of the executed instructions that ran.
+        counts: executions of each instruction in the whole launch; None if all of it ran.
+        share: fraction of the executed instructions that ran.
     """
 
     counts: dict[int, int] | None = None
@@ -148,8 +148,7 @@ class Part:
     def replayed(self, part: Replayed, argument_bytes: int) -> Replayed:
         """The caches' counts for the whole launch, extrapolated from this part.
 
-        Reads from HBM stay at the bytes of the arguments where there would be more: the rest of them would
-        come from the Infinity Cache.
+        Reads from HBM are at most the bytes of the arguments: the rest would come from the Infinity Cache.
         """
         if self.counts is None:
             return part
@@ -172,8 +171,8 @@ class Rounds:
     """The caches' counts in a launch's first and second rounds of work-groups.
 
     Attributes:
-        first, second: of each round.
-        blocks: basic blocks that the first round ran, the second, and the launch as a whole.
+        first, second: counts of each round.
+        blocks: basic blocks that the first round, the second round and the whole launch ran.
     """
 
     first: Replayed
@@ -185,9 +184,9 @@ class Rounds:
         """From a launch whose first two rounds ran.
 
         Args:
-            steps: of all its work-groups, filled in by `follows`.
+            steps: steps of all its work-groups, filled in by `follows`.
             at_once: work-groups of a round.
-            replay: what the caches do with the first so many work-groups.
+            replay: returns the caches' counts for a number of first work-groups.
         """
         first, both = replay(at_once), replay(2 * at_once)
         executed = steps.executed.astype(np.float64)
@@ -200,13 +199,13 @@ class Rounds:
         return _sum(self.first, self.second, (whole - first) / second)
 
     def warm(self) -> Replayed:
-        """The same in a loop: the first round, too, finds what a round before it left."""
+        """The same in a loop: the first round also finds what a previous round left."""
         _, second, whole = self.blocks
         return _sum(self.second, self.second, whole / second - 1.0)
 
 
 def _sum(first: Replayed, other: Replayed, times: float) -> Replayed:
-    """One and so many times the other, count by count."""
+    """One plus a multiple of the other, count by count."""
     names = [field.name for field in fields(CacheCounts)]
     dies = [
         CacheCounts(*(max(0, round(getattr(a, name) + times * getattr(b, name))) for name in names))

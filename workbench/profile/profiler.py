@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from workbench.runtime import Device, LaunchRecord
 
 SPANS = 100_000
-"""Spans of the timeline that a profile keeps."""
+"""Maximum number of spans of the timeline that a profile keeps."""
 
 
 def advice(
@@ -87,11 +87,12 @@ def profile(
             emulated device. `.missing` lists those that an emulated device cannot count.
         thread_trace: on a GPU, also collect the cycles of every instruction (`rocprofv3 --att`) in
             `.rocprof.instructions`. An emulated device always counts every instruction.
-        pc_sampling: on a GPU, sample where waves stand: "stochastic" (also True) or "host_trap".
+        pc_sampling: on a GPU, sample the instructions at which waves are: "stochastic" (also True) or
+            "host_trap".
 
     Raises:
         UsageError: `target` cannot be launched, or there is no such sampling method.
-        ProfilerError: rocprofv3 is missing, has no permission, refused a counter or took too long.
+        ProfilerError: rocprofv3 is missing, has no permission, rejected a counter or took too long.
     """
     return profile_target(
         resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device),
@@ -125,7 +126,7 @@ def _profiled(
             result = _counted(target, counters)
         else:
             result = _measured(target, counters, thread_trace, pc_sampling)
-    # The hub remembers many of these; counts of every instruction would be most of their size.
+    # The hub stores many of these; counts of every instruction would be most of their size.
     remember(target.kernel, result.instructions)
     keep_whole(result)
     hub.publish("profile", result.name, result.compact())

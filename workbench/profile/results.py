@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from workbench.runtime import LaunchRecord
 
 WHOLE = 4
-"""Profiles that stay whole, whoever holds them: the latest ones. Steps of thousands of waves are large."""
+"""Number of latest profiles that stay complete, since steps of thousands of waves are large."""
 
 _whole: deque[ProfileResult] = deque(maxlen=WHOLE)
 
 
 def keep_whole(result: ProfileResult) -> None:
-    """Keeps a whole profile alive until `WHOLE` newer ones replace it."""
+    """Keeps a complete profile alive until `WHOLE` newer ones replace it."""
     _whole.append(result)
 
 
@@ -136,7 +136,7 @@ class ProfileResult(Plotted):
         return {**self.__dict__, "again": None, "whole": None}
 
     def compact(self) -> ProfileResult:
-        """The same without counts of every instruction, for those who keep many; it finds the rest here."""
+        """The same without counts of every instruction, for storing many; it finds the rest here."""
         return replace(
             self,
             lines={},
@@ -149,7 +149,7 @@ class ProfileResult(Plotted):
 
     @property
     def complete(self) -> ProfileResult:
-        """This profile with all that was counted, where it is still there."""
+        """This profile with everything that was counted, if it still exists."""
         whole = self.whole() if self.whole is not None else None
         return whole if whole is not None else self
 
@@ -157,12 +157,12 @@ class ProfileResult(Plotted):
         """The time that the launch would take if something about it were different, modelled.
 
         Args:
-            without: addresses of instructions that are not there.
+            without: addresses of instructions to leave out.
             changes: fields of `profile.what_if.Change`: `bank_conflicts=0`, `l2_hit=1.0`, `waves_per_simd=2`,
                 `clock=2.1e9`, ...
 
         Raises:
-            UsageError: a change that is not known or out of its range, or a profile of a GPU.
+            UsageError: an unknown change, a value out of range, or a profile of a GPU.
         """
         again = self.complete.again
         if again is None:
@@ -277,7 +277,7 @@ class ProfileResult(Plotted):
 
     @property
     def timing(self) -> TimeResult:
-        """The same launch as `time` would give it."""
+        """The same launch in the form of a result of `time`."""
         return TimeResult(
             self.name,
             self.device,
@@ -329,7 +329,7 @@ class StepsProfile(Shown, Sequence[ProfileResult]):
 
     @property
     def counters(self) -> Mapping[str, Figure]:
-        """Sums over the launches, of counters that each of them has."""
+        """Sums over the launches, for counters that all of them have."""
         first, *others = (result.counters for result in self._results)
         return {
             name: replace(figure, value=figure.value + sum(other[name].value for other in others))

@@ -54,11 +54,11 @@ class Rule:
 
 
 _UNEVEN = 1.3
-"""Times the mean that the busiest wave issues from which on waves are unequal."""
+"""Ratio of the busiest wave's issue to the mean from which on waves count as unequal."""
 
 
 def _stall(reason: str, name: str, remedy: str, *, chained: bool = False) -> Look:
-    """A rule for stalls: tried without the stalled instructions, or with two independent chains."""
+    """A rule for stalls, modelled without the stalled instructions, or with two independent chains."""
 
     def look(facts: Facts) -> Seen | None:
         share, worst = facts.stalled(reason)
@@ -66,7 +66,7 @@ def _stall(reason: str, name: str, remedy: str, *, chained: bool = False) -> Loo
             return None
         change = Change(without=frozenset(facts.stalls[reason]))
         if chained:
-            # Two chains side by side: each waits for its own results while the other goes on.
+            # Two chains side by side: each waits for its own results while the other continues.
             vector = facts.ran(lambda i: i.record.pipeline in ("valu", "trans", "mfma"))
             change = Change(independent=frozenset(vector))
         return Seen({name: percent(share)}, change, remedy, worst, facts.has_k)
@@ -202,7 +202,7 @@ def _idling(facts: Facts) -> Seen | None:
 
 
 def _few_waves(facts: Facts) -> Seen | None:
-    """Every unit has work, but not every SIMD of it."""
+    """Every unit has work, but some of its SIMDs do not."""
     simds, waves = facts.profile.machine.target.simds, facts.waves_at_once
     if facts.groups < int(facts.profile.machine.compute_units) or waves >= simds:
         return None
@@ -214,7 +214,7 @@ def _few_waves(facts: Facts) -> Seen | None:
 
 
 def _imbalance(facts: Facts) -> Seen | None:
-    """Waves of a work-group issue unequally much, and the others wait for them at barriers."""
+    """Some waves of a work-group issue more than others, which wait for them at barriers."""
     share, worst = facts.stalled("AT_BARRIER")
     run = facts.model.simulation
     if share < STALLED or run is None:
@@ -307,7 +307,7 @@ def _spills(facts: Facts) -> Seen | None:
 
 
 def _scalar_matrix(facts: Facts) -> Seen | None:
-    """Dot products of vector instructions where the matrix cores idle."""
+    """Dot products of vector instructions while the matrix cores idle."""
     fma = facts.ran(lambda i: i.record.arithmetic is not None and i.record.arithmetic.kind == "FMA")
     vector = facts.ran(lambda i: i.record.pipeline in ("valu", "trans"))
     flops = facts.profile.work.get("flops", 0)
@@ -319,7 +319,7 @@ def _scalar_matrix(facts: Facts) -> Seen | None:
     return Seen(
         {"fused multiply-adds": counted(sum(fma.values())), "MFMA": counted(0)},
         Change(without=frozenset(fma)),
-        "Products of matrices on the vector ALUs: the matrix cores do many times as many a clock.",
+        "Products of matrices on the vector ALUs: the matrix cores do many times as many per clock.",
         max(fma, key=lambda a: fma[a]),
     )
 
@@ -418,7 +418,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "divergence",
-        "Lanes of a wave go different ways",
+        "Lanes of a wave take different branches",
         divergence,
         ("lds-wait", "barriers", "short-loop", "imbalance", "narrow-lds"),
     ),

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 def estimated_counters(
     record: LaunchRecord, instructions: Mapping[int, Instruction], whole: Mapping[int, int] | None = None
 ) -> dict[str, int]:
-    """The device's counters as far as the timing model reads them, by their names.
+    """The device's counters that the timing model reads, by their names.
 
-    Bytes of global memory are exact where all of the launch ran. Cycles and bytes of LDS are those of the
-    work-groups whose ways were recorded, multiplied by how often each instruction ran in all.
+    Bytes of global memory are exact if all of the launch ran. Cycles and bytes of LDS are those of the
+    work-groups whose paths were recorded, scaled to the total executions of each instruction.
 
     Args:
         record: a launch with counts, traffic and steps.
-        instructions: of the code, by address.
-        whole: executions of each instruction in the whole launch, where only a part of it ran.
+        instructions: instructions of the code, by address.
+        whole: executions of each instruction in the whole launch, if only a part of it ran.
     """
     counts = whole if whole is not None else record.counts
     counters: dict[str, int] = dict.fromkeys(
@@ -59,10 +59,10 @@ def estimated_counters(
 def lds_counters(
     steps: Steps, counts: Mapping[int, int], instructions: Mapping[int, Instruction]
 ) -> dict[str, int]:
-    """Cycles and bytes of LDS in a launch, as its recorded work-groups have them.
+    """Cycles and bytes of LDS in a launch, from its recorded work-groups.
 
     Args:
-        steps: of those work-groups.
+        steps: steps of those work-groups.
         counts: executions of each instruction in the launch.
         instructions: of the code, by address.
     """

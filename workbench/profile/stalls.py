@@ -1,9 +1,9 @@
 """The time of a launch as a tree from the chip to the instruction.
 
 The chip's time consists of the launch and the kernel; the kernel's time, of compute units with and without
-work; the time with work, of what their waves do: issue or stall; and each stall reason's time is split by
-line and by instruction. If all of a reason belongs to one source line, such as the call of a whole schedule,
-the lines of headers inlined there form a level in between. With SIMDs and waves above the reasons, the tree
+work; the time with work, of issue and stalls of their waves; and each stall reason's time is split by line
+and by instruction. If all of a reason belongs to one source line, such as the call of a whole schedule, the
+lines of headers inlined there form a level in between. With SIMDs and waves above the reasons, the tree
 distinguishes them too. Every branch has its share of the whole, so its parts add up to it. All of it is
 modelled.
 """
@@ -57,7 +57,7 @@ class Branch(Shown):
     inlined: tuple[str, int] | None = None
 
     def walk(self, depth: int = 0) -> Iterator[tuple[int, Branch]]:
-        """This branch and all under it, with their depths, from above."""
+        """This branch and all below it, with their depths, from the top."""
         yield depth, self
         for part in self.parts:
             yield from part.walk(depth + 1)
@@ -110,9 +110,9 @@ def stall_tree(
 
     Args:
         places: source files and lines of an address, the module's own last.
-        text: an instruction in words; its address where there is none.
+        text: an instruction as text; its address if there is none.
         by_wave: with the levels of SIMD and wave between the compute unit and the reasons; None if the
-            simulation did not tell waves apart.
+            simulation did not distinguish waves.
     """
     run = model.simulation
     if run is None or not run.unit.waves or (by_wave and not len(run.unit.wave_stalls)):
@@ -138,7 +138,7 @@ def _of_unit(unit: UnitRun, inside: float, words: _Words) -> tuple[Branch, ...]:
 
 
 def _simds(unit: UnitRun, inside: float, words: _Words) -> tuple[Branch, ...]:
-    """The unit's SIMDs with their waves, each with what it does."""
+    """The unit's SIMDs with their waves, each with its issue and stalls."""
     life = sum(wave.end - wave.start for wave in unit.waves) or 1.0
     stood = unit.wave_stalls
     ends = np.searchsorted(stood["wave"], np.arange(len(unit.waves) + 1))
@@ -181,7 +181,7 @@ def _reasons(
 def wait_causes(unit: UnitRun) -> dict[tuple[int, str], list[int]]:
     """By (address of a wait, reason): addresses of the loads that it ended with, the longest waits' first.
 
-    Empty where the simulation kept no spans.
+    Empty if the simulation kept no spans.
     """
     listed = unit.program.addresses
     names = list(REASONS)
@@ -196,7 +196,7 @@ def wait_causes(unit: UnitRun) -> dict[tuple[int, str], list[int]]:
 
 
 def _by_line(leaves: Sequence[Branch]) -> tuple[Branch, ...]:
-    """Branches of lines, with their instructions; of instructions alone where no line is known."""
+    """Branches of lines, with their instructions; only of instructions if no line is known."""
     lines: dict[tuple[str, int] | None, list[Branch]] = {}
     for leaf in leaves:
         lines.setdefault(leaf.place, []).append(leaf)
@@ -210,7 +210,7 @@ def _by_line(leaves: Sequence[Branch]) -> tuple[Branch, ...]:
 
 
 def _by_header(leaves: Sequence[Branch]) -> tuple[Branch, ...]:
-    """Branches of the lines of headers that were inlined at one line; the instructions where it is one."""
+    """Branches of the lines of headers that were inlined at one line; instructions if there is only one."""
     headers: dict[tuple[str, int] | None, list[Branch]] = {}
     for leaf in leaves:
         headers.setdefault(leaf.inlined, []).append(leaf)
@@ -226,7 +226,7 @@ def _by_header(leaves: Sequence[Branch]) -> tuple[Branch, ...]:
 
 
 def _largest(branches: Sequence[Branch]) -> tuple[Branch, ...]:
-    """The largest first; small ones as one branch, nothing left out of the sum."""
+    """The largest first; small ones are merged into one branch, so that the sum stays the same."""
     ordered = sorted((branch for branch in branches if branch.share > 0), key=lambda branch: -branch.share)
     least = LEAST * sum(branch.share for branch in ordered)
     small = [branch for branch in ordered if branch.share < least]

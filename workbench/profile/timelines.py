@@ -1,8 +1,8 @@
 """The simulated timeline of a launch: the waves of a compute unit from cycle to cycle.
 
-A lane for each wave, grouped by SIMD; on it spans: an instruction from its issue on, or a stall with its
-reason and what it waits for. All of it is modelled (`profile.simulation`); the work-groups, and what their
-waves execute, are those that the emulated device recorded.
+Each wave has a lane, grouped by SIMD, with spans: an instruction from its issue on, or a stall with its
+reason and what it waits for. All of it is modelled (`profile.simulation`); the work-groups and their waves'
+instructions are those that the emulated device recorded.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from workbench.profile.timing import modelled
 from workbench.runtime import Device
 
 SPANS = 200_000
-"""Spans that a timeline keeps unless told otherwise."""
+"""Maximum number of spans of a timeline by default."""
 
 _REASONS = tuple(REASONS)
 _FIRST_LANE = 2
-"""Number of the first wave's thread in a trace: 0 is the idle task's, 1 the whole kernel's."""
+"""Number of the first wave's thread in a trace: 0 is the idle task, 1 the whole kernel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Timeline(Presented):
         return self.kernel.module.places_of(span.address)
 
     def beside(self, *others: Timeline) -> Timelines:
-        """This one and others, to be shown one under the other on one scale."""
+        """This timeline and others, shown one under the other on one scale."""
         return Timelines((self, *others))
 
     def to_perfetto(self, path: str | Path) -> Path:
@@ -242,11 +242,11 @@ def timeline(
 
     Args:
         target, args, spec, shape, seed, device, kwargs: see `time`.
-        spans: most spans to keep; each wave instruction is one, and each stall.
+        spans: maximum number of spans to keep; each wave instruction is one, and each stall.
 
     Raises:
         UsageError: `target` cannot be launched, or is an operator of several launches.
-        DeviceError: the device is a GPU, which does not report what its waves do.
+        DeviceError: the device is a GPU, which does not report the instructions of its waves.
         WorkbenchError: nothing was simulated.
     """
     prepared = resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device)
@@ -260,7 +260,7 @@ def timeline(
 
 
 def timeline_of(run: ChipRun, name: str, device: str, kernel: Kernel, error: Expected) -> Timeline:
-    """The timeline of a simulation that kept its spans; `error` is how far its times may be off."""
+    """The timeline of a simulation that kept its spans; `error` is the expected error of its times."""
     unit = run.unit
     order = sorted(range(len(unit.waves)), key=lambda i: (unit.waves[i].simd, unit.waves[i].start, i))
     place = {wave: lane for lane, wave in enumerate(order)}

@@ -28,18 +28,18 @@ class TimeResult(Plotted):
     """Time of one launch.
 
     Attributes:
-        name, device: what ran where.
-        shape: the problem; empty where no spec says it.
-        median: of the runs, in microseconds, by events around each launch; for an emulated device the model's
-            kernel time, what a profiler would report (`quantity` says which).
-        low, high: 10% and 90% quantiles of the runs; equal to `median` where modelled.
-        runs: measured runs; 0 where modelled.
-        warm: the caches were as the run before had left them; else cleared before each.
-        work: "flops" and "bytes" of the problem, as far as known.
-        model: the model's breakdown; None where measured.
-        wall: host time of the emulated launch that gave the counts, in seconds; None where measured.
-        code: `Module.digest` of what ran; "" where that is not known.
-        steps: of an operator of several launches, each of them; `median` is their sum.
+        name, device: names of the kernel or operator and of the device.
+        shape: the problem; empty without a spec.
+        median: median of the runs, in microseconds, by events around each launch; for an emulated device the
+            model's kernel time, as a profiler would report it (`quantity` says which).
+        low, high: 10% and 90% quantiles of the runs; equal to `median` if modelled.
+        runs: number of measured runs; 0 if modelled.
+        warm: True if each run found the caches as the previous one left them; False if they were cleared.
+        work: "flops" and "bytes" of the problem, if known.
+        model: the model's breakdown; None if measured.
+        wall: host time of the emulated launch that gave the counts, in seconds; None if measured.
+        code: `Module.digest` of the code that ran; "" if unknown.
+        steps: the launches of an operator with several; `median` is their sum.
         figure: the model's breakdown, or the measured quantiles.
     """
 
@@ -64,12 +64,12 @@ class TimeResult(Plotted):
 
     @property
     def quantity(self) -> str:
-        """The definition of `median`: kernel time where modelled, time between events where measured."""
+        """The definition of `median`: kernel time if modelled, time between events if measured."""
         return QUANTITIES["kernel" if self.origin is Origin.MODELLED else "events"].description
 
     @property
     def events(self) -> Figure | None:
-        """Time that events around the launch would give, as in most published tables; None where measured."""
+        """Time that events around the launch would show, as in most published tables; None if measured."""
         if self.origin is not Origin.MODELLED:
             return None
         launches = max(1, len(self.steps))
@@ -77,12 +77,12 @@ class TimeResult(Plotted):
 
     @property
     def rate(self) -> Figure | None:
-        """TFLOP/s, where the work is known; of the same origin as the time."""
+        """TFLOP/s, if the work is known; of the same origin as the time."""
         return self._per_second("flops", "TFLOP/s", 1e12)
 
     @property
     def bandwidth(self) -> Figure | None:
-        """TB/s of compulsory traffic, where the work is known; of the same origin as the time."""
+        """TB/s of compulsory traffic, if the work is known; of the same origin as the time."""
         return self._per_second("bytes", "TB/s", 1e12)
 
     def _per_second(self, key: str, unit: str, scale: float) -> Figure | None:
@@ -115,8 +115,8 @@ class SweepResult(Plotted, Sequence[TimeResult]):
 
     Attributes:
         name: kernel or spec.
-        published: figures of others for the same kernel.
-        figure: time, or rate where the work is known, over shapes, with published figures.
+        published: others' figures for the same kernel.
+        figure: time, or rate if the work is known, over shapes, with published figures.
     """
 
     def __init__(self, name: str, results: Sequence[TimeResult], published: Sequence[Published]) -> None:
@@ -153,7 +153,7 @@ def time(
     On a GPU it measures with HIP events around each run: it warms up, writes 512 MB between runs to clear the
     caches, and repeats until the median is stable or 10 s have passed. On an emulated device it counts one
     launch and models the time (`profile.model`); the result says "modelled" and how far off it may be.
-    `TimeResult.quantity` tells events from a profiler's kernel time, which is some microseconds less.
+    `TimeResult.quantity` distinguishes events from a profiler's kernel time, which is some microseconds less.
 
     Args:
         target: a KernelSpec or its name; `kernel[grid, block]`, followed by its arguments; a kernel (or a
@@ -192,11 +192,11 @@ def time_on(
 ) -> list[TimeResult]:
     """Times of an operator on several devices, in their order.
 
-    Emulated GPUs that differ in clocks, power and HBM alone count the same: a launch is counted once for all
+    Emulated GPUs that differ only in clocks, power and HBM count the same: a launch is counted once for all
     of them, and then modelled for each.
 
     Args:
-        devices: where.
+        devices: the devices.
         spec: an operator, or its name.
         shape: the problem size; the operator's default if it is None.
     """
@@ -230,7 +230,7 @@ def time_on(
 
 
 def compact(result: TimeResult) -> TimeResult:
-    """A result without its simulated waves, to be remembered or sent."""
+    """A result without its simulated waves, to be stored or sent."""
     model = replace(result.model, simulation=None) if result.model is not None else None
     return replace(result, model=model, steps=tuple(map(compact, result.steps)))
 
@@ -243,7 +243,7 @@ def sweep(
     device: Device | str | None = None,
     each: Callable[[TimeResult], None] | None = None,
 ) -> SweepResult:
-    """Times over shapes of a spec, its own where none are given.
+    """Times over shapes of a spec; by default its own shapes.
 
     Args:
         target: a spec, or its name.
@@ -254,7 +254,7 @@ def sweep(
     Raises:
         ShapeError: the kernel does not support one of the shapes.
         UnknownKernel: no kernel has that name.
-        UsageError: `target` is no spec, or there are no shapes.
+        UsageError: `target` is not a spec, or there are no shapes.
     """
     spec = spec_of(target, "sweep")
     problems = spec.shapes if shapes is None else shapes
@@ -274,10 +274,10 @@ def sweep(
 def modelled(
     target: Target, launch: CountedLaunch, *, spans: int = 0, warm: bool = False, in_turn: bool = False
 ) -> TimeModel:
-    """The model's time of a counted launch, with how far it may be off.
+    """The model's time of a counted launch, with its expected error.
 
     Args:
-        target: what was launched.
+        target: the launched target.
         launch: its counts.
         spans, warm, in_turn: as for `model_time`.
     """
@@ -352,7 +352,7 @@ def measure_call(call: Callable[[], Any], name: str, device: Device) -> TimeResu
     median is stable or 10 s have passed.
 
     Raises:
-        DeviceError: the device is no GPU.
+        DeviceError: the device is not a GPU.
     """
     import torch
 

@@ -1,8 +1,8 @@
 """A profile of a training step: every launch with its module, pass and modelled time.
 
-A launch belongs to the module that was running, in the forward pass; in the backward pass to the module that
-ran when PyTorch made the node of the graph that runs now, which nodes tell by their sequence numbers. On
-tensors of "meta" nothing is launched, and calls are gathered all the same: so any model is forecast.
+In the forward pass, a launch belongs to the module that is running; in the backward pass, to the module that
+ran when PyTorch made the current node of the graph, which nodes show by their sequence numbers. On tensors of
+"meta" nothing is launched, but calls are still collected, so any model can be forecast.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Call:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """A key that is equal for calls of equal time."""
+        """A key that is equal for calls with equal times."""
         return (self.operator, *self.shape.items())
 
     @property
@@ -73,7 +73,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Row:
-    """Calls of one operator at one shape, by the same module of all layers in one pass.
+    """Calls of one operator at one shape, from the same module of all layers in one pass.
 
     Attributes:
         module, phase, operator, shape: as in `Call`; the module has * for layer numbers.
@@ -104,7 +104,7 @@ class StepProfile(Shown):
     """
 
     _beside: tuple[StepProfile, ...] = ()
-    """The same step on GPUs that count alike, this one among them: a call is launched once for all."""
+    """The same step on GPUs that count alike, including this one: a call is launched once for all of them."""
 
     def __init__(self, calls: Iterable[Call], device: str) -> None:
         self.calls = list(calls)
@@ -113,9 +113,9 @@ class StepProfile(Shown):
 
     @cached_property
     def times(self) -> Mapping[tuple[Any, ...], TimeResult]:
-        """The time of each different call, by `Call.key`: measured on a GPU, else modelled.
+        """The time of each different call, by `Call.key`: measured on a GPU, otherwise modelled.
 
-        Each is launched again, large ones in part.
+        Each is launched again, large ones only in part.
         """
         first = {call.key: call for call in self.calls}
         results = {key: self.time_of(first[key]) for key in track(list(first), "times of a step's launches")}
@@ -124,13 +124,13 @@ class StepProfile(Shown):
         return results
 
     def _light(self, times: Mapping[tuple[Any, ...], TimeResult]) -> StepProfile:
-        """Without tensors of launches and simulated waves, to be remembered or sent."""
+        """The same without tensors of launches and simulated waves, to be stored or sent."""
         copy = StepProfile([replace(call, _again=None) for call in self.calls], self.device)
         vars(copy)["times"] = {key: compact(time) for key, time in times.items()}
         return copy
 
     def time_of(self, call: Call) -> TimeResult:
-        """The time of one call, launched anew; an operator's on "meta" once for GPUs that count alike."""
+        """The time of one call, launched again; for an operator on "meta", once for GPUs that count alike."""
         if call.operator in kernels and call._again is None:
             if call.key not in self._known:
                 beside = self._beside or (self,)
@@ -144,14 +144,14 @@ class StepProfile(Shown):
         return time(Launcher(kernel, launched.launch), *launched.args, **launched.kwargs)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the tensors of launches: their times are asked for before."""
+        """Pickled without the tensors of launches: their times are computed before."""
         calls = [replace(call, _again=None) for call in self.calls]
         times = {"times": dict(self.times)} if calls else {}
         return {"calls": calls, "device": self.device, "_known": {}, **times}
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
-        """Calls of a kind together, the longest first."""
+        """Calls grouped by kind, the longest first."""
         grouped: dict[tuple[Any, ...], list[Call]] = {}
         for call in self.calls:
             grouped.setdefault((call.layer, call.phase, call.key), []).append(call)
@@ -192,8 +192,10 @@ class StepProfile(Shown):
         return dict(sorted(sums.items(), key=lambda item: -item[1]))
 
     def on(self, device: str) -> StepProfile:
-        """The same calls with the times of another GPU, such as "MI300X"; kernels outside of operators
-        have those of the device that they ran on."""
+        """The same calls with the times of another GPU, such as "MI300X".
+
+        Kernels outside operators keep the times of the device that they ran on.
+        """
         return StepProfile(self.calls, device if ":" in device else f"emulated:{device}")
 
     def forecast(self, gpus: Iterable[str] = GPUS) -> dict[str, StepProfile]:
@@ -208,7 +210,7 @@ class StepProfile(Shown):
         """Counters, line by line, of a row's operator at its shape.
 
         Raises:
-            UsageError: the row is of a kernel that is no operator's; `wb.profile` takes its launch.
+            UsageError: the row's kernel does not belong to an operator; `wb.profile` takes its launch.
         """
         if row.operator not in kernels:
             raise UsageError(
@@ -286,7 +288,7 @@ def bound_of(result: TimeResult) -> str:
 
 
 def _sum(figures: list[Figure]) -> Figure:
-    """The sum of figures of one origin, which may be off as if all of them were off the same way."""
+    """The sum of figures of one origin; its error is as if all of them erred in the same direction."""
     whole, first = sum(f.value for f in figures), figures[0]
     errors = [(f.value, f.error) for f in figures if f.value and f.error is not None]
     error = None
@@ -297,7 +299,7 @@ def _sum(figures: list[Figure]) -> Figure:
             sum(value * e.median for value, e in errors) / whole,
             whole / sum(value / e.low for value, e in errors),
             whole / sum(value / e.high for value, e in errors),
-            "times like the least known of its calls",
+            "times as uncertain as the least known of its calls",
         )
     return Figure(whole, first.unit, first.origin, first.source, error)
 
@@ -393,7 +395,7 @@ class _Launched(list[tuple[Kernel, LastLaunch]]):
 
 
 def _calls(calls: list[tuple[int, Called, str, str]], launched: _Launched) -> Iterator[Call]:
-    """Calls of operators, and between them launches that are none of theirs."""
+    """Calls of operators, and launches between them that do not belong to one."""
 
     def others(until: int) -> Iterator[Call]:
         for i in range(done, until):

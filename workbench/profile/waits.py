@@ -17,7 +17,7 @@ ENGINES_OF_A_DIE = 4
 """Shader engines of an XCD, each with a sequencer that counts: rocprofv3's agent_info of an MI355X has 32."""
 
 QUAD = 4
-"""Engine cycles in rocprof's unit of wave time."""
+"""Engine cycles per rocprof's unit of wave time."""
 
 _WAITING = ("WAIT_MEMORY", "WAIT_LDS", "WAIT_SCALAR", "AT_BARRIER", "IDLING")
 """A wave waits for something that its own instruction names: a counter, a barrier, a time."""

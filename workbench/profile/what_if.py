@@ -1,7 +1,7 @@
 """Modelled time of a launch under a hypothetical change, with the same waves.
 
-The ways of the waves stay those that were recorded; what is changed is what they meet. So a gain is the
-model's, with the model's error, and a bound where a change would bring other instructions with it.
+The paths of the waves stay as recorded; only their costs change. So a gain is modelled, with the model's
+error, and it is a bound if a change would require other instructions.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ _COUNTED = {
 
 _DWORD = 4
 TURNS = 4
-"""Turns of a loop that unrolling puts into one."""
+"""Iterations of a loop that unrolling puts into one."""
 
 _SPREAD_WITH: Mapping[str, tuple[str, ...]] = {
     "chip": ("mfma", "valu", "salu", "lds", "vmem", "l1"),
     "unit": ("mfma", "valu"),
     "waves": (),
 }
-"""Units whose work is spread with the waves, by what these are spread over; memory's never is."""
+"""Units whose work is spread with the waves, by where these are spread; memory's never is."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Change:
 
 
 class _ChangedSteps:
-    """Recorded ways with other costs, or without some instructions; otherwise as they were."""
+    """Recorded paths with other costs, or without some instructions."""
 
     def __init__(
         self, steps: Steps, change: Change, instructions: Mapping[int, Instruction], target: Target
@@ -145,7 +145,7 @@ class _ChangedSteps:
         changed: np.ndarray = steps.copy()
         cost = changed["block"] < 0
         if self._change.bank_conflicts < 1:
-            # Exact for a whole wave; for a part of one, whose lanes may be in more phases, a lower bound.
+            # Exact for a full wave; a lower bound for a part of one, whose lanes may be in more phases.
             served = cost & (changed["lds_cycles"] > 0)
             places, which = np.unique(changed["place"][served], return_inverse=True)
             rates = np.array([self._lds_bytes[place] for place in places.tolist()])
@@ -168,7 +168,7 @@ class _ChangedSteps:
         return changed
 
     def _merged(self, steps: np.ndarray) -> np.ndarray:
-        """Costs of loads that are one now, at the first of them."""
+        """Costs of merged loads, at the first of them."""
         stays, last = np.ones(len(steps), dtype=bool), dict[int, int]()
         heads = set(self._into.values())
         of_loads = np.isin(steps["place"], [*heads, *self._into]) & (steps["block"] < 0)
@@ -254,7 +254,7 @@ class Again:
         )
 
     def _part_of_busiest(self) -> float:
-        """The work of a compute unit, were all alike, beside that of the one with most work-groups."""
+        """The work of a compute unit if all were alike, relative to that of the one with most work-groups."""
         of_unit = math.prod(self.launch.record.grid) / self.launch.machine.compute_units
         return float(of_unit / math.ceil(of_unit))
 
@@ -277,12 +277,12 @@ class Again:
         )
 
     def _bytes_of(self, loads: Sequence[int]) -> int:
-        """Bytes that loads bring a lane, together."""
+        """Bytes that loads bring to a lane, together."""
         memories = (self.launch.instructions[a].record.memory for a in loads if a in self.launch.instructions)
         return sum(memory.bytes for memory in memories if memory is not None)
 
     def _adjusted(self, change: Change) -> Adjust | None:
-        """The function that applies a change to single instructions; None if it changes none."""
+        """A function that applies a change to single instructions; None if it changes none."""
         ahead, timing = dict(change.ahead), self.launch.machine.target.timing
         wide = {loads[0] for loads in change.merged if self._bytes_of(loads) > _DWORD}
         fewer = max((len(loads) for loads in change.merged), default=1)
@@ -359,7 +359,7 @@ class Again:
 
     @cached_property
     def _costs(self) -> dict[int, tuple[float, float]]:
-        """Bytes and LDS cycles of an execution on the average, by address, where waves were recorded."""
+        """Average bytes and LDS cycles of an execution, by address, if waves were recorded."""
         steps = self.launch.record.steps
         if steps is None:
             return {}

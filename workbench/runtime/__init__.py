@@ -1,8 +1,8 @@
 """Devices and launches, through HIP: the only part of the workbench that calls HIP's functions.
 
-On a machine with ROCm and an AMD GPU the HIP library is AMD's; everywhere else it is the emulator's. What
-differs between the two stands behind one interface (`backend`); nothing above this package asks which it is,
-only what a device can do and where a number comes from.
+On a machine with ROCm and an AMD GPU the HIP library is AMD's; everywhere else it is the emulator's. The
+differences are behind one interface (`backend`); nothing above this package asks which library it is, only
+what a device can do and where a number comes from.
 """
 
 from workbench.launches import LaunchOptions, LaunchRecord

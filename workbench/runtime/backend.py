@@ -1,7 +1,7 @@
 """The interface between devices and their back ends; `gpu` and `emulated` implement it.
 
-A device never asks which back end it has. What differs between them is an attribute here, such as what
-launches tell and where tensors live, or a method.
+A device never asks which back end it has. A difference between them is an attribute here, such as what
+launches report and where tensors live, or a method.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Buffers = Sequence[tuple[int, int]]
 def merged(buffers: Buffers) -> list[tuple[int, int]]:
     """(address, bytes) ranges with overlapping ones joined: views of one tensor are one piece of memory.
 
-    In the order in which they are given, wherever malloc put them: the model of the caches places memory in
-    the order of its registration, so one launch has one modelled time.
+    In their original order, wherever malloc put them: the model of the caches places memory in the order of
+    its registration, so one launch has one modelled time.
     """
     end = 0
     for base, size in sorted(buffers):
@@ -47,7 +47,7 @@ def merged(buffers: Buffers) -> list[tuple[int, int]]:
 
 
 Watcher = Callable[[LaunchRecord, CodeObject, KernelFault | None], None]
-"""Told of a launch that has ended: its record with the sanitizer's findings, its code, the fault if any."""
+"""Receives a launch that has ended: its record with the sanitizer's findings, its code, the fault if any."""
 
 
 class Node(NamedTuple):
@@ -120,7 +120,7 @@ class Backend(Library, Protocol):
     """A device's implementation behind HIP's C API.
 
     Attributes:
-        observes: True if its launches provide every observation in `LaunchOptions`; else only the time.
+        observes: True if its launches provide every observation in `LaunchOptions`; False for only the time.
     """
 
     observes: bool
@@ -156,16 +156,16 @@ class Backend(Library, Protocol):
         """Free and total bytes of memory of the current device."""
 
     def interrupts_held(self) -> AbstractContextManager[None]:
-        """While it lasts, Ctrl-C waits where it would be lost behind HIP's calls."""
+        """In this context, Ctrl-C waits while it could be lost inside HIP's calls."""
 
     def host_code(
         self, hip: Hip, buffers: Callable[[], Buffers], options: LaunchOptions | None, granularity: int
     ) -> AbstractContextManager[list[LaunchRecord]]:
-        """Around compiled host code that launches kernels by itself.
+        """Context of compiled host code that launches kernels itself.
 
         Args:
             buffers: host memory that the code may hand to a kernel.
-            options: observations of its launches; None: none.
+            options: observations of its launches; None for none.
             granularity: the buffers' allocator's sizes are multiples of this many bytes, see
                 `Function.launch`.
 
@@ -179,7 +179,8 @@ class Backend(Library, Protocol):
     def lent(
         self, buffers: Buffers, labels: Mapping[int, BufferLabel], granularity: int
     ) -> AbstractContextManager[None]:
-        """While it lasts, kernels may touch this host memory; nothing on a GPU that has PyTorch's tensors.
+        """In this context, kernels may access this host memory; does nothing on a GPU that has PyTorch's
+        tensors.
 
         Raises:
             DeviceError: on a GPU, if PyTorch has no memory on GPUs.
@@ -195,18 +196,18 @@ class Backend(Library, Protocol):
         """Bytes of the tensors from `tensor_allocator`; zeros on a GPU, where PyTorch counts them."""
 
     def forget_most_tensor_memory(self) -> None:
-        """Has `tensor_memory` look for the most from now on."""
+        """Makes `tensor_memory` track the maximum from now on."""
 
     def lending(
         self, buffers: Callable[[bool], Buffers], granularity: Callable[[], int]
     ) -> AbstractContextManager[None]:
-        """See `Device.lending`; nothing on a GPU."""
+        """See `Device.lending`; does nothing on a GPU."""
 
     def foreign_launches(self, take: Callable[[ForeignLaunch], None]) -> AbstractContextManager[None]:
-        """While it lasts, `take` gets this thread's launches that foreign code asks for; none on a GPU."""
+        """In this context, `take` gets this thread's launches by foreign code; none on a GPU."""
 
     def watching(self, watcher: Watcher) -> AbstractContextManager[None]:
-        """While it lasts, launches are sanitized and reported to the watcher, if they can be observed."""
+        """In this context, launches are sanitized and reported to the watcher, if they can be observed."""
 
     def launch(self, hip: Hip, invocation: Invocation, call: Callable[[bytes], None]) -> LaunchRecord:
         """Runs a kernel to its end.
@@ -216,10 +217,10 @@ class Backend(Library, Protocol):
         """
 
     def keeping_copies(self, hip: Hip) -> AbstractContextManager[None]:
-        """While it lasts, what launches copied to the device stays there; nothing where none copy."""
+        """In this context, copies of launches stay on the device; does nothing if launches make none."""
 
     def kernel_times(self, node: Node) -> Mapping[str, KernelTime]:
-        """Launches of each kernel since the first call, by its symbol; nothing where times are measured.
+        """Launches of each kernel since the first call, by its symbol; empty if times are measured.
 
         Raises:
             WorkbenchError: a time could not be modelled.
@@ -234,6 +235,6 @@ class Backend(Library, Protocol):
         """Makes a device number 0 of this process before a HIP program is loaded into it.
 
         Args:
-            write: shows a text, on standard error where its second argument says so.
+            write: shows a text, on standard error if its second argument says so.
             libraries: paths of HIP's libraries by name, if the process has already loaded them.
         """

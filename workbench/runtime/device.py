@@ -75,7 +75,7 @@ class Device:
 
     @property
     def origin(self) -> Origin:
-        """Origin of its times: measured on a GPU, emulated where software plays one beneath AMD's libraries,
+        """Origin of its times: measured on a GPU, emulated if software plays one beneath AMD's libraries,
         modelled for an emulated device."""
         return self.backend.origin
 
@@ -86,14 +86,14 @@ class Device:
 
     @property
     def observes(self) -> bool:
-        """True if its launches can be observed as `LaunchOptions` asks, beyond their time."""
+        """True if its launches provide the observations in `LaunchOptions`, beyond their time."""
         return self.backend.observes
 
     def check_observes(self, event: str) -> None:
         """Raises an error unless the device's launches can be observed.
 
         Args:
-            event: is to be found out, such as "which work-group writes where".
+            event: what the caller wants to observe, such as "which work-group writes where".
 
         Raises:
             DeviceError
@@ -171,7 +171,7 @@ class Device:
         self.backend.build()
 
     def build_later(self) -> None:
-        """Begin to make what the first launch on a computer would make, beside what the caller does next."""
+        """Begin to build, in the background, what the first launch on a computer would build."""
 
         def build() -> None:
             # The launch itself reports errors.
@@ -181,7 +181,7 @@ class Device:
         threading.Thread(target=build, name="build", daemon=True).start()
 
     def hip(self) -> AbstractContextManager[Hip]:
-        """HIP's functions, with this device current for the calling thread while it lasts."""
+        """HIP's functions, with this device current for the calling thread in this context."""
         return _Current(Hip(self.backend, self.name), self.backend.interrupts_held(), self._node.ordinal)
 
     @contextlib.contextmanager
@@ -194,9 +194,9 @@ class Device:
         """Context around compiled host code whose launches go to this device.
 
         Args:
-            buffers: (address, bytes) of host memory that the code may hand to a kernel; asked only where it
+            buffers: (address, bytes) of host memory that the code may pass to a kernel; called only if that
                 has to count as the device's.
-            options: observations of its launches; None: none.
+            options: observations of its launches; None for none.
             granularity: the buffers' allocator's sizes are multiples of this many bytes, see
                 `Function.launch`.
 
@@ -215,7 +215,7 @@ class Device:
             yield records if options is not None else []
 
     def _options(self, options: LaunchOptions | None) -> LaunchOptions:
-        """A launch's options, with the device's numerics where they do not say."""
+        """A launch's options, with the device's numerics if they specify none."""
         if options is None:
             return self._plain
         return options if options.numerics else replace(options, numerics=self._plain.numerics)
@@ -226,7 +226,7 @@ class Device:
         labels: Mapping[int, BufferLabel] | None = None,
         granularity: int = DWORD,
     ) -> AbstractContextManager[None]:
-        """While it lasts, kernels may touch this memory, (address, bytes) of the host's.
+        """In this context, kernels may access this host memory, given as (address, bytes).
 
         Args:
             labels: description of each buffer, by address.
@@ -253,7 +253,7 @@ class Device:
         return self.backend.tensor_memory()
 
     def forget_most_tensor_memory(self) -> None:
-        """Has `tensor_memory` look for the most from now on."""
+        """Makes `tensor_memory` track the maximum from now on."""
         self.backend.forget_most_tensor_memory()
 
     def lending(
@@ -272,10 +272,10 @@ class Device:
 
     @contextlib.contextmanager
     def keeping_copies(self) -> Iterator[None]:
-        """While it lasts, what this thread's launches copied to the device stays there for the next ones.
+        """In this context, copies of this thread's launches stay on the device for the next ones.
 
-        For launches in a row whose tensors nobody else looks at before its end, when they are written back.
-        Only where `torch_device` of a GPU is "cpu"; else nothing is copied.
+        For consecutive launches whose tensors nobody else reads before the end, when they are written back.
+        This matters only if `torch_device` of a GPU is "cpu"; otherwise nothing is copied.
         """
         with self.hip() as hip, self.backend.keeping_copies(hip):
             yield
@@ -289,8 +289,8 @@ class Device:
         return self.backend.kernel_times(self._node)
 
     def foreign_launches(self, take: Callable[[ForeignLaunch], None]) -> AbstractContextManager[None]:
-        """While it lasts, `take` gets the launches of this thread that code which is not the workbench's asks
-        HIP for, in order, each when it has ended; none on a GPU."""
+        """In this context, `take` gets the launches that code other than the workbench's makes through HIP on
+        this thread, in order, each when it has ended; none on a GPU."""
         return self.backend.foreign_launches(take)
 
     def make_first(self) -> None:
@@ -303,7 +303,7 @@ class Device:
         """Makes it device 0 of this process, into which a HIP program is about to be loaded.
 
         Args:
-            write: shows a text, on standard error where its second argument says so.
+            write: shows a text, on standard error if its second argument says so.
             libraries: paths of HIP's libraries by name, if the process has already loaded them.
         """
         self.backend.enter_program(self._node, write, libraries)
@@ -339,7 +339,7 @@ class _Current:
 
 
 class LoadedModule:
-    """Code on a device; it leaves the device when the last reference to it and to its functions goes."""
+    """Code on a device; it is unloaded with the last reference to it and its functions."""
 
     def __init__(self, device: Device, handle: Any, code: bytes) -> None:
         self.device = device
@@ -367,8 +367,8 @@ class LoadedModule:
             return Variable(self, int(address), size)
 
     def __del__(self) -> None:
-        # The last reference may be dropped while any lock is held: HIP is called later, from a call of our
-        # own.
+        # The last reference may be dropped while any lock is held, so HIP is called later, from one of our
+        # calls.
         _dropped.append(self._handle)
 
 
@@ -394,13 +394,13 @@ class Variable:
         self.size = size
 
     def read(self) -> bytes:
-        """The bytes that the variable holds."""
+        """The bytes of the variable."""
         content = ctypes.create_string_buffer(self.size)
         self._copy(ctypes.addressof(content), self.address)
         return content.raw
 
     def write(self, content: bytes) -> None:
-        """Puts bytes into it, as many as it has."""
+        """Writes bytes to the variable, as many as it has."""
         assert len(content) == self.size
         buffer = ctypes.create_string_buffer(content, self.size)
         self._copy(self.address, ctypes.addressof(buffer))

@@ -1,6 +1,6 @@
 """Emulated devices behind the emulator's libamdhip64: launches report their effects, and why they failed.
 
-This module alone imports the emulator, and is itself imported when a device is first asked for.
+Only this module imports the emulator, and it is imported when a device is first requested.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
-# Python's own: a script's `time` may tell modelled time.
+# Python's own clock: a script's `time` may show modelled time.
 from time import perf_counter
 from typing import Any
 
@@ -260,16 +260,16 @@ def drop_in_libraries() -> dict[str, Path]:
 
 @functools.cache
 def _time_kernels() -> None:
-    """Has the clock on from here, as if there was an event that can be timed."""
+    """Starts the clock, as if there were an event that can be timed."""
     node().clock.event_made()
 
 
 @functools.cache
 def _report_where_asked() -> None:
-    """Does once what this process is to tell: why launches failed, and what its environment asks, which is to
-    have them counted and sanitized.
+    """Sets up once what this process reports: why launches failed, and counts and findings if its environment
+    requests them.
 
-    After the libraries: at the process's end they are closed last.
+    Call it after loading the libraries, so that they are closed last at the end of the process.
     """
     say_dropped(lambda text: emulator.load().handle.hkhip_last_words(text))
     tally.keep(node(), clock.loaded_model)

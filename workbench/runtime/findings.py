@@ -22,7 +22,7 @@ class Finding:
 
     Attributes:
         category: "missing wait", "race", "uninitialised", "out of bounds", "misaligned", "hazard", "missed
-            barrier" or "fault"; "note" for remarks that are no errors.
+            barrier" or "fault"; "note" for remarks that are not errors.
         message: the fault and the remedy.
         file, line, column: position in the source that the instruction comes from; "" and 0 without debug
             info.
@@ -54,7 +54,7 @@ class Finding:
 
     @property
     def who(self) -> str:
-        """Such as "work-group (0, 0, 0), wave 1, lane 5, address 0x40"."""
+        """Text such as "work-group (0, 0, 0), wave 1, lane 5, address 0x40"."""
         parts = [f"work-group {self.workgroup}"] if self.workgroup is not None else []
         parts += [f"wave {self.wave}"] if self.wave is not None else []
         parts += [f"lane {self.lane}"] if self.lane is not None else []
@@ -63,7 +63,7 @@ class Finding:
 
     @property
     def place(self) -> str:
-        """Such as "scale.hip:12"; the code address without debug info."""
+        """Text such as "scale.hip:12"; the code address without debug info."""
         return f"{self.file}:{self.line}" if self.line else f"code address {self.pc:#x}"
 
     def __str__(self) -> str:
@@ -135,7 +135,7 @@ def causes(findings: Iterable[Finding]) -> tuple[Cause, ...]:
 
 
 def _key(finding: Finding) -> tuple[str, str, frozenset[object]]:
-    """Equal for findings of one cause."""
+    """A key that is equal for findings with the same cause."""
     place = (finding.file, finding.line)
     pair = {place, finding.related or place} if finding.line else {finding.pc}
     return finding.category, finding.kind, frozenset(pair)
@@ -180,7 +180,7 @@ class PlacedCode:
 
     @classmethod
     def of_fault(cls, fault: KernelFault, own_file: str) -> PlacedCode:
-        """The code of a fault alone, which has a single place; its instruction has no text.
+        """The code of a single fault, which has only one place; its instruction has no text.
 
         Args:
             own_file: name of the file that is the source itself.
@@ -191,9 +191,9 @@ class PlacedCode:
 def findings(
     code: PlacedCode, raw: Iterable[RawFinding], fault: KernelFault | None
 ) -> tuple[tuple[Finding, ...], bool]:
-    """A launch's findings by line, notes and the fault that ended it among them; and whether one did."""
+    """A launch's findings by line, including notes and the fault that ended it; and whether there was one."""
     placed = [_placed(code, finding) for finding in raw]
-    # An access out of bounds is among the findings, and the launch went on.
+    # An access out of bounds is one of the findings, and the launch continued.
     stopped = fault is not None and all(f.pc != fault.address or f.category not in _GOES_ON for f in placed)
     if fault is not None and stopped:
         placed.append(of_fault(code, fault))
@@ -224,7 +224,7 @@ def _placed(code: PlacedCode, raw: RawFinding) -> Finding:
 
 
 _GOES_ON = ("out of bounds", "misaligned")
-"""Categories of accesses that end a plain launch and not a sanitized one."""
+"""Categories of accesses that end a plain launch but not a sanitized one."""
 
 _OUT_OF_BOUNDS = ("AddressFault", "SharedMemoryFault", "ScratchFault")
 
@@ -250,7 +250,7 @@ def of_fault(code: PlacedCode, fault: KernelFault) -> Finding:
 
 
 def distinct(seen: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Findings of several launches, each instruction's once in each category, as it was found first."""
+    """Findings of several launches: the first of each instruction and category."""
     first: dict[tuple[str, str, int, int], Finding] = {}
     for finding in seen:
         first.setdefault((finding.category, finding.file, finding.line, finding.pc), finding)
@@ -258,7 +258,7 @@ def distinct(seen: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def findings_text(count: int) -> str:
-    """A number of findings as a list of runs has it."""
+    """A number of findings as text for a list of runs."""
     return f"{count} finding{'' if count == 1 else 's'}" if count else "nothing found"
 
 
@@ -290,10 +290,10 @@ def tell(
 
 
 def from_data(data: dict[str, Any]) -> Finding:
-    """A finding from `dataclasses.asdict` of it, which may have been JSON in between.
+    """A finding from its `dataclasses.asdict`, which may have been JSON in between.
 
     Raises:
-        TypeError: these are not a finding's fields.
+        TypeError: the fields are not those of a finding.
     """
     pairs: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in data.items()

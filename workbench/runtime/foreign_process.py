@@ -1,7 +1,7 @@
 """A process that loaded the HIP library without the workbench: any program, or another language's runtime.
 
-The library's first call starts Python, unless the process has one, and runs `start`; `emulator/hip/library.c`
-says how.
+The library's first call starts Python, unless the process has it, and runs `start`; see
+`emulator/hip/library.c`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def start(folder: str, alone: bool) -> None:
 
     Args:
         folder: folder of `libamdhip64.so` and `libhiprtc.so`, as the process loaded them.
-        alone: True if this Python was started only for them; `sys.argv` is then set to the program's
+        alone: True if this Python was started only for these calls; `sys.argv` is then set to the program's
             arguments.
     """
     program = Path("/proc/self/exe")

@@ -41,9 +41,9 @@ _NO_LIBRARY = (
 
 @cache
 def gpus() -> tuple[Node, ...]:
-    """The AMD GPUs that HIP would list, from the driver's topology; none without ROCm's HIP library.
+    """The AMD GPUs that HIP would list, from the driver's topology; empty without ROCm's HIP library.
 
-    HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES are followed where they list ordinals.
+    HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES are followed if they list ordinals.
     """
     if not os.access("/dev/kfd", os.R_OK | os.W_OK) or find_library() is None:
         return ()
@@ -82,11 +82,11 @@ def find_library() -> str | None:
 
 @cache
 def stand_in() -> str:
-    """The software that plays this process's GPUs beneath AMD's libraries; "" if the kernel's driver is.
+    """The software that plays this process's GPUs beneath AMD's libraries; "" if there is a real driver.
 
     AMD's rocjitsu is a preloaded library; AMD's runtime takes a model of a GPU from HSA_MODEL_LIB (ROCR's
-    libhsakmt). Of others it tells that the kernel's driver, amdkfd, registers a character device "kfd"
-    (kfd_chardev.c), which stands in /proc/devices, in containers too.
+    libhsakmt). Any other is recognised because the kernel's driver, amdkfd, registers a character device
+    "kfd" (kfd_chardev.c), which /proc/devices lists, in containers too.
     """
     model = os.environ.get("HSA_MODEL_LIB")
     if model:
@@ -101,12 +101,12 @@ def stand_in() -> str:
 
 
 WHEEL = "pip install torch --index-url https://download.pytorch.org/whl/rocm7.1"
-"""Brings PyTorch for ROCm, in a release that knows gfx942 and gfx950; pytorch.org/get-started has others."""
+"""Installs PyTorch for ROCm, in a release with gfx942 and gfx950; pytorch.org/get-started has others."""
 
 
 @cache
 def torch_without_rocm() -> str:
-    """Version of a PyTorch that has no memory on AMD's GPUs; "" if it was built for ROCm."""
+    """Version of a PyTorch without memory on AMD's GPUs; "" if it was built for ROCm."""
     import torch
 
     return "" if torch.version.hip is not None else str(torch.__version__)
@@ -157,7 +157,7 @@ class GpuBackend:
         return {"amdhip64": path}
 
     def build(self) -> None:
-        """AMD's library is built."""
+        """Does nothing: AMD's library is already built."""
 
     def check_reached(self, device_count: int) -> None:
         """Whatever HIP library hip-python reaches on a machine with GPUs is AMD's."""
@@ -182,7 +182,7 @@ class GpuBackend:
         return DeviceMemory(int(total) - int(free), int(total), None)
 
     def interrupts_held(self) -> contextlib.AbstractContextManager[None]:
-        # AMD's library leaves signals alone.
+        # AMD's library does not touch signals.
         return contextlib.nullcontext()
 
     @contextlib.contextmanager
@@ -202,7 +202,7 @@ class GpuBackend:
 
     @contextlib.contextmanager
     def _addresses(self, hip: Hip, invocation: Invocation) -> Iterator[bytes]:
-        """The argument block as the GPU takes it: with addresses of copies, where PyTorch is on the host."""
+        """The argument block for the GPU: with addresses of copies, if PyTorch's tensors are on the host."""
         if not invocation.buffers or not torch_without_rocm():
             yield invocation.kernargs
             return

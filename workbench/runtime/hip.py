@@ -1,4 +1,4 @@
-"""HIP's functions, on AMD's library or the emulator's, called through hip-python or, where it is not, cffi.
+"""HIP's functions, on AMD's library or the emulator's, called through hip-python or, without it, cffi.
 
 hip-python finds its library once, so a process keeps the one that it uses first.
 """
@@ -38,7 +38,7 @@ class Library(Protocol):
         """Description of the library for messages."""
 
     def load(self) -> Mapping[str, str]:
-        """Loads it for the whole process; files by hip-python's names of them, the first "amdhip64".
+        """Loads it for the whole process; returns files by hip-python's names, the first "amdhip64".
 
         Raises:
             DeviceError: there is none, or it does not load.
@@ -46,14 +46,14 @@ class Library(Protocol):
         """
 
     def check_reached(self, device_count: int) -> None:
-        """Raises an error unless this library answered with the count of devices.
+        """Raises an error unless this library returned the number of devices.
 
         Raises:
-            DeviceError: it was another.
+            DeviceError: another library did.
         """
 
     def failure(self) -> BaseException | None:
-        """The exception behind this thread's last failed call, once; None where only its number is known."""
+        """The exception behind this thread's last failed call, once; None if only its number is known."""
 
 
 _lock = threading.RLock()
@@ -67,7 +67,7 @@ def used() -> Library | None:
 
 
 def api(library: Library) -> Any:
-    """A library's functions, as hip-python's module has them, loaded at the first call.
+    """A library's functions, in the form of hip-python's module, loaded at the first call.
 
     Raises:
         DeviceError: this process uses another library already, or the library does not load.
@@ -110,7 +110,7 @@ BINDING = "HIPKITTENS_BINDING"
 
 
 def binding() -> str:
-    """Binding to HIP: hip-python if installed, else cffi; HIPKITTENS_BINDING overrides it.
+    """Binding to HIP: hip-python if installed, otherwise cffi; HIPKITTENS_BINDING overrides it.
 
     Raises:
         UsageError: the value is neither.
@@ -123,7 +123,7 @@ def binding() -> str:
 
 def _is_there(package: str) -> bool:
     spec = importlib.util.find_spec(package)
-    # A folder of that name, such as one with kernels, is no package.
+    # A folder of that name, such as one with kernels, is not a package.
     return spec is not None and spec.origin is not None
 
 
@@ -148,7 +148,7 @@ def _by_hip_python(files: Mapping[str, str]) -> Any:
 
 
 def accept_both_forms(module: Any) -> None:
-    """Has hip-python's hipGetDeviceProperties serve programs of any of its releases.
+    """Makes hip-python's hipGetDeviceProperties serve programs for any of its releases.
 
     Before 7.14 it fills a record, `(record, ordinal) -> (status,)`; since then it makes one,
     `(ordinal) -> (status, record)`.
@@ -192,8 +192,8 @@ BINDINGS: Mapping[str, Callable[[Mapping[str, str]], Any]] = {
     _HIP_PYTHON: _by_hip_python,
     _CFFI: _by_cffi,
 }
-"""By name: what loads HIP's functions, from the libraries' files by their names. hip-python is AMD's and has
-wheels for Linux on x86-64 alone; cffi goes everywhere and has the functions that `runtime` calls."""
+"""Loaders of HIP's functions by name, from the libraries' files by their names. hip-python is AMD's and has
+wheels only for Linux on x86-64; cffi works everywhere and has the functions that `runtime` calls."""
 
 
 @contextlib.contextmanager

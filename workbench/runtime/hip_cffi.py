@@ -1,4 +1,4 @@
-"""HIP's functions by cffi, with hip-python's names and results, where hip-python has no wheel.
+"""HIP's functions by cffi, with hip-python's names and results, for systems without its wheel.
 
 It declares the functions that `runtime` calls. Structures and numbers come from the host API's header, which
 C++ programs compile against too.
@@ -71,8 +71,8 @@ class Status(int):
 class HipByCffi:
     """HIP's functions as attributes.
 
-    A call takes the C function's arguments but for those that it answers through, addresses and handles as
-    integers, memory as bytes, and returns its status and then its answers, as hip-python's do.
+    A call takes the C function's arguments except its output parameters, with addresses and handles as
+    integers and memory as bytes, and returns its status followed by its outputs, as hip-python's do.
     """
 
     def __init__(self, path: str) -> None:
@@ -133,7 +133,7 @@ class HipByCffi:
 
 
 class _Record:
-    """A structure's fields, texts as bytes."""
+    """A structure's fields, with texts as bytes."""
 
     def __init__(self, ffi: Any, pointer: Any) -> None:
         self._ffi, self._pointer = ffi, pointer

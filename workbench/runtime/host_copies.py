@@ -1,4 +1,4 @@
-"""Copies on a GPU of the host memory that its kernels use, where PyTorch has no memory on GPUs."""
+"""Copies on a GPU of the host memory that its kernels use, for a PyTorch without memory on GPUs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class HostCopies:
         self._copies: dict[tuple[int, int], int] = {}
 
     def take(self, buffers: Buffers) -> None:
-        """Copies memory to the GPU, (address, bytes) of the host's; not what is there already.
+        """Copies host memory, given as (address, bytes), to the GPU, unless it is already there.
 
         Raises:
             DeviceError: the GPU has no room for it.

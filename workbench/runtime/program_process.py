@@ -3,8 +3,8 @@
     python -m workbench.runtime.program_process PARENT DEVICE LIBRARY NAME [ARGUMENTS...]
 
 The emulated device is Python, so Python comes first and the program is a library in it. What the program
-prints, reads and returns, its destructors and its exit are as in a process of its own. It dies with its
-parent, whose process id comes first; but for one that a shell started, which comes here by `start`.
+prints, reads and returns, its destructors and its exit are as in its own process. It ends with its parent,
+whose process id comes first, unless a shell started it, through `start`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _STREAM_NAMES = ("__stdoutp", "__stderrp") if sys.platform == "darwin" else ("st
 
 
 def _die_with(parent: int, libc: ctypes.CDLL) -> None:
-    """A signal when the parent ends, however it does; it may have ended before it was asked for."""
+    """Requests a signal when the parent ends, for whatever reason; it may already have ended."""
     # macOS has no counterpart.
     if sys.platform == "linux":
         libc.prctl(ctypes.c_int(_PR_SET_PDEATHSIG), ctypes.c_ulong(signal.SIGKILL))
@@ -47,7 +47,7 @@ def main() -> NoReturn:
 
 
 def start() -> NoReturn:
-    """Go on with a program that the workbench's hipcc linked: its file, name and arguments come behind -c."""
+    """Continue with a program that the workbench's hipcc linked: its file, name and arguments follow -c."""
     library, name, *arguments = sys.argv[1:]
     try:
         _run(device_of(Path(library)), library, name, arguments)
@@ -56,7 +56,7 @@ def start() -> NoReturn:
 
 
 def device_of(library: Path) -> Device:
-    """The default device where the program has code for it or none at all, else one that it has code for."""
+    """The default device if the program has code for it or none at all, or one that it has code for."""
     try:
         entries = bundle_entries(fat_binary_of_host(library.read_bytes()))
     except CodeObjectError:
@@ -73,7 +73,7 @@ def enter(chosen: Device, libc: ctypes.CDLL, libraries: Mapping[str, Path] | Non
     Args:
         chosen: the device that the program sees as number 0.
         libc: the C library of the process.
-        libraries: HIP's, where the process has loaded them already; see `emulator.hip.load_all`.
+        libraries: HIP's libraries, if the process has already loaded them; see `emulator.hip.load_all`.
     """
 
     def write(text: str, to_stderr: bool) -> None:
@@ -92,18 +92,18 @@ def _run(target: Device, library: str, name: str, arguments: Sequence[str]) -> N
     # Messages about this process name the program, not its loader.
     sys.argv[:] = [name, *arguments]
     enter(target, libc)
-    # Python's own end comes after the program's destructors, which are registered later.
+    # Python ends after the program's destructors, which are registered later.
     at_exit = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: atexit._run_exitfuncs())
     libc.__cxa_atexit(at_exit, None, None)
     try:
         program = ctypes.CDLL(library)
     except OSError as error:
         print(f"{name} does not load: {error}", file=sys.stderr, flush=True)
-        # Not Python's own end, after which nothing may call `at_exit`.
+        # This is not Python's own end, after which nothing may call `at_exit`.
         os._exit(_NOT_STARTED)
-    # hipcc's programs have a name of their own for it, since `main` may be hidden.
+    # hipcc's programs have a special name for it, since `main` may be hidden.
     entry = program.hipkittens_main if hasattr(program, "hipkittens_main") else program.main
-    # The program's own handlers, and the system's for its faults; Ctrl-C ends it.
+    # The program's own handlers apply, and the system's for its faults; Ctrl-C ends it.
     faulthandler.disable()
     strings = [os.fsencode(text) for text in (name, *arguments)]
     vector = (ctypes.c_char_p * (len(strings) + 1))(*strings, None)

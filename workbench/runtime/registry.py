@@ -28,7 +28,7 @@ def _backends() -> tuple[Backend, ...]:
 
 @cache
 def _devices(numerics: str) -> tuple[Device, ...]:
-    """GPUs, and emulated devices with these numerics, as far as they have them."""
+    """GPUs, and emulated devices with these numerics if they support them."""
     return tuple(
         Device(node._replace(numerics=numerics) if _has(node, numerics) else node, backend)
         for backend in _backends()
@@ -45,7 +45,7 @@ def _all() -> tuple[Device, ...]:
 
 
 def look_again() -> None:
-    """Has the devices listed anew when they are asked for: others can be seen now."""
+    """Forgets the list of devices, because others may be visible now."""
     _devices.cache_clear()
 
 
@@ -79,8 +79,8 @@ def device(name: str | None = None) -> Device:
     Args:
         name: "gpu:0"; "emulated:gfx950", or a product such as "emulated:MI355X" (`targets.PRODUCTS`), both
             also without "emulated:"; or "gpu" or "emulated" for the first of the kind. None means
-            HIPKITTENS_DEVICE, else the first GPU, else emulated gfx950; if the process already uses a HIP
-            library, a device of that library. You can append ",numerics=exact" or ",numerics=fast" to an
+            HIPKITTENS_DEVICE, or else the first GPU, or else emulated gfx950; if the process already uses a
+            HIP library, a device of that library. You can append ",numerics=exact" or ",numerics=fast" to an
             emulated device (`workbench.numerics`).
 
     Raises:
@@ -132,7 +132,7 @@ def with_numerics(original: Device, numerics: str) -> Device:
     """The same device with other numerics.
 
     Raises:
-        DeviceError: it has none of these.
+        DeviceError: it does not support them.
         UsageError: they are neither "exact" nor "fast".
     """
     return device(f"{original.name.partition(_NUMERICS)[0]}{_NUMERICS}{numerics}")
@@ -143,12 +143,12 @@ def _by_name(original: Device) -> tuple[Callable[..., Device], tuple[str]]:
     return device, (f"{base}{_NUMERICS}{original.numerics}" if original.numerics else base,)
 
 
-# Another process has the devices of its own.
+# Another process has its own devices.
 copyreg.pickle(Device, _by_name)
 
 
 def device_for(arch: str) -> Device:
-    """The default device where it runs code for a target or a generic processor, else the first that does.
+    """The default device if it runs code for a target or a generic processor, otherwise the first that does.
 
     Raises:
         DeviceError: there is none.
@@ -170,7 +170,7 @@ def library_description() -> str:
 
 @contextlib.contextmanager
 def watching(watcher: Watcher) -> Iterator[None]:
-    """While it lasts, every launch on an emulated device is sanitized and reported to the watcher."""
+    """In this context, every launch on an emulated device is sanitized and reported to the watcher."""
     with contextlib.ExitStack() as stack:
         for backend in _backends():
             stack.enter_context(backend.watching(watcher))

@@ -1,7 +1,7 @@
 """Launches that other processes sanitized: each appends its findings to a file that its environment names.
 
-A line of the file is one launch, written whole by one call when the launch ends, so processes that run side
-by side do not mix theirs, and one that is killed has told of all its launches until then.
+A line of the file is one launch, written by one call when the launch ends, so processes that run in parallel
+do not mix their lines, and one that is killed has reported all its launches until then.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class LaunchReport:
 
     @property
     def where(self) -> str:
-        """Such as "prog (process 4711)"."""
+        """Text such as "prog (process 4711)"."""
         return f"{self.program} (process {self.process})"
 
     def line(self) -> bytes:
@@ -76,7 +76,7 @@ class ReportFile:
     """A file to which other processes append and which this one reads, while their environment names it.
 
     Attributes:
-        path: path of the file, in a folder of its own; reports after `close` are lost.
+        path: path of the file, in its own folder; reports after `close` are lost.
     """
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ class ReportFile:
         return [report for line in whole.splitlines() if (report := LaunchReport.of_line(line)) is not None]
 
     def close(self) -> None:
-        """Deletes it; a forked process leaves it to the one that made it."""
+        """Deletes the file; a forked process leaves it to the one that made it."""
         if os.getpid() == self._process:
             shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -111,7 +111,7 @@ def _paths(environment: str) -> list[str]:
 
 
 def _added(environment: str, file: ReportFile) -> str:
-    """A value of `VARIABLE` with one more file; those that are there stay."""
+    """A value of `VARIABLE` with one more file; the others stay."""
     return os.pathsep.join([*_paths(environment), file.path])
 
 
@@ -165,10 +165,10 @@ def program() -> str:
 
 
 class Reporter:
-    """Watches the launches of this process for those who asked by `VARIABLE`.
+    """Watches the launches of this process for the readers in `VARIABLE`.
 
     Args:
-        paths: files that are appended to; `PRINT` among them prints.
+        paths: files to append to; `PRINT` among them prints.
     """
 
     def __init__(self, paths: list[str]) -> None:
@@ -200,7 +200,7 @@ class Reporter:
             self._begun = True
             _say(f"launches of {report.where} are sanitized, as {VARIABLE} asks")
         for cause in causes(report.findings):
-            # A kernel that is launched a thousand times has its fault a thousand times.
+            # A kernel that is launched a thousand times repeats its fault a thousand times.
             key = report.kernel, cause.first.category, cause.first.pc
             if key not in self._printed:
                 self._printed.add(key)
@@ -212,7 +212,7 @@ def append(path: str, line: bytes) -> None:
     """Adds a line to a file that other processes add theirs to.
 
     Raises:
-        OSError: it cannot be written; FileNotFoundError where its folder is gone.
+        OSError: it cannot be written; FileNotFoundError if its folder is gone.
     """
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
@@ -227,7 +227,7 @@ def _say(text: str) -> None:
 
 
 def reporter() -> Reporter | None:
-    """The reporter that `VARIABLE` requests beside the process's own `with` blocks; None for none."""
+    """The reporter that `VARIABLE` requests, apart from the process's own `with` blocks; None for none."""
     paths = [path for path in _paths(os.environ.get(VARIABLE, "")) if path not in _read_here]
     return Reporter(paths) if paths else None
 

@@ -28,10 +28,10 @@ VARIABLE = "HIPKITTENS_TALLY"
 """Environment variable: the file to append to."""
 
 COUNTERS_VARIABLE = "HIPKITTENS_TALLY_COUNTERS"
-"""Environment variable: whether counters of each launch are among it."""
+"""Environment variable: whether the tally includes counters of each launch."""
 
 _SHARE = "%"
-"""Unit of counters that are a part of a launch's time: of several launches the mean."""
+"""Unit of counters that are a fraction of a launch's time: for several launches, the mean."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class KernelTally:
             value = here.value + there.value
             if here.unit == _SHARE:
                 value = (here.value * self.launches + there.value * other.launches) / number
-            # A sum's origin is the worst of its parts'.
+            # A sum has the worst origin of its parts.
             origin = Origin.MODELLED if Origin.MODELLED in (here.origin, there.origin) else here.origin
             return replace(here, value=value, origin=origin)
 
@@ -75,7 +75,7 @@ class KernelTally:
         return replace(self, launches=number, seconds=seconds, counters=counters)
 
     def __str__(self) -> str:
-        """Such as "twice<float> on emulated:gfx942: 3 launches, 12.0 us modelled"."""
+        """Text such as "twice<float> on emulated:gfx942: 3 launches, 12.0 us modelled"."""
         return f"{self.name} on {self.device}: {launches(self.launches)}{_modelled(self.seconds)}"
 
     @classmethod
@@ -121,7 +121,7 @@ class Tally:
         )
 
     def __str__(self) -> str:
-        """Such as "12 launches in 2 processes, 340.2 us modelled"."""
+        """Text such as "12 launches in 2 processes, 340.2 us modelled"."""
         text = launches(self.launches)
         if self.processes > 1:
             text += f" in {self.processes} processes"
@@ -133,7 +133,7 @@ class Tally:
 
     @classmethod
     def of_line(cls, line: str) -> Tally:
-        """The tally in a line of the file; an empty one for a part of one, of a process that was killed."""
+        """The tally in a line of the file; an empty one for a partial line of a killed process."""
         try:
             data = json.loads(line)
             return cls(**{**data, "kernels": tuple(map(KernelTally.of_data, data["kernels"]))})
@@ -142,7 +142,7 @@ class Tally:
 
 
 def launches(number: int) -> str:
-    """Such as "12 launches"."""
+    """Text such as "12 launches"."""
     return f"{number} launch{'es' * (number != 1)}"
 
 
@@ -201,7 +201,7 @@ class _Counts:
         self.kernels[key] = self.kernels[key] + launch if key in self.kernels else launch
 
     def timed(self, seconds: Mapping[str, float] | None) -> tuple[KernelTally, ...]:
-        """With modelled times by the kernel's symbol; None: they are not known."""
+        """The tally with modelled times by the kernel's symbol; None if they are not known."""
         return tuple(
             replace(kernel, seconds=None if seconds is None else seconds.get(symbol))
             for (symbol, _), kernel in self.kernels.items()
@@ -209,7 +209,7 @@ class _Counts:
 
 
 def keep(node: Launches, model: Callable[[], LaunchModel]) -> None:
-    """Has this process append its tally when it ends, where `VARIABLE` asks for it.
+    """Makes this process append its tally when it ends, if `VARIABLE` requests it.
 
     Args:
         node: the process's launches.
@@ -218,7 +218,7 @@ def keep(node: Launches, model: Callable[[], LaunchModel]) -> None:
     path = os.environ.get(VARIABLE)
     if not path:
         return
-    # As if an event had been timed: the clock is on from here.
+    # As if an event had been timed: this starts the clock.
     node.clock.event_made()
     counts = _Counts(model) if os.environ.get(COUNTERS_VARIABLE) else None
     node.counter = counts
@@ -226,14 +226,14 @@ def keep(node: Launches, model: Callable[[], LaunchModel]) -> None:
 
     appender = _Appender(path, node, counts)
     node.after_launch = appender.launched
-    # What models times is loaded by then, which Python can do until its threads have ended; a process that
-    # Python did not begin never comes there.
+    # The time model is loaded by then, which Python can do until its threads have ended; a process that
+    # Python did not start never gets there.
     threading._register_atexit(appender.append)  # type: ignore[attr-defined]
     atexit.register(appender.append)
 
 
 class _Appender:
-    """Appends to the file what this process launched since it did so last."""
+    """Appends the launches of this process since the last call to the file."""
 
     def __init__(self, path: str, node: Launches, counts: _Counts | None) -> None:
         self._path, self._node, self._counts = path, node, counts
@@ -245,8 +245,10 @@ class _Appender:
         self._times: dict[str, float] = {}
 
     def launched(self) -> None:
-        """A launch has ended: a child of `multiprocessing`, which a pool ends by a signal and a fork by
-        `_exit`, appends it at once."""
+        """Notes that a launch has ended.
+
+        A child of `multiprocessing` appends it at once: a pool ends it by a signal, and a fork by `_exit`.
+        """
         processes = sys.modules.get("multiprocessing.process")
         if processes is not None and processes.parent_process() is not None:
             self.append()
@@ -281,7 +283,7 @@ def of_process(environment: dict[str, str], *, counters: bool = False) -> Iterat
     """Path of the file to which a process with this environment, and its children, append.
 
     Args:
-        counters: True to count each launch too, which takes longer.
+        counters: True to also count each launch, which takes longer.
     """
     with tempfile.TemporaryDirectory(prefix="hipkittens-tally-") as folder:
         path = Path(folder) / "launches.jsonl"

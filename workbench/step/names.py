@@ -1,4 +1,4 @@
-"""Names of registers by their numbers, as the assembler has them."""
+"""Names of registers by their numbers, as in assembly."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def scalar_name(number: int) -> str:
 
 
 def register_name(row: int, acc_offset: int) -> str:
-    """Name of a vector register by its row; AGPRs come behind the VGPRs."""
+    """Name of a vector register by its row; AGPRs follow the VGPRs."""
     return f"a{row - acc_offset}" if 0 < acc_offset <= row else f"v{row}"

@@ -1,9 +1,9 @@
 """The provenance of a number: the instructions that made it, from its store back to global memory.
 
-Made from the tape of the work-group that wrote it. Each value is followed to the last instruction that wrote
-its register in its lane, through the LDS to the lane that wrote there, and through a matrix instruction to
-the row of A and the column of B. What other lanes give (DPP, permutations) is followed in all of them: there
-the result may include too much, and never too little.
+It is derived from the tape of the work-group that wrote the number. Each value is followed to the last
+instruction that wrote its register in its lane, through the LDS to the lane that wrote there, and through a
+matrix instruction to the row of A and the column of B. Values from other lanes (DPP, permutations) are
+followed in all of them: there the result may include too much, but never too little.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import torch
 
 MOST = 200_000
-"""Most values that are followed; the rest is left out, and reported."""
+"""Maximum number of values to follow; the rest is left out, and reported."""
 
 
 class Cause(NamedTuple):
@@ -107,7 +107,7 @@ class Provenance(Shown):
 
 
 def folded(causes: Sequence[Cause]) -> Iterator[tuple[int | None, str, int]]:
-    """Instructions of one opcode and line as one, the latest first."""
+    """Instructions, grouped by opcode and line, the latest first."""
     counts: dict[tuple[int | None, str], int] = {}
     for cause in causes:
         key = cause.line, cause.text.partition(" ")[0]
@@ -142,7 +142,7 @@ def provenance(
         wb.provenance("gemm/bf16", shape={"m": 64, "n": 64, "k": 128}, of="c", at=(3, 5))
         wb.provenance(module["attend"][grid, block], q, k, v, out, of=out, at=(0, 7, 2, 5))
 
-    It launches twice: once to find the work-group that wrote the element, then that one alone, with a tape.
+    It launches twice: once to find the work-group that wrote the element, then only that one, with a tape.
 
     Args:
         target, args, kwargs, spec, shape, seed, device: the launch, as in `sanitize`.
@@ -151,7 +151,7 @@ def provenance(
 
     Raises:
         UsageError: no such tensor or element; no launch writes it.
-        DeviceError: the device is a GPU, which keeps no tape.
+        DeviceError: the device is a GPU, which records no tape.
     """
     launches = resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device)
     launches.device.check_observes("which instruction writes what")
@@ -406,7 +406,7 @@ class _Following:
         return instruction.record.lanes is Lanes.WRITE or self._on(event, lane)
 
     def _word(self, instruction: Instruction, row: int) -> int | None:
-        """Index of the dword of an instruction's result that is in a register; None if none is."""
+        """Index of the dword of an instruction's result that is in a register; None if there is none."""
         for operand in instruction.dst:
             if operand.kind in "va" and 0 <= row - self._row(operand) < operand.width:
                 return row - self._row(operand)

@@ -1,4 +1,4 @@
-"""`wb.step`: a launch whose one work-group is kept whole, to be gone through afterwards."""
+"""`wb.step`: a launch with a complete record of one work-group, to step through afterwards."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def step(
     """Runs one work-group of a launch and records everything that its waves do, for you to step through.
 
         s = wb.step(module["attend"][grid, block], q, k, v, out, wave=1)
-        s.step()            # an instruction on; s.next() a line, s.back() and s.previous() likewise back
+        s.step()            # one instruction on; s.next() one line; s.back() and s.previous() go back
         s.to("barrier")     # or "wait", a line's number, or a condition: s.to(lambda s: s.s(4) > 3)
         s.changed, s.outstanding, s.v(12, torch.float32), s.variables
 
@@ -47,12 +47,12 @@ def step(
     Args:
         target, args, kwargs, spec, shape, seed, device: the launch, as in `sanitize`.
         group: linear number of the work-group, or (x, y, z).
-        wave: the wave to follow first; `Stepper.choose` takes another.
+        wave: the wave to follow first; `Stepper.choose` follows another.
         at: a finding of `wb.sanitize`: go to the work-group and wave that it names, before its instruction.
         skip: start the tape after this many instructions of the wave.
         launch: index of the launch, for an operator of several.
-        debug: step the kernel without optimization, so that each variable of the source has a place of its
-            own, including tiles, as in a debugger.
+        debug: step the kernel without optimization, so that each variable of the source has its own place,
+            including tiles, as in a debugger.
         bytes: size limit of the tape; later events are missing from it.
 
     Raises:

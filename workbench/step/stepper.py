@@ -86,7 +86,7 @@ class Stepper(Presented):
         self._wave = wave
         self._go(0)
 
-    # Where it stands
+    # Position
 
     @property
     def wave(self) -> int:
@@ -115,7 +115,7 @@ class Stepper(Presented):
 
     @property
     def instruction(self) -> Instruction | None:
-        """The next one, None at the end."""
+        """The next instruction, None at the end."""
         return next(iter(self.instructions), None)
 
     @property
@@ -129,7 +129,7 @@ class Stepper(Presented):
         return None if self.address is None else self.line_of(self.address)
 
     def line_of(self, address: int) -> int | None:
-        """Line of the module's own source that an instruction comes from, or that called the header's."""
+        """Line of the module's own source that an instruction comes from, or that called the header."""
         frames = self._code.debug.frames_of(address) if self._code.debug is not None else ()
         return next((line for file, line, _ in frames if self._code.is_own_source(file)), None)
 
@@ -145,7 +145,7 @@ class Stepper(Presented):
             return WaveState(wave, "ended", None, None, done)
         address = self.tape.blocks[self._blocks[events[done]]][0]
         waits = done > 0 and self._control_of_block[self._blocks[events[done - 1]]] is Control.BARRIER
-        # Past a barrier, but none of the others has run since.
+        # Past a barrier, but no other wave has run since.
         state = "here" if wave == self._wave else "at a barrier" if waits else "ready"
         return WaveState(wave, state, address, self.line_of(address), done)
 
@@ -155,7 +155,7 @@ class Stepper(Presented):
         """Follows another wave of the work-group, at the same moment.
 
         Raises:
-            UsageError: there is none of that number on the tape.
+            UsageError: there is no wave of that number on the tape.
         """
         if not 0 <= wave < len(self._events) or not len(self._events[wave]):
             there = ", ".join(str(n) for n, events in enumerate(self._events) if len(events))
@@ -164,15 +164,15 @@ class Stepper(Presented):
         return self
 
     def step(self, count: int = 1) -> Stepper:
-        """So many instructions on, or to the end of the wave."""
+        """Moves this many instructions forward, or to the end of the wave."""
         return self.goto(self.position + count)
 
     def back(self, count: int = 1) -> Stepper:
-        """So many instructions back, or to the beginning of the tape."""
+        """Moves this many instructions back, or to the beginning of the tape."""
         return self.goto(self.position - count)
 
     def goto(self, position: int) -> Stepper:
-        """To where the wave has run so many instructions of the tape."""
+        """Moves to where the wave has run this many instructions of the tape."""
         events = self._events[self._wave]
         position = max(0, min(position, len(events)))
         # Right after the previous instruction, so that its own effects show, and not those of waves that ran
@@ -181,12 +181,12 @@ class Stepper(Presented):
         return self
 
     def next(self) -> Stepper:
-        """On to the next line of the source."""
+        """Moves to the next line of the source."""
         lines = self._of_wave(self._line_of_block)
         return self._jump((lines != 0) & (lines != (self.line or 0)), 1)
 
     def previous(self) -> Stepper:
-        """Back to the beginning of the line before."""
+        """Moves back to the beginning of the previous line."""
         lines = self._of_wave(self._line_of_block)
         self._jump((lines != 0) & (lines != (self.line or 0)), -1)
         if not self.ended:
@@ -195,7 +195,7 @@ class Stepper(Presented):
         return self
 
     def to(self, what: str | int | Condition) -> Stepper:
-        """On to the next barrier or wait, to a line, or to where a condition holds; else to the end.
+        """Moves to the next barrier or wait, to a line, or to where a condition holds; otherwise to the end.
 
         Args:
             what: "barrier", "wait", a line's number, or a function of the stepper: `lambda s: s.s(4) > 3`.
@@ -206,7 +206,7 @@ class Stepper(Presented):
         return self._to(what, 1)
 
     def to_address(self, address: int) -> Stepper:
-        """On to an instruction by its address in the code object; stays where it is next already.
+        """Moves to an instruction by its address in the code object; does not move if it is already next.
 
         Raises:
             UsageError: the kernel has no instruction there.
@@ -219,11 +219,11 @@ class Stepper(Presented):
         return self._jump(self._of_wave(fits), 1)
 
     def back_to(self, what: str | int | Condition) -> Stepper:
-        """The same backward; else to the beginning."""
+        """The same backward; otherwise to the beginning."""
         return self._to(what, -1)
 
     def break_at(self, line: int | None = None, when: Condition | None = None) -> Breakpoint:
-        """Has `run` and `run_back` stop at a line, where a condition holds, or where both do.
+        """Makes `run` and `run_back` stop at a line, where a condition holds, or where both do.
 
         Raises:
             UsageError: neither is given; no instruction of the kernel comes from the line.
@@ -237,18 +237,18 @@ class Stepper(Presented):
         return stop
 
     def run(self) -> Stepper:
-        """On to the next breakpoint, or to the end."""
+        """Moves to the next breakpoint, or to the end."""
         return self._run(1)
 
     def run_back(self) -> Stepper:
-        """Back to the breakpoint before, or to the beginning."""
+        """Moves back to the previous breakpoint, or to the beginning."""
         return self._run(-1)
 
-    # What is held
+    # Registers, memory and variables
 
     @property
     def exec(self) -> int:
-        """A bit for each lane that is on."""
+        """One bit for each active lane."""
         return self.s(126) | self.s(127) << 32
 
     def s(self, number: int) -> int:
@@ -265,7 +265,7 @@ class Stepper(Presented):
         """A vector register: [64] int32, or the same bits in another type of PyTorch.
 
         Raises:
-            UsageError: the wave has none of that number.
+            UsageError: the wave has no register of that number.
         """
         return self._row(number, number, "v", dtype)
 
@@ -296,22 +296,22 @@ class Stepper(Presented):
 
     @property
     def variables(self) -> dict[str, Variable]:
-        """Variables of the source that are somewhere at the next instruction, by name."""
+        """Variables of the source that have a location at the next instruction, by name."""
         return {} if self.address is None else variables(self._here(self.address))
 
     def tile(self, name: str) -> Moments:
-        """A tile or a vector of the source as a matrix, with where each element is; a notebook draws it.
+        """A tile or a vector of the source as a matrix, with the place of each element; a notebook draws it.
 
         Optimized code keeps tiles in registers that nothing names: `wb.step(..., debug=True)` has them.
 
         Raises:
-            UsageError: no tile of this name is somewhere at the next instruction.
+            UsageError: no tile of this name has a location at the next instruction.
         """
         if self.address is None:
             raise UsageError(f"{name!r}: the wave has ended, and holds nothing by a name; step back")
         return tile(self._here(self.address), name)
 
-    # What happened
+    # Effects
 
     @property
     def last(self) -> tuple[Instruction, ...]:
@@ -333,7 +333,7 @@ class Stepper(Presented):
 
     @property
     def accesses(self) -> tuple[Access, ...]:
-        """The accesses of memory that it made, with lanes, addresses and banks."""
+        """Its memory accesses, with lanes, addresses and banks."""
         if not self.position:
             return ()
         event = self._last_event
@@ -398,7 +398,7 @@ class Stepper(Presented):
 
     @cached_property
     def _line_of_block(self) -> npt.NDArray[np.int64]:
-        """0 if it is not known."""
+        """0 if unknown."""
         return np.array([self.line_of(block[0]) or 0 for block in self.tape.blocks], dtype=np.int64)
 
     @cached_property
@@ -412,7 +412,7 @@ class Stepper(Presented):
         return by_position
 
     def _jump(self, fits: npt.NDArray[np.bool_], way: int) -> Stepper:
-        """To the nearest other position that fits, else to the end or the beginning."""
+        """Moves to the nearest other position that fits, otherwise to the end or the beginning."""
         here = self.position
         positions = (
             np.flatnonzero(fits[here + 1 :]) + here + 1 if way > 0 else np.flatnonzero(fits[:here])[::-1]

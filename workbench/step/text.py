@@ -1,4 +1,4 @@
-"""The place of a stepper as plain text, for terminals."""
+"""The position of a stepper as plain text, for terminals."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from workbench.step.variables import Variable
 from workbench.step.waiting import Waiting
 
 AROUND = 3
-"""Lines of source and of machine code on each side."""
+"""Number of lines of source and of machine code on each side."""
 MOST_LETTERS = 48
-"""Characters of a struct's members that are shown at most."""
+"""Maximum number of characters of a struct's members to show."""
 MOST = 8
-"""Changed registers, and variables, that are shown at most."""
+"""Maximum number of changed registers, and of variables, to show."""
 
 
 class Changed(NamedTuple):
@@ -42,7 +42,7 @@ class WaveState(NamedTuple):
     Attributes:
         wave: number of the wave.
         state: "here" for the wave that the stepper follows, else "ready", "at a barrier" or "ended".
-        address, line: of its next instruction; None if it has ended, or if the line is unknown.
+        address, line: place of its next instruction; None if it has ended, or if the line is unknown.
         done: number of instructions that it has run.
     """
 
@@ -54,7 +54,7 @@ class WaveState(NamedTuple):
 
 
 class Standing(Protocol):
-    """The attributes of a stepper that the text is made from."""
+    """The attributes of a stepper from which the text is made."""
 
     kernel: Kernel
     record: LaunchRecord

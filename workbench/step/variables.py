@@ -1,7 +1,7 @@
 """Values of the source's variables, read from registers, scratch or shared memory.
 
-Optimized code keeps few variables in places of their own, and DWARF tells of those alone. Compiled without
-optimization (`wb.step(debug=True)`) each has its bytes in scratch, tiles among them.
+Optimized code keeps few variables in their own places, and DWARF describes only those. In code without
+optimization (`wb.step(debug=True)`) each variable, including tiles, has its bytes in scratch.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def tile(here: Here, name: str) -> Moments:
     """A tile or a vector of the source as a matrix, with the place of each element; a notebook draws it.
 
     Raises:
-        UsageError: no tile of this name is somewhere at the next instruction.
+        UsageError: no tile of this name has a location at the next instruction.
         CompileError: its type cannot be compiled by itself.
     """
     tiles = {variable.name: (variable, kind) for variable, kind in _located(here) if _tile(kind) is not None}
@@ -125,7 +125,7 @@ def _tile(kind: Type) -> Type | None:
 
 
 def _located(here: Here) -> tuple[tuple[Located, Type], ...]:
-    """Variables that are somewhere, with their types."""
+    """Variables that have a location, with their types."""
     debug = here.kernel.module.debug
     if here.address not in here.located and debug is not None:
         here.located[here.address] = tuple(
@@ -199,7 +199,7 @@ def _value(content: Array, kind: Type, lanes: Array) -> Any:
 
 
 def _same(numbers: Array, lanes: Array) -> Any:
-    """One number where all lanes that are on have it, else those of all lanes."""
+    """One number if all active lanes have it, otherwise those of all lanes."""
     of_those = numbers[lanes] if lanes.any() else numbers
     alike = of_those.tobytes() == of_those[:1].tobytes() * len(of_those)
     return of_those[0].item() if alike else numbers.copy()
@@ -207,7 +207,7 @@ def _same(numbers: Array, lanes: Array) -> Any:
 
 @cache
 def _layout(type_name: str, arch: str) -> Moment:
-    """A tile of a type as `show` tells it: which element is where; its values mean nothing."""
+    """A tile of a type in the form of `show`: the place of each element; its values mean nothing."""
     is_shared = type_name.removeprefix("const ").startswith(_SHARED)
     source = (
         '#include "kittens.cuh"\n__global__ void layout() {\n'

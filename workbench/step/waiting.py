@@ -1,7 +1,7 @@
 """Requests of a wave that nothing has waited for, which vmcnt and lgkmcnt count on hardware.
 
-The emulated device answers each at once. A GPU answers later; what an s_waitcnt has not waited for may still
-be under way, and its result is not to be read (CDNA3 and CDNA4 ISA guides, S_WAITCNT).
+The emulated device answers each at once. A GPU answers later; a request that no s_waitcnt has waited for may
+still be in flight, and its result must not be read (CDNA3 and CDNA4 ISA guides, S_WAITCNT).
 """
 
 from __future__ import annotations

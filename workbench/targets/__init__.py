@@ -1,13 +1,13 @@
 """Targets (what code is compiled for) and products (GPUs that run it): every figure once, with its source.
 
 A `Target` has the facts of the instruction set: gfx950 is the same in an MI350X and an MI355X. A
-`Product` holds what does not: clock, compute units, memory. Peak rates are not stored, they follow from the
-rest, as in AMD's own footnotes: operations per clock and compute unit, times compute units, times peak engine
-clock (MI355X: 2,516.6 TFLOP/s of bf16, where tables print 2.5 PFLOP/s). Memory bandwidth is the figure that
-AMD states, slightly below bus width times data rate (MI300X: 5.3 TB/s stated, 5.325 in the same paper's
+`Product` has the rest: clock, compute units, memory. Peak rates are not stored but follow from the other
+facts, as in AMD's own footnotes: operations per clock and compute unit, times compute units, times peak
+engine clock (MI355X: 2,516.6 TFLOP/s of bf16, where tables print 2.5 PFLOP/s). Memory bandwidth is the figure
+that AMD states, slightly below bus width times data rate (MI300X: 5.3 TB/s stated, 5.325 in the same paper's
 footnote MI300-13).
 
-Where sources disagree, the source says which was taken and why.
+If sources disagree, the source says which was used and why.
 
 A new product is one more `Product` in `products.PRODUCTS`.
 """

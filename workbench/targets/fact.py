@@ -26,13 +26,13 @@ _BASE_UNITS: Mapping[str, int] = {
 
 
 class Fact(int):
-    """A number of a data sheet: an integer in base units that knows what was stated, and by whom.
+    """A number of a data sheet: an integer in base units, with the original statement and its source.
 
     `Fact(5.3, "TB/s", "...")` computes as 5300000000000 and prints as "5.3 TB/s".
 
     Attributes:
-        stated: value and unit as the source gives them.
-        source: document and place, and why it was preferred where others disagree.
+        stated: value and unit as in the source.
+        source: document and place, and why it was preferred if others disagree.
     """
 
     stated: str
@@ -43,7 +43,7 @@ class Fact(int):
         value: as stated.
         unit: one of "", "bits", "bytes", "KiB", "MiB", "GiB", "bytes/clock", "operations/clock", "TB/s",
             "MHz", "ns", "ms", "W", "permille", "cycles", "%"; base units are bytes, bytes/s, Hz, ns, ms, W.
-        source: where it is from.
+        source: document and place.
         """
         self = super().__new__(cls, round(value * _BASE_UNITS[unit]))
         self.stated = f"{value:,} {unit}".rstrip()

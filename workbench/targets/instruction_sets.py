@@ -46,34 +46,34 @@ class Target:
     """An instruction set and the compute unit that executes it.
 
     Attributes:
-        name: as in `--offload-arch`: "gfx950".
+        name: name as in `--offload-arch`: "gfx950".
         generation: "CDNA4"; the tile library's macro is `KITTENS_CDNA4`.
         processors: LLVM's processor names of code that runs on it, by EF_AMDGPU_MACH of the ELF header.
         features: target features of the products, as in gcnArchName.
-        tiles: whether the tile library, the kernels, the timing model and the sanitizer's wait states are for
+        tiles: whether the tile library, the kernels, the timing model and the sanitizer's wait states support
             it. Code objects run on the emulated device either way.
-        fp8: the encoding of its fp8 and bf8 instructions; None where it has no such instructions.
-        architected_flat_scratch: whether a wave finds its scratch by a register of its own.
-        scratch_vector_bit: whether a bit of scratch instructions (SVE) says that a VGPR takes part in the
-            address; without it there is either a VGPR or an SGPR.
-        hardware_registers: names of what s_getreg and s_setreg reach, by number.
-        matrix_passes: of four clocks each, of an instruction on 16-bit sources with 16 by 16 results.
+        fp8: the encoding of its fp8 and bf8 instructions; None if it has no such instructions.
+        architected_flat_scratch: whether a wave finds its scratch through a separate register.
+        scratch_vector_bit: whether a bit of scratch instructions (SVE) says that the address includes a VGPR;
+            without it there is either a VGPR or an SGPR.
+        hardware_registers: names of the registers of s_getreg and s_setreg, by number.
+        matrix_passes: passes of four clocks each of an instruction on 16-bit sources with 16 by 16 results.
         matrix_rates: dense operations of the matrix cores per clock and compute unit, by rocprof's name of
-            the input type ("BF16", "F8", ...); what has no entry has no instructions.
+            the input type ("BF16", "F8", ...); a type without an entry has no instructions.
         vector_rate: fp32 operations of the vector units (packed) per clock and compute unit.
-        lds_bytes, lds_granule: LDS of a compute unit, and in what steps work-groups get it.
-        lds_banks: of four bytes each; each gives one dword a clock.
+        lds_bytes, lds_granule: LDS of a compute unit, and the steps in which work-groups get it.
+        lds_banks: number of banks of four bytes; each serves one dword per clock.
         l1_bytes: vector L1 cache of a compute unit.
-        wave_size: lanes.
+        wave_size: lanes of a wave.
         simds: SIMDs of a compute unit.
         waves_per_simd: wave slots.
-        vgprs, vgpr_granule: vector registers that the waves of a SIMD share (AGPRs included), and in what
-            steps a wave gets them.
-        sgprs, sgpr_granule: the same of scalar registers.
-        timing: how long its parts take.
-        matrix_arithmetic: what is known of how its matrix cores round (docs/numerics.md): "published" of its
-            own hardware, "assumed" to be as another target's; "" where the emulated device has no exact
-            numerics for it.
+        vgprs, vgpr_granule: vector registers that the waves of a SIMD share (including AGPRs), and the steps
+            in which a wave gets them.
+        sgprs, sgpr_granule: the same for scalar registers.
+        timing: times of its parts.
+        matrix_arithmetic: origin of its matrix cores' rounding rules (docs/numerics.md): "published" for its
+            own hardware, "assumed" to equal another target's; "" if the emulated device has no exact numerics
+            for it.
     """
 
     name: str
@@ -104,7 +104,7 @@ class Target:
 
     @property
     def fp8_encoding(self) -> Fp8:
-        """`fp8` of a target that has it.
+        """`fp8`, for a target that has it.
 
         Raises:
             UsageError: it has no instructions on 8-bit floats.
@@ -124,7 +124,7 @@ class Target:
         return (1 << (self.lds_bytes - 1).bit_length()) - 4
 
     def lds_given(self, size: int) -> int:
-        """Bytes of LDS that a work-group has which asks for `size`: the steps in which it is given."""
+        """Bytes of LDS that a work-group gets if it asks for `size`: a multiple of the granule."""
         return -(-size // self.lds_granule) * self.lds_granule
 
     @property
@@ -224,16 +224,16 @@ ARCHS: tuple[str, ...] = NAMES + GENERICS
 """Targets and generic processors that code can be compiled for."""
 
 TILE_TARGETS: tuple[str, ...] = tuple(record.name for record in TARGETS if record.tiles)
-"""Names of those that the tile library covers."""
+"""Names of the targets that the tile library supports."""
 
 
 def runs_on(processor: str) -> tuple[str, ...]:
-    """Names of the targets that run code for a processor, newest first; none where it is not known here."""
+    """Names of the targets that run code for a processor, newest first; empty if it is unknown."""
     return tuple(known.name for known in TARGETS if processor in known.processors.values())
 
 
 def check_arch(name: str) -> None:
-    """Checks that code can be compiled for `name`, which features may follow.
+    """Checks that code can be compiled for `name`, which may be followed by features.
 
     Raises:
         UsageError: it cannot.
@@ -251,7 +251,7 @@ def target(name: str) -> Target:
     """A target by name; features (":xnack-") may follow it.
 
     Raises:
-        UsageError: there is none of that name.
+        UsageError: there is no target of that name.
     """
     plain = name.partition(":")[0]
     record = next((candidate for candidate in TARGETS if candidate.name == plain), None)

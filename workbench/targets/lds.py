@@ -13,14 +13,14 @@ class ConflictRule:
     """Phases and banks of one kind of LDS access; the emulated device counts bank conflicts by them.
 
     Attributes:
-        target: "gfx950", or "any" for a rule that holds where no other does.
+        target: "gfx950", or "any" for a rule that holds if no other does.
         kind: "read", "write" (atomics too) or "transpose", a transposing read.
-        widths: bytes a lane.
+        widths: bytes per lane.
         phases: lanes that are served together, group by group.
         banks: banks of 4 bytes that serve a phase.
         measured: SQ_LDS_BANK_CONFLICT of hardware shows these phases and banks; without it, counts by this
             rule are modelled.
-        source: where the rule is from.
+        source: origin of the rule.
     """
 
     target: str
@@ -95,7 +95,7 @@ CONFLICT_RULES: tuple[ConflictRule, ...] = (
 
 
 def conflict_rule(target_name: str, kind: str, width: int) -> ConflictRule | None:
-    """The rule for an access of `width` bytes a lane; None where the target has no such access."""
+    """The rule for an access of `width` bytes per lane; None if the target has no such access."""
     return next(
         (
             rule

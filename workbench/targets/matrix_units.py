@@ -1,4 +1,4 @@
-"""Matrix units: how many passes an instruction takes, and dense operations a clock and compute unit."""
+"""Matrix units: passes of instructions, and dense operations per clock and compute unit."""
 
 from __future__ import annotations
 
@@ -30,4 +30,4 @@ CDNA4_MATRIX_RATES: Mapping[str, Fact] = {
     **_rates(CDNA4_RATES, F64=128, F32=256, F16=4096, BF16=4096, F8=8192, I8=8192),
     **_rates(f"{CDNA4_RATES} (it prints 16,834, against the 10 PFLOP/s beside it)", F6F4=16384),
 }
-"""By rocprof's name of the input type; what has no entry has no instructions."""
+"""Operations by rocprof's name of the input type; a type without an entry has no instructions."""

@@ -1,4 +1,4 @@
-"""Products: GPUs that one can buy, each of a target, with facts beyond the instruction set."""
+"""Products: GPUs that you can buy, each with its target and facts beyond the instruction set."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from workbench.targets.under_load import BURST, MI300X_LOAD, MI325X_LOAD, MI355X
 
 @dataclass(frozen=True, kw_only=True)
 class Product:
-    """A GPU that one can buy, at its peak clock.
+    """A GPU that you can buy, at its peak clock.
 
     Attributes:
         name: "MI355X".
-        target: what it executes.
-        compute_units, xcds: of the whole package; an XCD is a compute die.
+        target: its instruction set.
+        compute_units, xcds: numbers for the whole package; an XCD is a compute die.
         clock_hz: peak engine clock.
-        board_power_watts: maximum, for the whole board.
+        board_power_watts: maximum power of the whole board.
         hbm_bytes, hbm_bytes_per_second, hbm_bus_bits: device memory.
-        l2_bytes_per_xcd, l2_bytes_per_clock_per_xcd: L2 of a compute die, and what it reads at most.
-        infinity_cache_bytes: that all XCDs share; 0 where there is none.
-        infinity_cache_bytes_per_second: its peak bandwidth; None where it is not published.
-        memory_latency_ns: of a load from the Infinity Cache; None where it is not known, and the timing model
-            cannot work.
-        burst_clock_hz: what it keeps under load before power limits it; its peak where nobody saw another.
-        settling_ms: time in which the clock falls from there; 0 where it was never seen above.
-        under_load: clocks that it was seen to keep.
-        hbm_latency_ns: of a load from HBM, caches on the way included.
+        l2_bytes_per_xcd, l2_bytes_per_clock_per_xcd: L2 of a compute die, and its peak read bandwidth.
+        infinity_cache_bytes: size of the cache that all XCDs share; 0 if there is none.
+        infinity_cache_bytes_per_second: its peak bandwidth; None if it is not published.
+        memory_latency_ns: latency of a load from the Infinity Cache; None if unknown, so that the timing
+            model cannot work.
+        burst_clock_hz: clock that it keeps under load before power limits it; its peak unless another was
+            observed.
+        settling_ms: time in which the clock falls from there; 0 if it was never seen above.
+        under_load: clocks that it was seen to sustain.
+        hbm_latency_ns: latency of a load from HBM, including caches on the way.
         hbm_read, hbm_write: percent of `hbm_bytes_per_second` that kernels reach.
-        infinity_cache_achievable: bytes/s that kernels have read from it.
-        host_link_bytes_per_second: of the link to the host, in one direction.
+        infinity_cache_achievable: bytes/s that kernels have read from the Infinity Cache.
+        host_link_bytes_per_second: bandwidth of the link to the host, in one direction.
     """
 
     name: str
@@ -67,7 +68,7 @@ class Product:
 
     @property
     def full_name(self) -> str:
-        """As HIP reports it: "AMD Instinct MI355X"."""
+        """Its name in HIP: "AMD Instinct MI355X"."""
         return f"AMD Instinct {self.name}"
 
     @property
@@ -209,11 +210,11 @@ MI210 = Product(
 )
 
 PRODUCTS: tuple[Product, ...] = (MI355X, MI300X, MI210, MI350X, MI325X)
-"""The first of a target stands for it where nothing says which one."""
+"""The first product of a target represents it if nothing says which one."""
 
 
 def default_product(arch: str) -> Product:
-    """The product that stands for a target.
+    """The product that represents a target.
 
     Raises:
         UsageError: there is no such target.
@@ -223,10 +224,10 @@ def default_product(arch: str) -> Product:
 
 
 def product(name: str) -> Product:
-    """A product by name: "MI355X", in any case; "AMD Instinct MI355X" will do.
+    """A product by name: "MI355X", in upper or lower case, or "AMD Instinct MI355X".
 
     Raises:
-        UsageError: there is none of that name.
+        UsageError: there is no product of that name.
     """
     record = next((candidate for candidate in PRODUCTS if candidate.name.lower() in name.lower()), None)
     if record is None:

@@ -1,4 +1,4 @@
-"""Documents that figures are from, as their sources name them."""
+"""Documents that the sources of figures name."""
 
 from __future__ import annotations
 

@@ -15,38 +15,38 @@ LINE_BYTES = 128
 class Timing:
     """Timing of the parts of a compute unit, for every model of time.
 
-    Two questions have two figures. How long does an instruction keep its unit busy, so that the next waits:
-    `turn`, `transcendental`, `quarter_rate`, `permute`, `lds_issue`, `l1_line` and their like. How long until
-    its result is there: `mfma_states`, `scalar_hit`, `scalar_miss` and what is called a latency.
+    Two questions have different figures. How long does an instruction keep its unit busy, so that the next
+    waits: `turn`, `transcendental`, `quarter_rate`, `permute`, `lds_issue`, `l1_line` and similar ones. How
+    long until its result is ready: `mfma_states`, `scalar_hit`, `scalar_miss` and every latency.
 
     Attributes:
         turn: cycles between two turns of a SIMD to issue.
-        transcendental: that a transcendental instruction of fp32 occupies the vector ALU.
-        quarter_rate: the same of other vector instructions that run at a quarter of the rate.
-        permute: the same of v_permlane*.
-        sleep: that s_sleep waits for each unit of its operand.
+        transcendental: cycles for which a transcendental instruction of fp32 occupies the vector ALU.
+        quarter_rate: the same for other vector instructions that run at a quarter of the rate.
+        permute: the same for v_permlane*.
+        sleep: cycles that s_sleep waits for each unit of its operand.
         taken_branch: cycles from a taken branch to the instruction at its target.
         mfma_operands: cycles for which an MFMA with sources of two registers keeps vector instructions from
             issuing; twice that with four, and so on.
         mfma_states, mfma_long_states: turns beyond its passes after which a vector instruction, or another
             MFMA as its A or B, may use the result of an MFMA of two passes, and of a longer one.
         packed_overlaps: whether packed fp32 instructions run while an MFMA does: 1 or 0.
-        lds_latency: of a read of a dword a lane.
-        lds_issue: least cycles between two accesses of a pair of SIMDs.
+        lds_latency: latency of a read of a dword per lane.
+        lds_issue: minimum cycles between two accesses of a pair of SIMDs.
         lds_address: cycles of an access before its data move.
-        lds_bus: bytes a cycle between LDS and a pair of SIMDs.
-        lds_queue: accesses of a pair of SIMDs that wait at most.
-        lds_fill: bytes a cycle that loads write to LDS.
+        lds_bus: bytes per cycle between LDS and a pair of SIMDs.
+        lds_queue: maximum number of waiting accesses of a pair of SIMDs.
+        lds_fill: bytes per cycle that loads write to LDS.
         shared_port: whether LDS and vector memory instructions issue to one port: 1 or 0.
         vmem_address: cycles that the address unit takes for a vector memory instruction.
         l1_line: cycles that L1 takes for a line.
-        l1_narrow, l1_wide: least cycles that it takes for an instruction of a dword a lane, and of more.
-        l1_latency, l2_latency: of a load that the cache serves.
-        memory_queue: vector memory instructions of a compute unit that wait for L1 at most.
-        in_flight: bytes of loads of a compute unit that are under way at most.
-        scalar_hit, scalar_miss: of a scalar load from its cache, and from L2.
-        atomic_latency: of an atomic that returns.
-        instruction_cache, instruction_ways: of the cache that two compute units share.
+        l1_narrow, l1_wide: minimum cycles that it takes for an instruction of a dword per lane, and of more.
+        l1_latency, l2_latency: latency of a load that the cache serves.
+        memory_queue: maximum number of a compute unit's vector memory instructions that wait for L1.
+        in_flight: maximum bytes of loads of a compute unit in flight.
+        scalar_hit, scalar_miss: latency of a scalar load from its cache, and from L2.
+        atomic_latency: latency of an atomic that returns.
+        instruction_cache, instruction_ways: size and ways of the cache that two compute units share.
         instruction_miss: cycles to fetch a line from L2.
     """
 
@@ -84,7 +84,7 @@ class Timing:
 
     @property
     def l1_bytes_per_cycle(self) -> float:
-        """Bytes a cycle that L1 serves at best."""
+        """Maximum bytes per cycle that L1 serves."""
         return LINE_BYTES / self.l1_line
 
 

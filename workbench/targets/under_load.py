@@ -1,4 +1,4 @@
-"""Clocks that others saw products keep under a load."""
+"""Clocks that others saw products sustain under a load."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from workbench.targets.sources import GLUON
 
 @dataclass(frozen=True, kw_only=True)
 class UnderLoad:
-    """A clock that others saw a product keep under a load; `profile.clock` is fitted to these alone.
+    """A clock that others saw a product sustain under a load; `profile.clock` is fitted only to these.
 
     Attributes:
         kind: input type of the matrix cores, as rocprof names it.
-        clock_hz: that was kept.
-        matrix_permille: part of the cycles of all matrix cores that was in use; None where it is not known.
-        watts: that the board drew; None where it drew all that it may.
-        vector: vector units were busy too, as in attention.
-        zeros: all operands were zero.
+        clock_hz: the sustained clock.
+        matrix_permille: fraction of the cycles of all matrix cores that was in use; None if unknown.
+        watts: power that the board drew; None for its maximum.
+        vector: True if vector units were busy too, as in attention.
+        zeros: True if all operands were zero.
     """
 
     kind: str
@@ -39,7 +39,7 @@ _MAF_SET_UP = "M 4096, N 4864 (fp8: 3648), K 32896, hipBLASLt, trigonometric dat
 
 
 def _maf(kind: str, clock: float, tflops: float, flops_a_clock: int, note: str = "") -> UnderLoad:
-    """A row of ROCm's table of the most that matrix cores reach, with the clock beside it."""
+    """A row of ROCm's table of achievable matrix rates, with their clocks."""
     share = tflops * 1e12 / (flops_a_clock * clock * 1e6)
     return UnderLoad(
         kind=kind,
@@ -62,7 +62,7 @@ def _gluon_942(clock: float, tflops: float, version: str) -> UnderLoad:
 def _implied(kind: str, tflops: float, flops_a_clock: int, percent: float, setting: str) -> UnderLoad:
     """A clock that follows from a rate and the share of cycles in which the matrix cores work in the loop.
 
-    It is a little low: what comes before and after the loop is in the rate and not in the share.
+    It is a little low, since the rate includes the time before and after the loop, and the share does not.
     """
     source = f"{GLUON}, kernels/gemm, {setting}: {tflops} TFLOP/s with {percent} % of the loop's cycles"
     return UnderLoad(

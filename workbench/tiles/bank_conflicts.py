@@ -3,8 +3,8 @@
     python -m workbench.tiles.bank_conflicts --out bank_conflicts.md   # all pairs, both targets
     python -m workbench.tiles.bank_conflicts --only st_16x32_s         # one shared shape
 
-Each pair is stored and loaded back by one wave, in the smallest tile that both base shapes fit in; larger
-tiles repeat it. What the LDS did is read from the trace of that launch.
+One wave stores each pair and loads it back, in the smallest tile that fits both base shapes; larger tiles
+repeat it. The trace of that launch shows what the LDS did.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ ONE_BYTE: dict[str, tuple[str, ...]] = {
     "st_16x64_s": ("rt_16x64_s", "rt_32x64_s", "rt_32x32_16_s"),
     "st_32x32_s": ("rt_32x64_s", "rt_32x32_16_s"),
 }
-"""The same of 1-byte types only, in the row layout: operands of matrix instructions with the longest K."""
+"""The same only for 1-byte types, in the row layout: operands of matrix instructions with the longest K."""
 
 NARROW: dict[str, tuple[tuple[str, str], ...]] = {
     "gfx950": (
@@ -69,15 +69,15 @@ NARROW: dict[str, tuple[tuple[str, str], ...]] = {
 }
 """Pairs of `MEANT_FOR` that are not for 1-byte types in the row layout, by target.
 
-A lane holds 8 bytes of a row there. On gfx950 a phase has 32 lanes, and each reads one half of a piece of 16
-bytes: of `rt_32x16_s` and `rt_32x32_8_s` the same half of 32 pieces, 512 bytes over banks for 256, in any
+There a lane holds 8 bytes of a row. On gfx950 a phase has 32 lanes, and each reads one half of a piece of 16
+bytes: for `rt_32x16_s` and `rt_32x32_8_s` the same half of 32 pieces, 512 bytes over banks for 256, in any
 order of pieces; and pieces stay whole, because a lane loads 16 bytes straight to shared memory. Two base
-tiles of `st_8x32_s`, one above the other, are ordered alike and meet. Of `st_16x64_s` the order is for 16
-bytes a lane.
+tiles of `st_8x32_s`, one above the other, have the same order and conflict. The order of `st_16x64_s` is for
+16 bytes per lane.
 """
 
 _BATCH = 24
-"""Pairs in one code object: compilation needs memory in proportion."""
+"""Number of pairs in one code object: compilation needs memory in proportion."""
 
 _SOURCE = """#include "kittens.cuh"
 using namespace kittens;
@@ -121,7 +121,7 @@ class Pair:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Rows and columns of the smallest tile that is whole base tiles of both."""
+        """Rows and columns of the smallest tile that consists of whole base tiles of both."""
         (a, b), (c, d) = _dims(self.shared), _dims(self.register)
         return math.lcm(a, c), math.lcm(b, d)
 
@@ -167,7 +167,7 @@ class Direction:
 
     @property
     def cells(self) -> tuple[str, str, str]:
-        """As the table has it: accesses, phases, conflicts."""
+        """Cell of the table: accesses, phases, conflicts."""
         text = " + ".join(f"{count} `{opcode}`" for opcode, count in self.accesses.items())
         return text, str(self.phases), str(self.conflicts)
 
@@ -184,7 +184,7 @@ class Entry:
 
 @cache
 def _dims(shape: str) -> tuple[int, int]:
-    """Rows and columns, which a base shape's name has."""
+    """Rows and columns from a base shape's name."""
     match = re.match(r"[sr]t_(\d+)x(\d+)_", shape)
     assert match is not None, shape
     return int(match[1]), int(match[2])
@@ -252,7 +252,7 @@ HEAD = (
 
 
 def lines(entries: Sequence[Entry]) -> list[str]:
-    """Rows of the table for one target's entries; types that do the same share one."""
+    """Rows of the table for one target's entries; types with the same results share one."""
     rows: dict[tuple[str, ...], list[str]] = {}
     for entry in entries:
         pair = entry.pair
@@ -265,7 +265,7 @@ def lines(entries: Sequence[Entry]) -> list[str]:
 
 
 def compiler_version() -> str:
-    """Such as "clang 22": instructions, and with them conflicts, are the compiler's choice."""
+    """Text such as "clang 22": the compiler chooses the instructions, and with them the conflicts."""
     match = re.search(r"clang (?:version )?(\d+)", toolchain.find_compiler().version)
     return f"clang {match[1]}" if match else toolchain.find_compiler().version
 
@@ -306,7 +306,7 @@ def rules() -> Iterator[str]:
 
 
 def _phases_text(rule: ConflictRule) -> str:
-    """Such as "8 of 8: lanes 0-3, 20-23; 4-7, 16-19; ..."."""
+    """Text such as "8 of 8: lanes 0-3, 20-23; 4-7, 16-19; ..."."""
     count, size = len(rule.phases), len(rule.phases[0])
     summary = f"{count} of {size}"
     if all(phase == tuple(range(phase[0], phase[0] + size)) for phase in rule.phases):

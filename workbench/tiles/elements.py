@@ -1,4 +1,4 @@
-"""Elements that say which they are: numbers written as values that every element type has exactly."""
+"""Elements that identify themselves: numbers written as values that every element type has exactly."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def torch_dtype(element: str, arch: str) -> torch.dtype:
 
 
 class Numbers:
-    """Element numbers out of and into tensors, digit by digit."""
+    """Element numbers to and from tensors, digit by digit."""
 
     def __init__(self, count: int) -> None:
         self.passes = 1
@@ -46,12 +46,12 @@ class Numbers:
             self.passes += 1
 
     def put(self, numbers: torch.Tensor, turn: int, dtype: torch.dtype) -> torch.Tensor:
-        """The values that stand for digit `turn` of each number."""
+        """The values for digit `turn` of each number."""
         return _digits()[numbers // _BASE**turn % _BASE].to(dtype)
 
     @staticmethod
     def take(turns: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Numbers from all digits; -1 if a value is no digit, such as memory that nothing wrote."""
+        """Numbers from all digits; -1 if a value is not a digit, such as unwritten memory."""
         import torch
 
         digits = _digits()

@@ -76,7 +76,7 @@ def _kernel(name: str, of: Question, code: Code) -> str:
 
 
 def codes(of: Question) -> dict[str, Code]:
-    """A question's kernels: "order" reads the shared tile's memory as it is, "access" does what is asked."""
+    """A question's kernels: "order" reads the shared tile's memory directly, "access" makes the access."""
     parts = {}
     if of.tile.is_shared:
         parts["order"] = Code(("x", "image"), [*_shared(of), *_filled(of), _image(of)])
@@ -133,7 +133,7 @@ def compile_questions(questions: Sequence[Question], arch: str) -> Module:
     """The kernels of several questions in one code object.
 
     Raises:
-        UsageError: the library refuses one of them; the message has its words.
+        UsageError: the library rejects one of them; the message quotes it.
     """
     source = PREAMBLE + "\n".join(kernels(of, kernel_name(i)) for i, of in enumerate(questions))
     try:

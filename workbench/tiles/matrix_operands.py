@@ -21,7 +21,7 @@ BYTES = {"float": 4, "bf16": 2, "half": 2, "fp8e4m3": 1, "fp8e5m2": 1, "int8": 1
 """Bytes of an element, of the types whose instructions have no scales."""
 
 ALIKE = ("half", "fp8e5m2")
-"""Types with the same rows as the one before, but for the names of the instructions."""
+"""Types with the same rows as the previous one, except for the names of the instructions."""
 
 _INSTRUCTION = re.compile(
     r"^struct mfma<(\w+), (\d+), (\d+)> .*?__builtin_amdgcn_mfma_(\w+?)_?(\d+x\d+x\d+)_?(\w*?)(?:_1k)?\(",
@@ -83,8 +83,8 @@ class Instruction:
         element: C++ type of the operands' elements.
         side: rows and columns of the accumulator.
         width: bytes of an operand that a lane holds.
-        mnemonic: as in a listing.
-        target: "" where both targets have it.
+        mnemonic: mnemonic as in a listing.
+        target: its target; "" if both have it.
     """
 
     element: str
@@ -123,7 +123,7 @@ def _mnemonic(*parts: str) -> str:
 
 
 def instruction(element: str, shape: Shape, target: str) -> Instruction | None:
-    """The one that `mma` takes for an operand: the widest that fits evenly, as `mfma_bytes` in mma.cuh."""
+    """The instruction of `mma` for an operand: the widest that fits evenly, as `mfma_bytes` in mma.cuh."""
     width = shape.rows * shape.cols // LANES * BYTES[element]
     fitting = [
         record

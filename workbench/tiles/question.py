@@ -14,7 +14,7 @@ MAX_GROUP = 16
 """Waves of a work-group."""
 
 MAX_ELEMENTS = 1 << 16
-"""Most elements of a tile to explore: the figure and the table show each of them."""
+"""Maximum number of elements of a tile: the figure and the table show each of them."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Question:
 
     @property
     def title(self) -> str:
-        """As C++ would say it, such as "load(rt_bf<16, 64>, st_bf<64, 64>)"."""
+        """The access in C++, such as "load(rt_bf<16, 64>, st_bf<64, 64>)"."""
         tile = self.tile.text
         if self.access is None:
             return tile
@@ -103,7 +103,7 @@ def question(
     if of.is_shared and access is not None and (register is None) == (group is None):
         raise UsageError(
             f'{access} of {tile}: say register="{"rv" if of.is_vector else "rt"}_bf<...>" for one between '
-            "shared memory and registers, or group=4 for one between shared and global memory, by so many "
+            "shared memory and registers, or group=4 for one between shared and global memory, by that many "
             "waves; not both"
         )
     if group is not None and (not isinstance(group, int) or not 1 <= group <= MAX_GROUP):
@@ -130,7 +130,7 @@ def question(
         raise UsageError(f"at={at!r}: {tile} has {parts[0]} x {parts[1]} such parts, counted from (0, 0)")
     if of.rows * of.cols > MAX_ELEMENTS:
         raise UsageError(f"{tile} has {of.rows * of.cols:,} elements; at most {MAX_ELEMENTS:,} are drawn")
-    # A vector that goes along rows lies in a row of global memory, as the library has it.
+    # In the library, a vector along rows lies in a row of global memory.
     least = of.rows * of.cols if of.is_vector else of.cols
     wide = least if columns is None else columns
     if not isinstance(wide, int) or wide < least:

@@ -95,7 +95,7 @@ class WaveAccess:
 
     @property
     def conflicts(self) -> int:
-        """Its share of SQ_LDS_BANK_CONFLICT: cycles beyond one a phase."""
+        """Its share of SQ_LDS_BANK_CONFLICT: cycles beyond one per phase."""
         return sum(phase.cycles - 1 for phase in self.phases)
 
 
@@ -128,12 +128,12 @@ class LayoutResult(Plotted):
 
     @property
     def origin(self) -> Origin:
-        """Counted: a kernel ran, and its addresses were written down."""
+        """Counted: a kernel ran, and its addresses were recorded."""
         return Origin.COUNTED
 
     @property
     def conflicts(self) -> int:
-        """SQ_LDS_BANK_CONFLICT of the access: cycles beyond one a phase."""
+        """SQ_LDS_BANK_CONFLICT of the access: cycles beyond one per phase."""
         return sum(a.conflicts for a in self.accesses)
 
     @cached_property
@@ -166,7 +166,7 @@ class LayoutResult(Plotted):
         Args:
             colour: quantity of the colours: "lane", "register", "bank", "phase", "access", "wave", "row",
                 "column".
-            access, phase: access and phase to highlight; None: all.
+            access, phase: access and phase to highlight; None for all.
 
         Raises:
             UsageError: there is no such colour, access or phase.

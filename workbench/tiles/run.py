@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Seen:
-    """Results of a question's launches: shared memory, and the lanes' values, one tensor a digit."""
+    """Results of a question's launches: shared memory, and the lanes' values, one tensor per digit."""
 
     record: LaunchRecord | None = None
     x: torch.Tensor | None = None
@@ -38,7 +38,7 @@ def look(module: Module, of: Question, name: str, device: Device) -> LayoutResul
     """Runs the kernels of a question and combines their results.
 
     Raises:
-        WorkbenchError: the results contradict themselves: a mistake of the library or of this module.
+        WorkbenchError: the results contradict themselves, because of a mistake in the library or this module.
     """
     seen = _launch(module, of, name, device)
     places = Numbers.take(seen.images["order"]).tolist() if of.tile.is_shared else []
@@ -136,7 +136,7 @@ Pair = tuple[Access, Access | None]
 
 
 def _accesses(of: Question, seen: _Seen) -> list[Pair]:
-    """The traced accesses that the question is about; the others filled memory or read it back."""
+    """The traced accesses of the question; the others filled memory or read it back."""
     assert seen.record is not None
     assert seen.x is not None
     assert seen.out is not None
@@ -233,7 +233,7 @@ def _of_accesses(
     held: Mapping[int, Sequence[tuple[int, int]]],
     banks: int,
 ) -> list[Row]:
-    """A row for each element of each lane of each access."""
+    """One row for each element of each lane of each access."""
     assert seen.x is not None
     assert seen.out is not None
     size = seen.x.itemsize
@@ -285,7 +285,7 @@ def _of_accesses(
 
 
 def _choose(holders: Sequence[tuple[int, int]], lane: int) -> tuple[int | None, int | None]:
-    """The lane's own copy of an element where it has one, else the first."""
+    """The lane's own copy of an element if it has one, otherwise the first."""
     if not holders:
         return None, None
     return next((h for h in holders if h[0] == lane), holders[0])

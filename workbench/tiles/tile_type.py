@@ -1,7 +1,7 @@
-"""C++ tile types as text, taken apart: `st_bf<64, 64, st_16x32_s>` and its like.
+"""Parses C++ tile types such as `st_bf<64, 64, st_16x32_s>`.
 
-The names (aliases, base shapes, layouts) are read from the tile library's own headers, so that what is valid
-here is what the compiler knows.
+The names (aliases, base shapes, layouts) are read from the tile library's own headers, so that the valid
+types here are those of the compiler.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class TileType:
         kind: "st", "rt", "sv" or "rv".
         element: C++ name of its element type, such as "bf16".
         rows, cols: dimensions; a vector is one row, a tile's col_vec one column.
-        text: the type as C++ has it.
+        text: the type in C++.
     """
 
     kind: str
@@ -99,7 +99,7 @@ class TileType:
 
     @property
     def word(self) -> str:
-        """Such as "shared tile"."""
+        """Text such as "shared tile"."""
         return _WORDS[self.kind]
 
     @classmethod
@@ -112,7 +112,7 @@ class TileType:
             kinds: accepted kinds of types.
 
         Raises:
-            UsageError: the text is no such type; the message gives the fault and lists the valid types.
+            UsageError: the text is not such a type; the message gives the fault and lists the valid types.
         """
         library = vocabulary()
 
@@ -176,7 +176,7 @@ def _check_rest(kind: str, rest: Sequence[str], library: Vocabulary, wrong: obje
 
 
 def _split(text: str) -> list[str]:
-    """Template arguments: commas outside of brackets separate them."""
+    """Template arguments: commas outside brackets separate them."""
     parts, depth = [""], 0
     for character in text:
         depth += (character in "<(") - (character in ">)")

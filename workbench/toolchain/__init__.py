@@ -1,4 +1,4 @@
-"""From source to code object: finds a compiler, drives it, explains its errors and remembers its results."""
+"""From source to code object: finds a compiler, drives it, explains its errors and caches its results."""
 
 from __future__ import annotations
 

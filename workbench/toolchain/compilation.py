@@ -70,13 +70,13 @@ def compile_device(
 
     Raises:
         CompileError: the source does not compile; carries `diagnostics`.
-        CompilerNotFound: no compiler for the target, or no C++ library of the host's.
+        CompilerNotFound: no compiler for the target, or no C++ library for the host.
         CompilerCrashed: the compiler died, or ended without a message.
         CompilerTimeout: the compiler exceeded its time limit.
-        UsageError: the source is no text.
+        UsageError: the source is not a text.
 
     Warns:
-        UntrustedRegisters: inline assembly has registers by number, and the compiler did not keep off them.
+        UntrustedRegisters: inline assembly has registers by number, and the compiler uses them too.
     """
     start = time.perf_counter()
 
@@ -118,17 +118,17 @@ def check_device(source: str, options: CompileOptions) -> tuple[Diagnostic, ...]
         source, options: see `compile_device`.
 
     Returns:
-        errors and warnings in order. What only code generation finds, such as registers that do not suffice,
-        is not among them.
+        errors and warnings in order, without those that only code generation finds, such as too few
+        registers.
 
     Raises:
         CompilerNotFound, CompilerTimeout
-        UsageError: the source is no text.
+        UsageError: the source is not a text.
     """
     job = Job(source, options)
     header = _all_headers(job)
     if header.headers:
-        # A caller that waits for findings will want more: with the header they come many times as fast.
+        # A caller that waits for findings will need more: with the header they come many times as fast.
         header.build()
 
     def check(ready: Path | None) -> tuple[Diagnostic, ...]:
@@ -142,7 +142,7 @@ def check_device(source: str, options: CompileOptions) -> tuple[Diagnostic, ...]
 
 
 def compile_job(job: Job) -> tuple[Entry, list[str]]:
-    """Start the compiler; the result and the headers that it read."""
+    """Start the compiler; returns the result and the headers that it read."""
     return _all_headers(job).use(lambda ready: in_folder(lambda folder: _run(job, ready, folder)))
 
 
@@ -210,7 +210,7 @@ def warm(arch: str = TILE_TARGETS[0]) -> None:
 
 
 def preprocessed(source: str, arch: str) -> str:
-    """A source with its headers, their macros' definitions and the lines that say whose text follows.
+    """A source with its headers, their macros' definitions and line markers that name each file.
 
     Raises:
         CompilerNotFound, CompileError, CompilerTimeout

@@ -1,4 +1,4 @@
-"""A compiler for AMD GPUs: how it is started, whose HIP and C++ headers it reads, where its linker is."""
+"""A compiler for AMD GPUs: its command line, the HIP and C++ headers that it reads, and its linker."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ INCLUDE = paths.hip_include_dir()
 SHORT_NAMES = ("hip", "rocrand", "hiprand", "openmp", "absent")
 """Folders of HIP headers that sources may also include without the folder name.
 
-The headers in `absent` come from an installation (`installed_headers`), else they report the missing library.
+The headers in `absent` come from an installation (`installed_headers`), or they report the missing library.
 """
 
 _STRICT_CLANG = 19
-"""First release that wants arguments behind a name with the keyword `template`."""
+"""First release that requires arguments after a name with the keyword `template`."""
 
 _AVOIDED_ENVIRONMENT = ("CCC_OVERRIDE_OPTIONS",)
 
@@ -59,7 +59,7 @@ class Compiler:
     identity: str
 
     def environment(self, temporary: str) -> dict[str, str]:
-        """Environment to run it in, its own temporary files in `temporary`."""
+        """Environment to run it in, with its temporary files in `temporary`."""
         result = {name: value for name, value in os.environ.items() if name not in _AVOIDED_ENVIRONMENT}
         result["PATH"] = os.pathsep.join([*self.folders, result.get("PATH", os.defpath)])
         result["TMPDIR"] = temporary
@@ -99,9 +99,9 @@ def include_folders() -> tuple[Path, ...]:
 
 
 def installed_headers() -> list[str]:
-    """Flags that find headers of AMD's libraries where ROCm's, or a distribution's, are installed.
+    """Flags that find headers of AMD's libraries if those of ROCm or a distribution are installed.
 
-    Behind all others: HIP's own are the workbench's.
+    They come after all others, because HIP's own headers are the workbench's.
     """
     roots = [os.environ.get("ROCM_PATH"), "/opt/rocm", "/usr"]
     folders = [Path(root, "include") for root in dict.fromkeys(roots) if root]
@@ -110,16 +110,16 @@ def installed_headers() -> list[str]:
 
 
 HEADER_LIBRARIES = {"hipcub": "hipcub.hpp", "rocprim": "rocprim.hpp", "thrust": "system/hip"}
-"""AMD's libraries that are headers alone, by their folders, each with a file or folder that tells it from
-others of the name."""
+"""AMD's header-only libraries by their folders, each with a file or folder that distinguishes it from others
+of the same name."""
 
 _STANDARD_ROOTS = (Path("/opt/rocm"), Path("/usr"))
 
 
 def installed_libraries() -> dict[str, Path]:
-    """The folders of AMD's libraries of headers that are here: in ROCM_PATH, ROCm's folder, or Debian's.
+    """The folders of AMD's header-only libraries on this machine: in ROCM_PATH, ROCm's folder, or Debian's.
 
-    The workbench's own folder in place of ROCm's has none.
+    The workbench's own replacement of ROCm's folder has none.
     """
     root = os.environ.get("ROCM_PATH")
     result: dict[str, Path] = {}
@@ -132,7 +132,7 @@ def installed_libraries() -> dict[str, Path]:
 
 
 def header_flags(version: str) -> list[str]:
-    """Flags for our HIP headers and, behind them, AMD's header-only libraries that are installed.
+    """Flags for our HIP headers and, after them, installed header-only libraries of AMD.
 
     Args:
         version: version of the compiler, as in `Compiler.version`.
@@ -144,13 +144,13 @@ def header_flags(version: str) -> list[str]:
     flags += [*short_names(INCLUDE), *installed_headers()]
     release = re.search(r"clang (\d+)", version)
     if release is not None and int(release[1]) >= _STRICT_CLANG:
-        # rocPRIM up to ROCm 6.3 has templates that a later clang refuses.
+        # rocPRIM up to ROCm 6.3 has templates that a later clang rejects.
         flags.append("-Wno-error=missing-template-arg-list-after-template-kw")
     return flags
 
 
 def _linked(libraries: Mapping[str, Path]) -> Path:
-    """A folder with a link to each library's; raises OSError where the cache cannot be written."""
+    """A folder with a link to each library's folder; raises OSError if the cache cannot be written."""
     name = digest(*(f"{library}={folder}" for library, folder in sorted(libraries.items())))[:16]
     place = tool_folder("headers") / name
     place.mkdir(parents=True, exist_ok=True)
@@ -161,5 +161,5 @@ def _linked(libraries: Mapping[str, Path]) -> Path:
 
 
 def short_names(headers: Path) -> list[str]:
-    """Flags that let sources say `hip_bf16.h` for `hip/hip_bf16.h`, as makefiles of ROCm programs do."""
+    """Flags that let sources include `hip_bf16.h` for `hip/hip_bf16.h`, as makefiles of ROCm programs do."""
     return [part for folder in SHORT_NAMES for part in ("-idirafter", str(headers / folder))]

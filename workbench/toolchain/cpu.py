@@ -22,9 +22,9 @@ class Level:
 
     Attributes:
         name: name for HIPKITTENS_CPU.
-        machine: as `machine` says.
+        machine: architecture, as from `machine`.
         cpu: LLVM's name of it.
-        extensions: features on top of what LLVM knows that CPU to have.
+        extensions: features in addition to those that LLVM knows for the CPU.
         features: the features that matter here, by LLVM's names.
     """
 
@@ -82,7 +82,7 @@ def machine() -> str:
 
 def usable_cores() -> int:
     """Number of cores that this process may use."""
-    # macOS has no name for it.
+    # macOS does not have this function.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -92,7 +92,7 @@ def levels(of: str) -> list[Level]:
 
 
 def chosen_level() -> Level | None:
-    """The level that HIPKITTENS_CPU asks for; None: code is made for this CPU.
+    """The level that HIPKITTENS_CPU requests; None to make code for this CPU.
 
     Raises:
         UsageError: the value is unknown.
@@ -119,7 +119,7 @@ _ARM_HWCAP = {
 
 
 def reported_features() -> frozenset[str]:
-    """Features of this Arm CPU as Linux tells them; a compiler knows them from a list of models alone."""
+    """Features of this Arm CPU according to Linux; a compiler knows them only from a list of models."""
     if machine() != "aarch64":
         return frozenset()
     return frozenset(name for name, (word, bits) in _ARM_HWCAP.items() if _auxiliary(word) & bits == bits)
@@ -148,7 +148,7 @@ def features() -> frozenset[str]:
 
 
 def _auxiliary(kind: int) -> int:
-    """A word that Linux tells each process of its CPU; 0 elsewhere."""
+    """A word about the CPU that Linux gives to each process; 0 elsewhere."""
     getauxval = getattr(ctypes.CDLL(None), "getauxval", None)
     if getauxval is None:
         return 0

@@ -1,6 +1,7 @@
 """CUDA's names with HIP's counterparts, and those without one on AMD GPUs.
 
-The table is that of PyTorch's own hipify (`torch.utils.hipify`), some 3,000 names; here is what it lacks.
+The table is that of PyTorch's own hipify (`torch.utils.hipify`), some 3,000 names; this module adds those
+that it lacks.
 """
 
 from __future__ import annotations
@@ -97,8 +98,8 @@ ABSENT_HEADERS: Mapping[str, str] = MappingProxyType(
         "cuda/pipeline": "cuda::pipeline is libcu++'s: use load_async of the tile library, or plain loads",
         "cuda_pipeline.h": "asynchronous copies of CUDA: use load_async of the tile library, or plain loads",
         "cudnn.h": "cuDNN's counterpart is MIOpen, which the workbench does not have",
-        "cutlass/cutlass.h": "CUTLASS is for NVIDIA GPUs: here is the tile library (kittens.cuh)",
-        "cute/tensor.hpp": "CuTe is for NVIDIA GPUs: here is the tile library (kittens.cuh)",
+        "cutlass/cutlass.h": "CUTLASS is for NVIDIA GPUs: use the tile library (kittens.cuh)",
+        "cute/tensor.hpp": "CuTe is for NVIDIA GPUs: use the tile library (kittens.cuh)",
     }
 )
 ABSENT = (
@@ -149,7 +150,7 @@ def table() -> Mapping[str, str]:
 
 
 def counterpart(name: str) -> str | None:
-    """HIP's name for a name of CUDA's, from the table or by its family; None if it is none of CUDA's."""
+    """HIP's name for a CUDA name, from the table or by its family; None if it is not a CUDA name."""
     if not re.match(r"_*(?:cu|CU|nv|NV)|make_cu", name) or name in _VERSIONS:
         return None
     return table().get(name) or _by_family(name, _FAMILIES) or _by_family(name, _LIBRARIES)
@@ -169,7 +170,7 @@ def _by_family(name: str, families: tuple[tuple[str, str], ...]) -> str | None:
 
 
 def header(name: str) -> str | None:
-    """HIP's header for one of CUDA's, as it is included; None if there is none."""
+    """HIP's header for one of CUDA's, in the form of an include; None if there is none."""
     if name in ABSENT_HEADERS:
         return None
     if name.startswith("cub/"):
@@ -190,7 +191,7 @@ def _pytorch() -> tuple[dict[str, str], dict[str, str]]:
 
 
 def ptx(cell: Cell, opening: int) -> str:
-    """The remedy for the inline PTX whose bracket opens at an offset; "" if it is none."""
+    """The remedy for the inline PTX whose bracket opens at an offset; "" if it is not PTX."""
     end = cell.closing(opening)
     text = cell.text[opening : end if end is not None else opening + 400]
     if not _PTX.search(" ".join(re.findall(r'"((?:\\.|[^"\\])*)"', text))):

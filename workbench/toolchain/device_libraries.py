@@ -1,10 +1,10 @@
 """ROCm's device libraries, whose functions are `__ocml_*` and `__ockl_*`: where they are, how to link them.
 
-The workbench's HIP headers do without them. Sources that call their functions by name, as generated code
-does, ask for them (`device_libraries=True`). hipcc links its own.
+The workbench's HIP headers do not need them. Sources that call their functions by name, as generated code
+does, request them (`device_libraries=True`). hipcc links its own.
 
-A compilation links the bitcode of both and a module of constants by which they are configured (`oclc`). ROCm
-has a file for each setting; Triton's wheel, which carries the libraries too, has none. So it is made here.
+A compilation links the bitcode of both and a module of constants that configure them (`oclc`). ROCm has a
+file for each setting; Triton's wheel, which includes the libraries too, has none. So it is made here.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ _ABI = 500
 def find_device_libraries() -> Path | None:
     """Folder with the libraries; None if there is none.
 
-    $HIPKITTENS_DEVICE_LIBRARIES alone where it is set; else ROCm's, the system's, an installed Triton's.
+    Only $HIPKITTENS_DEVICE_LIBRARIES if it is set; otherwise ROCm's, the system's, or an installed Triton's.
     """
     return next((folder for folder in _places() if all((folder / name).is_file() for name in FILES)), None)
 
 
 def bitcode(compiler: Compiler, arch: str) -> tuple[Path, ...]:
-    """The files that a device compilation links; none for hipcc, which knows its own.
+    """The files that a device compilation links; empty for hipcc, which has its own.
 
     Raises:
-        ToolchainError: they are not here, or the compiler does not make their settings.
+        ToolchainError: they are missing, or the compiler cannot make their settings.
     """
     if compiler.kind == "hipcc":
         return ()
@@ -81,7 +81,7 @@ def settings_text(arch: str) -> str:
 
 
 def _settings(compiler: Compiler, arch: str) -> Path:
-    """The constants as bitcode that the compiler reads: made by itself."""
+    """The constants as bitcode that the compiler can read, made by the compiler itself."""
     text = settings_text(arch)
     store, key = Cache("compilers"), digest("device libraries", compiler.identity, text)
     cached = store.find_file(key)

@@ -1,7 +1,7 @@
 """Parses messages of a compiler and its linker, in terms of the user's text.
 
-Clang's plain output is read, not one of its structured formats: it is the same in every release since
-ROCm 6, and it carries what a person wants to see, the line with the caret.
+It reads clang's plain output, not one of its structured formats: the former is the same in every release
+since ROCm 6, and it has what a person wants to see, the line with the caret.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Diagnostic:
         column: column from 1 in characters; 0 if there is none.
         severity: "error", "warning", "note" or "remark"; clang's "fatal error" is an error.
         message: the text, without place and severity.
-        file: None for the user's source, else the header as it was included, such as "kittens.cuh".
+        file: None for the user's source, or the header as it was included, such as "kittens.cuh".
         notes: findings that explain this one, in the compiler's order.
         fixits: changes that the compiler proposes.
         option: the flag that controls it, such as "-Wunused-variable"; "" if there is none.
@@ -113,9 +113,9 @@ class Reader:
         source: the user's text.
         name: the name it was compiled under.
         first_line: number of its first line.
-        prologue: lines that were put before it, which fix-its count and a `#line` hides.
+        prologue: lines that were inserted before it, which fix-its count and a `#line` hides.
         folders: include folders, so that headers are named as they were included; longest match wins.
-        secrets: temporary paths that must not be shown, each with what stands for it.
+        secrets: temporary paths that must not be shown, each with its replacement.
     """
 
     def __init__(
@@ -230,7 +230,7 @@ class Reader:
             return
         file, row = places[0] if places else (self._name, 0)
         short_name = None if file == self._name else self._short(file)
-        # The linker knows the line; the column is where the name stands in it.
+        # The linker knows the line; the column is that of the name in it.
         column = self._column_of(_called(name), row) if short_name is None else 0
         draft = _Draft(row, column, "error", message, short_name, "", [], (0, 0))
         where = f"{short_name or self._name}:{row}:{column}: " if row else ""
@@ -305,12 +305,12 @@ class Reader:
 
 
 def instance_notes(finding: Diagnostic) -> tuple[Diagnostic, ...]:
-    """The notes of a finding in a template's instance that say who asked for it, from the inside out."""
+    """The notes of a finding in a template's instance that say what instantiated it, from the inside out."""
     return tuple(note for note in finding.notes if "requested here" in note.message)
 
 
 def _of_same_instance(finding: Diagnostic, before: Diagnostic) -> Diagnostic:
-    """A finding in a header, with who asked for the template: clang says it once an instance."""
+    """A finding in a header, with the instantiation of the template: clang reports it once per instance."""
     notes = instance_notes(before)
     if not notes:
         return finding

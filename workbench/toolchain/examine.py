@@ -1,4 +1,4 @@
-"""Tries a candidate on a small kernel before it is taken, by the very command that later compiles a cell."""
+"""Tries a candidate on a small kernel first, with the same command that later compiles a cell."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def examine(candidate: Candidate, arch: str | None) -> Compiler:
 
     Args:
         candidate: the program.
-        arch: a target that it must know; None: the one that it most likely knows.
+        arch: a target that it must support; None for the one that it most likely supports.
 
     Raises:
         UnusableError: the compiler is not usable.
@@ -43,7 +43,7 @@ def examine(candidate: Candidate, arch: str | None) -> Compiler:
     if arch is not None:
         probe_arch = arch
     elif candidate.kind == "hipcc":
-        # A ROCm before 7 may support this GPU, but not the newest.
+        # A ROCm before 7 may support this GPU, but not the newest one.
         probe_arch = TILE_TARGETS[-1]
     else:
         probe_arch = TILE_TARGETS[0]
@@ -161,7 +161,7 @@ def _without_rocm(tools: Path, version: str) -> list[str]:
 
 
 def _linker(clang: Path) -> Path | None:
-    """An lld: the one that clang itself would start, else one of its release on PATH."""
+    """An lld: the one that clang itself would start, or else one of its release on PATH."""
     answer = ask(clang, "-print-prog-name=lld").strip()
     if answer and answer != "lld" and os.access(answer, os.X_OK):
         return Path(answer)

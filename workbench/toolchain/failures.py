@@ -22,7 +22,7 @@ _NO_REGISTERS = re.compile(
 
 
 class NoRegistersError(CompileError):
-    """A compiler found no registers for a source that is right otherwise.
+    """A compiler ran out of registers for a source that is otherwise right.
 
     Attributes:
         others: compilers to try instead.
@@ -106,7 +106,7 @@ def _death(returncode: int) -> str:
 
 
 def _last_words(text: str, folder: str) -> str:
-    """The line of a dying compiler that says most."""
+    """The most informative line of a crashed compiler."""
     lines = [line.strip() for line in text.replace(f"{folder}/", "").splitlines() if line.strip()]
     for pattern in (r"Assertion|UNREACHABLE|LLVM ERROR|error in backend|fatal error", r"error", r"."):
         for line in lines:

@@ -1,6 +1,6 @@
 """CUDA C++ as HIP C++: names replaced, line by line, and a list of remaining work.
 
-A text is changed, not understood: what kernels assume of warps of 32 lanes stays, and is listed.
+A text is changed without being understood: assumptions about warps of 32 lanes stay, and are listed.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _NAME = re.compile(r"(?<![\w.])(?:cub(?=\s*::)|[A-Za-z_]\w*)")
 # Marks of device code; nvcc includes its runtime's header before every source, hipcc does not.
 _DEVICE_CODE = re.compile(r"\b__(?:global|device|host|shared|constant|managed|launch_bounds)__|<<<")
 RUNTIME_INCLUDE = f"#include <{cuda_names.RUNTIME_HEADER}>\n"
-"""The line that a source with device code begins with where it relied on nvcc for it."""
+"""First line of a source with device code that relied on nvcc for this header."""
 _DEFINED = re.compile(r"(#[ \t]*ifn?def[ \t]+|\bdefined[ \t]*\(?[ \t]*)__CUDA_ARCH__\b")
-_WIDENED = "its mask has 64 lanes now, as a wave does: see that nothing assumes warps of 32"
+_WIDENED = "its mask has 64 lanes now, as a wave does: check that nothing assumes warps of 32"
 _SYNC = re.compile(
     r"\b__(?:shfl(?:_up|_down|_xor)?|any|all|ballot|match_any|match_all|reduce_\w+)_sync\s*(?=\()"
 )
@@ -79,10 +79,10 @@ class HipifyResult:
 
 
 def hipify(source: str, first_line: int = 1) -> HipifyResult:
-    """Gives CUDA C++ HIP's names: headers, types, functions and constants, those of libraries too.
+    """Gives CUDA C++ HIP's names: headers, types, functions and constants, including those of libraries.
 
-    Comments and texts stay. The names are those of PyTorch's hipify, and some more. Where device code
-    includes no header of the runtime, because nvcc does it, a first line includes HIP's.
+    Comments and texts stay. The names are those of PyTorch's hipify, and some more. If device code includes
+    no header of the runtime, because nvcc does it, a first line includes HIP's.
 
     Args:
         source: the C++ text.
@@ -93,7 +93,7 @@ def hipify(source: str, first_line: int = 1) -> HipifyResult:
         wave of these GPUs has 64 lanes.
 
     Raises:
-        UsageError: the source is no text.
+        UsageError: the source is not a text.
     """
     if not isinstance(source, str):
         raise UsageError(f"hipify: got a {type(source).__name__}; expected the C++ text")
@@ -123,7 +123,7 @@ def hipify(source: str, first_line: int = 1) -> HipifyResult:
             continue
         changes[match.start()] = match.end(), new
         if name not in names and name != "cub" and cuda_names.is_guess(name):
-            why = f"became {new} as its like do, which no table has: see whether HIP has it"
+            why = f"became {new} by the pattern of similar names, which no table lists: check that HIP has it"
             leftovers.append(_leftover(cell, match.start(), name, why))
         names[name] = new
     for match in _DEFINED.finditer(cell.code):
@@ -155,7 +155,7 @@ def _absent(cell: Cell) -> Iterator[Leftover]:
 
 
 def _masks(cell: Cell, leftovers: list[Leftover]) -> Iterator[tuple[int, int]]:
-    """Spans of 32-lane masks that stand for all lanes: as an argument, or at the definition of its name."""
+    """Spans of 32-lane masks that mean all lanes: as an argument, or at the definition of its name."""
     for match in _SYNC.finditer(cell.code):
         spans = cell.split(match.end())
         if not spans:

@@ -1,9 +1,9 @@
 """Compiles sources with host and device code: pybind11 modules and whole HIP programs.
 
-With ROCm, hipcc does it in one step. Any other clang does it as hipcc would inside, both halves at once: the
-device part becomes a code object in a fat binary, and the host part, linked with it, registers its kernels
-when it is loaded. What is made is always a shared object whose HIP functions are found at load time, so the
-same file runs on AMD's libamdhip64 and on the emulated device's.
+With ROCm, hipcc does it in one step. Any other clang does it as hipcc does internally, both halves in
+parallel: the device part becomes a code object in a fat binary, and the host part, linked with it, registers
+its kernels when it is loaded. The result is always a shared object whose HIP functions are found at load
+time, so the same file runs on AMD's libamdhip64 and on the emulated device's.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def compile_host(source: str, options: CompileOptions, *, module: bool, use_cach
     Args:
         source: source text, C++20 with HIP.
         options: see `compile_device`; its flags may include linker flags (`-lm`, `-L...`, `-Wl,...`).
-        module: a Python module, with Python's and pybind11's headers on the include path; else a program
-            whose `main` is exported.
+        module: True for a Python module, with Python's and pybind11's headers on the include path; False for
+            a program whose `main` is exported.
         use_cache: True to accept an earlier result.
 
     Raises:
@@ -94,7 +94,7 @@ def compile_host(source: str, options: CompileOptions, *, module: bool, use_cach
         CompilerNotFound: no compiler for the target, or no C++ library for the host part.
         CompilerCrashed, CompilerTimeout
         ToolchainError: linking failed.
-        UsageError: the source is no text; pybind11 is missing.
+        UsageError: the source is not a text; pybind11 is missing.
 
     Warns:
         UntrustedRegisters: see `compile_device`.
@@ -168,7 +168,7 @@ class _Build:
         )
 
     def compile(self) -> tuple[Entry, list[str]]:
-        """Start compiler and linker; the result and the headers that were read."""
+        """Start compiler and linker; returns the result and the headers that were read."""
         return in_folder(self._compile)
 
     def _compile(self, folder: str) -> tuple[Entry, list[str]]:
@@ -222,7 +222,7 @@ class _Build:
             device_result = pool.submit(device.compile, os.path.join(folder, "device.co"), folder, group)
             host_result = pool.submit(host.compile, unit, folder, group)
             try:
-                # An error in a kernel is one in both halves; reported for the same one every time.
+                # An error in a kernel occurs in both halves; always report it for the same half.
                 code, warnings, _ = device_result.result()
                 _, more, command = host_result.result()
             except BaseException:

@@ -27,7 +27,7 @@ _PROBE = (
 )
 
 SYSTEM = "the system's C++ library"
-"""The name of the one that other libraries here are linked with, for people."""
+"""Name, for messages, of the C++ library that other libraries here are linked with."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def link(
 
 @cache
 def host_library(compiler: Compiler) -> Library:
-    """The C++ library for host code: the system's where it has one to compile with, else libc++ of zig.
+    """The C++ library for host code: the system's if it has one to compile with, otherwise libc++ of zig.
 
     HIPKITTENS_CXX_LIBRARY=system or zig chooses.
     """
@@ -132,7 +132,7 @@ def _system(compiler: Compiler) -> Library:
     arguments = _basic(compiler)
     tools = Path(compiler.folders[0])
     if compiler.kind == "zig":
-        # zig's clang has no folder of its own for the headers that belong to a compiler.
+        # zig's clang has no separate folder for the headers that belong to a compiler.
         arguments += ["-resource-dir", str(zig.root_of(compiler.path) / "lib")]
     script = f'#!/bin/sh\nexec "{tools}/lld" -flavor gnu "$@"\n'
     linker = caches.tools({"ld.lld": script}) / "ld.lld"
@@ -190,7 +190,7 @@ def _libcxx(compiler: Compiler, program: Path) -> Library:
         (
             *(sys.executable, "-m", "ziglang", "c++", "-target", zig.host_target()),
             # Without an optimization option zig builds helpers of its sanitizer, which nothing here calls: 14
-            # s of CPU time on a new computer. When optimizing, it would also drop what seems unused.
+            # s of CPU time on a new computer. When optimizing, it would also drop functions that seem unused.
             *("-shared", "-O2", "-Wl,--no-gc-sections", "-Wl,-z,undefs", "-Wl,--allow-shlib-undefined"),
         ),
         (("ZIG_GLOBAL_CACHE_DIR", zig.cache_folder()),),

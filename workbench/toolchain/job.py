@@ -64,7 +64,7 @@ class Job:
     Raises:
         CompilerNotFound: no compiler for the target.
         ToolchainError: ROCm's device libraries are requested and not installed.
-        UsageError: the source is no text, or a path.
+        UsageError: the source is not a text, or is a path.
     """
 
     def __init__(self, source: str, options: CompileOptions, compiler: Compiler | None = None) -> None:
@@ -117,7 +117,7 @@ class Job:
 
     @property
     def early_macros(self) -> list[str]:
-        """Names that are defined or undefined in front of every header."""
+        """Names that are defined or undefined before every header."""
         late = {_name(line.split(" ", 1)[1]) for line in self.prologue.splitlines()}
         return [name for name in self.options.macro_names if name not in late]
 
@@ -130,7 +130,7 @@ class Job:
         ready: bool = False,
         group: process.Group | None = None,
     ) -> tuple[bytes, tuple[Diagnostic, ...], float]:
-        """Run a compiler command on the source; what it made at `output`, its warnings, and seconds.
+        """Run a compiler command on the source; returns its output from `output`, its warnings, and seconds.
 
         Args:
             folder: folder for the compiler's temporary files.
@@ -156,7 +156,7 @@ class Job:
     def read(
         self, command: list[str], folder: str, *, ready: bool = False, group: process.Group | None = None
     ) -> tuple[process.Finished, tuple[Diagnostic, ...]]:
-        """Run a compiler command on the source; how it ended, and its findings. As `start` otherwise.
+        """Run a compiler command on the source; returns its exit and its findings. Otherwise like `start`.
 
         Raises:
             CompilerNotFound, CompilerTimeout
@@ -174,7 +174,7 @@ class Job:
         except OSError as error:
             raise CompilerNotFound(
                 f"{self.compiler.path} cannot be started any more: {error.strerror}. "
-                "Was it removed? Restart the kernel to have a compiler looked for again."
+                "Was it removed? Restart the kernel to search for a compiler again."
             ) from error
         if finished.returncode is None:
             raise CompilerTimeout(
@@ -205,17 +205,17 @@ class Job:
 
 
 def to_front_end(*arguments: str) -> list[str]:
-    """Arguments as clang's driver passes them on to its front end."""
+    """Arguments in the form in which clang's driver passes them to its front end."""
     return [part for argument in arguments for part in ("-Xclang", argument)]
 
 
 def _name(macro: str) -> str:
-    """The name of a macro: of `N=4`, `N 4`, `F(x)=x` or `N`."""
+    """The name of a macro such as `N=4`, `N 4`, `F(x)=x` or `N`."""
     return re.split(r"\W", macro, maxsplit=1)[0]
 
 
 def _valued(macro: str) -> str:
-    """A macro with its value, which is 1 where a command line gives none."""
+    """A macro with its value, which is 1 if a command line gives none."""
     return macro if "=" in macro else f"{macro}=1"
 
 

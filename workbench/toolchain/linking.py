@@ -28,7 +28,7 @@ _LINK_TIMEOUT = 300.0
 
 
 def compile_bitcode(source: str, options: CompileOptions) -> tuple[bytes, tuple[Diagnostic, ...]]:
-    """The bitcode of a source that may use what others define (`-fgpu-rdc`), and the compiler's warnings.
+    """The bitcode of a source that may use definitions of others (`-fgpu-rdc`), and the compiler's warnings.
 
     Raises:
         CompileError, CompilerNotFound, CompilerCrashed, CompilerTimeout, UsageError: see `compile_device`.
@@ -43,7 +43,7 @@ def compile_bitcode(source: str, options: CompileOptions) -> tuple[bytes, tuple[
             *job.common,
             *job.linked,
             *precompiled.top(None, job.compiler),
-            # A symbol that each file has says which it is: one name each, and the same every time.
+            # Each file has a symbol that identifies it: a unique name that is the same every time.
             *("-fgpu-rdc", f"-cuid={digest(job.key)[:16]}", "-emit-llvm", "-c"),
             *("-", "-o", output),
         ]
@@ -89,7 +89,7 @@ def bitcode_for(data: bytes, arch: str, name: str) -> list[bytes]:
 
 
 def archive_members(data: bytes, name: str) -> list[tuple[str, bytes]]:
-    """Files of an archive (`ar`, System V's format) by name, but for its tables of symbols and long names."""
+    """Files of an archive (`ar`, System V's format) by name, except its tables of symbols and long names."""
     members, at = [], len(_ARCHIVE_MAGIC)
     while at < len(data):
         header = data[at : at + _MEMBER_HEADER]

@@ -1,9 +1,9 @@
 """Builds the workbench's own C sources into shared libraries at first use.
 
-The code is made for the CPU that runs it: the emulator's inner loops want its widest vectors. The C compiler
-is the clang of the ziglang wheel, so nothing else need be installed. A wheel for one kind of machine brings
-the libraries at each level of CPU (`workbench.prebuilt`); they are used where they were made from these very
-sources, and nothing is built then.
+The code is made for the CPU that runs it, because the emulator's inner loops need its widest vectors. The C
+compiler is the clang of the ziglang wheel, so nothing else has to be installed. A wheel for one kind of
+machine includes the libraries at each level of CPU (`workbench.prebuilt`); if they were made from exactly
+these sources, they are used and nothing is built.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from workbench.progress import announced
 from workbench.toolchain import cpu, zig
 
 # No contraction and no fast-math: the semantics of GPU instructions are written out, rounding by rounding.
-# Loops that gain by unrolling say so themselves: all others unrolled double what there is to compile.
+# Loops that gain by unrolling say so themselves: unrolling all others would double the code to compile.
 _FLAGS = (
     "-std=gnu17",
     "-O3",
@@ -43,8 +43,8 @@ _FLAGS = (
     "-g0",
 )
 _NO_HELPERS = {"linux": ("-rtlib=none", "-Wl,-z,defs"), "macos": ("-rtlib=none",)}
-"""By system: without the compiler's helper functions, which zig compiles for 4 s of the processor on a new
-computer. The code needs none on the CPUs it was seen on; a link that fails for want of one is made again."""
+"""Arguments by system: without the compiler's helper functions, which take zig 4 s of CPU time on a new
+computer. The code needed none on the CPUs tried so far; a link that fails for lack of one is repeated."""
 _TIMEOUT_SECONDS = 600.0
 _SPACE_MIB = 100
 
@@ -71,7 +71,7 @@ class Target:
     Attributes:
         machine: "x86_64" or "aarch64".
         system: "linux" or "macos".
-        level: level of CPU instructions; None: this computer's level.
+        level: level of CPU instructions; None for this computer's level.
     """
 
     machine: str
@@ -88,7 +88,7 @@ class Target:
         name, extensions = "native", tuple(sorted(cpu.reported_features()))
         if self.level:
             name, extensions = self.level.cpu, self.level.extensions
-        # zig writes LLVM's names so, and a baseline without a name for the machine's oldest CPUs.
+        # This is how zig writes LLVM's names, with a baseline without a name for the machine's oldest CPUs.
         features = "+".join((name, *extensions)).replace("-", "_").replace(".", "_")
         words = ["-target", zig.target(self.machine, self.system), f"-mcpu={features}"]
         if soname is not None:
@@ -101,14 +101,14 @@ def host() -> Target:
     """This computer, at the level that HIPKITTENS_CPU asks for.
 
     Raises:
-        UsageError: it asks for none that there is.
+        UsageError: there is no such level.
     """
     return Target(cpu.machine(), "macos" if sys.platform == "darwin" else "linux", cpu.chosen_level())
 
 
 @dataclass(frozen=True)
 class _Order:
-    """Libraries for another target, and those made so far, by their names in a wheel."""
+    """Another target, and the libraries made for it so far, by their names in a wheel."""
 
     target: Target
     libraries: dict[str, Path] = field(default_factory=dict)
@@ -125,10 +125,10 @@ def target() -> Target:
 
 @contextlib.contextmanager
 def made_for(target: Target) -> Iterator[Mapping[str, Path]]:
-    """While it lasts, `build` makes libraries for another machine or level, which need not run here.
+    """In this context, `build` makes libraries for another machine or level, which may not run here.
 
     Returns:
-        them, by the names under which an installed wheel looks for them.
+        the libraries, by the names under which an installed wheel looks for them.
     """
     order = _Order(target)
     token = _order.set(order)
@@ -139,11 +139,11 @@ def made_for(target: Target) -> Iterator[Mapping[str, Path]]:
 
 
 PREBUILT = Path(__file__).resolve().parents[1] / "_prebuilt"
-"""Libraries that a wheel brings (`make wheels`), each named by all that it was made from."""
+"""Libraries that a wheel includes (`make wheels`), each named by everything that it was made from."""
 
 
 def brought() -> bool:
-    """True if the wheel brought libraries that this computer can use."""
+    """True if the wheel included libraries that this computer can use."""
     return PREBUILT.is_dir() and cpu.host_level() is not None
 
 
@@ -159,9 +159,9 @@ def build(
 ) -> Path:
     """Path of a shared library made from C or assembly files; built unless a wheel or the cache has it.
 
-    `include` is the folder that `#include "..."` is looked up in besides the source's own; `versions` is a
+    `include` is a folder for `#include "..."` in addition to the source's own; `versions` is a
     linker's version script. The key is the content of `sources`, `depends` and `versions`, the flags, the
-    compiler and the CPU. Several processes that ask at once build it once.
+    compiler and the CPU. Several processes that ask at the same time build it only once.
 
     Raises:
         CompilerNotFound: the C compiler is missing.
@@ -197,7 +197,7 @@ def _built(
     options: Sequence[str],
     key: str,
 ) -> Path:
-    """The library out of the cache, where it is put if it is not there."""
+    """The library from the cache, to which it is added if it is missing."""
     cache = Cache("native")
     if (path := cache.find_file(key)) is not None:
         return path
@@ -234,7 +234,7 @@ def _compile(name: str, command: list[str], library: Path) -> subprocess.Complet
             timeout=_TIMEOUT_SECONDS,
             env=environment,
             check=False,
-            # Ctrl-C in a terminal ends the run, not the build that another thread does for the next one.
+            # Ctrl-C in a terminal ends the run, but not the build that another thread makes for the next one.
             start_new_session=True,
         )
     except subprocess.TimeoutExpired:

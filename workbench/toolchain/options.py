@@ -20,7 +20,7 @@ Folders = Iterable[str | os.PathLike[str]]
 Flags = str | Iterable[str]
 Macros = Iterable[str] | Mapping[str, object]
 
-# Flags that decide what is compiled, for which target and to where; only the workbench sets them.
+# Flags for the kind of output, the target and the output file; only the workbench sets them.
 _TAKEN = re.compile(
     r"-o.*|-c|-S|-E|-x.*|-fsyntax-only|-M\w*|--offload.*|--cuda-.*|-fgpu-rdc|-save-temps.*|--save-temps.*"
     r"|-emit-.*|-###|--version|-v|-"
@@ -69,19 +69,19 @@ class CompileOptions:
         timeout: float | None = None,
         first_line: int = 1,
     ) -> None:
-        """Checks what came and brings it to one form.
+        """Checks the options and brings them to one form.
 
         Args:
             arch, debug, device_libraries, first_line: see the attributes.
             name: name of the source; None for "cell.hip".
             include: folders.
             flags: a list or a command line's text.
-            define: macros as `NAME` or `NAME=VALUE`, or a mapping; a value of None gives `NAME`.
-            timeout: time limit in seconds; None for $HIPKITTENS_COMPILE_TIMEOUT, else 300.
+            define: macros as `NAME` or `NAME=VALUE`, or a mapping; a value of None means `NAME`.
+            timeout: time limit in seconds; None for $HIPKITTENS_COMPILE_TIMEOUT, or else 300.
 
         Raises:
-            UsageError: one of them is of another type, an unknown target, a folder that is not there, or a
-                flag that is the workbench's own to give.
+            UsageError: an option has another type, or is an unknown target, a folder that does not exist, or
+                a flag that only the workbench sets.
         """
         checked = {
             "arch": _arch(arch),
@@ -204,7 +204,7 @@ def _time_limit(timeout: object) -> float:
 
 
 def compile_timeout(default: float) -> float:
-    """Seconds of HIPKITTENS_COMPILE_TIMEOUT, or `default` where it is not set.
+    """Seconds of HIPKITTENS_COMPILE_TIMEOUT, or `default` if it is not set.
 
     Raises:
         UsageError: the value is not a number of seconds.

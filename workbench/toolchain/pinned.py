@@ -1,9 +1,10 @@
-"""Registers that inline assembly names by number, and whether the compiler keeps off them.
+"""Registers that inline assembly names by number, and whether the compiler leaves them alone.
 
-It is told to (`amdgpu_num_vgpr`) and knows nothing of what is in them. What it did is read from its own
-listing of the machine code (LLVM's MIR, behind the pass that makes the last pseudo instructions real), where
-inline assembly stands apart with its operands. A register that the text of inline assembly names and does not
-declare may hold a value between statements: it is the compiler's before the first and behind the last.
+The compiler is told to (`amdgpu_num_vgpr`), but knows nothing about their contents. What it did is read from
+its own listing of the machine code (LLVM's MIR, after the pass that expands the last pseudo instructions),
+which lists inline assembly separately with its operands. A register that the text of inline assembly names
+without declaring it may hold a value between statements; before the first and after the last, it belongs to
+the compiler.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import NamedTuple
 from workbench.codeobject.names import demangle, short_name
 
 LISTING = ("-S", "-mllvm", "-stop-after=postrapseudos")
-"""Arguments with which clang writes the listing in place of machine code."""
+"""Arguments with which clang writes the listing instead of machine code."""
 
 _NAME = re.compile(r"name: +'?([^'\s]+)")
 _FACT = re.compile(r"  (isEntryFunction|hasSpilledVGPRs): +true")
@@ -36,7 +37,7 @@ _NOTHING = ("DBG_", "IMPLICIT_DEF", "KILL", "CFI_")
 _CALLS = ("SI_CALL", "S_SWAPPC")
 
 Register = tuple[str, int]
-"""Its kind, `v`, `a` or `s`, and its number."""
+"""A register: its kind, `v`, `a` or `s`, and its number."""
 
 
 class Step(NamedTuple):
@@ -72,7 +73,7 @@ class Function:
 
     @property
     def named(self) -> frozenset[Register]:
-        """Registers that inline assembly has by number."""
+        """Registers that inline assembly names by number."""
         return frozenset().union(*(step.named for step in self.steps))
 
     @property
@@ -92,9 +93,9 @@ def names_registers(text: str) -> bool:
 
 
 def kernels(listing: Iterable[str]) -> list[Function]:
-    """The kernels of a listing whose inline assembly has registers by number, their own or what they call.
+    """The kernels of a listing whose inline assembly, or that of their callees, names registers by number.
 
-    A kernel that calls is taken to call every function that was not inlined.
+    A kernel with calls is assumed to call every function that was not inlined.
 
     Raises:
         ValueError: a register's number is not a sum of constants.

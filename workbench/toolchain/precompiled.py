@@ -30,7 +30,7 @@ from workbench.toolchain.scratch import in_folder
 from workbench.toolchain.store import content
 
 PRELUDE = "hip/device/prelude.h"
-"""In front of every source, as a clang with ROCm has its own in front."""
+"""Text before every source, like the one that a clang with ROCm has."""
 
 PLAIN_TOP = ("-include", PRELUDE)
 
@@ -61,17 +61,17 @@ _running: set[subprocess.Popen[bytes]] = set()
 def headers_for(
     source: str, defines: Sequence[str], folders: Sequence[str], pybind: Path | None = None
 ) -> tuple[str, ...]:
-    """The headers whose precompiled form can stand at the top of `source`, in order; () where none can.
+    """The headers whose precompiled form can precede `source`, in order; () if none can.
 
     Args:
         source: the user's text.
         defines: names that are defined or undefined on the command line.
-        folders: folders that are searched before ours, the current one included.
-        pybind: folder of pybind11's headers where the source is compiled with them.
+        folders: folders that are searched before ours, including the current one.
+        pybind: folder of pybind11's headers, if the source is compiled with them.
 
-    A precompiled header is parsed before everything else, so it stands in only where that makes no
-    difference: nothing in front of it, by text or by flag, may be a name that its headers look at, and no
-    folder may hold another header of that name.
+    A precompiled header is parsed before everything else, so it is used only if that makes no difference:
+    nothing before it, by text or by flag, may define a name that its headers use, and no folder may have
+    another header of the same name.
     """
 
     def hidden(name: str) -> bool:
@@ -101,8 +101,8 @@ class _Beginning:
     Attributes:
         runtime: the macros defined before hip_runtime.h is included, by itself or by another header of ours;
             None if it is not.
-        tiles: the macros defined before our tile library is included; None if it is not, or where a header
-            of the user's stands before it.
+        tiles: the macros defined before our tile library is included; None if it is not, or if one of the
+            user's headers precedes it.
         pybind: the macros defined before pybind11 is included; None if it is not.
     """
 
@@ -115,7 +115,7 @@ class _Beginning:
         self._read: set[str] = set()
 
     def read(self, text: str, header: str | None = None) -> None:
-        """Read a source up to its first line of code, or all of a header of the user's."""
+        """Read a source up to its first line of code, or all of one of the user's headers."""
         for line in _COMMENT.sub(" ", text).splitlines():
             if include := _INCLUDE_LINE.match(line):
                 beside = [os.path.dirname(header)] if header and include[1] else []
@@ -165,12 +165,12 @@ class PrecompiledHeader:
 
     @property
     def possible(self) -> bool:
-        """False for hipcc: it puts a header of its own first, which a precompiled one cannot follow."""
+        """False for hipcc: it inserts its own header first, which a precompiled one cannot follow."""
         return self.compiler.kind != "hipcc"
 
     @cached_property
     def key(self) -> str:
-        """Digest of all that it is made from."""
+        """Digest of everything that it is made from."""
         return digest(
             "precompiled",
             self.compiler.identity,
@@ -205,13 +205,13 @@ class PrecompiledHeader:
         return Cache("precompiled").find_file(self.key) if self.possible else None
 
     def forget(self) -> None:
-        """Drop the file that the compiler did not accept, and make it no more in this process."""
+        """Remove the file that the compiler did not accept, and do not make it again in this process."""
         Cache("precompiled").remove(self.key)
         with _state_lock:
             _failed.add(self.key)
 
     def build(self, niceness: int = 0) -> bool:
-        """Make it unless it is there; False if the compiler cannot."""
+        """Make it unless it exists; False if the compiler cannot."""
         if not self.possible:
             return False
         store = Cache("precompiled")
@@ -237,7 +237,7 @@ class PrecompiledHeader:
         return False
 
     def build_later(self) -> None:
-        """Make it beside what the caller does next."""
+        """Make it in the background."""
         if not self.possible:
             return
         with _state_lock:
@@ -313,9 +313,9 @@ def pytorch_header(
 
 
 def top(ready: Path | None, compiler: Compiler) -> list[str]:
-    """Arguments that put a precompiled header in front of a source, or else what every source has there.
+    """Arguments that put a precompiled header before a source, or else the usual text before every source.
 
-    hipcc has a header of its own in front.
+    hipcc has its own header there.
     """
     if ready is not None:
         return precompiled_top(ready)
@@ -323,7 +323,7 @@ def top(ready: Path | None, compiler: Compiler) -> list[str]:
 
 
 def precompiled_top(ready: Path) -> list[str]:
-    """Arguments that put a precompiled header in front of a source."""
+    """Arguments that put a precompiled header before a source."""
     return to_front_end("-include-pch", str(ready))
 
 
@@ -382,7 +382,7 @@ def _brings_runtime(name: str) -> bool:
 
 
 def _ours(name: str, *beside: Path) -> Path | None:
-    """The header of ours that an include of this name reads."""
+    """Our header that an include of this name reads."""
     folders = [*beside, INCLUDE, *(INCLUDE / short for short in SHORT_NAMES), *include_folders()]
     return next((folder / name for folder in folders if (folder / name).is_file()), None)
 

@@ -1,4 +1,4 @@
-"""Runs a compiler so that it always ends: within its time, at an interrupt, with all it started."""
+"""Runs a compiler so that it and everything that it started end, in time or at an interrupt."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Finished:
 
 
 class Group:
-    """Programs that threads run at once, and that one call stops all."""
+    """Programs that threads run at the same time, and that one call stops together."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -43,7 +43,7 @@ class Group:
         self._stopped = False
 
     def add(self, process: subprocess.Popen[bytes]) -> None:
-        """Take in a program that was started; one that comes after `stop` is stopped at once."""
+        """Add a program that was started; after `stop` it is stopped at once."""
         with self._lock:
             self._running.append(process)
             stopped = self._stopped
@@ -51,7 +51,7 @@ class Group:
             _kill(process)
 
     def stop(self) -> None:
-        """Kill those that still run; `run` returns for each."""
+        """Kill those that are still running; `run` returns for each."""
         with self._lock:
             self._stopped = True
             running = list(self._running)
@@ -69,8 +69,8 @@ def run(
 ) -> Finished:
     """Run `command` with `text` as its standard input.
 
-    The program gets a process group of its own, and the whole group is killed at the time limit, at Ctrl-C
-    and at any other exception, so that no linker or front end outlives its driver.
+    The program gets its own process group, and the whole group is killed at the time limit, at Ctrl-C and at
+    any other exception, so that no linker or front end outlives its driver.
 
     Args:
         timeout: seconds that it may run.
@@ -104,7 +104,7 @@ def run(
 
 @contextlib.contextmanager
 def _signals_wait() -> Iterator[None]:
-    """Signals that end the caller are handled after the block: a half-started program would run on alone."""
+    """Handles signals that end the caller after the block: a half-started program would continue alone."""
     if threading.current_thread() is not threading.main_thread():
         yield  # No handler runs in this thread.
         return

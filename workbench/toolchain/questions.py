@@ -12,11 +12,11 @@ from workbench.toolchain import process
 from workbench.toolchain.options import compile_timeout
 
 PATIENCE = 30.0
-"""Seconds in which a candidate must answer, where HIPKITTENS_COMPILE_TIMEOUT does not say."""
+"""Seconds in which a candidate must answer, unless HIPKITTENS_COMPILE_TIMEOUT says otherwise."""
 
 
 class UnusableError(Exception):
-    """A candidate that cannot be taken; says why."""
+    """A candidate cannot be used; the message says why."""
 
 
 def limit() -> float:
@@ -55,7 +55,7 @@ def ask(path: Path, *arguments: str, variables: Mapping[str, str] | None = None)
 
 
 def stamp(path: Path) -> str:
-    """Tells one build of a program from another."""
+    """A value that distinguishes one build of a program from another."""
     real = path.resolve()
     try:
         status = real.stat()

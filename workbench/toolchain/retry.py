@@ -1,7 +1,7 @@
-"""Retries for a compiler that runs out of registers, and the check that it spared the reserved ones.
+"""Retries for a compiler that runs out of registers, and the check that it left the reserved ones alone.
 
-Each release of clang allocates in its own way, and LLVM 22 counts a kernel's registers anew: those of
-amdgpu_num_vgpr(n), twice n, include as many AGPRs as inline assembly names, where half were AGPRs before.
+Each release of clang allocates differently, and LLVM 22 counts a kernel's registers in a new way: the twice n
+registers of amdgpu_num_vgpr(n) include as many AGPRs as inline assembly names, where half were AGPRs before.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ Listing = Callable[[Job], str]
 
 _ATTRIBUTE = "amdgpu_num_vgpr"
 _WITH_AGPRS = f"{_ATTRIBUTE}(n)={_ATTRIBUTE}(((n)+256)/2)"
-"""As many VGPRs as earlier releases gave a kernel that names all 256 AGPRs."""
+"""Number of VGPRs that earlier releases gave a kernel that names all 256 AGPRs."""
 _COUNT = (
     f"since LLVM 22 the registers of {_ATTRIBUTE}(n), twice n, include as many AGPRs as inline assembly names"
 )
 
 
 def compile_with_any(job: Job, compilation: Compilation, listing: Listing) -> Made:
-    """Result of the job's compiler; if it runs out of registers, of another way that does not.
+    """Result of the job's compiler or, if it runs out of registers, of another way that does not.
 
-    The first is the count of registers of earlier releases, if the compiler then keeps off those that inline
-    assembly has by number; then come other compilers, but for one that HIPKITTENS_COMPILER names.
+    The first is the register count of earlier releases, if the compiler then leaves those alone that inline
+    assembly names by number; then come other compilers, unless HIPKITTENS_COMPILER names one.
 
     Raises:
-        NoRegistersError: no compiler finds any.
+        NoRegistersError: no compiler has enough registers.
         CompileError, CompilerCrashed, CompilerNotFound, CompilerTimeout: see `compilation`.
     """
     try:
@@ -55,7 +55,7 @@ def compile_with_any(job: Job, compilation: Compilation, listing: Listing) -> Ma
             with contextlib.suppress(NoRegistersError):
                 note = (
                     f"compiled by {other.version} ({other.path}): {job.compiler.version} found no allocation "
-                    f"of registers. HIPKITTENS_COMPILER={other.path} spares the first attempt."
+                    f"of registers. HIPKITTENS_COMPILER={other.path} skips the first attempt."
                 )
                 again = Job(job.source, job.options, other)
                 return _noted(_examined(again, compilation(again), listing), note)
@@ -119,7 +119,7 @@ def _examined(job: Job, result: Made, listing: Listing) -> Made:
 
 
 def _kernels(job: Job, listing: Listing) -> Sequence[pinned.Function] | None:
-    """Kernels with registers by number; None if the compiler's listing cannot be had or read."""
+    """Kernels with registers by number; None if the compiler's listing is missing or unreadable."""
     if not pinned.names_registers(job.prologue + job.source):
         return ()
     try:

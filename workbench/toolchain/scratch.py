@@ -17,15 +17,15 @@ _MARK = ".building"
 
 
 class RepeatedBuild(UserWarning):
-    """A build's temporary folder was taken away, and it was done again."""
+    """A build's temporary folder was removed, so the build was repeated."""
 
 
 def in_folder(build: Callable[[str], T]) -> T:
     """Runs a build in a temporary folder and returns its result.
 
-    It is called again, once, where the folder was taken away or emptied; a `RepeatedBuild` says so.
+    It is called once more if the folder was removed or emptied; a `RepeatedBuild` warning says so.
 
-    Raises whatever the build raises in a folder that is still there, or the second time.
+    Raises whatever the build raises in a folder that still exists, or the second time.
     """
     with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
         mark = Path(folder, _MARK)
@@ -39,8 +39,8 @@ def in_folder(build: Callable[[str], T]) -> T:
             if mark.exists():
                 return result
     warnings.warn(
-        f"something took away what was in {folder} while a compiler worked there; the build is repeated. "
-        "Keep what clears temporary files away from folders named hipkittens-*, or set TMPDIR to another.",
+        f"something removed the contents of {folder} while a compiler worked there; the build is repeated. "
+        "Exclude folders named hipkittens-* from what removes temporary files, or set TMPDIR to another.",
         RepeatedBuild,
         stacklevel=3,
     )

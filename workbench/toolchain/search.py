@@ -1,4 +1,4 @@
-"""Finds a compiler for AMD GPUs: ROCm's hipcc, else a clang++ that can, else the ziglang wheel's clang."""
+"""Finds a compiler for AMD GPUs: ROCm's hipcc, a clang++ that supports them, or the ziglang wheel's."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _on_forget: list[Callable[[], object]] = []
 
 
 def find_compiler(arch: str | None = None) -> Compiler:
-    """The compiler to use, found once in a process.
+    """The compiler to use, which is searched once per process.
 
     Args:
-        arch: a target that it must know; None for the best compiler here, whichever targets it knows.
+        arch: a target that it must support; None for the best compiler here, whatever its targets.
 
     Raises:
-        CompilerNotFound: there is none; the message lists each candidate with why it was passed over.
+        CompilerNotFound: there is none; the message lists each candidate with the reason against it.
     """
     key = (arch, *map(os.environ.get, ("HIPKITTENS_COMPILER", "PATH", "ROCM_PATH")))
     with _lock:
@@ -38,7 +38,7 @@ def find_compiler(arch: str | None = None) -> Compiler:
 
 
 def other_compilers(compiler: Compiler, arch: str) -> list[Compiler]:
-    """Every other compiler here that knows the target, best first."""
+    """Every other compiler here that supports the target, best first."""
     compilers = {compiler.path.resolve(): compiler}
     for candidate in candidates([]):
         if candidate.path.resolve() not in compilers:
@@ -48,7 +48,7 @@ def other_compilers(compiler: Compiler, arch: str) -> list[Compiler]:
 
 
 def pass_over(compiler: Compiler, other: Compiler, arch: str, why: str) -> None:
-    """Take another compiler for a target from now on, for a reason that is kept with it."""
+    """Use another compiler for a target from now on, and record the reason with it."""
     passed = (*compiler.passed_over, (str(compiler.path), why))
     with _lock:
         for key, registered in _found.items():
@@ -57,7 +57,7 @@ def pass_over(compiler: Compiler, other: Compiler, arch: str, why: str) -> None:
 
 
 def known_compiler() -> Compiler | None:
-    """The compiler that was found last; None before the first, and none is looked for."""
+    """The compiler that was found last; None before the first search, and this does not start one."""
     with _lock:
         return next(reversed(_found.values()), None)
 
@@ -97,7 +97,7 @@ def _not_found(setting: str | None, arch: str | None, passed: list[tuple[str, st
     subject = f"a compiler for {arch}" if arch else "a compiler for AMD GPUs"
     if setting:
         first = f"HIPKITTENS_COMPILER={setting} is not {subject}"
-        last = "Set it to a hipcc, a clang++ or a zig that works, or unset it to have one looked for."
+        last = "Set it to a hipcc, a clang++ or a zig that works, or unset it to let the workbench find one."
     else:
         first = f"{subject} was not found"
         last = (

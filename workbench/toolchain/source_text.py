@@ -1,6 +1,6 @@
-"""Sources whose bytes are not all UTF-8, such as Latin-1 in a comment: compiled as they are, as compilers do.
+"""Sources whose bytes are not all UTF-8, such as Latin-1 in a comment: they are compiled unchanged.
 
-They are read with Python's "surrogateescape", which keeps such a byte as a character of its own.
+They are read with Python's "surrogateescape", which keeps such a byte as a special character.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ def source_text(content: bytes) -> str:
 
 
 def source_bytes(text: str) -> bytes:
-    """A source as it stood in its file."""
+    """The bytes of a source as in its file."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -22,5 +22,5 @@ def source_bytes(text: str) -> bytes:
 
 
 def shown_source(text: str) -> str:
-    """A source for people, for whom bytes that are not UTF-8 are Latin-1; as long as before."""
+    """A source for display, with bytes that are not UTF-8 as Latin-1; its length does not change."""
     return re.sub("[\udc80-\udcff]", lambda match: chr(ord(match[0]) - 0xDC00), text)

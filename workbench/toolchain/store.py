@@ -25,7 +25,7 @@ from workbench.cache import Cache, digest
 from workbench.toolchain.diagnostics import Diagnostic, FixIt
 
 _RECORDS = 16
-# In the text of a dependency file: a name, with escaped spaces, and its escapes of single characters.
+# Patterns in the text of a dependency file: a name with escaped spaces, and escapes of single characters.
 _WORD = re.compile(r"(?:[\\$](?s:.)|[^\s\\$])+")
 _ESCAPED = re.compile(r"[\\$]((?s:.))")
 # A file changed this recently may change again without its time stamp showing it.
@@ -55,7 +55,7 @@ class Entry:
 
 
 def content(path: str) -> str | None:
-    """Digest of a file's content, None if it cannot be read; remembered while the file is unchanged."""
+    """Digest of a file's content, None if it cannot be read; cached while the file is unchanged."""
     try:
         status = os.stat(path)
         stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
@@ -92,7 +92,7 @@ class Store:
         return None
 
     def put(self, key: str, entry: Entry, headers: Sequence[str], absent: Sequence[str]) -> None:
-        """Keep a result with the headers that it was made from."""
+        """Store a result with the headers that it was made from."""
         contents = [(path, content(path)) for path in headers]
         if any(checksum is None for _, checksum in contents):
             return
@@ -104,7 +104,7 @@ class Store:
         self._manifests.put(key, json.dumps([record, *others[: _RECORDS - 1]]).encode())
 
     def lock(self, key: str) -> contextlib.AbstractContextManager[None]:
-        """Held by the one that compiles for `key`, so that no two do the same work at once."""
+        """Lock for compiling `key`, so that no two processes do the same work at the same time."""
         return self._manifests.lock(key)
 
     def _records(self, key: str) -> list[dict[str, Any]]:

@@ -48,7 +48,7 @@ def root_of(zig: Path) -> Path:
 
 
 def has_headers(root: Path) -> bool:
-    """True if a folder of zig's has its C++ headers."""
+    """True if one of zig's folders has its C++ headers."""
     return (root / "lib" / "libcxx" / "include").is_dir()
 
 
@@ -75,7 +75,7 @@ def host_headers(zig: Path, *, builtin: bool = False) -> list[str]:
 
 
 def target(machine: str, system: str) -> str:
-    """A machine and its system in zig's words.
+    """A machine and its system in zig's terms.
 
     Args:
         machine: "x86_64" or "aarch64".
@@ -85,7 +85,7 @@ def target(machine: str, system: str) -> str:
 
 
 def host_target() -> str:
-    """Target triple of host code, in zig's words."""
+    """Target triple of host code, in zig's terms."""
     return target(platform.machine(), "linux")
 
 
@@ -101,7 +101,7 @@ def _options(
 def _definitions(zig: Path, target: str) -> dict[str, str]:
     """The macros by which this release configures its C library and its C++ library for a target.
 
-    They change with each release, which does not compile its headers without them; so it is asked.
+    They change with each release, whose headers do not compile without them, so zig is asked.
     """
     # It needs a folder for its output even if it only reads macros; a home may be read-only.
     folders = {"ZIG_GLOBAL_CACHE_DIR": cache_folder(), "ZIG_LOCAL_CACHE_DIR": cache_folder()}

@@ -1,8 +1,8 @@
-"""`wb.torch_as_gpu`: scripts that were written for a GPU run on the emulated device as they are."""
+"""`wb.torch_as_gpu`: scripts that were written for a GPU run unchanged on the emulated device."""
 
 from __future__ import annotations
 
-# First: where PyTorch's import opens the door by itself, that imports `context` from inside of it.
+# Imported first: if PyTorch's import itself replaces "cuda", that imports `context` from inside it.
 import torch  # noqa: F401
 
 from workbench.torch_gpu.context import enter, torch_as_gpu

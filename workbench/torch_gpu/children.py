@@ -1,6 +1,6 @@
 """Children of `multiprocessing` by spawn or forkserver: PyTorch's "cuda" is the device there too.
 
-A forked one has what its parent has.
+A forked child inherits its parent's state.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from workbench.patches import Patches
 from workbench.runtime import Device
 
 Opener = Callable[[str], None]
-"""Opens the door to a device, by its name, for the rest of the process; a function that can be pickled."""
+"""Makes "cuda" a device, by its name, for the rest of the process; a function that can be pickled."""
 
 
 class _Door:
-    """Opens the door where it is unpickled: a child does so before it imports the main module."""
+    """Makes "cuda" the device when it is unpickled, which a child does before it imports the main module."""
 
     def __init__(self, device: str, opener: Opener) -> None:
         self._device, self._opener = device, opener
@@ -30,7 +30,7 @@ class _Door:
 
 @contextlib.contextmanager
 def spawned_inside(device: Device, opener: Opener) -> Iterator[None]:
-    """While it lasts, children open the door to the device."""
+    """In this context, "cuda" is the device in child processes too."""
     prepare = multiprocessing.spawn.get_preparation_data
 
     @wraps(prepare)

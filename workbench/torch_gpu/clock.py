@@ -1,7 +1,7 @@
-"""Times in the door: `torch.cuda.Event` is a HIP event, whose times are modelled as a program's are.
+"""Times under `torch_as_gpu`: `torch.cuda.Event` is a HIP event, whose times are modelled like a program's.
 
-PyTorch's own work is done by this computer's processor and is no device's, so where no kernel ran between two
-events the time is this computer's. Python's own clock can be had to tell the same.
+PyTorch's own work is done by this computer's processor, not by a device, so if no kernel ran between two
+events, the time is this computer's. Python's own clock can be made to show the same.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 
-# Python's own, whatever `time` has in its place later.
+# Python's own clock, even if `time` gets another one later.
 from time import perf_counter
 from typing import Any
 
@@ -23,7 +23,7 @@ from workbench.runtime import Device
 
 
 def event_class(device: Device) -> type:
-    """The class that takes the place of `torch.cuda.Event` for a device."""
+    """The class that replaces `torch.cuda.Event` for a device."""
 
     class Event:
         """A moment; everything before it has ended when it is recorded."""
@@ -79,7 +79,7 @@ def event_class(device: Device) -> type:
 
 
 class _PerfCounter:
-    """Seconds that go on from one reading to the next as between two events."""
+    """Seconds that advance from one reading to the next as between two events."""
 
     def __init__(self, event: type) -> None:
         self._event = event

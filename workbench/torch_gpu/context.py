@@ -36,7 +36,7 @@ from workbench.triton_driver.cuda import cuda_is_cpu
 
 @contextlib.contextmanager
 def torch_as_gpu(device: Device | str | None = None) -> Iterator[Device]:
-    """Makes PyTorch's "cuda" an emulated device inside a `with` block; on a GPU nothing changes.
+    """Makes PyTorch's "cuda" an emulated device in a `with` block; on a GPU nothing changes.
 
         with wb.torch_as_gpu():
             x = torch.randn(64, 64, device="cuda")
@@ -104,7 +104,7 @@ def enter() -> None:
     make_first()
     door = torch_as_gpu()
     device = door.__enter__()
-    # What it changed stays until the interpreter is gone.
+    # The changes last until the interpreter ends.
     _entered.append(door)
     if os.environ.get("HIPKITTENS_CLOCK") == MODELLED_CLOCK and device.torch_device == "cpu":
         clock = modelled_clock(torch.cuda.Event)
@@ -124,7 +124,7 @@ _entered: list[contextlib.AbstractContextManager[Any]] = []
 
 
 class _Generator(torch.Generator):
-    """A generator of random numbers that says it is on the device it was asked for; numbers are the CPU's."""
+    """A generator of random numbers that claims to be on the requested device; its numbers are the CPU's."""
 
     _place: torch.device
 
@@ -142,7 +142,7 @@ class _Generator(torch.Generator):
         other.set_state(self.get_state())
         return other
 
-    # A graph reads the state as anybody does.
+    # A graph reads the state like any other code.
     graphsafe_get_state = clone_state
 
     def graphsafe_set_state(self, state: torch.Generator) -> torch.Generator:
@@ -150,7 +150,7 @@ class _Generator(torch.Generator):
 
 
 def _as_it_is(model: Callable[..., Any] | None = None, **_: Any) -> Any:
-    """In the place of `torch.compile`, which would make code for a GPU that PyTorch does not see."""
+    """Replaces `torch.compile`, which would make code for a GPU that PyTorch does not see."""
     return (lambda function: function) if model is None else model
 
 
@@ -176,8 +176,8 @@ _INNER: dict[str, Callable[..., Any]] = {
     "_cuda_sleep": lambda *_: None,
     "_cuda_canDeviceAccessPeer": lambda *_: False,
 }
-"""Functions that a GPU's PyTorch keeps for itself and that libraries call. A stream is its number, its
-device's, and the number of the type of device."""
+"""Private functions of a GPU's PyTorch that libraries call. A stream is its number, its device's number, and
+that of the type of device."""
 
 
 def _answers(device: Device) -> dict[str, Any]:
@@ -214,7 +214,7 @@ def _answers(device: Device) -> dict[str, Any]:
         "ipc_collect": lambda: None,
         "default_generators": (torch.default_generator,),
         "nvtx": _Ranges(),
-        # Types of tensors as they were called before a tensor had a device.
+        # Types of tensors by their names from before tensors had devices.
         **{name: getattr(torch, name) for name in _TENSOR_TYPES},
     }
 
@@ -242,7 +242,7 @@ def _memory_stats(memory: TensorMemory) -> dict[str, Any]:
 
 
 class _Ranges:
-    """`torch.cuda.nvtx`: ranges that a program marks for a profiler of a GPU; none looks."""
+    """`torch.cuda.nvtx`: ranges that a program marks for a GPU's profiler, of which there is none."""
 
     def __init__(self) -> None:
         self._depth = 0

@@ -1,4 +1,4 @@
-"""`torch.distributed` in the door: processes that each have the device exchange tensors as the CPU's."""
+"""`torch.distributed` under `torch_as_gpu`: processes, each with the device, exchange tensors of the CPU."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NCCL, _GLOO = "nccl", "gloo"
 
 @contextlib.contextmanager
 def collectives_on_host() -> Iterator[None]:
-    """While it lasts, the backend "nccl" is "gloo", which has the same collectives for the CPU's tensors."""
+    """In this context, the backend "nccl" is "gloo", which has the same collectives for CPU tensors."""
     if not distributed.is_available():
         yield
         return
@@ -25,7 +25,7 @@ def collectives_on_host() -> Iterator[None]:
     def by_gloo(make: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(make)
         def made(*args: Any, **options: Any) -> Any:
-            # The device that a group is bound to is one of NCCL's.
+            # Only NCCL's groups are bound to a device.
             kept = {name: _backend(value) for name, value in options.items() if name != "device_id"}
             return make(*map(_backend, args), **kept)
 
@@ -48,7 +48,7 @@ def collectives_on_host() -> Iterator[None]:
 
 
 def _backend(value: Any) -> Any:
-    """Gloo where a value names NCCL, alone or for a kind of device: "cpu:gloo,cuda:nccl"."""
+    """The value, with gloo for NCCL, alone or for a kind of device: "cpu:gloo,cuda:nccl"."""
     if isinstance(value, str) and _NCCL in value.replace(":", ",").split(","):
         return _GLOO
     return value

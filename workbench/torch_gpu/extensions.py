@@ -1,8 +1,8 @@
 """PyTorch's C++ extensions with kernels: `torch.utils.cpp_extension` builds them for the emulated device.
 
-It goes PyTorch's own way for ROCm (sources through its hipify, hipcc, ninja, its cache folder) with a folder
-in ROCm's place, and with headers of the installed PyTorch, changed where C++ asks on which device a tensor
-is: that PyTorch was built for the CPU alone, and its tensors stay in this computer's memory.
+It uses PyTorch's own procedure for ROCm (sources through its hipify, hipcc, ninja, its cache folder) with a
+folder that replaces ROCm's, and with headers of the installed PyTorch, changed where C++ asks for a tensor's
+device: that PyTorch was built only for the CPU, and its tensors stay in this computer's memory.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _FORWARDED = tuple(
     }.items()
     for name in names
 )
-"""Headers of a GPU's PyTorch in whose place ours is."""
+"""Headers of a GPU's PyTorch that ours replace."""
 _CUDA = "c10::Device(c10::DeviceType::CUDA, 0)"
 _EDITS: dict[str, tuple[tuple[str, str], ...]] = {
     "ATen/core/TensorBase.h": (
@@ -115,12 +115,12 @@ operators that are registered there for CUDA.
 
 @cache
 def rocm_home() -> Path:
-    """The folder that PyTorch takes for ROCm's, made unless it is there for this installation.
+    """The folder that PyTorch takes for ROCm's, made unless it exists for this installation.
 
-    bin/hipcc, include/ and lib/ are laid out as ROCm's; pytorch/ has headers that go before PyTorch's own.
+    bin/hipcc, include/ and lib/ are laid out like ROCm's; pytorch/ has headers that precede PyTorch's own.
 
     Raises:
-        ToolchainError: PyTorch's headers are not those that this knows, or the folder cannot be written.
+        ToolchainError: PyTorch's headers are not the expected ones, or the folder cannot be written.
     """
     cxx = stand_in(_CXX, "compiles PyTorch's extensions, most of them by the system's C++ compiler")
     texts = {"bin/hipcc": hipcc(), "bin/c++": cxx, **{f"pytorch/{name}": text for name, text in _headers()}}
@@ -184,7 +184,7 @@ def _check_tools() -> None:
 
     Raises:
         ToolchainError: the machine has no C++ compiler with the library that PyTorch is linked with, or no
-            headers of Python's.
+            Python headers.
     """
     if _cxx_compiler() is None:
         raise ToolchainError(
@@ -222,7 +222,7 @@ def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _include_paths(function: Callable[..., list[str]]) -> Callable[..., list[str]]:
-    """`include_paths`, with our headers first where an extension has kernels."""
+    """`include_paths`, with our headers first if an extension has kernels."""
 
     @wraps(function)
     def include_paths(device_type: str = "cpu", *args: Any, **kwargs: Any) -> list[str]:
@@ -251,7 +251,7 @@ def _change(module: ModuleType, patches: Patches) -> None:
 
 
 class _Loader(importlib.abc.Loader):
-    """Loads `torch.utils.cpp_extension` as always, and then tells of it."""
+    """Loads `torch.utils.cpp_extension` as usual, and then reports it."""
 
     def __init__(self, loader: importlib.abc.Loader, loaded: Callable[[ModuleType], None]) -> None:
         self._loader = loader
@@ -284,7 +284,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 @contextlib.contextmanager
 def built_for_device() -> Iterator[None]:
-    """While it lasts, `torch.utils.cpp_extension` builds for the emulated device, whenever it is imported."""
+    """In this context, `torch.utils.cpp_extension` builds for the emulated device, whenever imported."""
     with Patches() as patches:
         finder = _Finder(lambda module: _change(module, patches))
         loaded = sys.modules.get(_MODULE)

@@ -1,7 +1,7 @@
 """`torch.cuda.CUDAGraph` on the emulated device: recorded work, replayed.
 
-Everything runs while it is recorded, so that what Python decides by it is decided by real values. On a GPU
-nothing runs then: memory that was there before has its old content again when the recording ends.
+Everything runs while it is recorded, so that Python's decisions depend on real values. On a GPU nothing runs
+then, so memory from before the recording gets its old content back when the recording ends.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _recording: list[_Recording] = []
 
 
 def part(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that may launch kernels on any tensor among its arguments; a recording has its calls."""
+    """A function that may launch kernels on any tensor in its arguments; a recording includes its calls."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -49,7 +49,7 @@ def step(name: str, function: Callable[[], Any], arguments: Any) -> Any:
 
 
 def refuse(kernel: str) -> None:
-    """Hears of a kernel that is launched where a recording does not see it.
+    """Called for a kernel launch that a recording cannot see.
 
     Raises:
         UsageError: something is being recorded.
@@ -62,7 +62,7 @@ def refuse(kernel: str) -> None:
 
 
 def _storages(values: Any) -> dict[int, torch.Tensor]:
-    """By the address of its storage a tensor of each."""
+    """One tensor per storage, by the storage's address."""
     storages = {}
     for value in tree_leaves(values):
         if (
@@ -81,7 +81,7 @@ def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
 
 
 class _Recording(TorchDispatchMode):
-    """Inside it, PyTorch's functions and the calls by `step` are recorded in order."""
+    """In this mode, PyTorch's functions and the calls by `step` are recorded in order."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -109,7 +109,7 @@ class _Recording(TorchDispatchMode):
         return result
 
     def keep_old(self, values: Any) -> None:
-        """The content of memory that was there before, as it may be written now."""
+        """Saves the content of memory from before the recording, since it may be written now."""
         for place, tensor in _storages(values).items():
             if place not in self._made and place not in self._old:
                 memory = _bytes_of(tensor)
@@ -139,7 +139,7 @@ class _Recording(TorchDispatchMode):
         self.steps.append(again)
 
     def restore(self) -> None:
-        """Give memory that was there before its old content."""
+        """Restore the content of memory from before the recording."""
         for memory, content in self._old.values():
             memory.copy_(content)
         self._old.clear()
@@ -194,7 +194,7 @@ class CUDAGraph:
         self._recording = None
 
     def instantiate(self) -> None:
-        """Nothing: it is ready when its recording ends."""
+        """Does nothing: a graph is ready when its recording ends."""
 
     def pool(self) -> tuple[int, int]:
         """The memory pool, which all graphs share."""
@@ -216,7 +216,7 @@ def graph(cuda_graph: CUDAGraph, pool: Any = None, stream: Any = None, **_: Any)
 
 @contextlib.contextmanager
 def recorded() -> Iterator[None]:
-    """While it lasts, `torch.cuda` has these graphs."""
+    """In this context, `torch.cuda` has these graphs."""
     answers: dict[str, Any] = {
         "CUDAGraph": CUDAGraph,
         "graph": graph,
@@ -238,7 +238,7 @@ def _as_step(launch: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(launch)
     def call(launcher: Any, *arguments: Any) -> None:
-        # Of a descriptor of a tensor, which is a leaf, the tensor.
+        # For a tensor's descriptor, which is a leaf, the tensor.
         seen = [getattr(value, "base", value) for value in tree_leaves(arguments)]
         step("a Triton kernel", lambda: launch(launcher, *arguments), seen)
 

@@ -1,4 +1,4 @@
-"""Random tensors that fit a GPU's memory and not this computer's; judges of kernels fill caches with them."""
+"""Random tensors that fit a GPU's memory but not this computer's; tests of kernels fill caches with them."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def most_bytes() -> int:
 
 @contextlib.contextmanager
 def random_tensors_fit() -> Iterator[None]:
-    """While it lasts, `torch.rand` and `torch.randn` of more than `most_bytes` repeat a block of numbers.
+    """In this context, `torch.rand` and `torch.randn` of more than `most_bytes` repeat a block of numbers.
 
-    The tensor's pages are the block's until something is written there: it can be read, written and dropped
-    like any other, as far as what is written fits.
+    The tensor's pages are those of the block until something is written there: it can be read, written and
+    freed like any other, as far as the written pages fit.
     """
     with Patches() as patches:
-        # Elsewhere memory cannot be mapped so.
+        # Elsewhere memory cannot be mapped like this.
         if sys.platform == "linux":
             for name in ("rand", "randn"):
                 patches.replace(torch, name, _repeating(getattr(torch, name)))
@@ -62,7 +62,7 @@ def _repeating(draw: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]
 
 
 def _repeated(block: torch.Tensor, count: int) -> torch.Tensor:
-    """So many elements, those of a block of `_BLOCK` bytes again and again, each page a copy once written."""
+    """This many elements, from a block of `_BLOCK` bytes repeated; each page is copied when written."""
     size = -(-count * block.element_size() // _BLOCK) * _BLOCK
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p

@@ -1,4 +1,4 @@
-"""Compiled modules that Python imports: calls of their functions see CPU tensors as the device's memory."""
+"""Compiled modules that Python imports: their functions take CPU tensors for the device's memory."""
 
 from __future__ import annotations
 
@@ -38,10 +38,12 @@ _libraries: set[str] = set()
 
 @contextlib.contextmanager
 def reached(device: Device) -> Iterator[None]:
-    """While it lasts, functions of modules with device code launch on `device`, with the memory of their
-    arguments and of what they saw or made before; those imported inside of an earlier `with` block too.
-    PyTorch's gradients do so as well, as they may come from a module's code, and operators that are not
-    PyTorch's."""
+    """In this context, functions of modules with device code launch on `device`.
+
+    This includes modules imported in an earlier block. The functions reach the memory of their
+    arguments and of tensors that they saw or made before. So do PyTorch's gradients, since they may come from
+    a module's code, and operators that are not PyTorch's.
+    """
     load = importlib.machinery.ExtensionFileLoader.exec_module
     reachable = Kept()
     patches = Patches()
@@ -95,7 +97,7 @@ def reached(device: Device) -> Iterator[None]:
             refuse(function, module)
 
     refuse = gradients.unreached
-    # What they launch by is there before they are.
+    # HIP is loaded before they are.
     with device.hip(), tensors_reached(device), patches:
         patches.replace(importlib.machinery.ExtensionFileLoader, "exec_module", imported)
         patches.replace(host_module, "imported", see)

@@ -1,4 +1,4 @@
-"""Operators that a script registers with PyTorch for CUDA take the device's tensors, which are the CPU's."""
+"""Operators that a script registers with PyTorch for CUDA get the device's tensors, which are on the CPU."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _HOST_KEYS = {
 
 @contextlib.contextmanager
 def operators_reach_cpu() -> Iterator[None]:
-    """While it lasts, what `torch.library` registers for CUDA is registered for the CPU.
+    """In this context, operators that `torch.library` registers for CUDA are registered for the CPU.
 
-    An implementation for CUDA goes before one for the CPU, as all tensors are on the device.
+    An implementation for CUDA takes precedence over one for the CPU, as all tensors are on the device.
     """
     on_host: set[tuple[str, str]] = set()
     on_device: set[tuple[str, str]] = set()

@@ -1,7 +1,8 @@
-"""`torch.profiler` in the door: the device's kernels with their modelled times, beside what PyTorch did.
+"""`torch.profiler` under `torch_as_gpu`: the device's kernels with their modelled times, beside PyTorch's
+work.
 
-PyTorch's own part of it, Kineto, has no events of a GPU here; what it would add to a table comes from the
-clock of the emulated device. It is not in Kineto's trace files.
+PyTorch's own part of it, Kineto, has no events of a GPU here; the emulated device's clock adds them to
+tables. They are not in Kineto's trace files.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ _ACTIVITIES = {ProfilerActivity.CPU, ProfilerActivity.CUDA}
 
 @contextlib.contextmanager
 def kernels_profiled(device: Device) -> Iterator[None]:
-    """While it lasts, PyTorch's profilers list the kernels of a device, at modelled times."""
+    """In this context, PyTorch's profilers list the kernels of a device, with modelled times."""
 
     def created(create: Callable[..., None]) -> Callable[..., None]:
         @wraps(create)
         def init(profiler: Any, *args: Any, **options: Any) -> None:
-            # PyTorch refuses to look at a GPU alone by the events that it has here.
+            # With the events that it has here, PyTorch refuses to profile only a GPU.
             profiler._hipkittens_alone = not options.get("use_cpu", True)
             create(profiler, *args, **{**options, "use_cpu": True})
             if getattr(profiler, "use_device", None) == "cuda":
-                # Otherwise it would time its own functions by events of a GPU that it has not.
+                # Otherwise it would time its own functions with events of a GPU that does not exist.
                 profiler.profiler_kind = ProfilerState.KINETO
 
         return init
@@ -86,7 +87,7 @@ def kernels_profiled(device: Device) -> Iterator[None]:
 def _kernel_events(
     before: Mapping[str, KernelTime], after: Mapping[str, KernelTime]
 ) -> tuple[FunctionEvent, ...]:
-    """One event a launch, one after another: of a kernel each takes the mean time of its launches."""
+    """One event per launch, in sequence: each takes the mean time of the kernel's launches."""
     events: list[FunctionEvent] = []
     start = 0.0
     for symbol, times in after.items():

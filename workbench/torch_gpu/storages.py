@@ -19,13 +19,13 @@ from workbench.runtime import Device
 
 
 class Kept:
-    """Storages of every tensor that it has seen, without keeping them alive."""
+    """Storages of all tensors seen so far, without keeping them alive."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[StorageWeakRef, list[tuple[int, int]]]] = {}
 
     def memory_of(self, tensor: Any) -> list[tuple[int, int]]:
-        """(address, bytes) of a tensor's memory on this computer, to be known from now on."""
+        """(address, bytes) of a tensor's memory on this computer, which is known from now on."""
         memory = tensors(tensor)
         if memory:
             reference = StorageWeakRef(tensor.untyped_storage())
@@ -44,9 +44,11 @@ class Kept:
 
 @contextlib.contextmanager
 def tensors_reached(device: Device) -> Iterator[None]:
-    """While it lasts, launches by foreign code reach the memory of every tensor: the device knows of what
-    PyTorch allocates, and here are those that are there before. Memory that PyTorch did not allocate, such as
-    NumPy's and files', is looked for where a launch first gets an address of it."""
+    """In this context, launches by foreign code reach the memory of every tensor.
+
+    The device tracks PyTorch's allocations, and this context adds those from before. Memory that PyTorch did
+    not allocate, such as NumPy's and that of files, is searched when a launch first gets its address.
+    """
     others = Kept()
 
     def look() -> None:
@@ -68,7 +70,7 @@ def tensors_reached(device: Device) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _listed(device: Device) -> Iterator[bool]:
-    """While it lasts, PyTorch allocates what the device knows of; False if this PyTorch lets nobody."""
+    """In this context, the device tracks PyTorch's allocations; yields False if this PyTorch forbids it."""
     name = "libc10.dylib" if sys.platform == "darwin" else "libc10.so"
     try:
         library = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / name))

@@ -1,4 +1,4 @@
-"""Bytes of a text as batches: chosen by the seed and the step alone, so that a run can continue."""
+"""Bytes of a text as batches, which depend only on the seed and the step, so that a run can continue."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from workbench.errors import MissingFile, UnreadableFile, UsageError
 from workbench.training.models import MASK
 
 TEXT = Path(__file__).with_name("text.txt")
-"""The text that ships: written for this package, under its licence."""
+"""The included text: written for this package, under its licence."""
 
 HIDDEN = 0.15
-"""Part of the words that a masked model has to guess, as BERT has it."""
+"""Fraction of the words that a masked model has to guess, as for BERT."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Text:
 
     @classmethod
     def read(cls, path: Path | str | None, span: int, batch: int, masked: bool) -> Text:
-        """Reads a file, or the text that ships.
+        """Reads a file, or the included text.
 
         Raises:
             MissingFile, UnreadableFile: the file cannot be read.
@@ -58,13 +58,13 @@ class Text:
         return cls(tokens[:cut], tokens[cut:], span, batch, masked)
 
     def at(self, step: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
-        """Inputs and labels of a step: int64 [batch, span]; -100 where nothing is asked."""
+        """Inputs and labels of a step: int64 [batch, span]; -100 for tokens without a label."""
         generator = torch.Generator().manual_seed(seed * 1_000_003 + step)
         starts = torch.randint(len(self.learn) - self.span, (self.batch,), generator=generator)
         return self._asked(torch.stack([self.learn[i : i + self.span] for i in starts.tolist()]), generator)
 
     def evaluation(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
-        """Inputs and labels of the text that is held back, at most four batches."""
+        """Inputs and labels of the held-out text, at most four batches."""
         rows = self.held[: len(self.held) // self.span * self.span].view(-1, self.span)
         generator = torch.Generator().manual_seed(1)
         return [self._asked(part, generator) for part in rows.split(self.batch)[:4]]
@@ -72,7 +72,7 @@ class Text:
     def _asked(self, tokens: torch.Tensor, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
         if not self.masked:
             return tokens, tokens
-        # Whole words: a byte of a word alone is easily guessed from its others.
+        # Whole words: a single byte of a word is easily guessed from the others.
         words = ((tokens == ord(" ")) | (tokens == ord("\n"))).cumsum(1)
         hidden = (torch.rand(words.shape, generator=generator) < HIDDEN).gather(1, words)
         hidden[:, 0] |= ~hidden.any(1)

@@ -1,4 +1,4 @@
-"""Modelled time of a training step of a published size, from calls gathered on tensors without values."""
+"""Modelled time of a training step of a published size, from calls collected on tensors without values."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from workbench.training.models import model_named
 def step_of(name: str, device: str | None = None, *, checkpointing: bool = False) -> StepProfile:
     """The calls of one step of a model of `MODELS`, forward and backward; nothing is computed.
 
-    `.on("MI300X")` and `.forecast()` model their times: each different call runs on the emulated device, in
-    part where it is large, which takes seconds to minutes for each.
+    `.on("MI300X")` and `.forecast()` model their times: each different call runs on the emulated device (only
+    part of a large one), which takes seconds to minutes each.
 
     Args:
         name: name of the model, such as "llama-1b".

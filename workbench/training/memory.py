@@ -1,4 +1,4 @@
-"""Bytes of tensors that a training step holds at its fullest."""
+"""Peak bytes of tensors that a training step holds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workbench.training.run import Run
 
 
 class LiveBytes(TorchDispatchMode):
-    """Counts bytes of all tensors that PyTorch's operators take and make, as long as they live.
+    """Counts bytes of all tensors that PyTorch's operators take and make, as long as they exist.
 
     Memory that an operator uses internally, such as a kernel's workspace, is not included.
 
@@ -51,7 +51,7 @@ class LiveBytes(TorchDispatchMode):
 
 
 def peak_memory(training: Run) -> Figure:
-    """The most that a step's forward and backward pass hold, with weights, masters and moments.
+    """The peak of a step's forward and backward pass, with weights, masters and moments.
 
     On a GPU PyTorch's allocator measured it, over the steps so far; without one it is counted from the
     tensors of one more pass, which changes no weight.

@@ -13,7 +13,7 @@ from workbench.errors import UsageError
 
 MASK = 256
 TOKENS = 264
-"""Bytes, `MASK`, and what fills them up to a multiple of 8."""
+"""Number of tokens: bytes, `MASK`, and padding to a multiple of 8."""
 
 _LLAMA_TINY = {
     "vocab_size": TOKENS,
@@ -84,7 +84,7 @@ class Model:
         return getattr(transformers, f"{self.family}Config")(**self.options, max_position_embeddings=length)
 
     def make(self) -> Any:
-        """The model with random weights in float32, on the device that PyTorch makes tensors on."""
+        """The model with random weights in float32, on PyTorch's default device."""
         kind: Callable[..., Any] = getattr(_transformers(), self.family + self.head)
         return kind(self.config())
 
@@ -104,7 +104,7 @@ def model_named(name: str) -> Model:
     """A model of `MODELS`.
 
     Raises:
-        UsageError: there is none of this name.
+        UsageError: there is no model of this name.
     """
     if name not in MODELS:
         raise UsageError(f"train: the model is {name!r}; expected one of {', '.join(MODELS)}")

@@ -13,11 +13,11 @@ from workbench.views.html import report
 
 
 def curve(losses: list[float], held: dict[int, float]) -> go.Figure:
-    """Loss by step, and that of the text that was held back."""
+    """Loss by step, and that of the held-out text."""
     figure = go.Figure()
     figure.add_scatter(y=losses, x=list(range(len(losses))), name="training", line={"color": SERIES[0]})
     figure.add_scatter(
-        x=list(held), y=list(held.values()), name="held back", mode="lines+markers", line={"color": SERIES[1]}
+        x=list(held), y=list(held.values()), name="held out", mode="lines+markers", line={"color": SERIES[1]}
     )
     figure.update_layout(title="Loss", xaxis_title="step", yaxis_title="nats a token", height=400)
     return figure
@@ -30,7 +30,7 @@ def write(path: Path, training: Run, seconds: float, memory: Figure) -> Path:
         f"# {options.model}",
         f"{len(training.losses):,} steps of {training.text.batch} sequences of {training.text.span} tokens, "
         f"seed {options.seed}, on {options.kernels}: loss {training.losses[0]:.3f} to "
-        f"{training.losses[-1]:.3f}, held back {training.evaluated[len(training.losses)]:.3f}.",
+        f"{training.losses[-1]:.3f}, held out {training.evaluated[len(training.losses)]:.3f}.",
         f"{seconds:.3f} s a step on {training.device} (wall clock). Peak memory of a step: {memory}.",
         curve(training.losses, training.evaluated),
     ]

@@ -30,7 +30,7 @@ class Run(Protocol):
 
     @property
     def weights(self) -> list[torch.Tensor]:
-        """The model's, and their masters."""
+        """The model's parameters, and their masters."""
 
     def loss(self, inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """The loss of a batch."""

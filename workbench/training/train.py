@@ -46,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 class Masters:
-    """Float32 copies of the model's weights, which the optimizer changes; the model has them rounded."""
+    """Float32 copies of the model's weights, which the optimizer changes; the model has rounded ones."""
 
     def __init__(self, model: torch.nn.Module) -> None:
         self.held = [p for p in model.parameters() if p.requires_grad]
@@ -103,13 +103,13 @@ class Training:
         return value
 
     def rate_at(self, step: int) -> float:
-        """Up in a tenth of all steps, then down along a cosine to a tenth of the highest."""
+        """Learning rate: up for a tenth of all steps, then down along a cosine to a tenth of its peak."""
         warm = max(1, self.options.steps // 10)
         part = max(0.0, (step - warm) / max(1, self.options.steps - warm))
         return float(self.rate * min(1.0, (step + 1) / warm) * (0.55 + 0.45 * math.cos(math.pi * part)))
 
     def step(self) -> float:
-        """One step of training; its loss before the step."""
+        """One step of training; returns the loss before the step."""
         self.optimizer.param_groups[0]["lr"] = self.rate_at(len(self.losses))
         loss = self.loss(*self.text.at(len(self.losses), self.options.seed))
         loss.backward()
@@ -123,7 +123,7 @@ class Training:
 
     @torch.no_grad()
     def evaluate(self) -> float:
-        """Mean loss of the text that was held back."""
+        """Mean loss of the held-out text."""
         self.model.eval()
         losses = [self.loss(*batch).item() for batch in self.text.evaluation()]
         self.model.train()
@@ -131,7 +131,7 @@ class Training:
 
     @torch.no_grad()
     def continued(self, data: list[int], length: int) -> list[int]:
-        """The bytes, continued by the model with the likeliest byte each time."""
+        """The bytes, continued by the model with the most likely byte each time."""
         self.model.eval()
         for _ in range(length):
             window = data[-self.text.span :]
@@ -188,7 +188,7 @@ def main(words: Sequence[str] | None = None) -> int:
                 training.evaluate()
                 training.save(options.out)
     seconds = (time.perf_counter() - began) / max(1, len(training.losses) - first)
-    print(f"held back: {training.evaluate():.4f}; {seconds:.3f} s a step")
+    print(f"held out: {training.evaluate():.4f}; {seconds:.3f} s a step")
     if options.out is not None:
         training.save(options.out)
         print(f"wrote {write(options.out / 'report.html', training, seconds, peak_memory(training))}")

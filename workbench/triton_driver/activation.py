@@ -38,14 +38,15 @@ class Triton:
 
         Args:
             device: a device or its name; None for the default device.
-            cuda_means_cpu: for libraries that say `device="cuda"`: such tensors are allocated in the emulated
+            cuda_means_cpu: for libraries with `device="cuda"`: such tensors are allocated in the emulated
                 device's memory, and `torch.cuda` describes this device.
             inductor: functions of CPU tensors that `torch.compile` compiles launch inductor's Triton kernels;
                 compiled functions do not outlive the block.
 
         Raises:
             DeviceError: there is no such device.
-            UsageError: inside `with`, for inductor and cuda_means_cpu: tensors that say CUDA are not traced.
+            UsageError: inside `with`, for inductor and cuda_means_cpu: tensors that claim to be on CUDA are
+                not traced.
             WorkbenchError: inside `with`, Triton is not installed.
         """
         return self._inside(resolve_device(device), cuda_means_cpu, inductor)
@@ -77,7 +78,7 @@ class Triton:
     def spent(self) -> Spent:
         """Time by kernel since the newest `with wb.triton()` or `activate`.
 
-        Triton's compiler, the translation of machine code, the run. On a GPU it stays empty.
+        It has Triton's compiler, the translation of machine code, and the run. On a GPU it stays empty.
         """
         return self._spent
 

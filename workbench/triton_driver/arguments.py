@@ -1,8 +1,8 @@
 """Arguments of a Triton kernel, as the parameters of its machine code.
 
-Triton tells the types of a kernel's parameters in its signature: "*fp32", "i64", "constexpr", a tuple of
-these, or "tensordesc<fp16[64, 64]>". Constants are gone from the machine code, tuples stand there item by
-item, and a tensor descriptor as its base, shape and strides.
+Triton's signature of a kernel has the types of its parameters: "*fp32", "i64", "constexpr", a tuple of these,
+or "tensordesc<fp16[64, 64]>". The machine code has no constants, the items of tuples, and the base, shape and
+strides of a tensor descriptor.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class TritonPlan(Plan):
         return live_tensors.granularity()
 
     def _check_tensor(self, *_: Any, **__: Any) -> None:
-        """Triton has looked at dtypes; a tensor may say that it is on the GPU that `cuda_means_cpu` plays."""
+        """Triton has checked dtypes; a tensor may claim to be on the GPU of `cuda_means_cpu`."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a Triton function that is in the machine code.
+    """A parameter of a Triton function that the machine code has.
 
     Attributes:
         name: name in the function.
@@ -49,7 +49,7 @@ class Parameter:
 
 
 def parameters(names: Sequence[str], signature: Sequence[Any]) -> Iterator[Parameter]:
-    """The machine code's parameters from the function's, constants left out and tuples taken apart."""
+    """The machine code's parameters from the function's, without constants and with tuples split."""
     for name, kind in zip(names, signature, strict=True):
         if isinstance(kind, tuple):
             yield from parameters([f"{name}[{i}]" for i in range(len(kind))], kind)
@@ -112,7 +112,7 @@ def _type(parameter: Parameter, size: int) -> Type:
 
 
 def _plain(value: Any) -> Any:
-    """A tensor with leave for any strides; booleans and NumPy's integers as integers."""
+    """A tensor that may have any strides; booleans and NumPy's integers as integers."""
     if hasattr(value, "data_ptr"):
         # The result of triton.reinterpret(tensor, dtype) has the tensor as its base.
         return Strided(value if is_tensor(value) else value.base)

@@ -1,4 +1,4 @@
-"""`torch.autocast("cuda")` where `cuda_means_cpu` has the tensors on the CPU."""
+"""`torch.autocast("cuda")` if `cuda_means_cpu` has the tensors on the CPU."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from workbench.patches import Patches
 
 @contextlib.contextmanager
 def autocast_reaches_cpu() -> Iterator[None]:
-    """CUDA's autocast casts what the CPU computes too, inside of a `with` block.
+    """In a `with` block, CUDA's autocast also casts what the CPU computes.
 
-    PyTorch casts by where a tensor really is, so CUDA's own switch would change nothing. It is set as well,
-    since programs ask for it. Which operators take the lower precision is what PyTorch lists for the CPU.
+    PyTorch casts by a tensor's real device, so CUDA's own switch would change nothing. It is set as well,
+    since programs query it. The operators with the lower precision are those that PyTorch lists for the CPU.
     """
     enter: Callable[..., Any] = autocast.__enter__
     leave: Callable[..., Any] = autocast.__exit__

@@ -20,7 +20,7 @@ def modelled(
     grad_to_none: Sequence[Any] | None = None,
     **_more: Any,
 ) -> Any:
-    """Modelled milliseconds of `call`'s launches, in place of `triton.testing.do_bench`; it warns about that.
+    """Modelled milliseconds of `call`'s launches, instead of `triton.testing.do_bench`; it warns about that.
 
     A call that launches no kernel, such as PyTorch's operators on the CPU, has no time: nan, with a warning.
 
@@ -31,7 +31,7 @@ def modelled(
         grad_to_none: tensors whose gradients are dropped before the call.
 
     Raises:
-        UsageError: `return_mode` is none of these.
+        UsageError: `return_mode` is not one of these.
     """
     if return_mode not in ("all", "mean", "median", "min", "max"):
         raise UsageError(f"return_mode is {return_mode!r}; expected all, mean, median, min or max")
@@ -60,5 +60,5 @@ def quietly_modelled(call: Callable[[], Any], **options: Any) -> Any:
 
 
 def _say(text: str) -> None:
-    """Once for each line that asks: warnings see to that."""
+    """Python's warnings show it once per calling line."""
     warnings.warn(text, ModelledTime, stacklevel=3)

@@ -23,7 +23,7 @@ from workbench.triton_driver.out_dtype import products_with_out_dtype
 
 
 def _host(value: Any) -> Any:
-    """The CPU, where a value names a GPU; the value itself where it doesn't."""
+    """The CPU if a value names a GPU; otherwise the value itself."""
     if isinstance(value, torch.device):
         return torch.device("cpu") if value.type == "cuda" else value
     if isinstance(value, str) and value.partition(":")[0] == "cuda":
@@ -32,7 +32,7 @@ def _host(value: Any) -> Any:
 
 
 def _on_host(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of PyTorch that makes or moves tensors, on the CPU in place of a GPU."""
+    """A function of PyTorch that makes or moves tensors, on the CPU instead of a GPU."""
 
     @functools.wraps(function)
     def on_host(*args: Any, **kwargs: Any) -> Any:
@@ -57,7 +57,7 @@ def _by_index(move: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _from_file(load: Callable[..., Any]) -> Callable[..., Any]:
-    """`torch.load`, of files too that were written where there was a GPU."""
+    """`torch.load`, even for files that were written on a machine with a GPU."""
 
     @functools.wraps(load)
     def loaded(file: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -94,7 +94,7 @@ def _is_one_of(value: Any, constructors: Any) -> bool:
 
 
 def _naming_what_fails(compile_: Callable[..., Any]) -> Callable[..., Any]:
-    """`torch.compile` whose functions say why they cannot be traced: no tensor is where it says."""
+    """`torch.compile` whose functions say why they cannot be traced: no tensor is where it claims to be."""
 
     @functools.wraps(compile_)
     def compiling(function: Any = None, **options: Any) -> Any:
@@ -165,7 +165,7 @@ class _Chosen(contextlib.nullcontext[None]):
 
 @contextlib.contextmanager
 def cuda_is_cpu(device: Device) -> Iterator[None]:
-    """`device="cuda"` gives CPU tensors, and `torch.cuda` answers for `device`, inside of a `with` block."""
+    """In a `with` block, `device="cuda"` gives CPU tensors, and `torch.cuda` describes `device`."""
     properties = device.properties
     unit = targets.target(device.arch)
     digits = device.arch.removeprefix("gfx")
@@ -258,7 +258,7 @@ def cuda_is_cpu(device: Device) -> Iterator[None]:
         # Worker processes of a DataLoader collate batches in it.
         shared = staticmethod(_on_host(torch.UntypedStorage._new_shared))
         patches.replace(torch.UntypedStorage, "_new_shared", shared)
-        # Kinds of tensors that wrap another are made with what that says of its device.
+        # Tensors that wrap another are made with the device that the other claims.
         for name in ("_make_subclass", "_make_wrapper_subclass"):
             patches.replace(torch.Tensor, name, staticmethod(_on_host(getattr(torch.Tensor, name))))
         methods: dict[str, Callable[..., Any]] = {

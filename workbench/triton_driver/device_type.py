@@ -10,7 +10,7 @@ _DEVICE: Any = torch.device
 
 
 class _Kind(type):
-    """Metaclass of a type that passes for `torch.device`, also for code that keeps a reference to it."""
+    """Metaclass of a type that passes for `torch.device`, even for code that keeps a reference to it."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         first = args[0] if args else kwargs.get("device")
@@ -21,7 +21,7 @@ class _Kind(type):
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, _DEVICE)
 
-    # Tables of types, as that for operators' arguments, have PyTorch's own.
+    # Tables of types, such as that for operators' arguments, have PyTorch's own type.
     def __eq__(cls, other: object) -> bool:
         return other is cls or other is _DEVICE
 
@@ -33,4 +33,4 @@ class _Kind(type):
 
 
 DeviceType = _Kind("device", (), {"__module__": "torch", "__doc__": _DEVICE.__doc__})
-"""In the place of `torch.device`, which cannot be inherited: the index of a GPU alone is a device too."""
+"""Replaces `torch.device`, which cannot be subclassed: the index of a GPU alone is a device too."""

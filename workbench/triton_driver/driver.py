@@ -35,7 +35,7 @@ class Utils:
         self._device = device
 
     def get_device_properties(self, _ordinal: int) -> dict[str, Any]:
-        """HIP's properties by the names that Triton's own driver gives them; bytes, and clocks in kHz."""
+        """HIP's properties by the names of Triton's own driver; sizes in bytes, and clocks in kHz."""
         properties = self._device.properties
         return {
             "max_shared_mem": int(properties["sharedMemPerBlock"]),
@@ -127,11 +127,12 @@ class Driver(HIPDriver):  # type: ignore[misc]  # Triton has no types
     """Triton's driver of an emulated device. Plain CPU tensors are the device's memory.
 
     Args:
-        device: an emulated one.
-        spent: is told what each launch takes.
+        device: an emulated device.
+        spent: receives the time of each launch.
     """
 
-    # Not HIPDriver's: that compiles an extension against a HIP runtime and asks PyTorch for a GPU.
+    # Not HIPDriver's constructor: that compiles an extension against a HIP runtime and asks PyTorch for a
+    # GPU.
     def __init__(self, device: Device, spent: Spent) -> None:
         if not device.observes:
             raise DeviceError(f"{device.name} is a GPU, which Triton's own driver serves")
@@ -145,7 +146,7 @@ class Driver(HIPDriver):  # type: ignore[misc]  # Triton has no types
         return True
 
     def get_current_device(self) -> int:
-        # By it Triton knows what it has compiled: each device has a number of its own.
+        # Triton identifies compiled code by it, so each device has its own number.
         return self.device.ordinal
 
     def set_current_device(self, _ordinal: int) -> None:
@@ -164,11 +165,11 @@ class Driver(HIPDriver):  # type: ignore[misc]  # Triton has no types
     def get_active_torch_device(self) -> torch.device:
         import torch
 
-        # Where `cuda_means_cpu` plays a GPU, tensors say that they are there, and programs compare with it.
+        # With `cuda_means_cpu`, tensors claim to be on the GPU, and programs compare with it.
         return torch.empty(0).device
 
     def get_device_interface(self) -> Any:
-        """As much of `torch.cuda` as Triton's own code asks: a launch has ended when it returns."""
+        """The part of `torch.cuda` that Triton's own code needs: a launch has ended when it returns."""
         return SimpleNamespace(
             current_device=lambda: 0,
             set_device=lambda _: None,
@@ -177,7 +178,7 @@ class Driver(HIPDriver):  # type: ignore[misc]  # Triton has no types
         )
 
     def get_benchmarker(self) -> Callable[..., Any]:
-        """The autotuner's: it only compares, so there is no warning that times are modelled."""
+        """The autotuner's benchmark: it only compares, so there is no warning that times are modelled."""
         return quietly_modelled
 
     def get_empty_cache_for_benchmark(self) -> torch.Tensor:

@@ -1,7 +1,7 @@
-"""`torch.compile` inside of `wb.triton(inductor=True)`: inductor's Triton code of CPU tensors, emulated.
+"""`torch.compile` inside `wb.triton(inductor=True)`: inductor's Triton code for CPU tensors, emulated.
 
-Inductor can write Triton for the CPU's tensors (`cpu_backend = "triton"`). What it asks of the device is
-answered by the emulated one, so that the code is that of an AMD GPU.
+Inductor can write Triton for tensors of the CPU (`cpu_backend = "triton"`). The emulated device answers its
+queries, so the code is that of an AMD GPU.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from workbench.triton_driver.benchmark import quietly_modelled
 
 @contextlib.contextmanager
 def inductor_is_triton(device: Device) -> Iterator[None]:
-    """Functions that `torch.compile` compiles inside of a `with` block launch Triton's kernels on `device`.
+    """Functions that `torch.compile` compiles in a `with` block launch Triton's kernels on `device`.
 
     Raises:
-        WorkbenchError: this PyTorch's inductor cannot be told so.
+        WorkbenchError: this PyTorch's inductor lacks the setting.
     """
     import torch
 
@@ -39,7 +39,7 @@ def inductor_is_triton(device: Device) -> Iterator[None]:
             cpu_backend="triton",
             compile_threads=1,
             use_static_triton_launcher=False,
-            # Keys of inductor's caches say that the device is a CPU, not which GPU it stands for.
+            # Keys of inductor's caches say that the device is a CPU, not which GPU it represents.
             force_disable_caches=True,
         )
         device_properties = _properties(DeviceProperties, device)

@@ -38,7 +38,7 @@ class Spent:
 
     Attributes:
         kernels: costs by kernel name.
-        seconds: since then; what no row has is Python's: Triton's front end, PyTorch, the program itself.
+        seconds: seconds since then; the part in no row is Python's: Triton's front end, PyTorch, the program.
     """
 
     kernels: dict[str, Row] = field(default_factory=dict)

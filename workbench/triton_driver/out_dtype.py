@@ -1,4 +1,4 @@
-"""Matrix products with `out_dtype` under `cuda_means_cpu`: PyTorch has them for GPUs alone."""
+"""Matrix products with `out_dtype` under `cuda_means_cpu`: PyTorch has them only for GPUs."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def _product(name: str) -> Callable[..., torch.Tensor]:
 
 @contextlib.contextmanager
 def products_with_out_dtype() -> Iterator[None]:
-    """`mm`, `bmm`, `addmm` and `baddbmm` take `out_dtype` on the CPU too, inside of a `with` block.
+    """In a `with` block, `mm`, `bmm`, `addmm` and `baddbmm` take `out_dtype` on the CPU too.
 
-    PyTorch has the argument since 2.8; before, and where it computes one itself, nothing changes.
+    PyTorch has the argument since 2.8; before, and if it computes one itself, nothing changes.
     """
     library = torch.library.Library("aten", "IMPL")
     try:

@@ -23,7 +23,7 @@ def advice_list(advice: Advice, *, brief: bool = False) -> Markup:
     """The findings as a list, without a heading.
 
     Args:
-        brief: leave out how far modelled gains may be off; the line above the list says it already.
+        brief: leave out the expected error of modelled gains; the line above the list has it already.
     """
     hidden = Markup("").join(_hidden(fault, brief) for fault in advice.hidden)
     if not advice:

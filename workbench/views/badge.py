@@ -19,7 +19,7 @@ COLOURS: Mapping[Origin, str] = {
     Origin.MODELLED: "#b45f06",
     Origin.PUBLISHED: "#6b5b95",
 }
-"""One colour an origin, of its badge and of nothing else; readable with white text on it."""
+"""One colour per origin, used only for its badge; white text on it is readable."""
 
 PATTERNS: Mapping[Origin, str] = {
     Origin.MEASURED: "",
@@ -37,7 +37,7 @@ SCALE = 66
 """Pixels of a colour scale with its numbers and its title."""
 
 HEIGHT = 420
-"""Pixels of a figure that does not say its own; room for a legend comes on top."""
+"""Pixels of a figure that does not set its own; a legend is added to that."""
 
 LEGEND_WIDTH, LEGEND_ROW = 380, 20
 """Pixels that a legend has in the narrowest figure, and of a row of it."""
@@ -60,8 +60,8 @@ MEANINGS: Mapping[Origin, str] = {
 def badge(of: Figure | Origin, *, brief: bool = False) -> Markup:
     """The badge as HTML; its tool tip says what the origin means, and a figure's source.
 
-    A modelled figure's badge is followed by its expected error, unless `brief` says that the error stands
-    nearby. An unknown error is written once a page, by `unknown`; here only the tool tip mentions it.
+    A modelled figure's badge is followed by its expected error, unless `brief` says that the error is nearby.
+    An unknown error is written once per page, by `unknown`; here only the tool tip mentions it.
     """
     origin = of.origin if isinstance(of, Figure) else of
     tip = MEANINGS[origin]
@@ -78,7 +78,7 @@ def badge(of: Figure | Origin, *, brief: bool = False) -> Markup:
 
 
 def unknown(of: Iterable[Figure | None]) -> Markup:
-    """A link to the page on errors if the error of a modelled figure is unknown, else nothing."""
+    """A link to the page on errors if the error of a modelled figure is unknown, or nothing."""
     errors = [figure.error for figure in of if figure is not None and figure.error is not None]
     if all(error.rows for error in errors):
         return Markup("")
@@ -110,13 +110,13 @@ def legend_height(figure: Any) -> int:
     named = [trace.name or "" for trace in figure.data if trace.showlegend is not False]
     if show_legend is False or (show_legend is None and len(named) < 2):
         return 0
-    # Plotly sets entries of several rows in columns as wide as the widest.
+    # Plotly puts entries of several rows into columns as wide as the widest.
     columns = max(1, LEGEND_WIDTH // (44 + 7 * max(map(len, named), default=0)))
     return LEGEND_ROW * -(-len(named) // columns)
 
 
 def _scale_width(figure: Any) -> int:
-    """Pixels of a colour scale: it stands beside the tool bar, not under it."""
+    """Pixels of a colour scale: it is beside the tool bar, not under it."""
     has_scale = any(
         trace.type in ("heatmap", "contour") and trace.showscale is not False for trace in figure.data
     )
@@ -136,12 +136,12 @@ def errors_text(errors: Sequence[Expected]) -> str:
 
 
 def style(figure: Any, origins: Iterable[Figure | Origin], title: str, *, below: int = 0) -> Any:
-    """Gives a plotly figure its title, its badges under it on the right, and the look of all.
+    """Gives a plotly figure its title, its badges below it on the right, and the common look.
 
-    Under the title of a figure with modelled times, left of the badges, stands how far they may be off.
+    Below the title of a figure with modelled times, left of the badges, is their expected error.
 
     Args:
-        below: pixels that are left for what stands between the badges and the axes, such as titles of parts.
+        below: pixels to leave between the badges and the axes, such as for titles of parts.
     """
     # In one update: each of plotly's own validates and copies the whole layout.
     figure.layout = dressed(figure, origins, title, below=below)
@@ -177,7 +177,7 @@ def _notes(origins: Sequence[Origin], errors: Sequence[Expected], below: int) ->
     above = {"xref": "paper", "yref": "paper", "y": 1, "yanchor": "bottom", "showarrow": False}
     above["yshift"] = 6 + below
     error = {"name": "error", "x": 0, "xanchor": "left", "font": {"size": 11}, **above}
-    # Beside three badges is no room for more; the badge says that they are modelled.
+    # There is no room beside three badges; the badge says that they are modelled.
     of = "modelled times: " if len(origins) < 3 else ""
     notes = [{"text": of + errors_text(errors), **error}] if errors else []
     for i, origin in enumerate(reversed(origins)):

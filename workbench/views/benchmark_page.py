@@ -31,7 +31,7 @@ def write_all(result: BenchResult, folder: str | Path) -> list[Path]:
     """Writes results.json, benchmarks.md with its pictures, and index.html.
 
     Returns:
-        the files, pictures left out.
+        the files, without pictures.
     """
     root = Path(folder)
     root.mkdir(parents=True, exist_ok=True)
@@ -43,7 +43,7 @@ def write_all(result: BenchResult, folder: str | Path) -> list[Path]:
 
 
 def title_of(result: BenchResult) -> str:
-    """Such as "Benchmarks: modelled on MI355X"."""
+    """Title such as "Benchmarks: modelled on MI355X"."""
     return f"Benchmarks: {result.title}"
 
 
@@ -83,9 +83,9 @@ def notes(result: BenchResult) -> str:
     if str(Origin.MODELLED) in origins:
         parts.append(
             "Modelled times are computed from what an emulated device executed; no GPU was used. How far "
-            "they may be off stands beside each (docs/model_error.md); of operators that were never compared "
-            "nothing is known. They are kernel times, as a profiler reports them; published ones are mostly "
-            "of events around a launch, some 4.5 us more."
+            "they may be off is shown beside each (docs/model_error.md); nothing is known about operators "
+            "that were never compared. They are kernel times, as a profiler reports them; published ones are "
+            "mostly of events around a launch, some 4.5 us more."
         )
     if str(Origin.MEASURED) in origins:
         parts.append(
@@ -94,8 +94,8 @@ def notes(result: BenchResult) -> str:
         )
     if str(Origin.EMULATED) in origins:
         parts.append(
-            "Emulated times are by the clock of software that plays a GPU beneath AMD's libraries; they tell "
-            "nothing of a GPU's speed."
+            "Emulated times are by the clock of software that plays a GPU beneath AMD's libraries; they say "
+            "nothing about a GPU's speed."
         )
     parts.append(
         "Every implementation was compared with the reference before it was timed, at the shape that is "
@@ -154,7 +154,7 @@ def _comparison(analyses: Sequence[Analysis], result: BenchResult) -> list[str]:
 
 
 def _summary(analyses: Sequence[Analysis], result: BenchResult) -> Table:
-    """A row for each published figure: the range of our time, modelled or measured, over HipKittens' own."""
+    """One row per published figure: the range of our time, modelled or measured, over HipKittens' own."""
     rows = []
     for analysis in analyses:
         bars, _ = analysis_bars(analysis, list(result))

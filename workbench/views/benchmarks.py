@@ -45,7 +45,7 @@ class Bar:
 
     Attributes:
         x: place on the axis.
-        who: implementation.
+        who: name of the implementation.
         us: microseconds.
         value: value in the figure's unit.
         figure: the time with its origin.
@@ -60,7 +60,7 @@ class Bar:
 
 @shows(BenchResult)
 def bench_html(result: BenchResult) -> Markup:
-    """A table for each operator, published figures among the rows."""
+    """One table per operator, with published figures among the rows."""
     return block(*(bench_table(result, name) for name in result.operators))
 
 
@@ -103,7 +103,7 @@ def _tip(record: Result) -> str:
 
 
 def _problems(results: Sequence[Result]) -> dict[str, str]:
-    """Shapes by what they differ in, in the order of their sizes."""
+    """Shapes by their differing parameters, in the order of their sizes."""
     axis = ShapeAxis([record.shape for record in results])
     ordered = sorted(results, key=lambda record: (axis.size(record.shape), record.operator))
     several = len({record.operator for record in results}) > 1
@@ -116,7 +116,7 @@ def _problems(results: Sequence[Result]) -> dict[str, str]:
 
 
 def _published(result: BenchResult, operator: str, like: Result) -> list[tuple[Published, float]]:
-    """Figures of a problem, of its GPU where there are some, as microseconds."""
+    """Figures of a problem, for its GPU if there are any, as microseconds."""
     matches = [f for f in result.published.get(operator, ()) if f.shape.items() <= dict(like.shape).items()]
     here = [f for f in matches if f.gpu.startswith(like.product) or like.product in f.gpu]
     figures: dict[tuple[str, str], tuple[Published, float]] = {}
@@ -142,7 +142,7 @@ def bench_figure(result: BenchResult) -> Any:
 
 
 def unit_of(results: Sequence[Result]) -> str:
-    """TB/s for operators with little arithmetic, TFLOP/s for others, us where the work is not known."""
+    """TB/s for operators with little arithmetic, TFLOP/s for others, us if the work is unknown."""
     if not results or not all(record.flops or record.bytes for record in results):
         return "us"
     little = all(record.bytes and record.flops < MEMORY_BOUND * record.bytes for record in results)
@@ -225,7 +225,7 @@ def _grouped(values: Sequence[Bar], unit: str, title: str, axis: str = "") -> An
 
 
 def operator_lines(result: BenchResult, operator: str) -> Any:
-    """Lines over sizes: TFLOP/s or TB/s, or us where the work is not known. A plotly Figure."""
+    """Lines over sizes: TFLOP/s or TB/s, or us if the work is unknown. A plotly Figure."""
     import plotly.graph_objects as go
 
     values, unit = bars_of(result, operator)
@@ -251,7 +251,7 @@ def operator_lines(result: BenchResult, operator: str) -> Any:
 
 
 def short(value: float) -> str:
-    """Three digits or more, without an exponent: it stands above a bar."""
+    """Three digits or more, without an exponent, for the text above a bar."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
@@ -394,7 +394,7 @@ def analysis_bars(analysis: Analysis, results: Sequence[Result]) -> tuple[list[B
 
 
 def analyses_of(result: BenchResult) -> list[Analysis]:
-    """HipKittens' figures for which a benchmark has something of ours."""
+    """HipKittens' figures for which a benchmark has results of ours."""
     return [
         analysis
         for analysis in analyses()
@@ -404,7 +404,7 @@ def analyses_of(result: BenchResult) -> list[Analysis]:
 
 @shows(Regressions)
 def regressions_html(regressions: Regressions) -> Markup:
-    """The cases, those that became slower first."""
+    """The cases; those that became slower come first."""
     rows = [
         (
             change.new.problem,

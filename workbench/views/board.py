@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from workbench.profile.training_step import StepProfile
 
 RUNS = 1000
-"""Runs that a board keeps."""
+"""Number of runs that a board keeps."""
 
 FAILURES = 100
-"""Failed launches and measurements that a board keeps."""
+"""Number of failed launches and measurements that a board keeps."""
 
 PAST = 500
-"""Runs of earlier sessions that are offered, the latest."""
+"""Number of latest runs of earlier sessions that are offered."""
 
 BASELINE_SECONDS = 2.0
 """Seconds for which baselines read from the file stay valid."""
@@ -38,12 +38,12 @@ CELL = ".hip"
 """Ending of notebook cells' names among compiled sources."""
 
 NOTES = 100
-"""Lines of the log that a board keeps."""
+"""Number of lines of the log that a board keeps."""
 
 NOTE_CHARACTERS = 400
 
 PROFILES = 100
-"""Runs, the latest ones, that keep their counters."""
+"""Number of latest runs that keep their counters."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Run:
         """A run of the file that ended well.
 
         Args:
-            whole: load counters and timing details too, which takes longer.
+            whole: True to also load counters and timing details, which takes longer.
         """
         assert run.time is not None
         plain = TimeResult(run.kernel, run.device, run.shape, run.time, run.time, run.time, 0, code=run.code)
@@ -190,13 +190,13 @@ class Note:
 
 @dataclass(frozen=True)
 class Progress:
-    """A sweep or a long launch under way.
+    """A running sweep or long launch.
 
     Attributes:
         name: kernel or spec.
         done, total: shapes, or work-groups.
-        first_seconds, first_done: when it was first told of, Unix time, and how far it was then.
-        seconds: when it was last told of.
+        first_seconds, first_done: Unix time of the first report, and the progress then.
+        seconds: Unix time of the last report.
     """
 
     name: str
@@ -326,7 +326,8 @@ class Board:
         self._runs.append(Run(self._number, timing, profile, verified, event.seconds))
         self.timed += 1
         if len(self._runs) > self._most:
-            # The latest stays, and wrong results before right ones: these are looked for afterwards.
+            # The latest stays, and wrong results rather than right ones, since people look for these
+            # afterwards.
             older = list(self._runs)[:-1]
             del self._runs[next((i for i, run in enumerate(older) if run.verified is not False), 0)]
         if len(self._runs) > PROFILES:
@@ -349,7 +350,7 @@ class Board:
 
     @property
     def steps(self) -> tuple[StepProfile | None, StepProfile | None]:
-        """The latest training step, and the one before where it was on the same device."""
+        """The latest training step, and the previous one if it was on the same device."""
         with self._lock:
             *before, now = self._steps or (None,)
             alike = before and now is not None and before[0].device == now.device
@@ -376,7 +377,7 @@ class Board:
             self.version += 1
 
     def find(self, number: int) -> Run | None:
-        """The run of this number with its counters, as far as they are kept; None if there is none."""
+        """The run of this number with its counters, if they are kept; None if there is none."""
         with self._lock:
             run = next((r for r in self._runs if r.number == number), None)
             if run is not None or self._history is None:
@@ -440,7 +441,7 @@ class Board:
 
     @property
     def pinned(self) -> Pinned | None:
-        """The baseline that is compared with: the chosen one, else the latest of the shown kernel."""
+        """The baseline for comparisons: the chosen one, or the latest of the shown kernel."""
         with self._lock:
             baselines = self.baselines
             if self._compared is not None:
@@ -473,7 +474,7 @@ class Board:
             return current
 
     def unpin(self, name: str = "") -> None:
-        """Drops a baseline; the one that is compared with where no name is given."""
+        """Drops a baseline; without a name, the one in use."""
         with self._lock:
             pinned = self.pinned
             baseline = name or (pinned.name if pinned is not None else "")
@@ -505,7 +506,7 @@ class Board:
             return ""
 
     def hue(self, name: str) -> str:
-        """The colour of a kernel on this board: kernels have them in the order in which they came."""
+        """The colour of a kernel on this board: kernels get them in order of appearance."""
         with self._lock:
             names = list(dict.fromkeys([*(run.name for run in self._runs), name]))
             return SERIES[names.index(name) % len(SERIES)]
@@ -523,7 +524,7 @@ class Board:
             return list(timings.values())
 
     def published(self) -> Sequence[Published]:
-        """Figures of others for the shown run's kernel."""
+        """Others' figures for the shown run's kernel."""
         current = self.shown
         return kernels[current.name].published if current is not None and current.name in kernels else ()
 

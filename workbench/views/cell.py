@@ -70,7 +70,7 @@ class CellResult:
 
     Attributes:
         name: the name that the module is bound to.
-        module: the module; of a Triton cell, the kernels that it launched.
+        module: the module; for a Triton cell, the kernels that it launched.
         device: device of its launches.
         before: kernels of the cell's previous run by name.
         results: results of verify, time and profile, in order.
@@ -91,7 +91,7 @@ class CellResult:
 
     @property
     def compile_text(self) -> str:
-        """Such as "compiled in 1.24 s" or "cached (0.03 s)"."""
+        """Text such as "compiled in 1.24 s" or "cached (0.03 s)"."""
         result = self.module.result
         if result is None:
             return "launched"

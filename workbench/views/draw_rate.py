@@ -11,8 +11,8 @@ INTERVAL = 0.1
 """Seconds between two updates, at least."""
 
 IDLE = 4.0
-"""Drawing is followed by a pause of so many times its work, at least: live figures are not to cost more than
-a fifth of the run that they show."""
+"""Minimum pause after drawing, as a multiple of its work: live figures must not cost more than a fifth of the
+run that they show."""
 
 BUSY = 1.5
 """Minimum pause after a drawing, as a multiple of its duration."""
@@ -55,7 +55,7 @@ class DrawRate:
             self._timer.start()
 
     def draw_now(self) -> None:
-        """Draws what `draw_in` scheduled, now and in this thread; nothing where nothing is scheduled."""
+        """Draws what `draw_in` scheduled, now and in this thread; does nothing if nothing is scheduled."""
         if self._timer is not None:
             self.cancel()
             self._due()
@@ -68,7 +68,7 @@ class DrawRate:
                 self._timer = None
 
     def drawn(self, took: float, worked: float, *, figures: bool) -> None:
-        """Sets the pause after a drawing of so many seconds, of which this thread worked so many."""
+        """Sets the pause after a drawing, from its elapsed seconds and this thread's CPU seconds."""
         # Elapsed time includes waiting for other processes, which does not hold up the run; CPU time does.
         self.lines = time.monotonic() + max(INTERVAL - took, IDLE * worked, BUSY * took)
         if figures:

@@ -27,7 +27,7 @@ def hint_html(hint: Hint) -> Markup:
 
 @shows(Exercise)
 def exercise_html(exercise: Exercise) -> Markup:
-    """The task, and how far the reader is."""
+    """The task, and the reader's progress."""
     head = bold(f"{exercise.name} {exercise.title}")
     progress = tag("div", str(exercise.progress), kind="wb-dim")
     return block(head, tag("div", _prose(exercise.task)), progress)

@@ -23,14 +23,14 @@ def grid(keys: Sequence[str]) -> Any:
 
 
 def put(widget: Any, views: Sequence[View]) -> None:
-    """Shows views in their cards; only what is different from before is sent, in one message."""
+    """Shows views in their cards; only differences are sent, in one message."""
     with widget.hold_sync():
         for view in views:
             setattr(widget, trait(view.key), text(view))
 
 
 def close(widget: Any) -> None:
-    """Closes a widget and its children, which would outlive a box that is closed alone."""
+    """Closes a widget and its children, which would outlive the box alone."""
     for child in getattr(widget, "children", ()):
         close(child)
     for name in ("layout", "style"):

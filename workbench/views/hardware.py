@@ -28,7 +28,7 @@ _SYMBOLS = ("circle", "diamond")
 
 @shows(Report)
 def report_html(report: Report) -> Markup:
-    """The examined device, a summary, then each section, folded where all of its cases agree."""
+    """The examined device, a summary, then each section, folded if all of its cases agree."""
     parts: list[Any] = [Table((), _facts(report)), _counted(report)]
     for name in report.sections:
         counts = report.counts(name)
@@ -44,9 +44,7 @@ def report_html(report: Report) -> Markup:
         rows = [
             (name, ", ".join(opcodes) or "none that was tried alone") for name, opcodes in culprits.items()
         ]
-        parts.append(
-            Table(("operator with other bits", "instructions in it that have other bits, too"), rows)
-        )
+        parts.append(Table(("operator with other bits", "its instructions with other bits"), rows))
     if errors := report.errors():
         parts.append(_errors(errors))
     return block(*parts)
@@ -175,7 +173,7 @@ def _notes(reports: Sequence[Report]) -> str:
     if emulated:
         text += (
             " The examined device is emulated here: its times are modelled, its counters counted, and "
-            "nothing of it tells about hardware."
+            "none of it says anything about hardware."
         )
     return text
 

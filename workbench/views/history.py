@@ -22,13 +22,13 @@ DATE, TIME = "%Y-%m-%d", "%H:%M:%S"
 """Formats of every date and time: sortable, and the same for all readers."""
 
 SHOWN = 50
-"""Runs of a kernel and session that are listed, the latest."""
+"""Number of latest runs of a kernel and session to list."""
 
 _SIGN = {"added": "+ ", "removed": "- ", "renamed": "~ ", "same": "  ", "skipped": "⋯ "}
 
 
 def clock(seconds: float) -> str:
-    """A moment as this computer's clock has it: the time of day of today's, the date too of others."""
+    """A moment in local time: only the time of day for today, with the date otherwise."""
     when = time.localtime(seconds)
     today = time.strftime(DATE, when) == time.strftime(DATE)
     return time.strftime(TIME if today else f"{DATE} {TIME}", when)

@@ -42,13 +42,13 @@ _DRAWS = {
     "failed": frozenset(FAILURE_KEYS),
     "step": frozenset(STEP_KEYS),
 }
-"""Figures that an event changes; the head and the log are written for every one."""
+"""Figures that an event changes; the head and the log are written for every event."""
 
 CARDS_KEY = "cards"
-"""Under which the file of runs keeps which cards are shown, and in which order."""
+"""Key of the cards and their order in the file of runs."""
 
 STATIC_SECONDS = 2.0
-"""Seconds between two updates of the copy that is saved with the notebook, at least."""
+"""Minimum seconds between two updates of the copy that is saved with the notebook."""
 
 STATIC_IDLE = 10.0
 """Minimum pause between updates of the saved copy, as a multiple of the update's duration."""
@@ -189,7 +189,7 @@ class Dashboard:
         return {name: control.value for name, control in self.controls.items()}
 
     def pin(self, _: Any = None) -> None:
-        """Makes the shown run a baseline; drops it where it is one."""
+        """Makes the shown run a baseline, or drops it if it is one."""
         run = self.board.shown
         names = [b.name for b in self.board.baselines if run and b.run.number == run.number]
         with self._told():
@@ -300,7 +300,7 @@ class Dashboard:
         grid.close(self.box)
 
     def take(self, event: Event) -> None:
-        """Takes an event of the hub; draws soon, in another thread: who publishes never waits for that."""
+        """Takes an event of the hub; draws soon, in another thread, so the publisher never waits for that."""
         self.board.take(event)
         changes = _DRAWS.get(event.kind, NOTHING)
         self._due |= changes
@@ -364,7 +364,7 @@ class Dashboard:
             self._copying.run(self._replace_copy)
 
     def _replace_copy(self) -> None:
-        """Writes the copy as things are then, not too often."""
+        """Writes the copy in its current state, not too often."""
         while (wait := self._copy_next - time.monotonic()) > 0 and not self._closed.wait(wait):
             pass
         if self._copy is None or self._closed.is_set():

@@ -24,7 +24,7 @@ _SVG = "image/svg+xml"
 ALT = 400
 """Characters of a picture's text."""
 
-PANEL = "An interactive panel stands here when the notebook is open in JupyterLab."
+PANEL = "An interactive panel is shown here when the notebook is open in JupyterLab."
 
 _FETCHED = re.compile(r"<script\b[^>]*\bsrc=[\"']?(?:https?:)?//[^>]*></script>", re.IGNORECASE)
 _PLOTLY = re.compile(r"<script>\s*/\*\*\s*\* plotly\.js v.*?</script>", re.DOTALL)

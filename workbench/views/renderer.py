@@ -17,8 +17,8 @@ RENDERER = "hipkittens"
 
 
 def add_pictures() -> None:
-    """Has plotly add a picture wherever IPython shows a figure, anyone's, and use our theme where none was
-    chosen; in a terminal, show the figure's text.
+    """Makes plotly add a picture wherever IPython shows any figure, and use our theme if none was chosen; in
+    a terminal, it shows the figure's text.
 
     Nothing changes without IPython, and renderers that a user chose stay.
     """
@@ -47,7 +47,7 @@ def add_pictures() -> None:
 
 
 class _Later:
-    """A module that is imported when something of it is asked for."""
+    """A module that is imported at the first use of an attribute."""
 
     def __init__(self, name: str) -> None:
         self._name = name

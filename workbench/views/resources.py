@@ -1,4 +1,4 @@
-"""Tables of kernels and their resources, with what changed since a run before."""
+"""Tables of kernels and their resources, with the changes since a previous run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def kernel_table(kernels: Iterable[Kernel], before: Mapping[str, Kernel] | None 
     """Table of kernels.
 
     Args:
-        before: kernels of the run before by name; what differs is shown as "+8" or "-16" beside it.
+        before: kernels of the previous run by name; differences are shown as "+8" or "-16".
     """
     head = ("kernel", *HEADINGS.values(), "waves/SIMD", "limited by")
     rows = [_row(kernel, (before or {}).get(kernel.name)) for kernel in kernels]
@@ -34,7 +34,10 @@ def _row(kernel: Kernel, before: Kernel | None) -> list[Cell]:
         cells.append(_changed(getattr(now, attribute), getattr(old, attribute) if old is not None else None))
     fits = now.occupancy
     cells.append(_changed(fits.waves_per_simd, old.occupancy.waves_per_simd if old is not None else None))
-    return [*cells, Cell(f"{'nothing' if fits.is_full else fits.limit} at {now.block} work-items", "wb-line")]
+    return [
+        *cells,
+        Cell(f"{'no limit' if fits.is_full else fits.limit} at {now.block} work-items", "wb-line"),
+    ]
 
 
 def _changed(value: Any, before: Any) -> Cell:
@@ -46,7 +49,8 @@ def _changed(value: Any, before: Any) -> Cell:
 
 
 def _at_same_launch(before: Kernel | None, now: Resources) -> Resources | None:
-    """Resources of the kernel before, its occupancy for the same work-group: only the code is to differ.
+    """Resources of the previous kernel, with its occupancy for the same work-group, so that only the code
+    differs.
 
     None if such a work-group of it does not fit.
     """

@@ -10,6 +10,6 @@ from workbench.profile.timing import TimeResult, time_target
 
 
 def measure_launch(spec: KernelSpec, shape: Shape, device: str) -> ProfileResult | StepsProfile | TimeResult:
-    """One launch: profiled on a device that counts anyhow, timed on any other."""
+    """One launch: profiled on a device that counts anyway, timed on any other."""
     target = resolve(spec, shape=shape, device=device)
     return profile_target(target) if target.device.observes else time_target(target)

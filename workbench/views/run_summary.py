@@ -1,6 +1,6 @@
 """The summary of a run: verdict and advice, what-if, the waves' timeline, where the time goes.
 
-The verdict is there at once; the rest is modelled and packed in a thread, and comes when it is ready.
+The verdict is shown at once; the rest is modelled and packed in a thread, and appears when it is ready.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The list of runs, by kernel and session, with the baselines; its page stands in runlist.js."""
+"""The list of runs, by kernel and session, with the baselines; its page is in runlist.js."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Copy:
     Args:
         what: such as "Dashboard".
         views: the figures, always as many.
-        more: what stands above their tables.
+        more: text above their tables.
 
     Attributes:
         complete: whether the figures are in it. To a page that stays they come with `update`: drawing them

@@ -1,4 +1,4 @@
-"""The first line of every report: is it right, how fast, how near to the roof, and what limits it."""
+"""The first line of every report: correctness, speed, distance from the roof, and the limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A verification as a table, and as a heat map of where the result differs from its reference."""
+"""A verification as a table, and as a heat map of the differences between the result and its reference."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ HEAD = (
 )
 
 BUTTONS = 4
-"""Wrong numbers that a click follows back; the next button asks whose fault they are."""
+"""Number of wrong numbers that a click traces back; the next button diagnoses their cause."""
 
 CELLS = 128
-"""Most rows and columns of cells drawn; a cell shows the largest error of the elements in it."""
+"""Maximum rows and columns of cells to draw; a cell shows the largest error of its elements."""
 
 
 @shows(VerifyResult)

@@ -79,7 +79,7 @@ class WhatIf:
         return moved
 
     def wait(self) -> None:
-        """Waits until the answer is there."""
+        """Waits for the answer."""
         self._work.wait()
 
     def _back(self) -> None:

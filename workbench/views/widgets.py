@@ -18,7 +18,7 @@ from workbench.views.markup import NOTHING, block, bold, classed, notice, tag
 from workbench.views.run_summary import SummaryCards
 
 LOG_LINES = 5
-"""Lines of the log on the page, the latest."""
+"""Number of latest lines of the log on the page."""
 
 _VERDICT = {
     True: tag("span", "✓ verified", kind="wb-ok"),
@@ -145,7 +145,7 @@ class Widgets:
         runlist.write(self.runs, board)
 
     def write_progress(self, p: Progress | None) -> None:
-        """Says how far a sweep or a long launch is, above all else; nothing where none is under way."""
+        """Shows the progress of a sweep or a long launch above everything else; nothing if none runs."""
         line_html = ""
         if p is not None:
             left = f", {p.left:.0f} s left" if p.left is not None else ""
@@ -154,7 +154,7 @@ class Widgets:
         self.progress.value = line_html
 
     def write_stale(self, reason: str) -> None:
-        """Says why the figures are not those of the settings; nothing where they are."""
+        """Says why the figures are not those of the settings; nothing if they are."""
         self.stale.value = str(notice(f"stale: {reason}", "wb-warn")) if reason else ""
         self.grid.stale = reason
 

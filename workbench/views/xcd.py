@@ -21,13 +21,13 @@ from workbench.views.table import Table
 HEAD = ("order", "L2 hit rate %", "of one XCD", "fetched MB", "")
 
 COLOURS = ("#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#bbbbbb", "#332288")
-"""One a die, told apart with colour-blind eyes too (Paul Tol's bright scheme, and indigo)."""
+"""One colour per die, distinguishable with colour-blind eyes too (Paul Tol's bright scheme, and indigo)."""
 
 MAX_CELLS = 384
-"""Rows and columns of a panel; of a map with more distinct ones, some are left out."""
+"""Maximum rows and columns of a panel; a map with more distinct ones leaves some out."""
 
 MAX_NUMBERED = 300
-"""Cells up to which each has its place in the order of dispatch in it."""
+"""Maximum number of cells in which each shows its place in the order of dispatch."""
 
 _PANEL, _LEFT, _TOP = 430, 56, 120
 
@@ -84,7 +84,7 @@ def _row(order: DispatchOrder) -> tuple[str, ...]:
 
 @plots(XcdMap)
 def xcd_figure(*maps: XcdMap) -> Any:
-    """A panel for each order of a map; for several maps each in its own order. A plotly Figure."""
+    """One panel per order of a map; several maps are each in their own order. A plotly Figure."""
     import plotly.graph_objects as go
     from plotly.subplots import make_subplots
 

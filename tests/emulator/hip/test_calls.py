@@ -272,7 +272,7 @@ def test_a_value_that_nobody_writes_is_not_waited_for_forever(hip, monkeypatch: 
     wait = (None, ctypes.c_void_p(flag), ctypes.c_uint32(5), 1, ctypes.c_uint32(0xFF))
     assert handle.hipStreamWaitValue32(*wait) == structures.NOT_SUPPORTED
     behind = str(emulated.take_exception())
-    assert f"0x5 is waited for at {flag:#x}, where 0x0 is" in behind
+    assert f"waits for 0x5 at {flag:#x}, which holds 0x0" in behind
     assert "write the value before the wait" in behind
     emulated.take_launch_failure()
     assert handle.hipStreamWriteValue32(None, ctypes.c_void_p(flag), ctypes.c_uint32(0x105), 0) == 0

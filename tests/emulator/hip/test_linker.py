@@ -129,7 +129,7 @@ def test_what_does_not_link(parts: tuple[bytes, bytes], link: Link, which: str) 
     inputs, words = {
         "missing": ([(BITCODE, kernel)], "symbol: twice"),
         "twice": ([(BITCODE, part), (BITCODE, part)], "duplicate symbol: twice"),
-        "type": ([(OBJECT, kernel)], "input type 3 is not linked"),
+        "type": ([(OBJECT, kernel)], "input type 3 cannot be linked"),
         "elf": ([(BITCODE, b"\x7fELF" + bytes(60))], "part is a code object or an object file"),
         "target": ([(BUNDLED, bundle("gfx942", kernel))], "expected gfx950"),
         "nothing": ([], "nothing was added"),

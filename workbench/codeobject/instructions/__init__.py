@@ -1,6 +1,7 @@
-"""One record an opcode: registers read, written and preserved, pipeline, memory access.
+"""One record per opcode: registers read, written and preserved, pipeline, memory access.
 
-`forms` has the rows of a target's table; `Form.record` and `Instruction.record` what is known of the opcode.
+`forms` has the rows of a target's table; `Form.record` and `Instruction.record` have the facts about the
+opcode.
 """
 
 from workbench.codeobject.instructions.accuracy import Accuracy, accuracy_of

@@ -1,7 +1,7 @@
 """Published error bounds of transcendental instructions.
 
-A bound is not reached: where the true value can be represented, a bound of one unit leaves it as it is, which
-is what the guides' examples show (the reciprocal of 2.0 is 0.5).
+Errors stay below the bound: if the true value can be represented, a bound of one unit means that it is the
+result, as the guides' examples show (the reciprocal of 2.0 is 0.5).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Accuracy:
 
     Attributes:
         ulps: bound of the error, in units in the last place of the result.
-        source: who says so.
+        source: document that states it.
     """
 
     ulps: float

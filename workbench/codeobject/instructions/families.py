@@ -38,7 +38,7 @@ _KEEPS: Rows[Keeps] = (
     (r"v_(pk_)?f?mac_.*|v_dot\dc_.*|v_smfmac_.*|v_cvt_pkaccum_u8_f32", Keeps.VALUE),
     (r"v_swap_b32|v_permlane.*", Keeps.VALUE),
     (r"v_writelane_b32", Keeps.LANES),
-    # Of the 16-bit instructions, those introduced with gfx9 leave the high half; the others clear it.
+    # Among the 16-bit instructions, those introduced with gfx9 preserve the high half; the others clear it.
     (r"v_(add|sub)_i16|v_mad_[fiu]16|v_mad[am]k_f16|v_fma_f16|v_div_fixup_f16", Keeps.PART),
     (r"v_(min|max|med)3_[fiu]16|v_(fma|mad)_mix(lo|hi)_f16|v_ashr_pk_[iu]8_i32|v_bitop3_b16", Keeps.PART),
     (r"v_cvt_(pk|sr)_(fp8|bf8)_f32|v_cvt_sr_(f16|bf16)_f32", Keeps.PART),
@@ -107,7 +107,7 @@ _COMBINES: Rows[Combines] = (
     (r"v_mad_u64_u32|v_mad_i64_i32|v_lshl_add_u64|v_lshlrev_b64|s_lshl_b64", Combines.UPWARDS),
     (r"v_lshrrev_b64|v_ashrrev_i64|s_lshr_b64|s_ashr_i64", Combines.DOWNWARDS),
     (r"v_mov_b64|v_pk_(fma|mul|add)_f32", Combines.DWORDS),
-    # The one that reads its destination has no parts but the bytes that exist.
+    # The instruction that reads its destination has no parts other than the bytes that exist.
     (r"v_cvt_pkaccum_.*", Combines.ALL),
     (r"v_cndmask_.*|v_perm_.*|v_align.*|v_bfi_.*|v_pack_.*|v_pk_mov_.*", Combines.PARTS),
     (r"v_cvt_(pk|sr|scalef32).*", Combines.PARTS),
@@ -269,7 +269,7 @@ def _pipeline(format_: str, opcode: str, flow: Flow, memory: Memory | None, is_m
 
 
 def of_one_address(opcode: str) -> str:
-    """The instruction of one LDS address that does half of ds_read2_* or ds_write2_*; another one itself."""
+    """The instruction for one address of ds_read2_* or ds_write2_*; any other opcode unchanged."""
     return re.sub(r"^(ds_read|ds_write)2(st64)?_", r"\1_", opcode)
 
 

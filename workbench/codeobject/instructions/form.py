@@ -1,6 +1,6 @@
 """One row of an opcode table: which fields an opcode has in one encoding, in printed order and how wide.
 
-The table in isa/ is LLVM's answers (isa/enumerate.py says how they were asked).
+The table in isa/ has LLVM's answers (isa/enumerate.py says to which questions).
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Form:
 
     @cached_property
     def source_type(self) -> str:
-        """Type of float that the name says last: "f16" of v_cvt_f32_f16; "f32" where it says none."""
+        """Type of float that the name ends with: "f16" for v_cvt_f32_f16; "f32" if it has none."""
         return next((part for part in reversed(self.opcode.split("_")) if part in _FLOATS), "f32")
 
     def scaled(self, scale: Form) -> Form:

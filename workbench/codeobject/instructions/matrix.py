@@ -110,7 +110,7 @@ def _dense() -> dict[str, Matrix]:
     ):
         add(f"v_mfma_i32_{name}_i8", *size, a="i8", d="i32")
         add(f"v_mfma_i32_{old}i8", *size, a="i8", d="i32")
-    # gfx90a has these besides.
+    # gfx90a has these in addition.
     for old, size in (("32x32x8", (32, 32, 8, 1)), ("16x16x16", (16, 16, 16, 1))):
         add(f"v_mfma_i32_{old}i8", *size, a="i8", d="i32")
     for old, size in (

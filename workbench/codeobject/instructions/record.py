@@ -71,13 +71,13 @@ class Keeps(Enum):
     """The result replaces it."""
 
     VALUE = auto()
-    """It is an operand: an addend, the bytes around the one that is placed, what a false condition leaves."""
+    """It is an operand: an addend, the bytes around a written byte, the value if a condition is false."""
 
     PART = auto()
-    """Bits beside the result stay: the other half of a 16-bit result's register, the other bytes."""
+    """Bits outside the result stay: the other half of a 16-bit result's register, the other bytes."""
 
     LANES = auto()
-    """Lanes stay that EXEC would let through."""
+    """Some lanes that EXEC enables stay unwritten."""
 
 
 class Registers(Flag):
@@ -120,14 +120,14 @@ class Flow(Enum):
 
 
 class Control(Enum):
-    """An opcode's effect on the sequencer, but for the next address (`Flow`)."""
+    """An opcode's effect on the sequencer, except for the next address (`Flow`)."""
 
     NONE = auto()
     WAIT = auto()
-    """For requests to come back: s_waitcnt."""
+    """Waits for requests to return: s_waitcnt."""
 
     IDLE = auto()
-    """A number of wait states: s_nop."""
+    """Waits a number of wait states: s_nop."""
 
     SLEEP = auto()
     BARRIER = auto()
@@ -136,7 +136,7 @@ class Control(Enum):
     """It writes bits of a hardware register: s_setreg."""
 
     SKIP = auto()
-    """Skips vector instructions from here on, or no more: s_setvskip."""
+    """Starts or stops skipping vector instructions: s_setvskip."""
 
 
 class Access(Enum):
@@ -209,7 +209,7 @@ class Arithmetic:
 
 
 class Combines(Enum):
-    """Rules by which a result is undefined from partly undefined sources, where not every bit counts."""
+    """Rules by which partly undefined sources make a result undefined, if not every bit counts."""
 
     ALL = auto()
     AND = auto()
@@ -219,7 +219,7 @@ class Combines(Enum):
     """One source or the other, by SCC."""
 
     BITS = auto()
-    """Bit by bit, otherwise."""
+    """In all other cases, bit by bit."""
 
     PARTS = auto()
     """The result joins parts; a mask, a selector or the reader of the result may ignore some of them."""
@@ -239,10 +239,10 @@ class Lanes(Enum):
 
     NONE = auto()
     READ = auto()
-    """One lane's to a scalar: the lane that the second source names, else the first active one."""
+    """From one lane to a scalar: the lane that the second source names, or else the first active one."""
 
     WRITE = auto()
-    """A scalar to one lane, which the second source names."""
+    """From a scalar to the lane that the second source names."""
 
     GATHER = auto()
     """Each lane names the one whose value it takes."""
@@ -300,7 +300,7 @@ class Trait(Flag):
     """The result is the source as another type."""
 
     WIDE_INTEGER = auto()
-    """A product of 32-bit integers, or a 64-bit sum, as addresses are made of."""
+    """A product of 32-bit integers, or a 64-bit sum, as in computations of addresses."""
 
 
 @dataclass(frozen=True, slots=True)

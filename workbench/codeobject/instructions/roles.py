@@ -22,10 +22,10 @@ is_double = _is(r"\w*f64\w*")
 """Double precision, matrix instructions among them."""
 
 saves_exec = _is(r"s_(andn2|or)_saveexec_b64")
-"""The second side of a branch that lanes take both ways begins."""
+"""Begins the second side of a branch that lanes take both ways."""
 
 restores_exec = _is("s_or_b64")
-"""The lanes of both sides go on, where EXEC is written."""
+"""The lanes of both sides continue together, where EXEC is written."""
 
 integer_reciprocal = _is("v_rcp_iflag_f32")
 """Only in quotients of integers."""

@@ -1,1 +1,1 @@
-"""Records of the collection's functions, a module a category."""
+"""Records of the collection's functions, one module per category."""

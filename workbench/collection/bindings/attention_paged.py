@@ -1,4 +1,4 @@
-"""Attention over paged caches: latent attention of one query a sequence, and of chosen keys."""
+"""Attention over paged caches: latent attention of one query per sequence, and of selected keys."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _values(keys: str, values: str, call: Call) -> torch.Tensor | None:
 
 
 def _count(name: str, of: str, size: str) -> _Count:
-    """Checks a number that tensors tell too."""
+    """Checks a number that also follows from the tensors."""
     return _Count(name, of, size)
 
 
@@ -112,12 +112,12 @@ MODULES = (
         row=50,
         name="mla_decode_rope_tk",
         functions=[_MLA_DECODE],
-        doc="softmax(scale (q kᵀ + turned(q_pe) k_peᵀ)) v of one query a sequence, over listed rows.",
+        doc="softmax(scale (q kᵀ + turned(q_pe) k_peᵀ)) v of one query per sequence, over listed rows.",
     ),
     PortModule(
         row=51,
         name="unified_attn_sparse_mla_tk",
         functions=[_SPARSE_MLA],
-        doc="Latent attention of each token over the places chosen for it, through a table of pages.",
+        doc="Latent attention of each token over the positions chosen for it, through a table of pages.",
     ),
 )

@@ -127,8 +127,8 @@ def _latent(name: str, weights: str, scale: str) -> Function:
                 {"q_out": "q_out", "k_pe": "k_pe_out"},
             )
         ],
-        differs="The port is a stub without functions. Names and order of inputs are AITER's, outputs "
-        "stand behind them. Queries are not rounded to the weights' format.",
+        differs="The port is a stub without functions. Names and order of inputs are AITER's, and "
+        "outputs follow. Queries are not rounded to the weights' format.",
     )
 
 
@@ -164,7 +164,7 @@ MODULES = (
         row=31,
         name="fused_kv_cache_tk",
         functions=[_kv_cache(dtype, block) for dtype in _TYPES for block in (16, 32)],
-        doc="Keys and values of new tokens into a paged cache.",
+        doc="Writes keys and values of new tokens to a paged cache.",
     ),
     PortModule(
         row=32,
@@ -180,6 +180,6 @@ MODULES = (
             for dtype in _TYPES
             for left, right in ((64, 64), (128, 128), (64, 128))
         ],
-        doc="Queries and keys put together of two parts.",
+        doc="Queries and keys, each joined from two parts.",
     ),
 )

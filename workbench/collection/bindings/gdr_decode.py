@@ -28,7 +28,7 @@ def _packed(call: Call, name: str) -> Any:
 
 
 def _states(call: Call, name: str) -> Any:
-    """(sequences, HV, K, V), of which the port has the first two as one."""
+    """(sequences, HV, K, V), the first two of which are one dimension in the port."""
     tensor, s = call[name], call.sizes
     count = s["B"] if call["cu_seqlens"] is None else s["N"]
     dims = (count, s["G"], s["K"], s["V"])
@@ -98,7 +98,7 @@ _FUSED_RECURRENT = Function(
     ],
     checks=[sizes_match(_SIZES), _check_beta],
     differs="Columns of the state are a multiple of 16, its rows 64, 128 or 256; cu_seqlens gives the number "
-    "of sequences, for which the port takes B.",
+    "of sequences, where the port uses B.",
 )
 
 
@@ -234,7 +234,7 @@ def _reduce(name: str, operation: str) -> Function:
 
 
 def _scratch(call: Call) -> Any:
-    """Lengths, which the port's function keeps to itself."""
+    """Lengths, which the port's function does not return."""
     import torch
 
     rows = call["input"].shape[:-1]

@@ -52,7 +52,7 @@ _CONV_SPLIT = Function(
         ),
         _check_strides,
     ],
-    differs="2 to 9 weights; bf16 and fp16 besides floats; max_seqlen is not needed.",
+    differs="2 to 9 weights; bf16 and fp16 as well as floats; max_seqlen is not needed.",
 )
 
 _CHUNKS = "The port computes a product by one thread; keys of 64, 128 or 256, values a multiple of 16."
@@ -65,7 +65,7 @@ _MATRIX = "fp32 [B T H BT]"
 
 
 def _check_chunk(call: Call) -> None:
-    """BT is a size that the operators are made for; of B, T, H what the tensors say."""
+    """BT is a size that the operators support; B, T and H are those of the tensors."""
     if call["BT"] not in (16, 32, 64):
         raise ArgumentError(f"BT is {call['BT']}; expected 16, 32 or 64 tokens in a chunk")
 
@@ -96,7 +96,7 @@ def _cumsum(name: str, columns: Mapping[str, str]) -> Function:
             )
         ],
         checks=[sizes_match({**_OF_TOKENS, **columns}), _check_chunk],
-        differs="With BT of 16, too, which the port sums in chunks of 64.",
+        differs="BT may also be 16; the port then sums in chunks of 64.",
     )
 
 
@@ -123,7 +123,7 @@ def _products(
             )
         ],
         checks=[sizes_match({**numbers, "BT": "BT"}), _check_chunk],
-        differs=_CHUNKS + " Fewer heads of k than of beta are taken, too.",
+        differs=_CHUNKS + " k may have fewer heads than beta.",
     )
 
 
@@ -135,13 +135,13 @@ def _solve(name: str, a: str, to: str) -> Function:
         uses=[
             Use(
                 "gated_delta/chunk_inverse",
-                # Where it is the result's place, the matrix is read from a copy.
+                # If the result goes to the same place, the matrix is read from a copy.
                 {"a": (lambda call: call[a].clone()) if a == to else a},
                 {"inverse": to},
             )
         ],
         checks=[sizes_match({**_OF_TOKENS, "BT": "BT"}), _check_chunk],
-        differs="Blocks above the diagonal are set to zero, which the port leaves as they are."
+        differs="Blocks above the diagonal are set to zero; the port leaves them unchanged."
         if a != to
         else "",
     )
@@ -311,7 +311,7 @@ _L2_BACKWARD = Function(
 
 
 def _check_offsets(call: Call) -> None:
-    """Offsets are those that the chunks of the sequences have."""
+    """Checks that the offsets are those of the sequences' chunks."""
     starts = call["cu_seqlens"].tolist()
     offsets = indices.sums(indices.chunks(starts, max(call["chunk_size"], 1)))
     described_by(call, "N", len(starts) - 1, "the sequences of cu_seqlens")
@@ -339,7 +339,7 @@ _CHUNK_INDICES = Function(
         )
     ],
     checks=[_check_offsets],
-    differs="Offsets are made again, and must be those that are given.",
+    differs="Offsets are computed again, and must equal those that are given.",
 )
 _FUNCTIONS = ("exp", "exp2", "log", "log2", "safe_exp", "softplus", "sigmoid", "silu")
 _OPS = Function(
@@ -368,7 +368,7 @@ MODULES = (
             _solve("chunk_solve_tril", "A", "A"),
             _w_and_u("chunk_recompute_w_u", "g_cumsum"),
         ],
-        doc="Of each chunk what does not depend on the state before it, step by step or in one call.",
+        doc="What does not depend on the state before each chunk, step by step or in one call.",
     ),
     PortModule(
         row=59,
@@ -404,7 +404,7 @@ MODULES = (
         row=64,
         name="index_tk",
         functions=[*indices.FUNCTIONS, _CHUNK_INDICES],
-        doc="Where sequences and their chunks are; but for the last function on the host.",
+        doc="Where sequences and their chunks are; all but the last function run on the host.",
     ),
     PortModule(
         row=65,

@@ -15,7 +15,7 @@ _SCALED = {
 
 
 def _scaled(operator: str, a: str, b: str, *, fp8: bool) -> Use:
-    """A Bᵀ with scales of rows, of one type of elements."""
+    """A Bᵀ with a scale per row, for one type of elements."""
     return Use(
         operator,
         {
@@ -229,7 +229,7 @@ MODULES = (
         row=17,
         name="gemm_a8w8_per_token_scale_tk",
         functions=[_A8W8_PER_TOKEN],
-        doc="As gemm_a8w8_tk, with C before the scales.",
+        doc="Like gemm_a8w8_tk, with C before the scales.",
     ),
     PortModule(
         row=18, name="gemm_a8wfp4_tk", functions=[_A8WFP4], doc="8-bit A with row scales by fp4 weights."

@@ -22,12 +22,12 @@ def _layout(call: Call) -> str:
 
 
 def _in_batches(tensor: torch.Tensor) -> torch.Tensor:
-    """Without a dimension in front of the batch's."""
+    """Removes a dimension in front of the batch's."""
     return tensor[0] if tensor.dim() == 4 else tensor
 
 
 def _batch(name: str) -> Callable[[Call], torch.Tensor | None]:
-    """An argument, perhaps none."""
+    """An argument, or None."""
     return lambda call: None if call[name] is None else _in_batches(call[name])
 
 
@@ -62,7 +62,7 @@ def _plain(call: Call) -> bool:
 
 _BF16: dict[str, Any] = {"a": _batch("A"), "b": _batch("B"), "layout": _layout}
 _PACKED = "bf16 [G K N] or bf16 [1 G N K] or u8 [G N K/2]"
-_SHAPES = " With a dimension of 1 in front, as the port's tests have it, B is N x K."
+_SHAPES = " With a leading dimension of 1, as in the port's tests, B is N x K."
 _DIFFERS = (
     "Takes packed fp4, N x K, with e8m0 scales as a further argument, besides bf16 that holds such numbers."
     + _SHAPES

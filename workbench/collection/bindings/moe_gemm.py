@@ -20,7 +20,7 @@ def _weights(call: Call) -> torch.Tensor | None:
 
 
 def _rows(call: Call) -> torch.Tensor:
-    """The rows of C that ids name; the port's C has as many as the list, and the rest stays."""
+    """The rows of C that ids name; the port's C has one row per entry of the list, and the others stay."""
     rows: torch.Tensor = call["C"][: call["num_valid_tokens"]]
     return rows
 
@@ -113,7 +113,7 @@ def _offsets(call: Call) -> torch.Tensor:
 
 
 def _one_behind_the_other(call: Call) -> None:
-    """Experts' entries have no gaps, which is what lists of the port are."""
+    """Checks that the experts' entries have no gaps, as in the port's lists."""
     ends = call["ExptHist"].cumsum(0)
     described_by(call, "ExptOffs", [0, *ends[:-1].tolist()], "sums of ExptHist", count=len(ends))
 
@@ -304,7 +304,7 @@ MODULES = (
         row=35,
         name="moe_op_gelu_tk",
         functions=[_by_blocks("moe_gelu", "gelu_tanh", "")],
-        doc="gelu, by way of tanh, of what moe_op_tk computes.",
+        doc="gelu, computed with tanh, of what moe_op_tk computes.",
     ),
     PortModule(
         row=36,
@@ -322,36 +322,36 @@ MODULES = (
         row=38,
         name="moe_op_gemm_a8w8_tk",
         functions=[_A8W8],
-        doc="Experts' entries one behind the other, of int8 or fp8; a scale of X and one of each expert.",
+        doc="Experts' entries one after the other, in int8 or fp8; a scale for X and one for each expert.",
     ),
     PortModule(
         row=39,
         name="moe_op_gemm_a8w8_blockscale_tk",
         functions=[_A8W8_BLOCKSCALE],
-        doc="As moe_op_gemm_a8w8_tk, with scales of blocks.",
+        doc="Like moe_op_gemm_a8w8_tk, with block scales.",
     ),
     PortModule(
         row=40,
         name="moe_op_gemm_a8w4_tk",
         functions=[_A8W4],
-        doc="As moe_op_gemm_a8w8_tk, with 4-bit integers, zero points and scales of groups in W.",
+        doc="Like moe_op_gemm_a8w8_tk, with 4-bit integers, zero points and scales of groups in W.",
     ),
     PortModule(
         row=41,
         name="moe_op_gemm_a4w4_tk",
         functions=[_A4W4],
-        doc="As moe_op_gemm_a8w8_tk, of mxfp4.",
+        doc="Like moe_op_gemm_a8w8_tk, for mxfp4.",
     ),
     PortModule(
         row=42,
         name="moe_op_mxfp4_tk",
         functions=[_mxfp4("moe_mxfp4", "none")],
-        doc="As moe_op_tk, of mxfp4.",
+        doc="Like moe_op_tk, for mxfp4.",
     ),
     PortModule(
         row=43,
         name="moe_op_mxfp4_silu_fused_tk",
         functions=[_mxfp4("moe_mxfp4_silu_fused", "silu_and_mul", half=True)],
-        doc="As moe_op_silu_fused_tk, of mxfp4.",
+        doc="Like moe_op_silu_fused_tk, for mxfp4.",
     ),
 )

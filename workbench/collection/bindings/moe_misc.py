@@ -1,4 +1,4 @@
-"""Besides: routing to one expert in one call, conversions."""
+"""Other functions for mixtures of experts: routing to one expert in one call, conversions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _STATIC = Function(
         )
     ],
     checks=[_static_sizes],
-    differs="Rounds to the nearest number, where the port truncates; fp8 is the target's own.",
+    differs="Rounds to the nearest number; the port truncates; fp8 is the target's own.",
 )
 
 

@@ -45,7 +45,7 @@ _ALIGN = Function(
 
 
 def _write_ids(call: Call) -> None:
-    """Puts ids and blocks' experts in their places; padding stays what the caller has put there."""
+    """Puts ids and blocks' experts in their places; the padding keeps the caller's values."""
     for name, entries, mask in (
         ("sorted_token_ids", call["ids"], call["ids"] < call["numel"]),
         ("expert_ids", call["experts"], call["experts"] >= 0),
@@ -93,7 +93,7 @@ _SUMS = Function(
             {"sums": "Ret", "partials": _partials},
         )
     ],
-    differs="Of Partials the rows of tiles that there are; the port also adds to those up to the next 256 "
+    differs="Writes the rows of Partials for existing tiles; the port also adds to those up to the next 256 "
     "rows.",
 )
 _SUMS_FUSED = Function(
@@ -121,7 +121,7 @@ def _tiles(call: Call, tiles: str, log2: int | None = None) -> dict[str, object]
 
 
 def _expert_data(outputs: dict[str, str], tiles: str, log2: int | None = None) -> Use:
-    """The operator, with those of its outputs that a stage has; others stay inside."""
+    """The operator, with the outputs that a stage returns; the others are not returned."""
     return Use(
         "moe_routing/expert_data",
         {
@@ -157,8 +157,8 @@ _STAGES = (
         },
         uses=[_expert_data(_ALL, "MDTileInfo")],
         checks=[_gates],
-        differs="Writes MDTileInfo whole, which the port leaves to stage 2 but for what is behind the last"
-        " tile.",
+        differs="Writes all of MDTileInfo; the port writes only the entries after the last tile, and stage 2"
+        " the rest.",
     ),
     Function(
         name="expt_data_stage2",
@@ -167,7 +167,7 @@ _STAGES = (
             **{"n_expts_tot": "int", "tile_dim_log2": "int"},
         },
         uses=[_expert_data({"tile_info": "TileInfo"}, "TileInfo")],
-        differs="Behind the last tile it writes -1, as stage 1 does.",
+        differs="After the last tile it writes -1, as stage 1 does.",
     ),
     Function(
         name="expt_data_stage2_fused",
@@ -219,7 +219,7 @@ _TOPK = Function(
             {"values": "Yv", "indices": "Yi", "bits": _bits},
         )
     ],
-    differs="Of equal values those in front come first, whatever the number of experts; the port takes 256.",
+    differs="Equal values keep their order, for any number of experts; the port supports 256.",
 )
 
 MODULES = (

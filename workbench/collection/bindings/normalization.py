@@ -6,13 +6,15 @@ from workbench.collection.convert import rows_or_columns
 from workbench.collection.record import Function, PortModule, Use
 
 WIDTHS = (128, 256, 512, 768, 1024, 1536, 2048, 2560, 3072, 3584, 4096, 5120, 7168, 8192)
-"""Columns that the port is compiled for, each with functions of its own."""
+"""Numbers of columns that the port is compiled for, each with its own functions."""
 
-_ALL_ROWS = "Does all rows of x; the port as many as N says, which its page gives as the columns."
+_ALL_ROWS = (
+    "Computes all rows of x; the port computes N rows, and its page describes N as the number of columns."
+)
 
 
 def _rmsnorm(cols: str, suffix: str = "") -> tuple[Function, Function]:
-    """RMSNorm, also of a sum."""
+    """RMSNorm, optionally of a sum."""
     matrix, vector, tail = f"real [*M {cols}]", f"real [{cols}]", {"eps": "float", "N": "int"}
     return (
         Function(
@@ -131,6 +133,6 @@ MODULES = (
         row=3,
         name="fused_add_rmsnorm_pad_tk",
         functions=_PADDED,
-        doc="RMSNorm of rows, and of x + res, into rows that are longer; what is past the end is zero.",
+        doc="RMSNorm of rows, and of x + res, into longer rows, whose ends are zero.",
     ),
 )

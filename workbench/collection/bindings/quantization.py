@@ -1,4 +1,4 @@
-"""Quantization of rows: int8 for each, fp8 and mxfp4 behind RMSNorm."""
+"""Quantization of rows: int8 for each, fp8 and mxfp4 after RMSNorm."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BLOCKS = (128, 64, 32)
 
 
 def _block(call: Call) -> int:
-    """Columns of a block, as the numbers of columns and of scales say."""
+    """Columns of a block, from the numbers of columns and of scales."""
     cols, scales = call.sizes["N"], call.sizes["G"]
     blocks = [block for block in _BLOCKS if block <= cols and -(-cols // block) == scales]
     if not blocks:
@@ -26,7 +26,7 @@ _PER_TOKEN = Function(
     name="per_token_quant_fwd",
     arguments={"x": "real [*M N]", "out": "i8 [*M N]", "scales": "fp32 [*M 1]"},
     uses=[Use("quantization/per_token_quant", {"x": "x"}, {"out": "out", "scales": "scales"})],
-    differs="Scales are for a size of 1e-10 at least; that of a row with NaN or infinity is NaN.",
+    differs="Scales assume a magnitude of at least 1e-10; the scale of a row with NaN or infinity is NaN.",
 )
 
 _FP8 = Function(

@@ -45,7 +45,7 @@ _QKV = Function(
             {"q": "q", "k": "k", "v": "v"},
         )
     ],
-    differs="Any heads; q, k and v as their shapes say. The port has three settings, and writes heads first.",
+    differs="Any number of heads of q, k and v. The port has three settings, and writes heads first.",
 )
 
 _TOPK = Function(
@@ -54,7 +54,7 @@ _TOPK = Function(
     uses=[
         Use("activations/topk", {"x": "x", "k": "K"}, {"values": "out_vals", "columns": "out_idx"}),
     ],
-    differs="Of equal elements the first ones, in the order in which they lie.",
+    differs="Among equal elements, the first ones, in their order.",
 )
 
 
@@ -85,7 +85,7 @@ MODULES = (
         row=4,
         name="rope_tk",
         functions=[_ROPE],
-        doc="Halves of heads turned: cat(x1 cos - x2 sin, x2 cos + x1 sin).",
+        doc="Halves of heads rotated: cat(x1 cos - x2 sin, x2 cos + x1 sin).",
     ),
     PortModule(
         row=5,
@@ -118,6 +118,6 @@ MODULES = (
         row=9,
         name="fused_qkv_split_qk_rope_tk",
         functions=[_QKV],
-        doc="A fused QKV taken apart, queries and keys turned.",
+        doc="A fused QKV split, with queries and keys rotated.",
     ),
 )

@@ -1,4 +1,4 @@
-"""The HIP C ABI of the emulated device: a libamdhip64.so and a libhiprtc.so whose functions are Python's.
+"""The HIP C ABI of the emulated device: libamdhip64.so and libhiprtc.so, with functions in Python.
 
 `load_all()` makes them the libraries that hip-python and compiled HIP programs find.
 """
@@ -48,7 +48,7 @@ def _functions() -> dict[str, tuple[str, ...]]:
 
 
 def build_all() -> Mapping[str, Path]:
-    """Build the libraries unless the cache has them, and give their paths by name.
+    """Build the libraries unless the cache has them, and return their paths by name.
 
     Raises:
         ToolchainError: they could not be built.

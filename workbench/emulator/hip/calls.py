@@ -1,8 +1,8 @@
 """The registry of HIP functions implemented in Python, and the work around each call.
 
 A function is registered by name with its C argument types; it returns None for success or a hipError_t, or
-raises. No exception crosses into C: it is kept for the thread that called, the call answers with the
-hipError_t that fits, and callers of the API from Python may take the exception and raise it again.
+raises. No exception crosses into C: it is stored for the calling thread, the call returns the hipError_t that
+fits, and callers of the API from Python may take the exception and raise it again.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ thread = PerThread(_Thread)
 
 @contextmanager
 def threads_begin_here() -> Iterator[None]:
-    """Threads that call for the first time while it lasts begin with this one's current device."""
+    """In this context, threads that call for the first time begin with this thread's current device."""
     global _first_device
     before, _first_device = _first_device, thread().device
     try:
@@ -89,7 +89,7 @@ def threads_begin_here() -> Iterator[None]:
 
 @contextmanager
 def heard() -> Iterator[None]:
-    """While it lasts, failures of this thread's launches are asked for at its end, and raised in Python."""
+    """In this context, failures of this thread's launches are collected; they are raised at its end."""
     state = thread()
     before, state.is_heard = state.is_heard, True
     try:
@@ -124,7 +124,7 @@ _find_function: Callable[[str], int] | None = None
 
 
 def set_finder(finder: Callable[[str], int]) -> None:
-    """Say how exported functions are found."""
+    """Set the function that finds exported functions."""
     global _find_function
     _find_function = finder
 
@@ -173,11 +173,11 @@ _MOST_DROPPED = 16
 
 
 def say_dropped(last_words: Callable[[bytes], None]) -> None:
-    """Has failures of launches said that no exception tells Python of, each once: those of foreign code at
-    once, and those that are about to be raised when the process ends before.
+    """Shows failures of launches for which Python gets no exception, each once: those of foreign code at
+    once, and those that would still be raised, if the process ends first.
 
     Args:
-        last_words: takes the text, to be said at the process's end; b"" for none.
+        last_words: takes the text to print at the end of the process; b"" for none.
     """
     global _last_words
     _last_words = last_words
@@ -196,19 +196,21 @@ def _say_dropped() -> None:
         _last_words("".join(texts).encode("utf-8", "replace"))
 
 
-_FAILED = "hipkittens: a launch failed, and no exception says it: "
+_FAILED = "hipkittens: a launch failed, and no exception reported it: "
 
 
 def _say_once(error: BaseException) -> None:
     text = f"{_FAILED}{error}"
-    # In a process of a HIP program a listener has said it.
+    # In a process of a HIP program, a listener has already printed it.
     if text in _printed or len(_printed) >= _MOST_DROPPED or failure_listeners or sys.stderr is None:
         return
     _printed.add(text)
     print(text, file=sys.stderr, flush=True)
     if len(_printed) == _MOST_DROPPED:
         print(
-            "hipkittens: other launches of this process that fail are not said", file=sys.stderr, flush=True
+            "hipkittens: further failed launches of this process are not reported",
+            file=sys.stderr,
+            flush=True,
         )
 
 
@@ -298,7 +300,7 @@ def callback(entry: Call) -> Any:
 
 
 def dim3(xy: int, z: int) -> tuple[int, int, int]:
-    """The dim3 that came in two registers."""
+    """The dim3 that was passed in two registers."""
     return xy & 0xFFFFFFFF, xy >> 32, z & 0xFFFFFFFF
 
 

@@ -1,4 +1,4 @@
-"""Code objects as HIP's calls see them: where an image ends, a kernel of it, its variables."""
+"""Code objects as HIP's calls see them: the end of an image, its kernels, its variables."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def read_image(address: int) -> bytes:
             size = max(size, offset + length, position)
     else:
         raise errors.DeviceError(
-            f"no code object: it begins with {head[:8]!r}; expected an AMDGPU ELF or a HIP fat binary.",
+            f"not a code object: it begins with {head[:8]!r}; expected an AMDGPU ELF or a HIP fat binary.",
             structures.INVALID_IMAGE,
         )
     _need(address, size)
@@ -78,7 +78,7 @@ def global_variable(loaded: LoadedCode, name: str) -> tuple[int, int]:
     """Device address and size of a variable.
 
     Raises:
-        DeviceError: (hipErrorNotFound) there is none of that name.
+        DeviceError: (hipErrorNotFound) there is no variable of that name.
     """
     symbol = loaded.code_object.variable(name)
     if symbol is None:

@@ -34,7 +34,7 @@ _STACK_LIMIT, _PRINTF_LIMIT, _HEAP_LIMIT = 0, 1, 2
 
 
 def device(ordinal: int) -> EmulatedDevice:
-    """A device by ordinal; hipErrorInvalidDevice where there is none."""
+    """A device by ordinal; hipErrorInvalidDevice if there is none."""
     if not 0 <= ordinal < len(node().devices):
         raise HipError(structures.INVALID_DEVICE)
     return node().devices[ordinal]
@@ -427,7 +427,7 @@ def _choose_device_before_6(result: int, request: int) -> None:
 
 
 def _store_choice(result: int, request: int, layout: type[ctypes.Structure]) -> None:
-    """The first device that has at least what each field asks for that is not zero; without one, number 0."""
+    """The first device that satisfies every nonzero field; number 0 if there is none."""
     if not result or not request:
         raise HipError(structures.INVALID_VALUE)
     request_record = layout.from_address(request)
@@ -588,7 +588,7 @@ _SYMBOL_FOUND, _SYMBOL_NOT_FOUND = 0, 1
 
 
 _RELEASE_6 = 600
-"""hipGetProcAddress's version of programs that know hipDeviceProp_tR0600."""
+"""Version that hipGetProcAddress gets from programs that know hipDeviceProp_tR0600."""
 
 
 @call("hipGetProcAddress", "hipGetProcAddress_spt", arguments=(POINTER, POINTER, INT, U64, POINTER))

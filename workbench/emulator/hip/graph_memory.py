@@ -1,7 +1,7 @@
 """Memory that a graph allocates and frees while it runs: its address is known from the start.
 
-The address is reserved when the node is made, so that other nodes may refer to it; memory is there from the
-run of the allocation node until a free: by a node, or by a call outside the graph.
+The address is reserved when the node is made, so that other nodes may refer to it; the memory exists from the
+run of the allocation node until a free, by a node or by a call outside the graph.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class GraphAllocation:
 
     @staticmethod
     def reserved(size: int, ordinal: int) -> GraphAllocation:
-        """One with an address of its own; hipErrorInvalidValue for no bytes."""
+        """An allocation with its own address; hipErrorInvalidValue for no bytes."""
         if size <= 0:
             raise HipError(structures.INVALID_VALUE)
         device(ordinal)
         return GraphAllocation(node().memory.reserve(size, _ALIGNMENT), size, ordinal)
 
     def run(self) -> None:
-        """Allocate it; hipErrorInvalidValue where it is allocated from an earlier run."""
+        """Allocate it; hipErrorInvalidValue if it is still allocated from an earlier run."""
         if self.address in _live:
             raise HipError(structures.INVALID_VALUE)
         capacity = device(self.device).product.hbm_bytes
@@ -56,7 +56,7 @@ class GraphAllocation:
         _high[self.device] = max(_high[self.device], _used(self.device))
 
     def run_anew(self) -> None:
-        """Allocate it, and free before what an earlier run has left."""
+        """Allocate it, after freeing what an earlier run has left."""
         if self.address in _live:
             memory.free(self.address)
         self.run()
@@ -74,7 +74,7 @@ memory.freed_listeners.append(_freed)
 
 
 def allocate_in_capture(result: int, size: int, ordinal: int, stream: int) -> None:
-    """Record an allocation on a stream that is being captured, and tell its address."""
+    """Record an allocation on a stream that is being captured, and return its address."""
     allocation = GraphAllocation.reserved(size, ordinal)
     streams.submit(stream, NodeKind.MEM_ALLOC, allocation.run, allocation)
     structures.store(result, POINTER, allocation.address)

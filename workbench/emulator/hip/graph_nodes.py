@@ -62,17 +62,18 @@ class Graph:
         return node
 
     def ordered(self) -> list[Node]:
-        """The nodes, each after those that it depends on; earlier added first where there is a choice.
+        """The nodes, each after those that it depends on; if there is a choice, those added earlier come
+        first.
 
         Raises:
-            ValueError: nodes depend on each other in a circle.
+            ValueError: nodes depend on each other in a cycle.
         """
         done: dict[Node, None] = {}
         left = list(self.nodes)
         while left:
             ready = next((n for n in left if all(d in done for d in n.dependencies)), None)
             if ready is None:
-                raise ValueError("nodes of the graph depend on each other in a circle")
+                raise ValueError("nodes of the graph depend on each other in a cycle")
             done[ready] = None
             left.remove(ready)
         return list(done)

@@ -312,7 +312,7 @@ def _add_dependencies(graph: int, sources: int, targets: int, count: int) -> Non
 
 
 def _store_list(values: list[int], address: int, count: int) -> None:
-    """The way of this API: without an array the count is asked for, else as many as fit are written."""
+    """The convention of this API: without an array it returns the count, else it writes as many as fit."""
     if not address:
         structures.store(count, SIZE, len(values))
         return
@@ -466,7 +466,7 @@ def _host_node_parameters(node: int, result: int) -> None:
 
 
 def _give_back(record: object, type_: type[ctypes.Structure], result: int) -> None:
-    """A node's parameters, where it was made from such a structure."""
+    """A node's parameters, if it was made from such a structure."""
     if not isinstance(record, type_) or not result:
         raise HipError(structures.INVALID_VALUE)
     ctypes.memmove(result, ctypes.addressof(record), ctypes.sizeof(type_))
@@ -487,7 +487,7 @@ def _instantiate(result: int, graph: int, flags: int = 0) -> None:
         if isinstance(node.detail, GraphAllocation) and flags & _AUTO_FREE:
             action = node.detail.run_anew
         steps.append(_Step(node.handle, node.kind, action))
-    # An executable graph has a handle of its own, from the same numbers.
+    # An executable graph has its own handle, from the same sequence.
     handle = Graph().handle
     structures.store(result, HANDLE, handle)
     _executables[handle] = steps

@@ -1,7 +1,7 @@
 """HIP's runtime compilation (hiprtc): kernels from a string, by the compiler that compiles cells.
 
-A name expression such as `scale<float>` is found in the code object by a variable that holds its address, put
-behind the program's text.
+To find a name expression such as `scale<float>` in the code object, a variable that holds its address is
+appended to the program's text.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _programs: dict[int, _Program] = {}
 
 
 def rtc_call(name: str, *arguments: Any, result: Any = ctypes.c_int32) -> Callable[..., Any]:
-    """Register a function of hiprtc's; what it raises besides HipError is an internal error."""
+    """Register a function of hiprtc; any exception other than HipError is an internal error."""
 
     def register(handler: Callable[..., int | None]) -> Callable[..., int | None]:
         @wraps(handler)
@@ -87,7 +87,7 @@ def rtc_call(name: str, *arguments: Any, result: Any = ctypes.c_int32) -> Callab
 
 
 def fail(name: str) -> HipError:
-    """Answers a call with an error of hiprtc's, by its name."""
+    """Answers a call with an error of hiprtc, by its name."""
     return HipError(CODES[name])
 
 
@@ -202,7 +202,7 @@ def _compile(handle: int, count: int, options: int) -> None:
 
 
 def _options(options: Sequence[str]) -> tuple[str, list[str], list[str], list[str]]:
-    """Target ("" if none is named), folders, macros and what else there is."""
+    """Target ("" if none is named), folders, macros and the other options."""
     arch, folders, macros, flags = "", list[str](), list[str](), list[str]()
     rest = iter(options)
     for option in rest:
@@ -255,7 +255,7 @@ def _lowered_name(handle: int, expression: int, result: int) -> None:
 
 
 def _register_content(kind: str, content: Callable[[_Program], bytes]) -> None:
-    """The two functions that give a program's log or code: its size, and its bytes."""
+    """The two functions that return a program's log or code: its size, and its bytes."""
 
     @rtc_call(f"hiprtcGet{kind}Size", HANDLE, POINTER)
     def size(handle: int, result: int) -> None:

@@ -229,7 +229,7 @@ def _blocks_and_threads(handler: Callable[..., None]) -> Callable[..., None]:
 
 
 def _two_dim3(handler: Callable[..., None]) -> Callable[..., None]:
-    """A handler of a launch whose grid and block come as the words of two dim3."""
+    """A handler of a launch whose grid and block are passed as the words of two dim3."""
 
     def unpacked(handle: int, grid_xy: int, grid_z: int, block_xy: int, block_z: int, *others: int) -> None:
         handler(handle, Geometry.of_blocks(dim3(grid_xy, grid_z), dim3(block_xy, block_z)), *others)
@@ -245,7 +245,7 @@ call("hipModuleLaunchKernel", arguments=(HANDLE, *_SIZES, UINT, HANDLE, POINTER,
 @call(
     "hipExtModuleLaunchKernel",
     "hipHccModuleLaunchKernel",
-    # The names that programs use that saw a declaration in C++.
+    # The names that programs use if they saw a C++ declaration.
     "_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j",
     "_Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_",
     arguments=(HANDLE, *_SIZES, SIZE, HANDLE, POINTER, POINTER, HANDLE, HANDLE, UINT),

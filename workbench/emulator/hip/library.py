@@ -1,8 +1,8 @@
-"""Makes and loads the emulator's libamdhip64.so and libhiprtc.so: one jump a function, through slots.
+"""Builds and loads the emulator's libamdhip64.so and libhiprtc.so: one jump per function, through slots.
 
-Every function that the bindings look up or AMD's library exports exists. A slot that no Python function
-fills leads to one that answers hipErrorNotSupported and says the function's name once, so that what is
-missing is seen as such and never as a missing symbol.
+Every function that the bindings look up or that AMD's library exports exists. A slot without a Python
+function leads to one that returns hipErrorNotSupported and prints the function's name once, so a missing
+function is reported as such and never as a missing symbol.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def interface() -> dict[str, Any]:
 def function_names() -> tuple[str, ...]:
     """Every exported function, in the order of its slot: the bindings', and all that AMD's library has.
 
-    hiprtc's are among them; see `_old`.
+    They include hiprtc's; see `_old`.
     """
     versioned = (name for names in symbol_versions().values() for name in names)
     return tuple(sorted({*interface()["functions"], *versioned}))
@@ -171,7 +171,7 @@ def trampolines(target: Target, names: tuple[str, ...], old: Mapping[str, str] |
     A jump leaves every argument register and the stack as the caller made them, whatever the signature.
 
     Args:
-        old: versions of those names that are there at this version alone, where an object file has versions.
+        old: versions of the names that exist only at that version, for object formats with versions.
 
     Raises:
         ToolchainError: no trampolines for this machine.
@@ -213,14 +213,14 @@ def trampolines(target: Target, names: tuple[str, ...], old: Mapping[str, str] |
 
 @cache
 def symbol_versions() -> dict[str, tuple[str, ...]]:
-    """The versions of AMD's libamdhip64 from the oldest on, each with the functions that it brought."""
+    """The versions of AMD's libamdhip64 from the oldest on, each with the functions that it added."""
     lines = (_HERE / "symbol_versions.txt").read_text().splitlines()
     pairs = (line.partition(":")[::2] for line in lines if not line.startswith("#"))
     return {version: tuple(names.split()) for version, names in pairs}
 
 
 def _version_script(exported: Collection[str]) -> str:
-    """A linker's version script: AMD's versions, of those functions that are exported."""
+    """A linker's version script: AMD's versions of the exported functions."""
     text, previous = [], ""
     for version, names in symbol_versions().items():
         members = "".join(f"    {name};\n" for name in names if name in exported)
@@ -256,10 +256,10 @@ def build(name: str, functions: tuple[str, ...]) -> Path:
 
 
 def build_alias(library: Path, soname: str) -> Path:
-    """Path of a library of AMD's SONAME, such as "libamdhip64.so.6", that loads `library`.
+    """Path of a library with AMD's SONAME, such as "libamdhip64.so.6", that loads `library`.
 
-    A program that was linked with AMD's asks for that name and for versions of its functions, and takes the
-    functions themselves from any library of the process.
+    A program that was linked with AMD's library asks for that name and for versions of its functions, and
+    takes the functions themselves from any library of the process.
 
     Raises as the build of native code.
     """
@@ -311,7 +311,7 @@ class HipLibrary:
         """Let a ctypes callback answer a function; raises KeyError for a name that is not exported.
 
         Args:
-            returns_text: it returns a C string, not a hipError_t.
+            returns_text: True if it returns a C string, not a hipError_t.
         """
         index = self.slots[name]
         self._callbacks[name] = callback

@@ -1,4 +1,4 @@
-"""hiprtc's linker, and HIP's of the same form: bitcode from programs and files to one code object."""
+"""The linker of hiprtc, and HIP's similar one: from bitcode of programs and files to one code object."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _State:
     linked: ctypes.Array[ctypes.c_char] | None = None
 
     def say(self, log: int, size: int, text: str) -> None:
-        """Put a text where the program asked for it."""
+        """Write a text to the program's buffer."""
         if self.options.get(log) and self.options.get(size):
             content = text.encode()[: self.options[size] - 1] + b"\0"
             ctypes.memmove(self.options[log], content, len(content))
@@ -100,7 +100,7 @@ def _options(count: int, options: int, values: int) -> dict[int, int]:
 
 
 def _refuse(state: _State, text: str) -> errors.DeviceError:
-    """Why it does not link; it goes to the program's log too."""
+    """Why it does not link; this goes to the program's log too."""
     state.say(_ERROR_LOG, _ERROR_SIZE, text)
     return errors.DeviceError(f"linking: {text}", structures.INVALID_IMAGE)
 
@@ -139,7 +139,7 @@ def _add_file(handle: int, kind: int, path: int, count: int, options: int, value
 def _add(state: _State, kind: int, content: bytes, name: str) -> None:
     if kind not in _BITCODE_TYPES:
         types = ", ".join(f"{text} ({number})" for number, text in _BITCODE_TYPES.items())
-        raise _refuse(state, f"{name}: input type {kind} is not linked on AMD's devices; expected {types}")
+        raise _refuse(state, f"{name}: input type {kind} cannot be linked on AMD's devices; expected {types}")
     try:
         state.inputs += bitcode_for(content, state.arch, name)
     except (errors.ToolchainError, errors.CodeObjectError) as error:

@@ -49,8 +49,8 @@ def free(address: int, kinds: tuple[MemoryKind, ...] = (MemoryKind.DEVICE,)) -> 
 def check_range(address: int, size: int) -> None:
     """Raises HipError unless a copy may access [address, address + size).
 
-    Host memory that was never registered is the caller's to answer for; what lies near device memory must
-    lie inside one allocation.
+    Host memory that was never registered is the caller's responsibility; a range near device memory must lie
+    inside one allocation.
     """
     if size == 0:
         return

@@ -1,7 +1,7 @@
 """HIP calls about memory pools: stream-ordered allocation.
 
-Work is done when its call returns, so memory that is freed is free at once and a pool keeps none back: what
-it has reserved is what is in use.
+Work is done when its call returns, so freed memory is free at once and a pool retains none: it has reserved
+exactly the memory in use.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _take(result: int, size: int, pool: _Pool, stream: int) -> None:
 
 
 def _given_back(address: int) -> None:
-    """Memory was freed, by whatever call."""
+    """Note that memory was freed, by any call."""
     pool, size = _owners.pop(address, (None, 0))
     if pool is not None:
         pool.used -= size
@@ -124,7 +124,7 @@ def _destroy(handle: int) -> None:
     _pool(handle)
     if handle in _defaults.values():
         raise HipError(structures.INVALID_VALUE)
-    # A device whose pool is destroyed gets its own back; allocations live until they are freed.
+    # A device whose pool is destroyed returns to its default pool; allocations live until they are freed.
     del _pools[handle]
     for ordinal in [o for o, current in _current.items() if current == handle]:
         del _current[ordinal]

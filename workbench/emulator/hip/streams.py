@@ -85,7 +85,7 @@ _events: dict[int, _Event] = {}
 
 
 def stream(handle: int) -> _Stream:
-    """A stream by handle; hipErrorInvalidHandle where there is none."""
+    """A stream by handle; hipErrorInvalidHandle if there is none."""
     if handle in _BUILT_IN:
         return _Stream(thread().device, 0, 0)
     if handle not in _streams:
@@ -94,7 +94,7 @@ def stream(handle: int) -> _Stream:
 
 
 def exists(handle: int) -> bool:
-    """True for the built-in streams and those that were created and not destroyed."""
+    """True for the built-in streams, and for streams that were created and not destroyed."""
     return handle in _BUILT_IN or handle in _streams
 
 
@@ -123,7 +123,7 @@ def _captures() -> list[Capture]:
 
 
 def _invalidate(captures: Iterable[Capture], code: int) -> None:
-    """Ends captures, of which nothing can come any more; where there are some, the call fails with `code`."""
+    """Ends captures, which cannot be used any more; if there are any, the call fails with `code`."""
     ended = list(captures)
     for capture in ended:
         capture.invalidated = True
@@ -132,7 +132,7 @@ def _invalidate(captures: Iterable[Capture], code: int) -> None:
 
 
 def outside_captures(handler: _H) -> _H:
-    """A call that may not be made while work is captured, except in relaxed mode: one that allocates, say.
+    """Checks a call that may not be made during a capture, except in relaxed mode, such as an allocation.
 
     CHECK_STREAM_CAPTURE_SUPPORTED in clr's hip_internal.hpp (ROCm 7): a thread in global or thread-local mode
     ends its own captures of these modes, and in global mode every thread's that began in global mode.
@@ -153,16 +153,16 @@ def outside_captures(handler: _H) -> _H:
 
 
 def check_no_capture(code: int) -> None:
-    """Fails with `code` where any stream is captured, in whatever mode, and ends the captures.
+    """Fails with `code` if any stream is being captured, in any mode, and ends the captures.
 
-    As clr does in calls that wait for the device or copy at once (CHECK_STREAM_CAPTURING and
+    This is what clr does in calls that wait for the device or copy at once (CHECK_STREAM_CAPTURING and
     CHECK_SUPPORTED_DURING_CAPTURE in its hip_internal.hpp).
     """
     _invalidate(_captures(), code)
 
 
 def one_command(handle: int = 0, *, in_graph: bool = False) -> AbstractContextManager[None]:
-    """Makes the block one command of a stream for the clock, or a part of the command under way."""
+    """Makes the block one command of a stream for the clock, or a part of the current command."""
     if not node().clock.active:
         return nullcontext()
     return node().clock.command(_timed_stream(handle), in_graph=in_graph)
@@ -173,7 +173,7 @@ _PER_THREAD = 2
 
 
 def _timed_stream(handle: int) -> Stream:
-    """A stream for the clock; that of each thread is its own."""
+    """A stream for the clock; the per-thread stream differs for each thread."""
     record = stream(handle)
     if handle == _PER_THREAD:
         handle = -threading.get_ident()
@@ -326,7 +326,7 @@ def _end_capture(handle: int, result: int) -> None:
 
 
 def _before(nodes: list[Node]) -> set[Node]:
-    """The nodes and all that they come after."""
+    """The nodes and all nodes that they depend on."""
     reached: set[Node] = set()
     pending = list(nodes)
     while pending:
@@ -464,9 +464,9 @@ def _wait_value(handle: int, address: int, value: int, flags: int, mask: int, ty
         while not reached():
             if time.monotonic() > until:
                 error = errors.DeviceError(
-                    f"hipStreamWaitValue: {value:#x} is waited for at {address:#x}, where "
-                    f"{type_.from_address(address).value:#x} is and nothing has changed that within "
-                    f"{_PATIENCE_SECONDS:g} s. The emulated device does a stream's work at once: "
+                    f"hipStreamWaitValue: waits for {value:#x} at {address:#x}, which holds "
+                    f"{type_.from_address(address).value:#x} and has not changed within "
+                    f"{_PATIENCE_SECONDS:g} s. The emulated device does a stream's work immediately: "
                     "write the value before the wait, or from another thread.",
                     structures.NOT_SUPPORTED,
                 )
@@ -518,7 +518,7 @@ def _create_with_mask(result: int, count: int, mask: int) -> None:
 
 @call("hipExtStreamGetCUMask", arguments=(HANDLE, UINT, POINTER))
 def _get_mask(handle: int, count: int, result: int) -> None:
-    """The mask that the stream was made with, else all compute units; a stream's work runs on any of them."""
+    """The mask that the stream was made with, or all compute units; a stream's work runs on any of them."""
     units = node().devices[stream(handle).device].product.compute_units
     if not result or count < -(-units // 32):
         raise HipError(structures.INVALID_VALUE)
@@ -568,10 +568,10 @@ def _event_record_flags(handle: int, on: int, flags: int) -> None:
 
 
 def record(handle: int, on: int | None = None, *, begins: bool = False) -> None:
-    """Record an event now; a NULL one is left out, as the extended launch calls have it.
+    """Record an event now; NULL is ignored, as the extended launch calls do.
 
     Args:
-        on: the stream; None: the one whose work is being done.
+        on: the stream; None for the one whose work is being done.
         begins: the event is the moment when the stream's next kernel begins.
     """
     if not handle:

@@ -68,7 +68,7 @@ MEMORY_ARRAY: Final = 10
 PARAM_BUFFER_POINTER, PARAM_BUFFER_SIZE, PARAM_END = 1, 2, 3
 
 VERSION: Final = sum(number * unit for number, unit in zip(hip_version(), (10**7, 10**5, 1), strict=True))
-"""HIP's version as hipRuntimeGetVersion says it: major * 10**7 + minor * 10**5 + patch."""
+"""HIP's version as hipRuntimeGetVersion returns it: major * 10**7 + minor * 10**5 + patch."""
 
 
 class DeviceProp(ctypes.Structure):
@@ -470,7 +470,7 @@ ATTRIBUTE_COOPERATIVE = 2
 
 
 class LaunchAttribute(ctypes.Structure):
-    """hipLaunchAttribute_st, of whose values this is the one that matters here."""
+    """hipLaunchAttribute_st, with the only one of its values that matters here."""
 
     _fields_ = (("id", c_int), ("pad", c_int), ("cooperative", c_int), ("others", c_int * 15))
 
@@ -562,7 +562,7 @@ ERROR_TEXTS: Final[dict[int, str]] = {
 
 
 def store(pointer: int, type_: Any, value: Any) -> None:
-    """Write an output parameter; hipErrorInvalidValue through ValueError where the caller gave NULL."""
+    """Write an output parameter; ValueError (becomes hipErrorInvalidValue) if the caller passed NULL."""
     if not pointer:
         raise ValueError("a NULL output pointer")
     type_.from_address(pointer).value = value

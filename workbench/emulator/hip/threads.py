@@ -1,7 +1,7 @@
 """State of a thread that lasts from one call to the next, even if Python did not start the thread.
 
 Python makes a thread state for each callback from such a thread (a `std::thread` of a HIP program) and drops
-it, with all of `threading.local`, when the callback returns. So threads are told apart by pthreads' own data.
+it, with all of `threading.local`, when the callback returns. So threads are identified by pthreads' own data.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _T = TypeVar("_T")
 
 _numbers = itertools.count(1)
 _tasks: dict[int, str] = {}
-"""The system's number of each thread that has called, by ours: the system gives its numbers again."""
+"""The system's number of each thread that has called, by our number: the system reuses its numbers."""
 
 
 @cache
@@ -45,7 +45,7 @@ def _thread_number() -> tuple[int, bool]:
 
 
 class PerThread(Generic[_T]):
-    """State of each thread, made when it is first asked for and kept until the thread has ended.
+    """State of each thread, made at its first use and kept until the thread has ended.
 
     Args:
         make: makes the state of one thread.

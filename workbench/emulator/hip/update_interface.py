@@ -1,7 +1,7 @@
 """Rewrites interface.json from the installed hip-python: `python -m workbench.emulator.hip.update_interface`.
 
-The exports of the emulated libamdhip64 and the numbers of its enumerations are taken from the bindings that
-will call it, not from memory. Names already in the file stay, so it also serves older bindings.
+The exports of the emulated libamdhip64 and the numbers of its enumerations come from the bindings that will
+call it. Names already in the file stay, so it also serves older bindings.
 """
 
 from __future__ import annotations

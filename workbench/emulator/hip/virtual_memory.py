@@ -1,7 +1,7 @@
-"""HIP calls about virtual memory: reserved addresses, memory that is made apart, and maps between them.
+"""HIP calls about virtual memory: reserved addresses, separately created memory, and maps between them.
 
-Memory is a file without a name, so the same bytes may be mapped at several places and outlive each, and its
-descriptor gives it to other processes.
+Memory is a file without a name, so the same bytes may be mapped at several places and outlive each mapping,
+and other processes get it by its descriptor.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _touching(address: int, size: int) -> list[tuple[_Physical, Allocation]]:
 
 
 def _mappings(address: int, size: int) -> list[tuple[_Physical, Allocation]]:
-    """The mappings that a range of addresses consists of; hipErrorInvalidValue where it does not."""
+    """The mappings that make up a range of addresses; hipErrorInvalidValue if the range has gaps."""
     mappings = _touching(address, size)
     inside = all(address <= mapping.base and mapping.end <= address + size for _, mapping in mappings)
     if not mappings or not inside or sum(mapping.size for _, mapping in mappings) != size:
@@ -145,7 +145,7 @@ def _create(result: int, size: int, properties: int, flags: int) -> None:
 
 
 def _held(physical: _Physical) -> int:
-    """A new handle of memory, which counts among its handles already."""
+    """A new handle of memory, already counted among its handles."""
     handle = next(_handles)
     _by_handle[handle] = physical
     _memories.add(physical)
@@ -167,7 +167,7 @@ def _export(result: int, handle: int, kind: int, flags: int) -> None:
         raise HipError(structures.INVALID_VALUE)
     if kind != _DESCRIPTOR:
         raise _refused(kind)
-    # The descriptor is the program's, which closes it.
+    # The descriptor belongs to the program, which closes it.
     structures.store(result, INT, os.dup(physical.file))
 
 

@@ -14,7 +14,7 @@ NATIVE_FOLDER = Path(__file__).resolve().parent
 
 
 def build() -> str:
-    """Path of the library, which is built unless the cache has it; raises as `native_library`."""
+    """Path of the library, which is built unless the cache has it; raises what `native_library` raises."""
     path = build_native(
         "hkemu",
         sorted(NATIVE_FOLDER.rglob("*.c")),
@@ -30,7 +30,7 @@ def native_library() -> Any:
 
     Raises:
         CompilerNotFound: the C compiler of the ziglang wheel is missing.
-        ToolchainError: the C sources do not compile here; the message has the compiler's words.
+        ToolchainError: the C sources do not compile here; the message quotes the compiler.
     """
     return abi.ffi.dlopen(build())
 
@@ -47,6 +47,6 @@ def operations() -> ctypes.CDLL:
 
 @cache
 def function_address(name: str) -> int | None:
-    """Address of a function that generated code calls; None if the library has none of that name."""
+    """Address of a function that generated code calls; None if the library has no such function."""
     function = getattr(operations(), name, None)
     return ctypes.cast(function, ctypes.c_void_p).value if function is not None else None

@@ -1,8 +1,8 @@
 """Memory of the emulated node: its allocations to the byte, and the nearest one to an address outside.
 
 Device allocations lie in one reserved range of the process, far apart from each other, and an address is
-given again only when the range is used up, so that a pointer kept after its allocation was freed is found
-out. Host memory counts from the moment that it is registered until it is unregistered.
+reused only when the range is used up, so that accesses through a pointer to freed memory are noticed. Host
+memory counts from the moment that it is registered until it is unregistered.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ _HOST_KINDS = frozenset(
         MemoryKind.HOSTCALL,
     )
 )
-"""Kinds that the host may write while a kernel runs; not what it lends to a launch, which stands for device
+"""Kinds that the host may write while a kernel runs; not what it lends to a launch, as if it were device
 memory."""
 
 _FIRST_PLACED = {MemoryKind.REGISTERED: 0, MemoryKind.INTERNAL: 1}
@@ -166,15 +166,15 @@ class Allocation:
         return f"{words}: element {index} of {count} (0 to {count - 1})"
 
     def renamed(self, label: BufferLabel, granularity: int) -> tuple[BufferLabel, int]:
-        """Takes another name and granularity; gives those before."""
+        """Sets another name and granularity; returns the previous ones."""
         before = BufferLabel(self.label, self.element), self.granularity
         (self.label, self.element), self.granularity = label, granularity
         return before
 
 
 def usable_memory() -> int:
-    """Bytes that device allocations may take together: HIPKITTENS_MEMORY, else four fifths of the computer's
-    memory or of this process's control group.
+    """Bytes that device allocations may take together: HIPKITTENS_MEMORY, or else four fifths of the memory
+    of the computer or of this process's control group.
 
     Raises:
         UsageError: HIPKITTENS_MEMORY is not a size.
@@ -209,8 +209,8 @@ class Memory:
         self._bases: list[int] = []
         self._allocations: list[Allocation] = []
         self._freed: collections.deque[Allocation] = collections.deque(maxlen=_REMEMBERED)
-        # Tables of the memory that kernels may access, by device, exactness and what was lent; emptied when
-        # the rest changes.
+        # Tables of the memory that kernels may access, by device, exactness and lent memory; emptied when
+        # other memory changes.
         self._tables: dict[tuple[int, bool, Lent], CData] = {}
         self._fixed: dict[tuple[int, bool], _Fixed] = {}
         self._lent: dict[int, Allocation] = {}
@@ -240,7 +240,7 @@ class Memory:
         """`size` zero bytes, aligned to 256.
 
         Args:
-            at: reserved addresses that they are to have.
+            at: reserved addresses to place them at.
             capacity: bytes that `device` may have in all.
 
         Raises:
@@ -281,7 +281,7 @@ class Memory:
             self._used_by[device] += size
 
     def give_back(self, size: int, device: int | None) -> None:
-        """Count `size` bytes that were claimed as free."""
+        """Count `size` claimed bytes as free again."""
         with self.lock:
             self.used -= size
             self._used_by[device] -= size
@@ -317,7 +317,7 @@ class Memory:
         return allocation
 
     def unmap(self, allocation: Allocation) -> None:
-        """Take what `map_file` put there away; its addresses stay reserved."""
+        """Remove what `map_file` put there; its addresses stay reserved."""
         with self.lock:
             self._remove(allocation)
             _map_at(
@@ -331,7 +331,7 @@ class Memory:
             self._changed()
 
     def map_apart(self, size: int, kind: MemoryKind) -> Allocation:
-        """`size` zero bytes that stay, away from device allocations: no wild index of theirs ends here."""
+        """`size` zero bytes that stay, far from device allocations: no wild index into those ends here."""
         mapped = mmap.mmap(
             -1, size + 2 * _APART, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
         )
@@ -351,7 +351,7 @@ class Memory:
             self._discard(allocation)
 
     def register(self, base: int, size: int, *, hip_flags: int = 0) -> Allocation | None:
-        """Let kernels touch host memory. None if a part of the range counts already, and not as the same.
+        """Let kernels access host memory. None if part of the range already belongs to another allocation.
 
         Raises:
             DeviceError: (hipErrorInvalidValue) a part of the range is not readable memory of this process.
@@ -369,7 +369,7 @@ class Memory:
             return allocation
 
     def _overlaps(self, base: int, size: int) -> bool:
-        """True where a byte of the range belongs to an allocation."""
+        """True if a byte of the range belongs to an allocation."""
         position = bisect.bisect_right(self._bases, base)
         if position > 0 and base < self._allocations[position - 1].end:
             return True
@@ -409,7 +409,7 @@ class Memory:
         lent: list[Allocation],
         named: list[tuple[Allocation, BufferLabel, int]],
     ) -> None:
-        """`lent` begins: notes what it lends, and of what counts already which label it had."""
+        """Begins `lent`: notes the lent memory, and the previous labels of ranges that are allocations."""
         with self.lock:
             try:
                 for base, size in buffers:
@@ -437,7 +437,7 @@ class Memory:
     def _take_back(
         self, lent: Sequence[Allocation], named: Sequence[tuple[Allocation, BufferLabel, int]]
     ) -> None:
-        """`lent` ends; the lock is held."""
+        """Ends `lent`; the lock is held."""
         for loan in lent:
             # Whoever registered it in the meantime continues with it.
             loan.uses -= 1
@@ -453,7 +453,7 @@ class Memory:
 
     @contextmanager
     def reaching_storages(self, granularity: int) -> Iterator[None]:
-        """While it lasts, launches of this thread reach all of `storages`.
+        """In this context, launches of this thread reach all of `storages`.
 
         Args:
             granularity: granularity of the storages, see `Allocation`.
@@ -490,7 +490,7 @@ class Memory:
 
     @property
     def epoch(self) -> int | None:
-        """A number that is another one when what is allocated has changed; None while something is lent."""
+        """A number that changes whenever allocations change; None while memory is lent."""
         return None if self._lent or self._reached.granularity else self._epoch
 
     def find(self, address: int) -> Allocation | None:
@@ -517,7 +517,7 @@ class Memory:
             return None
 
     def text_at(self, address: int) -> str | None:
-        """The text that ends with a zero at a device address; None if no allocation is."""
+        """The zero-terminated text at a device address; None if there is no allocation."""
         with self.lock:
             allocation = self.find(address)
             if allocation is None:
@@ -526,17 +526,17 @@ class Memory:
         return content.partition(b"\0")[0].decode("utf-8", "surrogateescape")
 
     def note_written(self, address: int, size: int) -> None:
-        """A copy or a fill from outside has written [address, address + size)."""
+        """Notes that a copy or a fill from outside has written [address, address + size)."""
         allocation = self.find(address)
         if allocation is not None and allocation.written is not None:
             allocation.written.mark(address, size)
 
     def note_unseen(self, device: int) -> None:
-        """A kernel is about to run on a device that may write anywhere without being watched."""
+        """Notes that a kernel which may write anywhere, unwatched, is about to run on a device."""
         self._unseen[device] += 1
 
     def watched(self, device: int) -> list[Written]:
-        """Allocations of a device whose every write since they were made is known, by address."""
+        """Allocations of a device for which all writes are known, by address."""
         with self.lock:
             return [
                 a.written
@@ -545,7 +545,7 @@ class Memory:
             ]
 
     def heap(self, device: int) -> Allocation | None:
-        """The heap of malloc in a device's kernels, where code that uses it was loaded."""
+        """The heap of malloc in a device's kernels, if code that uses it was loaded."""
         with self.lock:
             return self._heaps.get(device)
 
@@ -589,7 +589,7 @@ class Memory:
             return self._with_storages(table, 1 if exact and not is_rounded else granularity)
 
     def _with_storages(self, table: CData, granularity: int) -> CData:
-        """A table with `storages` too, save what it has already."""
+        """A table that also has `storages`, except those that it has already."""
         storages = self.storages.rows(granularity)
         if self._joined is None or self._joined[0] is not table or self._joined[1] is not storages:
             rows = np.frombuffer(ffi.buffer(table), np.uint64).reshape(-1, _FIELDS)
@@ -601,7 +601,7 @@ class Memory:
         return self._joined[2]
 
     def _storages_lent(self) -> AbstractContextManager[None]:
-        """For those who look for what is near: what this thread's launches reach, lent like other memory."""
+        """For searches nearby: the memory that this thread's launches reach, in the form of lent memory."""
         granularity = self._reached.granularity
         if granularity is None:
             return nullcontext()
@@ -810,7 +810,7 @@ def _up(value: int, alignment: int) -> int:
 
 
 def _map_at(base: int, size: int, flags: int, file: int) -> None:
-    """mmap at an address of ours, whatever was there."""
+    """mmap at one of our addresses, replacing what was there."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p
     protection = mmap.PROT_READ | mmap.PROT_WRITE

@@ -1,4 +1,4 @@
-"""The clock of HIP events: the modelled time of streams' commands, or this computer's.
+"""The clock of HIP events: the modelled time of streams' commands, or this computer's time.
 
 Nothing is modelled until a program asks for a time. Until then its commands are kept as a list of steps, and
 the first launch of each kind is observed for the model; the others run as usual. A program without timed
@@ -31,7 +31,7 @@ VARIABLE = "HIPKITTENS_EVENT_TIMES"
 MODELLED, HOST = "modelled", "host"
 
 MOST_OBSERVED = 32
-"""Kinds of launches of one kernel that are modelled; another takes the time of the kind nearest in work, in
+"""Kinds of launches of one kernel that are modelled; any other takes the time of the kind nearest in work, in
 proportion."""
 _MOST_WAITING = 32
 _MOST_STEPS = 1 << 16
@@ -52,7 +52,7 @@ class Moment(Protocol):
 
 
 def times_source() -> str:
-    """HIPKITTENS_EVENT_TIMES, `MODELLED` without it.
+    """HIPKITTENS_EVENT_TIMES, or `MODELLED` if it is not set.
 
     Raises:
         UsageError: the value is neither "modelled" nor "host".
@@ -64,7 +64,7 @@ def times_source() -> str:
 
 
 def can_model(product: Product) -> bool:
-    """True if times on a product are modelled: its timing is known, and the host's was not asked for."""
+    """True if times on a product are modelled: its timing is known, and the host's time was not requested."""
     return model is not None and product.memory_latency_ns is not None and times_source() == MODELLED
 
 
@@ -174,12 +174,12 @@ class Clock:
         self._places: dict[Hashable, int] = {}
 
     def event_made(self) -> None:
-        """There is one more event that can be timed."""
+        """Notes one more event that can be timed."""
         self._events += 1
         self.active = True
 
     def event_gone(self) -> None:
-        """One of them was destroyed; with the last, what was sent is of no use."""
+        """Notes that one of them was destroyed; after the last one, the recorded commands are discarded."""
         self._events -= 1
         if self._events <= 0:
             self.active = False
@@ -187,13 +187,13 @@ class Clock:
                 self._steps.clear()
 
     def forked(self) -> None:
-        """In a child process: nobody holds the lock, and what its parent sent is not the child's."""
+        """In a child process: nobody holds the lock, and the parent's commands do not belong to the child."""
         self._lock = threading.RLock()
         self._steps.clear()
         self.kernel_seconds.clear()
         self.kernel_launches.clear()
 
-    # What streams are sent
+    # Commands of streams
 
     def command(self, stream: Stream, *, in_graph: bool = False) -> AbstractContextManager[None]:
         """Context of one call's command to a stream; inside another it is part of that one."""
@@ -204,7 +204,7 @@ class Clock:
         return _Sending(self, _Command(stream, in_graph))
 
     def moved(self, target: int, source: int, size: int) -> None:
-        """Bytes were copied; outside a command the host waits for them."""
+        """Books the copy of these bytes; outside a command the host waits for it."""
         to, from_ = self._device_of(target), self._device_of(source)
         if to is None and from_ is None:
             return
@@ -266,10 +266,10 @@ class Clock:
         return lambda: loaded_model().gap
 
     def record(self, event: Moment, stream: Stream | None = None, *, begins: bool = False) -> None:
-        """Gives an event the moment when all that was sent to a stream has ended.
+        """Gives an event the moment when all commands so far of a stream have ended.
 
         Args:
-            stream: None: that of the command.
+            stream: the stream; None for that of the command.
             begins: the moment is when the next kernel of the stream begins.
         """
         command = self._thread.command
@@ -291,7 +291,7 @@ class Clock:
         self._add(step)
 
     def wait_for_event(self, stream: Stream | None, event: Moment) -> None:
-        """Has a stream wait for an event's moment; None: the host."""
+        """Makes a stream wait for an event's moment; None for the host."""
 
         def step(timeline: Timeline) -> None:
             if event.moment is None:
@@ -304,7 +304,7 @@ class Clock:
         self._add(step)
 
     def wait_for_stream(self, stream: Stream | None) -> None:
-        """Has the host wait for a stream; None: for all of them."""
+        """Makes the host wait for a stream; None for all streams."""
         self._add(lambda timeline: timeline.wait_on_host(timeline.moment(stream) if stream else None))
 
     def _add(self, step: Step) -> None:
@@ -329,7 +329,7 @@ class Clock:
         arguments: bytes,
         options: LaunchOptions,
     ) -> Launching:
-        """A launch that is about to run.
+        """Observes or counts a launch that is about to run.
 
         Args:
             shape: values besides the arguments that determine the launch's time.
@@ -368,7 +368,7 @@ class Clock:
             return not kinds or (len(kinds) < MOST_OBSERVED and len(self._waiting) < _MOST_WAITING)
 
     def form(self, arguments: bytes) -> tuple[Hashable, int]:
-        """Arguments without what does not matter for the time: where allocations lie; and their bytes."""
+        """Arguments as far as they matter for the time, so without places of allocations; and their bytes."""
         words = array.array("Q", arguments[: len(arguments) // 8 * 8])
         form: list[Hashable] = [arguments[len(words) * 8 :]]
         sizes: dict[int, int] = {}
@@ -386,7 +386,7 @@ class Clock:
             self._waiting.append(kind)
 
     def _launched(self, name: str, kind: Kind, executed: int, place: Hashable, device: int) -> None:
-        """Takes a launch that has ended into the list."""
+        """Adds a launch that has ended to the list."""
         command = self._thread.command or _Command(Stream.from_handle(device, 0))
         self._send_moved(command)
         stream, gap = command.stream, self._gap(command)
@@ -409,10 +409,10 @@ class Clock:
 
         self._add(step)
 
-    # Questions
+    # Queries
 
     def milliseconds(self, start: Moment, stop: Moment) -> float | None:
-        """From one event to another; None if one has no moment."""
+        """The time from one event to another; None if one has no moment."""
         self.asked = True
         self.settle()
         if start.moment is None or stop.moment is None:
@@ -443,7 +443,7 @@ class Launching:
     def ended(
         self, record: LaunchRecord, counts: npt.NDArray[np.uint64], options: LaunchOptions
     ) -> LaunchRecord:
-        """Takes the launch into the clock; its record as `options` asked for it.
+        """Adds the launch to the clock; returns the record that the original options asked for.
 
         Args:
             record: record of the launch with the observations of `self.options`.

@@ -20,7 +20,7 @@ SYMBOL = "hipkittens_console"
 """The variable of a code object that holds the buffer's address."""
 
 HOSTCALLS_SYMBOL = "hipkittens_hostcalls"
-"""The variable that holds the address of the buffer of hostcalls, where a printf's result is used."""
+"""The variable that holds the address of the buffer of hostcalls, for code that uses printf's result."""
 
 BYTES = 16 << 20
 """Size of the buffer in bytes; memory is committed only as far as kernels print."""
@@ -42,7 +42,7 @@ _WIDEST = 4096
 _BITS = {"hh": 8, "h": 16, None: 32}
 
 Value = int | float | str | None
-"""An argument of printf; None: a text at an address where none can be read."""
+"""An argument of printf; None for a text at an unreadable address."""
 
 
 def _print(text: str, to_stderr: bool) -> None:
@@ -55,7 +55,7 @@ def _print(text: str, to_stderr: bool) -> None:
 
 
 writer: Callable[[str, bool], None] = _print
-"""Shows a text, on standard error where the second argument says so."""
+"""Shows a text, on standard error if the second argument says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def drain(address: int) -> tuple[str, list[Assertion]]:
 
 
 def printed_bytes(address: int, record: int) -> int:
-    """Bytes that one record of the buffer prints; -1 for what is no whole record of printf in it.
+    """Bytes that one record of the buffer prints; -1 if it is not a complete record of printf.
 
     Args:
         address: the buffer's.
@@ -138,7 +138,7 @@ def bytes_of(text: str) -> int:
 
 
 class _DamagedRecord(Exception):
-    """A record's own words say more than it has room for."""
+    """A record's own words claim more than it has room for."""
 
 
 class _Reader:

@@ -36,14 +36,14 @@ from workbench.launches import COUNTED, ForeignLaunch, LaunchOptions, LaunchReco
 from workbench.progress import counted
 from workbench.targets import Product, default_product
 
-# The argument block is this far behind the dispatch packet, followed by as many zeros; the ABI aligns it to
-# at most 64.
+# The argument block begins this far after the dispatch packet and is followed by as many zeros; the ABI
+# aligns it to at most 64.
 _ARGUMENT_OFFSET = 256
 _ZEROS = bytes(_ARGUMENT_OFFSET)
-# In between is the target of multigrid_sync_arg, a hidden argument of cooperative launches, as ROCm's device
-# libraries lay it out (ockl/src/cg.cl): the barrier and the numbers of several devices, all 0; two words in
-# which work-groups arrive at the grid's barrier; the number of work-groups. At the start of a launch nobody
-# has arrived.
+# Between them is the target of multigrid_sync_arg, a hidden argument of cooperative launches, as ROCm's
+# device libraries lay it out (ockl/src/cg.cl): the barrier and the numbers of several devices, all 0; two
+# words in which work-groups arrive at the grid's barrier; the number of work-groups. At the start of a launch
+# no work-group has arrived.
 _GRID_STATE_OFFSET = 128
 _GRID_STATE = struct.Struct("<QIIQQIII")
 _NO_BINARY = 209
@@ -76,7 +76,7 @@ def show_first(name: str, *, alone: bool) -> None:
 
 
 def device_name(product: Product) -> str:
-    """Name of an emulated product: its target's where it is the target's representative, else its own."""
+    """Name of an emulated product: its target's name if it represents the target, otherwise its own."""
     if product is default_product(product.arch):
         return f"emulated:{product.arch}"
     return f"emulated:{product.name.lower()}"
@@ -116,7 +116,7 @@ class EmulatedDevice:
         self._heap: Allocation | None = None
 
     def resize_heap(self, size: int) -> bool:
-        """Let the heap have `size` bytes; False where code that uses it was loaded already."""
+        """Set the heap's size to `size` bytes; False if code that uses it was already loaded."""
         if self._heap is not None:
             return False
         self.heap_bytes = size
@@ -172,7 +172,7 @@ class EmulatedDevice:
             raise
 
     def _fill(self, image: Allocation, code_object: CodeObject) -> LoadedCode:
-        """Copy a code object to its place, and set the variables that the device itself looks after."""
+        """Copy a code object to its place, and set the variables that the device itself maintains."""
         content = code_object.load(image.base)
         ctypes.memmove(image.base, (ctypes.c_char * len(content)).from_buffer(content), len(content))
         loaded = LoadedCode(code_object, self.ordinal, image)
@@ -206,7 +206,7 @@ class EmulatedDevice:
             raise errors.DeviceError(str(error), code) from error
 
     def unload(self, loaded: LoadedCode) -> None:
-        """Take a code object out of device memory; waits for a launch under way."""
+        """Remove a code object from device memory; waits for a running launch."""
         with self.node.launch_lock:
             self.node.memory.free(loaded.image)
 
@@ -237,7 +237,7 @@ class EmulatedDevice:
         Raises:
             LaunchError: a bad shape, too much shared memory, too many argument bytes.
             UnsupportedInstruction: the kernel has an instruction that is not implemented; nothing ran.
-            KernelFault: the kernel faulted, also KernelTimeout and KernelDeadlock.
+            KernelFault: the kernel faulted; includes KernelTimeout and KernelDeadlock.
             KernelInterrupt: the launch was interrupted and has stopped.
         """
         requested = options = self.node.options()
@@ -252,7 +252,7 @@ class EmulatedDevice:
         approximation = options.approximate or default_approximation()
         if approximation is not None:
             approximation = approximation.for_kernel(kernel_name)
-        # The sanitizer looks at the order itself, and a tape knows what each instruction changes.
+        # The sanitizer checks the order itself, and a tape records what each instruction changes.
         late = None if options.sanitize or options.tape is not None else options.late or default_lateness()
         request = Request(
             loaded,
@@ -324,7 +324,7 @@ class EmulatedDevice:
         return scene, observer.completed(record, outcome), outcome
 
     def _form(self, request: Request) -> _Form:
-        """The part of a launch that like launches share, built and checked for the first of them."""
+        """The part of a launch that similar launches share, built and checked for the first of them."""
         key = request.form
         form: _Form | None = request.loaded.forms.get(key)
         if form is None:
@@ -449,12 +449,12 @@ class _Form:
         services: values of hidden arguments by kind, the same in each launch.
 
     Attributes:
-        name: the kernel's, for a person.
-        kinds: of the kernel's arguments.
-        own_bytes: of the arguments that the caller gives and that the kernel gets.
+        name: the kernel's name, as people read it.
+        kinds: kinds of the kernel's arguments.
+        own_bytes: bytes of the arguments that the caller passes and the kernel gets.
         registers: the SGPRs that a wave started with in the last launch; those that hold no arguments are the
             same in the next.
-        packet: what lies before the arguments, the same in each launch; empty before the first.
+        packet: bytes in front of the arguments, the same in each launch; empty before the first.
     """
 
     def __init__(
@@ -486,9 +486,9 @@ class _Form:
 
 
 class _Telling:
-    """Tells how far a launch is: a bar where a person looks on, and the hub's listeners; its end, too.
+    """Reports the progress and the end of a launch: to a bar if a person is watching, and to listeners.
 
-    Most launches are over before there is anything to tell.
+    Most launches end before there is anything to report.
     """
 
     def __init__(self, name: str) -> None:
@@ -506,7 +506,7 @@ class _Telling:
         hub.progress(self._name, done, total)
 
     def end(self) -> None:
-        """Takes the bar away."""
+        """Removes the bar."""
         if self._stack is not None:
             self._stack.close()
             hub.progress(self._name, self._total, self._total)
@@ -536,7 +536,7 @@ def _run(
 
 
 def _warn(text: str, category: type[Warning]) -> None:
-    """Warns of an access that hardware lets pass, at the line that made the launch."""
+    """Warns of an access that hardware allows, at the line that made the launch."""
     level = 1
     frame: FrameType | None = sys._getframe()
     while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == _PACKAGE:
@@ -559,10 +559,10 @@ def _fault(
 
 
 Watcher = Callable[[LaunchRecord, CodeObject, errors.KernelFault | None], None]
-"""Told of a launch's record with the sanitizer's findings, its code, and the fault that ended it."""
+"""Receives a launch's record with the sanitizer's findings, its code, and the fault that ended it."""
 
 Counter = Callable[[LaunchRecord, CodeObject, int], None]
-"""Given a record with what `COUNTED` asks for, its code, and the bytes that its arguments point into."""
+"""Receives a record with what `COUNTED` requests, its code, and the bytes that its arguments point to."""
 
 
 class _Observed:
@@ -584,12 +584,12 @@ class _Observed:
 
 
 class Node:
-    """The emulated devices and the memory that they share an address range in.
+    """The emulated devices and their memory, in one address range.
 
     Attributes:
         watchers: while there are any, every launch is sanitized and reported to them.
-        counter: receives the record of each launch that has no other observer; None: there is none.
-        after_launch: called when a launch has ended; None: there is none.
+        counter: receives the record of each launch that has no other observer; or None.
+        after_launch: called when a launch has ended; or None.
         launches: number of launches that have ended in this process.
         stopped: number of launches that a fault ended.
         clock: clock of HIP events.
@@ -599,7 +599,7 @@ class Node:
 
     def __init__(self) -> None:
         self.memory = Memory()
-        # Held while a kernel runs; calls that take memory away from kernels wait for it.
+        # Held while a kernel runs; calls that free memory which kernels use wait for it.
         self.launch_lock = threading.RLock()
         self.thread = _Thread()
         self.watchers: list[Watcher] = []
@@ -615,7 +615,7 @@ class Node:
     def forked(self) -> None:
         """In a child process: its threads hold no lock, even if the parent was launching.
 
-        Memory is the child's own copy, whole because a fork waits for its lock.
+        The child has its own copy of memory, which is consistent because a fork waits for its lock.
         """
         self.memory.lock.release()
         self.launches = self.stopped = 0
@@ -644,10 +644,10 @@ class Node:
         return self.memory.storage_at(address) if allocation is None and self.loan is not None else allocation
 
     def lent_to_foreign_code(self, arguments: bytes) -> AbstractContextManager[None]:
-        """Around a launch by whatever code: lends what foreign code may have handed it.
+        """Context of any launch: lends the memory that foreign code may have passed to it.
 
         Args:
-            arguments: the kernel's own.
+            arguments: the kernel's own arguments.
         """
         if self.loan is None or self.thread.names_buffers:
             return nullcontext()
@@ -655,7 +655,7 @@ class Node:
 
     @contextmanager
     def foreign_launches(self, take: Callable[[ForeignLaunch], None]) -> Iterator[None]:
-        """While it lasts, `take` gets this thread's launches by foreign code, each when it has ended."""
+        """In this context, `take` gets this thread's launches by foreign code, each when it has ended."""
         before, self.thread.foreign = self.thread.foreign, take
         try:
             yield
@@ -663,22 +663,22 @@ class Node:
             self.thread.foreign = before
 
     def tell_foreign(self, launch: Callable[[], ForeignLaunch]) -> None:
-        """A launch has ended; who asked this thread for those of foreign code takes it."""
+        """Passes a launch that has ended to the observer of this thread's launches by foreign code."""
         if self.thread.foreign is not None and not self.thread.names_buffers:
             self.thread.foreign(launch())
 
     def keep(self, record: LaunchRecord) -> None:
-        """Give a launch's record to who observes this thread."""
+        """Pass a launch's record to the observer of this thread."""
         if self.thread.records is not None:
             self.thread.records.append(record)
 
     def ended(self) -> None:
-        """A launch has ended, and all is known of it."""
+        """Notes that a launch has ended, with complete records."""
         if self.after_launch is not None:
             self.after_launch()
 
     def tell(self, record: LaunchRecord, code: CodeObject, fault: errors.KernelFault | None) -> None:
-        """Count a launch that has ended, and tell the watchers of it."""
+        """Count a launch that has ended, and notify the watchers."""
         self.launches += 1
         for watcher in tuple(self.watchers):
             watcher(record, code, fault)

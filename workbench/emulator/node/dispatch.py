@@ -1,7 +1,7 @@
 """Runs one kernel launch: the initial state that the kernel descriptor asks for, threads, limits, interrupts.
 
-native/run/dispatch.c does the work; this side prepares what it needs, calls it from one thread a core (the
-GIL is released there), and comes back a few times a second to look for a time limit or an interrupt.
+native/run/dispatch.c does the work; this side prepares what it needs, calls it from one thread per core (the
+GIL is released there), and checks a few times a second for the time limit or an interrupt.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from workbench.lateness import Lateness
 from workbench.launches import Dim
 from workbench.toolchain import cpu
 
-# Initial contents of registers, LDS and scratch: a NaN in every float format and an invalid pointer, so that
-# a kernel that reads what it never wrote shows it.
+# Initial contents of registers, LDS and scratch: a NaN in every float format and an invalid pointer, to
+# expose kernels that read what they never wrote.
 POISON = 0xFFFB_FFFB
 # Buffer resource of a wave's scratch (ops/buffer.c knows it by its base): swizzled, indexed by the lane, all
 # of the 32-bit offsets in range.
@@ -47,7 +47,7 @@ _FIRST_SLICE_NANOSECONDS = 300_000
 _TURN_BLOCKS = 1024
 _TURN_ROUNDS = 256
 PROGRESS_SECONDS = 0.5
-"""Between two tellings of how far a launch is, and before the first."""
+"""Seconds between two reports of progress, and before the first."""
 
 # After a fault, earlier work-groups get this long to end or to fault themselves, so that the reported fault
 # does not depend on the number of threads.
@@ -59,7 +59,7 @@ _RESIDENT_BYTES = 1 << 32
 _COMPANY_BYTES = 1 << 29
 _MOST_COMPANY = 64
 DEADLOCK_SECONDS = 2.0
-"""All that a launch holds has been stuck for so long: another thread of the host has had time to write."""
+"""Seconds for which everything must be stuck: enough time for another thread of the host to write."""
 DYNAMIC_STACK_BYTES = 16384
 
 
@@ -111,10 +111,10 @@ class Wait:
 
     Attributes:
         group: linear index of the work-group.
-        wave, block: the wave that polls, and the block where it goes on.
+        wave, block: the wave that polls, and the block where it continues.
         pc: code object address of the load or atomic.
-        address, bytes: the memory that it polls, as device addresses are; 0 bytes where that is not known.
-        value: up to the first 8 of them.
+        address, bytes: device address and size of the memory that it polls; 0 bytes if unknown.
+        value: up to the first 8 of these bytes.
         is_stuck: True if only a change of that memory lets it continue.
     """
 
@@ -178,7 +178,7 @@ class Outcome:
 
     @property
     def turns(self) -> int:
-        """Turns of work-groups, each from one change to another on a thread to the next."""
+        """Turns of work-groups, each from one switch of a thread to the next."""
         return sum(int(worker.turns) for worker in self.workers)
 
 
@@ -195,11 +195,11 @@ class Interrupted(KeyboardInterrupt):
 
 
 Progress = Callable[[int, int], None]
-"""Told of work-groups that have ended, and of all, a few times a second."""
+"""Called with the number of work-groups that have ended, and of all, a few times a second."""
 
 
 def thread_count() -> int:
-    """Threads that run work-groups: HIPKITTENS_THREADS, else the cores that this process may use.
+    """Threads that run work-groups: HIPKITTENS_THREADS, or else the cores that this process may use.
 
     Raises:
         UsageError: HIPKITTENS_THREADS is not a positive number.
@@ -222,11 +222,11 @@ def hidden_arguments(
 ) -> dict[KernelArg, int]:
     """Values of a kernel's hidden arguments (LLVM AMDGPUUsage, "Kernel argument metadata").
 
-    The device heap is an address that nothing is at, so that its use is recognised; what else the emulated
-    device does not have is zero, which device code reads as "not there".
+    The device heap is an address with nothing behind it, so that its use is recognised; everything else that
+    the emulated device lacks is zero, which device code takes to mean "missing".
 
     Args:
-        services: values by kind of what the node provides: hidden_hostcall_buffer, hidden_printf_buffer.
+        services: values that the node provides, by kind: hidden_hostcall_buffer, hidden_printf_buffer.
     """
     values = {
         **(services or {}),
@@ -303,7 +303,7 @@ def user_sgprs(
     preloaded = arguments[start : start + descriptor.kernarg_preload_length * 4]
     padded = preloaded.ljust(descriptor.kernarg_preload_length * 4, b"\0")
     result.extend(struct.unpack(f"<{descriptor.kernarg_preload_length}I", padded))
-    # Hardware loads as many as the count says, whatever the sum of the enable bits.
+    # Hardware loads as many as the count says, regardless of the enable bits.
     count = descriptor.user_sgpr_count
     if not count and len(result) > abi.MAX_USER_SGPRS:
         raise errors.CodeObjectError(
@@ -314,7 +314,7 @@ def user_sgprs(
 
 
 def scratch_bytes(kernel: KernelInfo) -> int:
-    """Scratch bytes of a lane."""
+    """Scratch bytes per lane."""
     fixed = max(kernel.private_segment_size, kernel.descriptor.private_segment_fixed_size)
     return fixed + (DYNAMIC_STACK_BYTES if kernel.uses_dynamic_stack else 0)
 
@@ -367,7 +367,7 @@ def describe(
     units: int = 32,
     resident: int = 1 << 16,
 ) -> Description:
-    """Fill in the C side's description of a launch, as far as it is the same for the next.
+    """Fill in the part of the C side's description of a launch that is the same for the next one.
 
     Args:
         shared_bytes: static and dynamic LDS together.
@@ -495,13 +495,13 @@ def run(
 
     Args:
         traffic: records the memory traffic of the launch.
-        progress: is told the progress of a long launch.
+        progress: receives the progress of a long launch.
         timeout: time limit in seconds; None for no limit.
         threads: number of threads that run work-groups; by default `thread_count()`.
 
     Raises:
         Interrupted: the launch was interrupted; every thread has stopped.
-        LaunchError: there is no memory for the registers of a single work-group.
+        LaunchError: there is not enough memory for the registers of a single work-group.
     """
     running = _Running(dispatch, threads, timeout, traffic, progress)
     try:
@@ -516,7 +516,7 @@ def run(
 
 
 class _Running:
-    """A launch under way: its threads, and what ends it early.
+    """A running launch: its threads, and what ends it early.
 
     Attributes:
         interrupted: raises an interrupt that has come.
@@ -536,7 +536,7 @@ class _Running:
         self._description = dispatch.description
         self._counts: list[npt.NDArray[np.uint64]] = []
         self._traffic = traffic
-        # The others' follow when they are needed, which for most launches is never before the end.
+        # Those of the others follow when they are needed, which most launches never reach.
         self._workers = [self._worker()]
         self._helpers: list[helpers.Helper] = []
         self._progress = progress
@@ -584,7 +584,7 @@ class _Running:
         kind.is_long = spent > _FIRST_SLICE_NANOSECONDS * 1e-9
 
     def _begin_help(self) -> None:
-        """Has other threads run work-groups, too, as many as there are cores and work-groups for."""
+        """Lets other threads run work-groups, too, as far as there are cores and work-groups."""
         launch = self._launch
         if launch.share:
             return
@@ -593,8 +593,7 @@ class _Running:
         with suppress(RuntimeError):
             for _ in range(1, min(self._threads or thread_count(), capacity)):
                 self._helpers.append(helpers.taken())
-        # Set before any of them starts: each has a place for its first work-group, and takes part in a
-        # deadlock.
+        # Set before any of them starts: each may take a first work-group, and counts for a deadlock.
         launch.workers = 1 + len(self._helpers)
         launch.share = -(-capacity // launch.workers)
         for helper in self._helpers:
@@ -615,7 +614,7 @@ class _Running:
         return result
 
     def _look(self) -> None:
-        """Stop the launch where it was interrupted, took too long, or faulted; tell how far it is."""
+        """Stop the launch if it was interrupted, took too long, or faulted; report its progress."""
         self.interrupted()
         now = time.monotonic()
         if self._progress is not None and now - max(self._told, self._started) > PROGRESS_SECONDS:
@@ -632,8 +631,7 @@ class _Running:
                 self._launch.stop = 1
 
     def _look_for_deadlock(self, now: float) -> None:
-        """Stop the launch where all that it holds has been stuck for a while; what the host may write, it
-        may write at any time."""
+        """Stop the launch if all its work-groups have been stuck for a while, time for the host to write."""
         flags = self._library.hk_deadlock(self._launch)
         if not flags or flags & abi.ALLOCATION_HOST or self._launch.last_group != _NO_GROUP:
             self._deadlock_seen = None
@@ -644,11 +642,11 @@ class _Running:
             self._launch.stop = 1
 
     def _in_progress(self) -> int:
-        """Work-groups that have begun and not ended, by the workers' own counts."""
+        """Work-groups that have begun and not ended, by the workers' counts."""
         return sum(int(worker.resident_count) for worker in self._workers)
 
     def stop(self) -> None:
-        """End all threads and free what they hold; counts and reports stay."""
+        """End all threads and free their resources; counts and reports stay."""
         if self._held is not None:
             return
         if not self._all_ended:
@@ -656,7 +654,7 @@ class _Running:
             # The first worker belongs to this thread, which may have been interrupted between its turns.
             self._turn(self._workers[0], 0)
             _join(self._helpers)
-        # Each only once, although an interrupt may come in between and this be called again.
+        # Each only once, even if an interrupt comes in between and this is called again.
         while self._helpers:
             helpers.given_back(self._helpers.pop())
         self._held = 0 if self._all_ended else self._in_progress()
@@ -692,7 +690,7 @@ class _Running:
         """The launch's results; call it after the last work-group.
 
         Raises:
-            LaunchError: no memory for the registers of one work-group.
+            LaunchError: not enough memory for the registers of one work-group.
         """
         if self._no_memory:
             raise errors.LaunchError(
@@ -745,7 +743,7 @@ def _overrun(workers: Sequence[CData]) -> CData | None:
 
 
 def _past(workers: Sequence[CData]) -> CData | None:
-    """The access furthest behind rounded memory, a write before a read."""
+    """The access furthest beyond rounded memory; a write takes precedence over a read."""
     records = [past for worker in workers if (past := worker.past).end]
     furthest = max(records, key=lambda past: (int(past.is_write), int(past.end)), default=None)
     return ffi.new("HkPast *", furthest) if furthest is not None else None
@@ -767,7 +765,7 @@ def _copied(report: CData | None) -> CData | None:
 
 
 def _join(busy: list[helpers.Helper]) -> None:
-    """Wait for threads that are about to end, whatever interrupts come: what they use is freed next."""
+    """Wait for threads that are about to end, despite interrupts: what they use is freed next."""
     interrupt: BaseException | None = None
     for helper in busy:
         ended = False

@@ -19,10 +19,10 @@ from workbench.emulator.node.dispatch import Geometry, Outcome
 from workbench.live_tensors import tensor_text, tensors_at
 
 _NEAR = 4096
-"""Bytes from an allocation within which an address is taken for a slip of an index."""
+"""Distance from an allocation, in bytes, up to which an address is taken for an index error."""
 
 GRID_STATE = "hidden_multigrid_sync_arg"
-"""The hidden argument that points to what a grid's work-groups wait with; 0 unless they were launched so."""
+"""The hidden argument that points to the barrier of a grid; 0 unless the launch is cooperative."""
 
 _GRID_STATE_BYTES = 48
 _MOST_PIECES = 6
@@ -39,7 +39,7 @@ class Scene:
 
     Attributes:
         kernel: facts about the kernel.
-        blocks: its basic blocks, each with `address` and `instructions`.
+        blocks: basic blocks of the kernel, each with `address` and `instructions`.
         geometry: shape of the launch.
         memory, device: the node's memory and the device's ordinal, to look up addresses.
         shared_bytes, scratch_bytes: LDS of a work-group and scratch of a lane, in bytes.
@@ -81,7 +81,7 @@ class Scene:
     def shared_at(self, byte: int) -> str:
         """The variable at a byte of shared memory, " ('tile' of line 3, byte 12)"; "" if not known.
 
-        Dynamic shared memory, which has no names in a code object, begins behind the variables.
+        Dynamic shared memory, which has no names in a code object, begins after the variables.
         """
         total = self.kernel.descriptor.group_segment_fixed_size
         if 0 < total <= byte < self.shared_bytes:
@@ -177,7 +177,7 @@ def _assertion(scene: Scene, report: abi.CData, failed: Sequence[Assertion]) -> 
 def timeout(
     scene: Scene, report: abi.CData | None, seconds: float, remedy: str, waiting: str = ""
 ) -> errors.KernelTimeout:
-    """The exception for a launch that ran past its time limit; `waiting` is what `waits` says of it."""
+    """The exception for a launch that ran past its time limit; `waiting` is the text of `waits`."""
     event = f"stopped after its time limit of {seconds:g} s"
     if report is None:
         return errors.KernelTimeout(f"{scene.who(None)}: {event}. {remedy}", kernel=scene.kernel.name)
@@ -230,7 +230,7 @@ def deadlock(scene: Scene, outcome: Outcome) -> errors.KernelDeadlock:
 
 
 def waits(scene: Scene, outcome: Outcome) -> str:
-    """Waiting work-groups, memory and line of each wait, and groups that never started; "" if none waits."""
+    """Waiting work-groups, memory and line of each wait, and groups that never started; "" for none."""
     if not outcome.waits:
         return ""
     places: dict[tuple[int, int, int, int], list[int]] = {}
@@ -255,7 +255,7 @@ def waits(scene: Scene, outcome: Outcome) -> str:
 
 
 def _groups(scene: Scene, indices: Sequence[int]) -> str:
-    """ "work-group 7" or "all 304 work-groups, 0 to 303": by number in one dimension, else by coordinates."""
+    """ "work-group 7" or "all 304 work-groups, 0 to 303": by number in one dimension, or by coordinates."""
     _, y, z = scene.geometry.groups
 
     def name(index: int) -> str:
@@ -295,7 +295,7 @@ def _location(scene: Scene, address: int) -> str:
 
 
 def interruption(scene: Scene, outcome: Outcome) -> errors.KernelInterrupt:
-    """The exception for a launch that a person stopped: what ran, where it was, how far it was."""
+    """The exception for a launch that a person stopped: what ran, where it was, and its progress."""
     report = outcome.stopped_at
     address = int(scene.blocks[report.block].address) if report is not None and report.block >= 0 else None
     total = scene.geometry.group_count
@@ -385,14 +385,14 @@ def what_happened(scene: Scene, report: abi.CData) -> str:
 
 
 def beyond_shared(scene: Scene, fault: abi.CData) -> str:
-    """An access beyond a kernel's shared memory, and what comes of it on hardware.
+    """An access beyond a kernel's shared memory, and its effect on hardware.
 
-    Such as "read 4 bytes of shared memory at byte 256, up to 4 bytes past the end of the kernel's 256 bytes;
-    hardware rounds them up to 1,280, so that it gets what another kernel left there".
+    For example "read 4 bytes of shared memory at byte 256, up to 4 bytes past the end of the kernel's 256
+    bytes; hardware rounds them up to 1,280, so that it gets what another kernel left there".
     """
     size, total, address = int(fault.size), scene.shared_bytes, int(fault.address)
     allocated = scene.shared_given
-    # Offsets are added in 32 bits: a huge one is a negative one.
+    # Offsets are added in 32 bits: a huge offset is a negative one.
     at = address - 2**32 if 2**31 <= address < 2**32 else address
     place = f"{-at:,} bytes before the start" if at < 0 else f"up to {at + size - total:,} bytes past the end"
     if address + size <= allocated:
@@ -450,9 +450,9 @@ def past(scene: Scene, report: abi.CData) -> str:
 
 
 def _tensor_there(scene: Scene, address: int) -> str:
-    """The live tensor in which an address lies that no launch may touch, and how it may.
+    """The live tensor that contains an address which no launch may access, and how to make it accessible.
 
-    Not near an allocation: a slip of an index is no address of another tensor.
+    Not for addresses near an allocation: an index error is not meant for another tensor.
     """
     if scene.memory.is_near(address, _NEAR):
         return ""
@@ -511,7 +511,7 @@ def _refused_service(service: int) -> str:
 
 
 def _waiting(scene: Scene, report: abi.CData) -> str:
-    """Who waits at which barrier, and who has ended."""
+    """Which waves wait at which barrier, and which have ended."""
     places: dict[int, list[int]] = {}
     ended = []
     for index in range(report.wave_count):
@@ -547,7 +547,7 @@ def _wrong_mask(mask: int, lanes: int) -> str:
 
 
 def _lanes(mask: int) -> str:
-    """ "lane 3" or "lanes 0-31, 40"; "32 lanes, from 1 to 63" where they are many pieces."""
+    """ "lane 3" or "lanes 0-31, 40"; "32 lanes, from 1 to 63" if there are many pieces."""
     indices = [index for index in range(abi.LANES) if mask >> index & 1]
     text = _ranges(indices)
     if text.count(",") > _MOST_PIECES:

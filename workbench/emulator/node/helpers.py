@@ -1,7 +1,7 @@
-"""Threads that run a launch's work-groups beside the one that launches: kept from one launch to the next.
+"""Threads that run a launch's work-groups beside the launching one; they are kept between launches.
 
-To start a thread and wait for its end takes as long as a small kernel on one core: a training step of a small
-model makes a hundred launches, of a millisecond each.
+Starting a thread and waiting for its end takes as long as a small kernel on one core, and a training step of
+a small model makes a hundred launches of a millisecond each.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _idle: list[Helper] = []
 
 
 def taken() -> Helper:
-    """One that has nothing to do, for the caller alone until it is given back."""
+    """An idle thread, reserved for the caller until it is given back."""
     try:
         return _idle.pop()
     except IndexError:
@@ -65,12 +65,12 @@ def taken() -> Helper:
 
 
 def given_back(helper: Helper) -> None:
-    """The next launch may have it; its work has ended."""
+    """Returns a thread whose work has ended, for the next launch."""
     _idle.append(helper)
 
 
 def _nothing() -> None:
-    """Between two pieces of work."""
+    """True between two pieces of work."""
 
 
 # A parent's threads do not exist in its child.

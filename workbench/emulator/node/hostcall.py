@@ -1,11 +1,11 @@
 """ROCm's hostcalls: requests to the host by running kernels built with ROCm's device libraries.
 
-A wave takes a packet from the free stack of a buffer that all waves share, fills in a service and eight
-words a lane, pushes it on the ready stack, rings a doorbell and spins on the packet's ready flag until the
-host has put two words a lane into it (`__ockl_hostcall_internal` of the device libraries, which printf and
+A wave takes a packet from the free stack of a buffer that all waves share, fills in a service and eight words
+per lane, pushes it on the ready stack, rings a doorbell and spins on the packet's ready flag until the host
+has put two words per lane into it (`__ockl_hostcall_internal` of the device libraries, which printf and
 assert of hipcc call). Here a packet is answered by the thread that runs its wave, at the end of the wave's
 turn: atomics.c notes which wave has pushed, and dispatch.c calls back. So the order of what a work-group
-prints depends on nothing but the kernel.
+prints depends only on the kernel.
 
 The layouts are those of the device libraries of ROCm 5 to 7, of rocclr's devhostcall.hpp, and for printf's
 messages of devhcmessages.hpp.
@@ -53,7 +53,7 @@ _HEADER_BYTES = ffi.sizeof("HostcallHeader")
 _BEGIN, _END = 1, 2
 _LENGTH_SHIFT, _LENGTH_MASK = 5, 7
 _ID_SHIFT = 8
-# Cost of a message besides its words, so that empty ones end too.
+# Cost of a message in addition to its words, so that even empty messages reach the limit.
 _MESSAGE_BYTES = 64
 _TO_STDERR = 1
 # Output of assert in HIP's headers before it traps. Output of Triton's device_assert before its trap.
@@ -92,7 +92,7 @@ class Buffer:
         return self.allocation.base
 
     def empty(self) -> None:
-        """Every packet is free again, as at the start of a launch."""
+        """Frees all packets, as at the start of a launch."""
         ctypes.memmove(self._headers, self._free.ctypes.data, self._free.nbytes)
         buffer = ffi.cast("HostcallBuffer *", self.address)
         buffer.headers, buffer.payloads = self._headers, self._payloads
@@ -107,7 +107,7 @@ class Buffer:
         return ffi.cast("HostcallHeader *", self._headers + index * _HEADER_BYTES)
 
     def slots(self, pointer: int) -> CData:
-        """A packet's words: eight a lane."""
+        """A packet's words: eight per lane."""
         index = pointer & (self.packets - 1)
         return ffi.cast("uint64_t *", self._payloads + index * _PAYLOAD_WORDS * 8)
 
@@ -121,7 +121,7 @@ class _Message:
 
 @dataclass(frozen=True, slots=True)
 class _Printed:
-    """A message in whole; `item` is the work-item in its group, `assertion` what it says where it is one."""
+    """A complete message; `item` is the work-item in its group, `assertion` the text of an assertion."""
 
     group: int
     text: str
@@ -154,7 +154,7 @@ class Listener:
         self.callback = ffi.callback("int32_t(uint64_t, uint32_t, uint64_t)", self._serve)
 
     def _serve(self, group: int, wave: int, pointer: int) -> int:
-        """0: the packet is answered; else the number of a service that does not exist, or -1."""
+        """0 if the packet was answered; otherwise the number of a service that does not exist, or -1."""
         try:
             header = self._buffer.header(pointer)
             service = int(header.service)
@@ -214,14 +214,14 @@ class Listener:
         return number
 
     def take(self) -> tuple[list[_Printed], bool]:
-        """Messages in the order of work-groups, and whether there were more than there was room for."""
+        """Messages in the order of work-groups, and whether there were more than fit."""
         printed, self._printed = self._printed, []
         printed.sort(key=lambda entry: entry.group)
         return printed, self._lost
 
 
 def _message(group: int, item: int, words: list[int]) -> _Printed:
-    """A whole message decoded from its words: stream, format, and arguments."""
+    """A complete message, decoded from its words: stream, format, and arguments."""
     content = struct.pack(f"<{len(words)}Q", *words)
     to_stderr = bool(words and words[0] & _TO_STDERR)
     text, position = _text_at(content, 8)
@@ -248,7 +248,7 @@ def _message(group: int, item: int, words: list[int]) -> _Printed:
 
 
 def _text_at(content: bytes, position: int) -> tuple[str, int]:
-    """A text that ends with a zero, and where the next word after it begins."""
+    """A zero-terminated text, and where the next word after it begins."""
     end = content.find(b"\0", position)
     end = len(content) if end < 0 else end
     text = content[position:end].decode("utf-8", "surrogateescape")
@@ -267,7 +267,7 @@ _SIZE_SHIFT = 2
 
 
 def prepare_printf(address: int) -> None:
-    """Empty a buffer of PRINTF_BYTES zero bytes: how much of it is used, how much there is."""
+    """Set up an empty buffer of PRINTF_BYTES zero bytes: the bytes used, and the size."""
     head = (c_uint32 * 2).from_address(address)
     head[0], head[1] = 0, PRINTF_BYTES
 
@@ -291,13 +291,13 @@ def drain_printf(
 ) -> list[tuple[str, bool]]:
     """Empties the buffer: returns each printed text, and True with those for standard error.
 
-    A record is its first word of four bytes, the format (its hash, or itself) and the arguments; texts are as
-    long as they are and end with a zero, all of it in steps of eight bytes after the first word. Where the
-    compiler did not know the format, the arguments of %s are addresses.
+    A record is its first word of four bytes, the format (its hash, or itself) and the arguments; texts are
+    zero-terminated, and everything after the first word is in steps of eight bytes. If the compiler did not
+    know the format, the arguments of %s are addresses.
 
     Args:
         formats: formats by hash.
-        text_of: the text at a device address.
+        text_of: returns the text at a device address.
     """
     used = min(int(c_uint32.from_address(address).value), PRINTF_BYTES - _HEAD_BYTES)
     if not used:

@@ -1,12 +1,12 @@
-"""Ctrl-C during a launch: held back until it can be raised where it is not lost.
+"""Ctrl-C during a launch: held back until it can be raised without being lost.
 
 A HIP call goes from Python through C into Python again. An interrupt that Python raises on the way in, before
 the function behind the call has begun, ends in ctypes: it is lost, and the call returns what was in a
-register. So SIGINT is only noted while a launch is made; the loop that runs the work-groups asks for it a few
-times a second, and whatever came later is raised once the launch is over.
+register. So SIGINT is only noted during a launch; the loop that runs the work-groups checks for it a few
+times a second, and an interrupt after that is raised once the launch is over.
 
-Python tells its main thread alone of signals. A launch of another thread listens in C, in front of Python's
-handler, and is stopped as well.
+Python delivers signals only to its main thread. A launch of another thread listens in C, in front of Python's
+handler, so it can be stopped as well.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SIGINT = int(signal.SIGINT)
 
 
 class _Held:
-    """The interrupt that has come while it was held back, and who is to have it."""
+    """The interrupt that came while it was held back, and its handler."""
 
     def __init__(self, handler: _Handler) -> None:
         self.handler = handler
@@ -44,7 +44,7 @@ class _Held:
         self.arrived = number, frame
 
     def deliver(self) -> None:
-        """Call the handler with what has come; Python's own raises KeyboardInterrupt."""
+        """Call the handler with the interrupt; Python's own raises KeyboardInterrupt."""
         if self.arrived is not None:
             number, frame = self.arrived
             self.arrived = None
@@ -57,14 +57,14 @@ _listening = False
 
 
 def _set(handler: _Handler) -> None:
-    """Python's handler of SIGINT, behind that in C where one listens: setting it takes C's away."""
+    """Python's handler of SIGINT, behind the one in C if a launch listens there: setting it removes C's."""
     _install(_SIGINT, handler)
     if _listening:
         native_library().hk_hear_interrupts()
 
 
 def _forked() -> None:
-    """In a child process that another thread than the launching one made: nothing is held back here."""
+    """In a child process made by a thread other than the launching one: nothing is held back here."""
     global _held
     if _held is not None and _held.thread != threading.get_ident():
         _install(_SIGINT, _held.handler)
@@ -91,7 +91,7 @@ class _Holding:
         if _held is not None or not is_main or not callable(handler):
             return
         self._holder = holder = _Held(handler)
-        # An interrupt may also come at either of the two, before it is blocked.
+        # An interrupt may also come during either of the two, before it is blocked.
         try:
             _held = holder
             _set(holder.note)
@@ -117,7 +117,7 @@ def heard() -> AbstractContextManager[Callable[[], None]]:
     """A function that raises pending interrupts in the calling thread; for one launch at a time.
 
     Raises:
-        KeyboardInterrupt: from what it gives, in any thread.
+        KeyboardInterrupt: from the returned function, in any thread.
     """
     return _Hearing()
 

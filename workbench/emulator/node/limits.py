@@ -42,7 +42,7 @@ def check(kernel: KernelInfo, geometry: Geometry, dynamic_shared: int, target: T
     """Checks that a device can run a launch of this shape.
 
     Args:
-        target: the device's.
+        target: target of the device.
 
     Raises:
         LaunchError: the launch does not fit; the message says what is too large and what would fit.
@@ -116,10 +116,10 @@ def check_argument_bytes(kernel: KernelInfo, size: int) -> None:
     """Checks that a kernel's argument block is no larger than the device allows.
 
     Args:
-        size: bytes of it that the caller gives or that the kernel declares.
+        size: bytes of it that the caller passes or that the kernel declares.
 
     Raises:
-        LaunchError: it has not.
+        LaunchError: it is larger.
     """
     if size > MAX_ARGUMENT_BYTES:
         raise LaunchError(
@@ -129,7 +129,7 @@ def check_argument_bytes(kernel: KernelInfo, size: int) -> None:
 
 
 def check_arguments(kernel: KernelInfo, arguments: bytes) -> None:
-    """Checks that a launch can take these bytes of a kernel's own arguments; too few pass here.
+    """Checks that a launch can take these bytes of a kernel's own arguments; too few are accepted here.
 
     Raises:
         LaunchError: there are too many.
@@ -138,14 +138,14 @@ def check_arguments(kernel: KernelInfo, arguments: bytes) -> None:
 
 
 def missing_arguments(kernel: KernelInfo, size: int) -> tuple[KernelArg, ...]:
-    """Arguments of a kernel's own that its block has room for, and that are not in its first `size` bytes."""
+    """A kernel's own arguments that its block has room for, and that are not in its first `size` bytes."""
     return tuple(
         arg for arg in kernel.args if not arg.hidden and size < arg.offset + arg.size <= kernel.kernarg_size
     )
 
 
 def time_limit(seconds: float | None) -> float | None:
-    """Seconds that a launch may take: what was chosen, else HIPKITTENS_TIMEOUT, else 600; 0 means no limit.
+    """Seconds that a launch may take: the caller's choice, or HIPKITTENS_TIMEOUT, or 600; 0 means no limit.
 
     Raises:
         UsageError: HIPKITTENS_TIMEOUT is not a number.

@@ -57,13 +57,13 @@ class LoadedCode:
         approximate: bool = False,
         late: bool = False,
     ) -> TranslatedKernel:
-        """The kernel as native code, which tells the sanitizer what it does where that is asked for.
+        """The kernel as native code, which reports to the sanitizer if requested.
 
         Args:
             single: make each instruction a separate block.
             exact: matrix instructions give a matrix core's bits.
-            approximate: transcendental instructions err as the launch asks.
-            late: loads come when the launch asks.
+            approximate: transcendental instructions err as the launch requests.
+            late: loads complete when the launch requests.
 
         Raises:
             UnsupportedInstruction: the kernel has an instruction that is not implemented.
@@ -141,7 +141,7 @@ class LoadedCode:
         return self._variables[place] if place >= 0 and address < self.places[place][1] else None
 
     def has_data(self, address: int) -> bool:
-        """True for a device address in a variable or among constants, some of which have no name."""
+        """True for a device address in a variable or in constants, some of which have no name."""
         constants = self.code_object.layout.section(".rodata")
         start, size = (constants.address, constants.size) if constants is not None else (0, 0)
         return self.variable_of(address) is not None or 0 <= address - self.base - start < size
@@ -158,14 +158,14 @@ class LoadedCode:
             return None
 
     def variable_at(self, place: str, number: int, address: int) -> tuple[str, int] | None:
-        """The variable in a place at a code object address, as `DebugInfo.variable_at`; likewise."""
+        """The variable in a place at a code object address (`DebugInfo.variable_at`), or None."""
         try:
             return self._debug.variable_at(place, number, address)
         except errors.CodeObjectError:
             return None
 
     def shared_arrays(self, kernel: str, total: int) -> tuple[SharedArray, ...]:
-        """The variables in shared memory of a kernel, as `DebugInfo.shared_arrays`; likewise."""
+        """The variables in a kernel's shared memory (`DebugInfo.shared_arrays`); empty without debug info."""
         try:
             return self._debug.shared_arrays(kernel, total)
         except errors.CodeObjectError:

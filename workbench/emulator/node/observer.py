@@ -105,7 +105,7 @@ class Observer:
         return findings
 
     def _notes_of_arguments(self, scene: Scene) -> Iterator[RawFinding]:
-        """Notes of arguments that the launch did not give, and of those that the block has no room for."""
+        """Notes on arguments that the launch did not pass, and on those that the block has no room for."""
         kernel = scene.kernel
 
         def note(message: str) -> RawFinding:
@@ -132,10 +132,10 @@ class Observer:
             )
 
     def completed(self, record: LaunchRecord, outcome: Outcome) -> LaunchRecord:
-        """The record of a launch that ended well, with all that was asked for.
+        """The record of a successful launch, with everything that was requested.
 
         Raises:
-            LaunchError: a trace had no room for all accesses.
+            LaunchError: the trace was too small for all accesses.
         """
         options = self._request.options
         if not options.observed:

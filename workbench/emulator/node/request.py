@@ -25,7 +25,7 @@ class Request(NamedTuple):
         cooperative: True if its work-groups may wait for each other.
         options: observations, and the kind of arithmetic.
         approximation: errors of the kernel's transcendental instructions; None for none.
-        lateness: when loads complete; None: at once.
+        lateness: when loads complete; None for at once.
     """
 
     loaded: LoadedCode
@@ -61,7 +61,7 @@ class Request(NamedTuple):
     def profile(self) -> int:
         """Address-dependent counters to record: `Launch.profile` of abi.h.
 
-        A launch that records steps profiles only the work-groups with steps; of the others it records only
+        A launch that records steps profiles only the work-groups with steps; for the others it records only
         lines.
         """
         options = self.options

@@ -17,7 +17,7 @@ _PACKETS = 1024
 
 
 class Services:
-    """The buffers through which kernels reach the host; one of each: one kernel runs at a time."""
+    """The buffers through which kernels reach the host; one of each, since one kernel runs at a time."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
@@ -83,8 +83,8 @@ class Served:
     def one_thread(self) -> bool:
         """True if the launch must run on one thread.
 
-        Nothing says which work-group has printed into a buffer. And waves that make hostcalls share two
-        stacks: one that finds them changed by another thread tries again later, and prints later than the
+        A buffer does not say which work-group has printed into it. And waves that make hostcalls share two
+        stacks: a wave that finds them changed by another thread tries again later, and prints later than the
         others.
         """
         prints = bool(self._loaded.printf_formats) and hostcall.PRINTF_ARGUMENT in self.arguments
@@ -97,15 +97,15 @@ class Served:
 
     @property
     def callback(self) -> Any:
-        """The function through which C has hostcalls answered; None if the kernel makes none."""
+        """The function that answers hostcalls for C; None if the kernel makes none."""
         return self.listener.callback if self.listener is not None else None
 
     def show(self, trapped: int | None) -> list[Assertion]:
-        """Show what the launch has printed; the assertions that failed in it.
+        """Show what the launch has printed; returns the assertions that failed in it.
 
         Args:
-            trapped: work-group whose trap ended the launch: an exception is about to say what its assertions
-                say.
+            trapped: work-group whose trap ended the launch: an exception will contain the text of its
+                assertions.
         """
         text, assertions = console.drain(self.console) if self.console else ("", [])
         if text:

@@ -1,6 +1,6 @@
 """Memory of PyTorch's CPU tensors, as listed by an allocator in place of its own (native/run/storages.c).
 
-Kernels that a program launches itself reach all of it, as on a GPU; `Memory.table` has it for them alone.
+Kernels that a program launches itself reach all of it, as on a GPU; `Memory.table` has it only for them.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ Rows = npt.NDArray[np.uint64]
 """[n, 5] fields of `Allocation` in abi.h, by address."""
 
 ROUNDED = abi.ALLOCATION_READ | abi.ALLOCATION_WRITE | abi.ALLOCATION_ROUNDED
-"""Flags of memory that the allocator has rounded up, which kernels reach as rounded."""
+"""Flags of memory that the allocator has rounded up, all of which kernels reach."""
 _PLACED = 1 << 46
 """Address of the first storage in the models of caches, above all other memory."""
 _PLACED_LARGE, _PLACED_SMALL = 1 << 21, 512
-"""Alignment of addresses, from `_HUGE` bytes on and below."""
+"""Alignment of addresses, for `_HUGE` bytes or more, and for less."""
 _HUGE = 1 << 20
 
 
@@ -60,7 +60,7 @@ class Storages:
         return int(storage.bytes), int(storage.reach)
 
     def rows(self, granularity: int) -> Rows:
-        """All of it as kernels may touch it.
+        """All of it, as kernels may access it.
 
         Args:
             granularity: see `Allocation`.
@@ -97,7 +97,7 @@ class Storages:
 
 
 def _latest(records: Rows) -> Rows:
-    """Pieces that do not overlap, of bytes, address by address.
+    """Pieces of memory by address, without overlaps.
 
     Memory that PyTorch freed without the allocator's own deleter is still listed; later storages may be
     there.

@@ -1,4 +1,4 @@
-"""When the work of streams would begin and end on a GPU, from how long each piece takes there."""
+"""When the work of streams would begin and end on a GPU, from the time that each piece takes there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Stream(NamedTuple):
 
     Attributes:
         device: ordinal of the device.
-        handle: HIP's; NULL is hipStreamLegacy.
+        handle: HIP's handle; NULL is hipStreamLegacy.
         blocking: True if it and the NULL stream wait for each other.
     """
 
@@ -43,9 +43,9 @@ class Interval(NamedTuple):
 class Timeline:
     """Seconds since the first piece of work.
 
-    The work of a stream runs in order. That of several streams runs at once as far as the engine has room:
-    kernels beside each other where they leave compute units free, a copy beside kernels. The host sends work
-    in no time, and waits where the program waits.
+    The work of a stream runs in order. The work of several streams overlaps as far as the engine has room:
+    kernels run beside each other if they leave compute units free, and a copy runs beside kernels. The host
+    takes no time to send work, and waits where the program waits.
     """
 
     def __init__(self) -> None:
@@ -87,16 +87,16 @@ class Timeline:
         return start
 
     def wait(self, stream: Stream, moment: float) -> None:
-        """Has a stream wait for a moment."""
+        """Makes a stream wait for a moment."""
         self._ends[stream] = max(self.moment(stream), moment)
 
     def wait_on_host(self, moment: float | None = None) -> None:
-        """Has the host wait for a moment; None: for all work."""
+        """Makes the host wait for a moment; None for all work."""
         self._host = max([self._host, *self._ends.values()] if moment is None else [self._host, moment])
 
 
 def _first_free(busy: list[Interval], ready: float, seconds: float, share: float) -> float:
-    """When an engine first has room for work that is ready, as long as it takes."""
+    """The first time from which an engine has room for work, for its whole duration."""
     later = [interval for interval in busy if interval.end > ready]
     starts = sorted({ready, *(interval.end for interval in later)})
     return next(start for start in starts if _peak(later, start, start + seconds) + share <= 1.0 + 1e-9)

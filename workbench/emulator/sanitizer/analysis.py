@@ -18,7 +18,7 @@ class Analysis:
 
     Attributes:
         hazards: pairs of instructions to follow through the run.
-        flag_loads: loads that read what other waves write meanwhile.
+        flag_loads: loads that intentionally read what other waves write at the same time.
         lane_stores: registers of which v_writelane writes lanes, as compilers do that keep scalars there.
         objects: code object addresses that accesses of variables add an index to, by the accesses' addresses.
     """
@@ -34,10 +34,10 @@ def analyse(
     successors: Callable[[int], Iterable[int]],
     target: str,
 ) -> Analysis:
-    """Looks at every way through a kernel.
+    """Analyses every path through a kernel.
 
     Args:
-        blocks: its basic blocks.
+        blocks: the kernel's basic blocks.
         successors: blocks that may follow a block, by index; none after an indirect jump.
     """
     writelanes = (

@@ -23,7 +23,7 @@ _BIT_RULES = {
 
 
 def describe(instruction: Instruction, rows: Rows) -> CData | None:
-    """The record of an instruction; None for one that the sanitizer has no interest in."""
+    """The record of an instruction; None if the sanitizer ignores it."""
     record = ffi.new("SanOp *")
     record.op.pc = instruction.address
     isa_record = instruction.record
@@ -88,7 +88,7 @@ def _scalar(record: CData, instruction: Instruction) -> None:
         return
     record.kind = abi.SAN_SCALAR_BITS
     if isa_record.combines is Combines.CHOICE and any(operand.kind == "imm" for operand in sources):
-        # A constant on one side: the result counts as defined where the condition is.
+        # With a constant on one side, the result counts as defined where the condition is.
         record.ssrc_count[0] = record.ssrc_count[1] = 0
     if Registers.EXEC in isa_record.reads:
         set_scalar_source(record, 1, registers.EXEC)

@@ -27,7 +27,7 @@ _ACCESSES = {Access.LOAD: abi.SAN_LOAD, Access.STORE: abi.SAN_STORE, Access.ATOM
 
 
 def vector_memory(record: CData, instruction: Instruction, memory: Memory, rows: Rows) -> CData | None:
-    """The record of a vector memory instruction; None for one that the sanitizer has no interest in."""
+    """The record of a vector memory instruction; None if the sanitizer ignores it."""
     record.kind = abi.SAN_MEMORY
     record.space = _SPACES[memory.space]
     native = NATIVE.get(instruction.opcode)
@@ -65,7 +65,7 @@ def vector_memory(record: CData, instruction: Instruction, memory: Memory, rows:
 
 
 def _scope(modifiers: Mapping[str, int]) -> int:
-    """The scope of a load or store: by sc0 and sc1, on gfx90a by glc, which loads of any scope have."""
+    """The scope of a load or store: from sc0 and sc1; on gfx90a from glc, which loads of any scope have."""
     if modifiers.get("sc1") or modifiers.get("glc"):
         return abi.SAN_SYNC | abi.SAN_DEVICE
     return abi.SAN_SYNC if modifiers.get("sc0") else 0
@@ -110,7 +110,7 @@ def _lds(record: CData, memory: Memory) -> None:
 
 
 def scalar_memory(record: CData, instruction: Instruction, memory: Memory) -> CData | None:
-    """The record of a scalar memory instruction; None for one that the sanitizer has no interest in."""
+    """The record of a scalar memory instruction; None if the sanitizer ignores it."""
     if memory.access in (Access.STORE, Access.ATOMIC):
         record.kind, record.space, record.flags = abi.SAN_MEMORY, abi.SAN_SMEM, abi.SAN_STORE
         set_scalar_source(record, 0, instruction.src[1])

@@ -134,7 +134,7 @@ class Shadow:
         self.free()
 
     def free(self) -> None:
-        """Give its memory back; may be called again."""
+        """Free its memory; may be called again."""
         if self.pointer:
             self._library.hk_san_free(self.pointer)
             self.pointer = ffi.NULL
@@ -158,7 +158,7 @@ def _category(scene: Scene, report: CData, within: Container[int]) -> str:
     """Class of finding for a report.
 
     Args:
-        within: instructions that have accessed the variable that they are to access.
+        within: instructions that have accessed the variable that they should access.
     """
     if report.kind == abi.SAN_FOUND_OBJECT:
         # Compilers turn `b[i - 16]` into an address before b, which may be in another variable.
@@ -291,7 +291,7 @@ def _memory(scene: Scene, report: CData, offset: bool = True) -> str:
 
 
 def _variable(scene: Scene, origin: int, address: int, from_scratch: bool) -> str:
-    """The declaration of what an instruction found never written, where debug information knows it."""
+    """The declaration of what an instruction found unwritten, if debug information has it."""
     if origin == 0:
         return ""
     if from_scratch:
@@ -385,7 +385,7 @@ def _outside(scene: Scene, report: CData) -> str:
 
 
 def _lane_off(scene: Scene, report: CData) -> str:
-    """The sentence for an instruction that reads a register of a lane that is off."""
+    """The sentence for an instruction that reads a register of an inactive lane."""
     instruction = scene.instruction(int(report.pc))
     opcode = instruction.opcode if instruction is not None else "the instruction"
     gets = (

@@ -1,7 +1,7 @@
 """Loads that intentionally read other waves' concurrent writes: of a flag, or before a compare-and-swap.
 
-The ISA has one instruction for a plain load and for an atomic load of LDS, and on gfx90a of global memory
-too, so that only what becomes of the value tells them apart.
+The ISA has the same instruction for a plain load and for an atomic load of LDS, and on gfx90a of global
+memory too, so only the use of the value distinguishes them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from workbench.codeobject.instruction import Instruction, Operand
 from workbench.codeobject.instructions import Access, Flow, Space
 
 _LONGEST = 4
-"""Blocks of a loop that does nothing but wait."""
+"""Maximum number of blocks of a loop that only waits."""
 
 Unit = tuple[str, int]
 
@@ -23,11 +23,11 @@ _SPACES = (Space.LDS, Space.GLOBAL, Space.FLAT, Space.BUFFER, Space.SCALAR, Spac
 
 @dataclass(frozen=True)
 class FlagLoads:
-    """Loads that may read what another wave writes meanwhile, by address.
+    """Loads that may read what another wave writes at the same time, by address.
 
     Attributes:
-        polls: a loop goes on until their value changes.
-        expected: a compare-and-swap then expects what they read, and fails where that is no longer so.
+        polls: a loop continues until their value changes.
+        expected: a compare-and-swap then expects the value that they read, and fails if it has changed.
     """
 
     polls: frozenset[int] = frozenset()
@@ -37,8 +37,9 @@ class FlagLoads:
 def find(blocks: Sequence[Sequence[Instruction]], successors: Callable[[int], Iterable[int]]) -> FlagLoads:
     """The loads of a kernel that poll a flag, and those whose value a compare-and-swap expects.
 
-    A load, or an atomic that returns, polls where a short loop goes on until its value changes, and nothing
-    else: the address stays. So does the one by which the loop is entered, where compilers put the first turn.
+    A load, or an atomic that returns, polls if a short loop continues until its value changes and does
+    nothing else: the address stays the same. So does a load in front of the loop, where compilers put the
+    first iteration.
 
     Args:
         blocks: a kernel's basic blocks.
@@ -52,7 +53,7 @@ def find(blocks: Sequence[Sequence[Instruction]], successors: Callable[[int], It
 
 
 class _Graph:
-    """Blocks with the ways between them."""
+    """Blocks with the paths between them."""
 
     def __init__(
         self, blocks: Sequence[Sequence[Instruction]], successors: Callable[[int], Iterable[int]]
@@ -65,7 +66,7 @@ class _Graph:
                 self.before[successor].append(index)
 
     def cycle(self, index: int) -> set[int]:
-        """Blocks of the short ways from a block back to itself."""
+        """Blocks on the short paths from a block back to itself."""
         members: set[int] = set()
         ways: list[tuple[int, ...]] = [(index,)]
         for _ in range(_LONGEST):
@@ -81,7 +82,7 @@ class _Graph:
         """Loads that supply `units` registers, before the instruction at a position in a block.
 
         Args:
-            within: the blocks to look at; None: all.
+            within: the blocks to search; None for all.
             moves_only: True to follow only moves, not computed values.
         """
         waiting: list[tuple[int, int, frozenset[Unit]]] = [(start, place, frozenset(units))]
@@ -121,7 +122,7 @@ def _polling(graph: _Graph) -> Iterator[Instruction]:
 
 
 def _first_turn(graph: _Graph, load: Instruction, cycle: set[int]) -> Iterator[Instruction]:
-    """Loads like it that decide whether a loop is entered."""
+    """Similar loads that decide whether a loop is entered."""
     near = {block for member in cycle for block in graph.before[member]} - cycle
     near |= {block for member in near for block in graph.before[member]} - cycle
     for index in near:
@@ -142,7 +143,7 @@ def _expected(graph: _Graph) -> Iterator[Instruction]:
 
 
 def _compared(instruction: Instruction) -> Iterable[Unit]:
-    """Registers of what a compare-and-swap expects: data0 in LDS, elsewhere the second half of the data."""
+    """Registers of a compare-and-swap's expected value: data0 in LDS, otherwise the data's second half."""
     memory = instruction.record.memory
     assert memory is not None
     if memory.space is Space.LDS:
@@ -156,7 +157,7 @@ def _units(operands: Iterable[Operand]) -> list[Unit]:
 
 
 def _read(instruction: Instruction) -> frozenset[Unit]:
-    """Registers that it computes with; EXEC is none if it only says which lanes take part."""
+    """Registers that it computes with; EXEC does not count if it only selects lanes."""
     for_lanes = instruction.record.pipeline not in ("salu", "branch")
     operands = registers.read(instruction)
     return frozenset(_units(o for o in operands if not (for_lanes and o == registers.EXEC)))

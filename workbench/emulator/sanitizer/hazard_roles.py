@@ -1,7 +1,7 @@
 """Roles of an instruction in hazard rules: as the first of a pair, and as the second.
 
 A role is a class of access, as `hazard_rules.Rule` names them, of one unit: a VGPR, an AGPR, a scalar operand
-encoding, a hardware register, or whether a double-precision matrix instruction went by.
+encoding, a hardware register, or whether a double-precision matrix instruction was issued.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ def _is_partial(instruction: Instruction) -> bool:
 
 
 def _dot(roles: Roles, instruction: Instruction, results: list[int]) -> None:
-    """A dot product; that it accumulates into the same one's result is what it is for."""
+    """True for a dot product, which is meant to accumulate into the result of another."""
     # v_dot2c and similar instructions have their SrcC in the destination.
     c = results if len(instruction.src) < 3 else list(_units(instruction.src[2]))
     roles.consume("not dot c", c, forwarded=True)

@@ -45,7 +45,7 @@ class Rule:
     source: str
 
     def states(self, target: str, passes: int = 0) -> int:
-        """Wait states whose lack is reported, on a target after so many passes; 0 if there is no rule."""
+        """Wait states whose lack is reported, on a target after this many passes; 0 if there is no rule."""
         count = self.counts.get(target, 0)
         return min(SEARCHED, count if isinstance(count, int) else count.get(passes, 0))
 

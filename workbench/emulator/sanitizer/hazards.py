@@ -21,7 +21,7 @@ from workbench.emulator.sanitizer.hazard_rules import RULES, TARGETS
 
 @dataclass(frozen=True)
 class Hazard:
-    """Two instructions that are too close on some way through the code.
+    """Two instructions that are too close on some path through the code.
 
     Attributes:
         rule: index of the rule in RULES.
@@ -61,7 +61,7 @@ MOST: int = abi.SAN_MARKS
 
 @dataclass(frozen=True, slots=True)
 class _Producer:
-    """The first instruction of a pair, with the registers of its result where it is a matrix instruction."""
+    """The first instruction of a pair, with the registers of its result if it is a matrix instruction."""
 
     address: int
     opcode: str
@@ -90,7 +90,7 @@ def find(
     successors: Callable[[int], Iterable[int]],
     target: str,
 ) -> Hazards:
-    """Every pair of instructions that is too close on some way through the code.
+    """Every pair of instructions that is too close on some path through the code.
 
     Args:
         blocks: a kernel's basic blocks.
@@ -120,7 +120,7 @@ def find(
 
 
 class _Walk:
-    """Goes through blocks and collects hazards."""
+    """Follows the blocks and collects hazards."""
 
     def __init__(self, blocks: Sequence[Sequence[Instruction]], target: str) -> None:
         self._blocks = blocks
@@ -131,7 +131,7 @@ class _Walk:
         self._found: dict[tuple[int, int, int], Hazard] = {}
 
     def block(self, index: int, entering: _Pending) -> _Pending:
-        """Look at a block; returns what is pending at its end."""
+        """Process a block; returns what is pending at its end."""
         previous = self._leaving.get(index)
         # By unit: class, first instruction, and its time on the block's own clock.
         pending: dict[int, list[tuple[str, _Producer, int]]] = {}

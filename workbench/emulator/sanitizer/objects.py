@@ -1,7 +1,7 @@
 """Instructions that access a variable of the code object by an index: `__constant__` and `__device__` arrays.
 
-Their addresses are made of the program counter and a constant, so that code says which variable is meant:
-all of them are one allocation, in which an index past the end of an array finds the next one.
+Their addresses come from the program counter and a constant, so the code says which variable is meant. That
+matters because they are all in one allocation, where an index past the end of an array reaches the next one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from workbench.emulator.semantics.code_addresses import Register, low
 _SPACES = (Space.GLOBAL, Space.FLAT, Space.SCALAR)
 
 Addresses = dict[Register, int]
-"""The code object address that a register's value was made of."""
+"""The code object address from which a register's value was computed."""
 
 
 def find(

@@ -15,7 +15,7 @@ CARRIES = {Combines.UPWARDS: abi.SAN_CARRY, Combines.DOWNWARDS: abi.SAN_CARRY_DO
 
 
 def set_scalar_source(record: CData, position: int, operand: Operand) -> None:
-    """A scalar source; another operand leaves the field as it is."""
+    """A scalar source; any other operand leaves the field unchanged."""
     if position >= abi.SAN_SOURCES:
         return
     if operand.kind == "s":
@@ -28,7 +28,7 @@ def set_scalar_source(record: CData, position: int, operand: Operand) -> None:
 
 
 def set_vector_source(record: CData, position: int, operand: Operand, rows: Rows) -> None:
-    """A vector source; another operand leaves the field as it is."""
+    """A vector source; any other operand leaves the field unchanged."""
     if position < abi.SAN_SOURCES and operand.kind in ("v", "a"):
         record.src[position] = rows.row(operand)
         record.src_count[position] = operand.width

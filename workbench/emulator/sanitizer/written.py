@@ -1,8 +1,8 @@
 """Record of the bytes of device memory that were ever written, for the sanitizer and memory from hipMalloc.
 
-Copies and fills are noted as ranges when they happen. The first sanitized launch turns them into one bit a
-byte, which native/observe/sanitizer/written.c reads and sets. A launch that is not sanitized writes unseen:
-then every byte of what was allocated before it counts as written.
+Copies and fills are noted as ranges when they happen. The first sanitized launch turns them into one bit per
+byte, which native/observe/sanitizer/written.c reads and sets. The writes of a launch that is not sanitized
+are not seen: every byte that was allocated before it then counts as written.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Written:
 
     Args:
         base, size: address and bytes of the allocation.
-        unseen: number of launches without an observer on the device until the allocation.
+        unseen: number of unobserved launches on the device before the allocation.
     """
 
     __slots__ = ("_bits", "_ranges", "base", "size", "unseen")

@@ -20,7 +20,7 @@ _SUMS = {
     "v_mov_b32": (0,),
     "v_mov_b64": (0,),
 }
-"""Sources that may be an address, of what moves one or adds to it."""
+"""Sources that may be an address, for an instruction that moves one or adds to it."""
 
 
 def low(operand: Operand) -> Register:
@@ -34,7 +34,7 @@ def is_program_counter(instruction: Instruction) -> bool:
 
 
 def result(instruction: Instruction, addresses: Mapping[Register, int]) -> int | None:
-    """The address that a result is made of; None if it is of none or two. `addresses`: the registers'."""
+    """The address that a result is computed from; None for none or two. `addresses`: those of registers."""
     if is_program_counter(instruction):
         return instruction.address + instruction.size
     sources = [instruction.src[place] for place in _SUMS.get(instruction.opcode, ())]

@@ -99,9 +99,9 @@ def barrier(block: BlockTranslator, instruction: Instruction) -> None:
 
 @ends_block("s_sleep")
 def sleep(block: BlockTranslator, instruction: Instruction) -> None:
-    """Another wave takes its turn: what this one waits for is done by another.
+    """Another wave takes its turn, since this one waits for another's work.
 
-    The wave's clock goes on by 64 cycles a unit (CDNA3 ISA guide, S_SLEEP).
+    The wave's clock advances by 64 cycles per unit (CDNA3 ISA guide, S_SLEEP).
     """
     units = _immediate(instruction) & 0x7F
     if units:
@@ -169,7 +169,7 @@ def _fault(
 
     Args:
         value: Fault.address, an i64.
-        further: Fault.size and Fault.is_write, i32 each; 0 where None.
+        further: Fault.size and Fault.is_write, i32 each; 0 if None.
     """
     block.close_run()
     emitter = block.emitter
@@ -260,7 +260,7 @@ def may_skip_after(instruction: Instruction, before: bool) -> bool:
 
 @straight("s_setvskip")
 def setvskip(block: BlockTranslator, instruction: Instruction) -> None:
-    """MODE.vskip = S0[S1[4:0]] (CDNA3 ISA guide); what it skips is a block of its own (translate/flow.py)."""
+    """MODE.vskip = S0[S1[4:0]] (CDNA3 ISA guide); skipped code has its own block (translate/flow.py)."""
     block.close_run()
     value, position = (block.scalar(operand) for operand in instruction.src)
     bit = value.lshr(position & 31) & 1

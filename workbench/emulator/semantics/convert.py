@@ -31,7 +31,7 @@ def saturated(block: BlockTranslator, a: Value, bits: int, signed: bool) -> Valu
 
 
 def _no_nan(a: Value, result: Value) -> Value:
-    """The result, but zero where the source is NaN and the range has numbers below zero."""
+    """The result, or zero where the source is NaN and the range has negative numbers."""
     return a.is_nan().select(0, result)
 
 
@@ -147,7 +147,7 @@ def bf16_above(a: Value) -> Value:
 
 
 def pack(low: Value, high: Value) -> Value:
-    """A dword from two 16-bit numbers that stand in the low halves of dwords."""
+    """A dword from two 16-bit numbers in the low halves of dwords."""
     return low | high.shl(16)
 
 
@@ -167,7 +167,7 @@ def _half_towards_zero(a: Value) -> Value:
     nearest = a.fptrunc(16)
     too_large = nearest.fpext(32).fabs().cmp("ogt", a.fabs())
     bits = nearest.bits().zext(32)
-    # One step towards zero is one less in the bit pattern, also from infinity to the largest number.
+    # One step towards zero is one less in the bit pattern, even from infinity to the largest number.
     return bits - too_large.zext(32)
 
 

@@ -15,13 +15,13 @@ def exponent_mask(bits: int) -> int:
 
 
 def quiet(value: Value) -> Value:
-    """A NaN made quiet, its sign and payload kept."""
+    """A NaN made quiet, with its sign and payload."""
     type = value.type
     return (value.bits() | (1 << (MANTISSA[type.bits] - 1))).bitcast(type)
 
 
 def is_signalling(value: Value) -> Value:
-    """i1 a lane: the float is a signalling NaN."""
+    """i1 per lane: the float is a signalling NaN."""
     bits = value.type.bits
     magnitude = value.bits() & ((1 << (bits - 1)) - 1)
     return magnitude.cmp("ugt", exponent_mask(bits)) & magnitude.cmp(

@@ -4,7 +4,7 @@ A meaning is a short function of typed values; the decorators wrap it with what 
 modifiers, results), so that a reader of a semantics module sees the instruction and nothing else.
 
 A signature says what goes in and out, results first: "f32 <- f32 f32", "u32 mask <- u32 u32 mask". Kinds are
-a type letter and width (b, i, u, f, bf); `mask` is a lane mask in a scalar register pair, VCC where the
+a type letter and width (b, i, u, f, bf); `mask` is a lane mask in a scalar register pair, or VCC if the
 encoding has no field for it; `old` is the destination's previous value.
 """
 
@@ -60,13 +60,12 @@ def _mask_operand(operands: tuple[Operand, ...], position: int) -> Operand:
 
 
 def lanes(opcodes: str, signature: str, *, keep_high: bool = False) -> Callable[[Meaning], Meaning]:
-    """Register a lane-wise vector instruction: meaning(block, *sources) gives the result or results.
-
-    Clamp is applied to float results here; integer meanings that saturate look at `block.clamp`, and the
-    others are those where the hardware's clamp does nothing.
+    """Register a lane-wise vector instruction: meaning(block, *sources) returns the result or results. Clamp
+    is applied to float results here; integer meanings that saturate look at `block.clamp`, and the others are
+    those where the hardware's clamp does nothing.
 
     Args:
-        keep_high: a 16-bit result leaves the other half of the destination as it is.
+        keep_high: True if a 16-bit result preserves the other half of the destination.
     """
     result_kinds, source_kinds = _parse(signature)
 
@@ -195,7 +194,7 @@ def scalar(opcodes: str, signature: str, *, scc: str = "") -> Callable[[Meaning]
 
     Args:
         signature: kinds of 32 or 64 bits, results first; no result where only SCC is written.
-        scc: "nonzero": SCC tells whether the result is not zero; "pair": the meaning returns (result, SCC as
+        scc: "nonzero": SCC says whether the result is not zero; "pair": the meaning returns (result, SCC as
             i1); "only": the meaning returns SCC; "": SCC stays.
     """
     result_kinds, source_kinds = _parse(signature)
@@ -251,6 +250,6 @@ def straight(opcodes: str) -> Callable[[Handler], Handler]:
 
 
 def nothing(opcodes: str) -> None:
-    """Register instructions that need nothing done."""
+    """Register instructions for which nothing has to be done."""
     register(opcodes, lambda block, instruction: None)
     NO_OPERATION.update(opcodes.split())

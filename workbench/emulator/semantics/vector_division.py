@@ -1,4 +1,4 @@
-"""Lane-wise helpers of IEEE-754 division, which a kernel makes of a reciprocal and refinement."""
+"""Lane-wise helpers of IEEE-754 division, which kernels compute from a reciprocal and refinement."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Lane-wise transcendental functions, reciprocals and roots; the sides of cube maps.
 
-Transcendental functions are within one unit in the last place of the true value, and exactly rounded but for
-a few; on request they err as hardware may (`_erring`). Most are C (native/ops/math.c). The exponential, which
-attention and softmax wait for, is part of the run: a call has to put all registers in memory.
+Transcendental functions are within one unit in the last place of the true value, and with few exceptions
+exactly rounded; on request they err as hardware may (`_erring`). Most are C (native/ops/math.c). The
+exponential, which attention and softmax wait for, is part of the run, because a call has to put all registers
+in memory.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ _FUNCTIONS = {
 
 
 def _erring(block: BlockTranslator, function: int, kind: int, a: Value, result: Value) -> Value:
-    """The result, with an error that hardware may make where the translation is asked for it."""
+    """The result, with an error that hardware may make if the translation requests it."""
     accuracy = accuracy_of(block.instruction.opcode) if block.options.approximate else None
     return result if accuracy is None else approximate(block, function, kind, accuracy.ulps, a, result)
 
 
 def _half(block: BlockTranslator, function: int, wide: Value, result: Value) -> Value:
-    """A half-precision result from one of single precision: within one unit of this rounds to within one of
-    half precision."""
+    """A half-precision result from one of single precision: an error below one unit of the latter rounds to
+    within one unit of half precision."""
     rounded = result.fptrunc(16)
     if not block.options.approximate:
         return rounded

@@ -43,7 +43,7 @@ for _kind in FLOATS:
 
 
 def _normalised(block: BlockTranslator, a: Value) -> tuple[Value, Value]:
-    """(pattern, exponent field) of the float scaled so that denormals are normal; the field counts that."""
+    """(pattern, exponent field) of the float scaled to make denormals normal; the field reflects that."""
     bits = a.type.bits
     mantissa = MANTISSA[bits]
     scale = float(1 << (mantissa + 1))
@@ -65,7 +65,7 @@ def frexp_exponent(block: BlockTranslator, a: Value) -> Value:
 
 
 def frexp_mantissa(block: BlockTranslator, a: Value) -> Value:
-    """The mantissa in [0.5, 1) with the sign; zero, infinities and NaN as they are."""
+    """The mantissa in [0.5, 1) with the sign; zero, infinities and NaN unchanged."""
     bits = a.type.bits
     scaled, _ = _normalised(block, a)
     pattern = a.bits()

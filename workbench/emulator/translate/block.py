@@ -29,7 +29,7 @@ class BlockTranslator:
     Attributes:
         function: the LLVM function.
         emitter: emitter of its IR.
-        scalars: the scalar registers; write them by `set_register`, which knows of the open run.
+        scalars: the scalar registers; write them with `set_register`, which accounts for the open run.
         options: options of the translation.
         index_of: block index by address.
         next_index: index of the block that follows in memory.
@@ -70,10 +70,10 @@ class BlockTranslator:
         self._runs = 0
         self._run: LaneRun | None = None
 
-    # Driving
+    # Driver
 
     def begin(self, instruction: Instruction) -> None:
-        """Start the next instruction; code goes to the straight part until a run is asked for."""
+        """Start the next instruction; code goes to the straight part until a run is requested."""
         self.instruction = instruction
         self.clamp = bool(instruction.modifiers.get("clamp"))
         self.follows_mode = Registers.MODE in instruction.record.reads
@@ -100,12 +100,12 @@ class BlockTranslator:
     # MODE.vskip
 
     def entered(self, index: int) -> Value | int:
-        """The block that runs where block `index` is to: the one behind it where that is skipped."""
+        """The block that runs in place of block `index`: the next one if it is skipped."""
         behind = self._skips.get(index)
         return index if behind is None else self._skipping().select(behind, index, I32)
 
     def skip_over(self, index: int) -> None:
-        """At the start of block `index`: leave it where an indirect jump went to what is skipped."""
+        """At the start of block `index`: leave it if an indirect jump went to skipped code."""
         if index in self._skips:
             self.function.branch_out(self._skipping(), self._skips[index])
 
@@ -144,7 +144,7 @@ class BlockTranslator:
 
     @property
     def mode(self) -> Mode:
-        """Floating-point mode at the current instruction; Unsupported where that is not known."""
+        """Floating-point mode at the current instruction; raises Unsupported if it is not known."""
         if self._mode is None:
             raise Unsupported("a floating-point mode that depends on the way taken or on a register")
         return self._mode
@@ -254,7 +254,7 @@ class BlockTranslator:
         raise Unsupported(f"operand of kind {operand.kind!r} in scalar code")
 
     def _special(self, index: int) -> Value:
-        """Sources that are no registers; the apertures are 64-bit values whose low half is zero."""
+        """Sources that are not registers; the apertures are 64-bit values whose low half is zero."""
         if index in (235, 237):
             base = abi.SHARED_APERTURE if index == 235 else abi.PRIVATE_APERTURE
             return self.emitter.const(I64, base)
@@ -298,7 +298,7 @@ class BlockTranslator:
         raise Unsupported(f"operand of kind {operand.kind!r}, not a vector register")
 
     def dword(self, operand: Operand, word: int = 0, as_float: bool = False, kind: str = "b32") -> Value:
-        """One dword a lane of a vector source operand, without modifiers."""
+        """One dword per lane of a vector source operand, without modifiers."""
         run = self.open_run()
         type = V_F32 if as_float else V_I32
         if operand.kind in ("v", "a"):
@@ -321,7 +321,7 @@ class BlockTranslator:
         raise Unsupported(f"source operand of kind {operand.kind!r}")
 
     def quad(self, operand: Operand, kind: str) -> Value:
-        """64 bits a lane of a vector source operand, without modifiers."""
+        """64 bits per lane of a vector source operand, without modifiers."""
         run = self.open_run()
         as_float = kind == "f64"
         if operand.kind in ("v", "a"):

@@ -27,7 +27,7 @@ KINDS: Mapping[str, tuple[Type, int]] = {
     **{kind: (integer(16, 2 * LANES), 1) for kind in ("v2b16", "v2i16", "v2u16", "v2bf16")},
     "v2f16": (floating(16, 2 * LANES), 1),
 }
-"""Register kinds of instruction signatures: LLVM type of a chunk, and dwords a lane."""
+"""Register kinds of instruction signatures: LLVM type of a chunk, and dwords per lane."""
 
 
 def join(low: Value, high: Value) -> Value:

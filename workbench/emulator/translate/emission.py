@@ -1,4 +1,4 @@
-"""LLVM IR of a kernel: each block's instructions given to their semantics or to a native operation."""
+"""LLVM IR of a kernel: passes each block's instructions to their semantics or to a native operation."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def emit(
     Args:
         blocks: instructions of each block, by index.
         index_of: block index by address.
-        refuse: called with all unsupported instructions and the reasons, if there are any.
+        refuse: called with all unsupported instructions, if any, and the reasons.
         modes: floating-point mode at the start of each block; by default the kernel's.
         analysis: the sanitizer's analysis of the code.
         falls: addresses of the last instructions of functions, after which execution must not continue.
@@ -167,7 +167,7 @@ def _emit_block(
             failures.append((instruction, str(reason)))
         translator.end()
         if translator.indexed_positions:
-            # The rows that an indexed instruction accesses are not known here, so it is a run of its own.
+            # The rows that an indexed instruction accesses are not known here, so it gets its own run.
             translator.close_run()
     if chain is not None and not translator.finished:
         chain.finish()

@@ -1,7 +1,7 @@
-"""LLVM as the back end: from IR text to machine code in memory, by way of an object that can be cached.
+"""LLVM as the back end: from IR text to machine code in memory, through an object that can be cached.
 
-Code is selected without optimisation and without IR passes: a kernel is ready many times sooner than with
-them, and generated code for 512-bit vectors gains little from them.
+Code is selected without optimisation and without IR passes: kernels are ready many times sooner, and
+generated code for 512-bit vectors would gain little.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def identity() -> str:
 
 
 def _cpu() -> tuple[str, str]:
-    """LLVM's name of the CPU that code is made for, and its features where they go beyond the name's."""
+    """LLVM's name of the CPU that code is made for, and its features beyond those that the name implies."""
     if (level := cpu.chosen_level()) is None:
         return _host()
     return level.cpu, ",".join(f"+{feature}" for feature in level.extensions)
@@ -119,7 +119,7 @@ class LoadedCode:
 
 _numbers = itertools.count()
 _KERNELS_OF_A_LINKER = 64
-"""A linker remembers every kernel, gone or not; when its last one goes, a linker of the past goes too."""
+"""A linker remembers every kernel, even freed ones; an old linker is freed together with its last kernel."""
 
 
 @lru_cache(maxsize=1)

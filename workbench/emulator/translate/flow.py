@@ -39,8 +39,8 @@ def function_symbols(code_object: CodeObject) -> list[int]:
 
 @dataclass
 class Code:
-    """Reachable instructions, where blocks begin, and the last instructions of functions that run past their
-    end: what follows is padding or another function, which nobody called."""
+    """Reachable instructions, the beginnings of blocks, and the last instructions of functions that run past
+    their end: padding follows, or another function that was not called."""
 
     instructions: dict[int, Instruction]
     leaders: set[int]
@@ -51,7 +51,7 @@ def reachable(code_object: CodeObject, entry: int) -> Code:
     """Instructions that execution from `entry` can reach.
 
     Raises:
-        CodeObjectError: execution can run into bytes that are no instruction, or out of the code.
+        CodeObjectError: execution can reach bytes that are not an instruction, or leave the code.
     """
     base, data = code_object.text
     ends = {s.address + s.size for s in code_object.symbols.of_kind("function") if s.size}
@@ -111,7 +111,7 @@ def _is_return(instruction: Instruction) -> bool:
 
 
 def successors(instruction: Instruction) -> Iterator[int]:
-    """Addresses at which execution may continue after the last instruction of a block, where known."""
+    """Known addresses at which execution may continue after the last instruction of a block."""
     flow = instruction.record.flow
     if flow is Flow.TRAP and instruction.src[0].value != 3:
         return  # A compiler emits nothing after a trap that ends the wave.
@@ -153,9 +153,9 @@ def blocks_of(code: Code) -> list[list[Instruction]]:
 def float_modes(
     blocks: list[list[Instruction]], index_of: Mapping[int, int], roots: Iterable[int], initial: Mode
 ) -> list[Mode | None]:
-    """The floating-point mode at the start of each block; None if it depends on the way taken.
+    """The floating-point mode at the start of each block; None if it depends on the path.
 
-    Functions that are called indirectly begin in the kernel's mode, and are taken to leave it as it was.
+    Functions that are called indirectly begin in the kernel's mode, and are assumed to preserve it.
     """
     changes = [any(map(_writes_registers, _forms([block]))) for block in blocks]
     if not any(changes):
@@ -188,11 +188,11 @@ def float_modes(
 def split_where_skipped(
     blocks: list[list[Instruction]], entry: int
 ) -> tuple[list[list[Instruction]], frozenset[int]]:
-    """Blocks cut so that what MODE.vskip may skip stands in blocks of its own.
+    """Blocks cut so that instructions that MODE.vskip may skip have their own blocks.
 
     Args:
-        entry: address where execution begins, with nothing skipped. Of what only indirect jumps and calls
-            reach anything may be skipped.
+        entry: address where execution begins, with nothing skipped. Code that only indirect jumps and calls
+            reach may all be skipped.
 
     Returns:
         the blocks, and the addresses of all instructions in those that may be skipped.

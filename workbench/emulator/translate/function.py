@@ -8,7 +8,7 @@ from workbench.emulator.native import abi
 from workbench.emulator.translate.ir import Emitter, Value
 
 SCC = 128
-"""Key of SCC beside the scalar operand encodings."""
+"""Key of SCC, in addition to the scalar operand encodings."""
 
 _SCC_OFFSET = abi.offset("Wave", "scc")
 
@@ -68,7 +68,7 @@ class Function:
         return name
 
     def new_buffer(self, size: int) -> str:
-        """Stack memory of its own, 64-byte aligned."""
+        """New stack memory, 64-byte aligned."""
         return self.buffer(100 + len(self._buffers), size)
 
     def constant(self, tag: str, data: bytes) -> str:

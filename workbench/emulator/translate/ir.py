@@ -3,7 +3,7 @@
 A kernel has tens of thousands of IR instructions and has to be ready in a second, so the IR is made as text
 (llvmlite's own IR objects take ten times as long). Semantics are written with `Value`s, which look like
 numbers: `(a ^ b) + c` appends two lines to the emitter and returns the second's name. Operators do what the
-type says (`+` is fadd on floats); where the sign of an integer matters it is in the method's name.
+type says (`+` is fadd on floats); if the sign of an integer matters, it is in the method's name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LANES = 16
 """Lanes that generated code handles at once: a row of the wave, an AVX-512 register of dwords."""
 
 _CONSTANTS = 1 << 14
-"""Texts of constants that are remembered of each kind."""
+"""Number of constants of each kind whose texts are cached."""
 
 
 class Type:
@@ -187,7 +187,7 @@ class Value:
         return self.emitter.compare(predicate, self, other)
 
     def is_nan(self) -> Value:
-        """i1 a lane: the float is a NaN."""
+        """i1 per lane: the float is a NaN."""
         return self.emitter.compare("uno", self, self)
 
     # Conversions.
@@ -347,7 +347,7 @@ class Emitter:
         )
 
     def freeze(self, value: Value) -> Value:
-        """The same value, which LLVM takes for its own and not for the load that it came from."""
+        """The same value, which LLVM does not identify with the load that it came from."""
         return self.line(value.type, f"freeze {value.type.text} {value.name}")
 
     def load(self, type: Type, pointer: str, align: int) -> Value:

@@ -30,10 +30,10 @@ def call_lanes(block: BlockTranslator, name: str, result: Type, *arguments: Valu
 def approximate(
     block: BlockTranslator, function: int, kind: int, ulps: float, argument: Value, result: Value
 ) -> Value:
-    """A result with an error below so many units in the last place, drawn when it runs (hk_approximate).
+    """A result with an error below this many units in the last place, drawn when it runs (hk_approximate).
 
     Args:
-        function, kind: abi.h's HK_RECIPROCAL, ... and HK_HALF, ...; half precision comes as V_F32.
+        function, kind: abi.h's HK_RECIPROCAL, ... and HK_HALF, ...; half precision is passed as V_F32.
     """
     emitter = block.emitter
     pointers = [block.function.buffer(0), block.function.buffer(1)]

@@ -24,7 +24,7 @@ from workbench.emulator.translate.ir import I16, I64, LANES, Value, floating, in
 from workbench.emulator.translate.scalars import Scalars
 
 INDEXED = 1 << 16
-"""Added to the number of a row that M0's index is added to when the code runs."""
+"""Marks the number of a row to which M0's index is added when the code runs."""
 
 _REUSE = 24
 """Instructions after which a value is loaded again rather than kept in a register."""
@@ -47,7 +47,7 @@ class Step:
         self.hoisted: frozenset[int] = frozenset()
 
     def next(self) -> None:
-        """Go on to the next instruction."""
+        """Advance to the next instruction."""
         self.number += 1
         self.enable = None
         self.hoisted = frozenset()
@@ -153,7 +153,7 @@ class LaneRun:
         return row in self._rows or row in self._written_rows
 
     def row(self, row: int, as_float: bool = False) -> Value:
-        """A register row's chunk, 32 bits a lane."""
+        """A register row's chunk, 32 bits per lane."""
         state = self._rows.get(row)
         if state is None or self._step.number - state.step > _REUSE:
             # The store that this load reads must be kept.
@@ -176,7 +176,7 @@ class LaneRun:
         return state.as_int
 
     def set_row(self, row: int, value: Value) -> None:
-        """Write 32 bits a lane to a register row under EXEC and the instruction's own lane enables."""
+        """Write 32 bits per lane to a register row under EXEC and the instruction's own lane enables."""
         if self._step.enable is not None:
             value = self._step.enable.select(value, self.row(row, value.type.is_float))
         state = self._rows.get(row)
@@ -202,7 +202,7 @@ class LaneRun:
         )
 
     def wide(self, row: int, as_float: bool = False) -> Value:
-        """Two consecutive rows as 64 bits a lane."""
+        """Two consecutive rows as 64 bits per lane."""
         cached = self._pairs.get(row)
         type = V_F64 if as_float else V_I64
         if cached is not None and self._step.number - cached[1] <= _REUSE:
@@ -212,7 +212,7 @@ class LaneRun:
         return value
 
     def set_wide(self, row: int, value: Value) -> None:
-        """Write 64 bits a lane to two consecutive rows."""
+        """Write 64 bits per lane to two consecutive rows."""
         low, high = halves(value)
         self.set_row(row, low)
         self.set_row(row + 1, high)

@@ -1,7 +1,7 @@
-"""Memory instructions whose effect comes when the launch asks, instead of at once: native/run/late.c.
+"""Memory instructions whose effect comes when the launch requests, instead of at once: native/run/late.c.
 
-The code tells it of each of them, of each wait, and of the time between, by calls that code for other
-launches does not have.
+The code reports each of them, each wait, and the time between, by calls that code for other launches does not
+have.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class LateAccesses:
         self._issued = False
 
     def before(self, instruction: Instruction) -> None:
-        """Code that runs before an instruction: a wait's effect, or time that passes behind accesses."""
+        """Code that runs before an instruction: a wait's effect, or time that passes after accesses."""
         waits = instruction.record.control is Control.WAIT
         if self._issued and (waits or instruction.record.memory is None):
             self._call("hk_late_pass", instruction, OpFields("").record(instruction.address))
@@ -32,7 +32,7 @@ class LateAccesses:
             self._call("hk_late_wait", instruction, self._record(instruction))
 
     def issue(self, instruction: Instruction, function: str) -> bool:
-        """Have an instruction's effect come later; False for one that is none of memory or LDS."""
+        """Delay an instruction's effect; False for one that does not access memory or LDS."""
         if instruction.record.memory is None:
             return False
         self._translator.native(function, self._record(instruction), True, through="hk_late_native")

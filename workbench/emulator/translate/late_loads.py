@@ -3,8 +3,8 @@
 An instruction reads its address registers when it is issued; data comes back tens of cycles later for LDS,
 hundreds for memory (CDNA3 and CDNA4 ISA guides, "Data dependency resolution"). Two loads in one piece of
 inline assembly whose output may share a register with their address (no `&`) are right on hardware for that
-reason. Here a load is done at once, so one that takes its address from what an earlier one overwrites is done
-before that.
+reason. Here a load is done at once, so a load whose address an earlier one overwrites is done before that
+one.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ def loads_registers(instruction: Instruction) -> bool:
 
 
 def follow_at_once(first: Instruction, second: Instruction) -> bool:
-    """True if both are loads, between which a block is not cut."""
+    """True if both are loads; a block is not cut between them."""
     return loads_registers(first) and loads_registers(second)
 
 
 def by_arrival(block: Sequence[Instruction]) -> Iterator[tuple[Instruction, Sequence[Instruction]]]:
     """The instructions of a block in the order of their effects.
 
-    Each comes with the instructions issued before its effect, in the order of the code: just itself; or, for
-    a group of reordered loads, all of them with the first and none with the others.
+    Each comes with the instructions that are issued before its effect, in the order of the code: just itself
+    or, for a group of reordered loads, all of them with the first and none with the others.
     """
     for is_load, group in groupby(block, loads_registers):
         instructions = list(group)
@@ -69,9 +69,9 @@ def one_by_one(block: Sequence[Instruction]) -> Iterator[list[Instruction]]:
 
 
 def _ordered(loads: list[Instruction]) -> list[Instruction]:
-    """Loads such that none is done after an earlier one has overwritten its address.
+    """Loads in an order in which none is done after an earlier one has overwritten its address.
 
-    The same order where there is none, such as for two that load the same register.
+    The same order if there is no such order, as for two that load the same register.
     """
     sources = [_registers(load.src) for load in loads]
     results = [_registers(load.dst) for load in loads]

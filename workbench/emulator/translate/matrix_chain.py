@@ -25,7 +25,7 @@ _OVERTAKING_FORMATS = frozenset(
     {"SOP1", "SOP2", "SOPC", "SOPK", "DS", "MUBUF", "FLAT", "GLOBAL", "SCRATCH"}
     | {"VOP1", "VOP2", "VOPC", "VOP3", "VOP3P", "VOP3P_MAI"}
 )
-"""Formats of instructions that access no vector registers but their operands."""
+"""Formats of instructions that access no vector registers other than their operands."""
 
 _SCALAR_FORMATS = frozenset({"SOP1", "SOP2", "SOPC", "SOPK", "SOPP", "SMEM"})
 """Formats of instructions that write no vector registers."""
@@ -50,7 +50,7 @@ class _Link:
 
 
 def _link(instruction: Instruction, fields: OpFields) -> _Link | None:
-    """None for an instruction that has no place in a chain."""
+    """None for an instruction that cannot be part of a chain."""
     shape = instruction.record.matrix
     if shape is None or shape.sparse or shape.blocks != 1 or shape.type_a not in ("f16", "bf16"):
         return None
@@ -111,7 +111,7 @@ def _by_result(links: list[_Link]) -> list[_Link]:
 
 
 def _flags(ordered: list[_Link]) -> list[int]:
-    """Flags of each instruction for native/ops/matrix.h, besides its own."""
+    """Flags of each instruction for native/ops/matrix.h, in addition to its own."""
     result = []
     factors: set[range] = set()
     for number, link in enumerate(ordered):
@@ -126,7 +126,7 @@ def _flags(ordered: list[_Link]) -> list[int]:
 
 
 def _waits(ordered: list[_Link], flags: list[int]) -> list[int]:
-    """MATRIX_WAITS of each instruction, 0 of those that have it not."""
+    """MATRIX_WAITS of each instruction, or 0."""
     result = [0] * len(ordered)
     first = 0
     earlier: list[range] = []
@@ -143,7 +143,7 @@ def _waits(ordered: list[_Link], flags: list[int]) -> list[int]:
 
 
 class MatrixChain:
-    """Matrix instructions of a block that wait to be handed over together."""
+    """Matrix instructions of a block that wait to be emitted together."""
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ class MatrixChain:
         self.kept = False
 
     def add(self, instruction: Instruction, fields: OpFields) -> bool:
-        """Take an instruction; False if it is none of a chain, and nothing is waiting then."""
+        """Take an instruction; False if it does not belong to a chain, and nothing is waiting then."""
         link = None if self._translator.indexed_positions else _link(instruction, fields)
         if link is None:
             self.flush()
@@ -173,10 +173,10 @@ class MatrixChain:
         return True
 
     def make_way(self, instruction: Instruction) -> None:
-        """Make it right that an instruction runs before those that are waiting.
+        """Prepare for an instruction to run before those that are waiting.
 
         Factors that it overwrites are copied: compilers load into their registers as soon as the last matrix
-        instruction that reads them is issued. Others that it must not overtake are handed over.
+        instruction that reads them is issued. Others that it must not overtake are emitted.
         """
         while count := self._before(instruction):
             written = self._written(instruction)
@@ -273,7 +273,7 @@ class MatrixChain:
             self._changed.update(row for row in rows if row in self._sums)
 
     def _tell_changed(self) -> None:
-        """Have the wave forget sums that have been overwritten."""
+        """Make the wave forget sums that have been overwritten."""
         rows = sorted(self._changed)
         firsts = [row for row in rows if row - 1 not in self._changed]
         lasts = [row for row in rows if row + 1 not in self._changed]

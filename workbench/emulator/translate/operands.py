@@ -1,8 +1,8 @@
-"""Operands and results of vector instructions: reading and writing them, whatever the operation.
+"""Operands and results of vector instructions: reading and writing them, for any operation.
 
-One place for what every lane-wise instruction shares: register kinds, source modifiers (abs, neg, sext),
-op_sel, SDWA selects, DPP lane patterns, denormal flushing, output modifiers, clamp, and how 16-bit results
-share a dword. Semantics see typed values and return typed values.
+This is the one place for what every lane-wise instruction shares: register kinds, source modifiers (abs, neg,
+sext), op_sel, SDWA selects, DPP lane patterns, denormal flushing, output modifiers, clamp, and how 16-bit
+results share a dword. Semantics see typed values and return typed values.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SDWA_DWORD = 6
 
 
 def prepare(block: BlockTranslator, operands: tuple[tuple[Operand, str], ...]) -> None:
-    """End the open run where an operand needs what its body writes; before anything is fetched."""
+    """End the open run if an operand needs what its body writes; called before anything is fetched."""
     instruction = block.instruction
     for operand, kind in operands:
         if kind == "mask":
@@ -166,7 +166,7 @@ def finish_float(block: BlockTranslator, value: Value) -> Value:
 
 
 def saturate(block: BlockTranslator, value: Value) -> Value:
-    """Clamp to [0, 1]; NaN gives 0 with dx10_clamp, itself without."""
+    """Clamp to [0, 1]; NaN gives 0 with dx10_clamp, and NaN without."""
     low = value.cmp("ogt" if block.mode.dx10_clamp else "ugt", 0.0).select(value, 0.0)
     return low.cmp("ogt", 1.0).select(1.0, low)
 
@@ -178,7 +178,7 @@ def put(block: BlockTranslator, operand: Operand, kind: str, value: Value, keep_
     """Write a result of a kind.
 
     Args:
-        keep_high: a 16-bit result leaves the other half of its dword as it is; else it clears it.
+        keep_high: True if a 16-bit result preserves the other half of its dword; otherwise it clears it.
     """
     run = block.open_run()
     if kind == "mask":
@@ -293,8 +293,8 @@ def _dpp(block: BlockTranslator, instruction: Instruction, operand: Operand, wor
         run = block.open_run()
         source = run.row(block.row_of(operand) + word)
         if len(set(pattern)) == 1:
-            # Several broadcasts of one loaded row become loads of their own, over which LLVM 22 aborts the
-            # process ("Node is not in map"). It does not do so with a row that is frozen.
+            # Several broadcasts of one loaded row become separate loads, for which LLVM 22 aborts the process
+            # ("Node is not in map"). With a frozen row it does not.
             source = emitter.freeze(source)
         value = emitter.shuffle(source, None, [max(lane, 0) for lane in pattern])
         valid = emitter.shuffle(run.exec, None, [max(lane, 0) for lane in pattern])
@@ -320,7 +320,7 @@ def _row_and_bank_masks(block: BlockTranslator, row_mask: int, bank_mask: int) -
 
 
 def _wave_move(block: BlockTranslator, operand: Operand, word: int, control: int) -> tuple[Value, Value]:
-    """Lanes from anywhere in the wave: moved before the loop, from the row as it is there."""
+    """Lanes from anywhere in the wave: moved before the loop, from the row's value at that point."""
     emitter = block.emitter
     row = block.row_of(operand) + word
     pattern = _wave_pattern(control)
@@ -352,7 +352,7 @@ def _dpp_quad(block: BlockTranslator, operand: Operand, kind: str) -> Value:
 
 
 def fetch_packed(block: BlockTranslator, operand: Operand, kind: str, position: int) -> Value:
-    """Two 16-bit elements a lane, as a vector of 32 in the order low, high of each lane.
+    """Two 16-bit elements per lane, as a vector of 32 in the order low, high of each lane.
 
     op_sel and op_sel_hi choose the half that each result half sees, neg_lo and neg_hi change its sign.
     """
@@ -375,7 +375,7 @@ def fetch_packed(block: BlockTranslator, operand: Operand, kind: str, position: 
 
 
 def packed_half(block: BlockTranslator, operand: Operand, kind: str, position: int, high: bool) -> Value:
-    """One 16-bit element a lane, for instructions that use the halves apart."""
+    """One 16-bit element per lane, for instructions that use the halves separately."""
     value = fetch_packed(block, operand, kind, position)
     return block.emitter.shuffle(value, None, list(range(int(high), 2 * LANES, 2)))
 
@@ -393,7 +393,7 @@ def packed_dword(block: BlockTranslator, operand: Operand, position: int, high: 
 
 
 def put_packed(block: BlockTranslator, operand: Operand, value: Value) -> None:
-    """Write two 16-bit elements a lane."""
+    """Write two 16-bit elements per lane."""
     if value.type.is_float:
         value = finish_float(block, value)
     block.open_run().set_row(block.row_of(operand), value.bitcast(V_I32))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 VSKIP = 28
-"""Bit of the MODE register that has vector instructions skipped (CDNA3 ISA guide, "Mode register")."""
+"""Bit of the MODE register that makes waves skip vector instructions (CDNA3 ISA guide, "Mode register")."""
 
 
 class Unsupported(Exception):
@@ -35,7 +35,7 @@ class Mode:
 
     @classmethod
     def from_register(cls, value: int) -> Mode:
-        """From the register's value; what MODE.vskip skips is no matter of floating point."""
+        """From the register's value; MODE.vskip does not concern floating point."""
         return cls(
             value=value & ~(1 << VSKIP),
             round32=value & 3,

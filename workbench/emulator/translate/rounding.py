@@ -24,7 +24,7 @@ _ROUNDING = {
 def rounded(
     function: Function, mode: Mode, operation: str, type: Type, operands: tuple[Value, ...]
 ) -> Value | None:
-    """The operation's result; None where LLVM's own instruction rounds as the mode asks."""
+    """The operation's result; None if LLVM's own instruction rounds as the mode requires."""
     number = _ROUNDING.get(operation)
     how = mode.round32 if type.bits == 32 else mode.round64
     if number is None or not how:

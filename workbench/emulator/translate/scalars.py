@@ -7,7 +7,7 @@ from workbench.emulator.translate.ir import I32, I64, Value
 
 
 class Scalars:
-    """Values of the registers in straight code, by encoding; SCC has a key of its own.
+    """Values of the registers in straight code, by encoding; SCC has its own key.
 
     Attributes:
         dirty: registers not yet stored to the wave's state.
@@ -27,7 +27,7 @@ class Scalars:
                 self.store(index)
 
     def store(self, index: int) -> None:
-        """Store a dirty register, its partner too when they are one value."""
+        """Store a dirty register, and its partner too if they hold one value."""
         both = self.held_with(index)
         if both and both <= self.dirty:
             pair = min(both)

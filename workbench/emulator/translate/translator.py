@@ -2,7 +2,7 @@
 
 Basic blocks are found by following branches from the kernel's entry (`flow`); each becomes a native function
 (`emission`) that runs the block for one wave and says which block is next. Everything that cannot be executed
-is found before anything runs and named in one error.
+is found before anything runs, and one error names it.
 """
 
 from __future__ import annotations
@@ -95,19 +95,20 @@ def translate(
     approximate: bool = False,
     late: bool = False,
 ) -> Translation:
-    """Native code for a kernel of a code object, from the cache where it has been translated before.
+    """Native code for a kernel of a code object, from the cache if it has been translated before.
 
     Args:
-        sanitize: the code tells the sanitizer (native/observe/sanitizer) of each instruction before it runs.
+        sanitize: the code reports each instruction to the sanitizer (native/observe/sanitizer) before it
+            runs.
         single: make each instruction a separate block.
         exact: matrix instructions give a matrix core's bits.
-        approximate: transcendental instructions err as the launch asks.
-        late: loads come when the launch asks.
+        approximate: transcendental instructions err as the launch requests.
+        late: loads complete when the launch requests.
 
     Raises:
         UnsupportedInstruction: instructions that the kernel can reach are not executed; the message names
             the first with its address and source line, and how many more there are.
-        EmptyKernel: the compiler left no instruction of it.
+        EmptyKernel: the compiler left no instructions.
         CodeObjectError: the code object has no such kernel, or its code is damaged.
     """
     info = code_object.kernels.get(kernel)
@@ -151,12 +152,12 @@ def translate(
 
 @cache
 def translator_version() -> str:
-    """Digest of the sources that decide what code is made."""
+    """Digest of the sources that determine the code."""
     return digest(*(part for path in sources() for part in (path.name, path.read_bytes())))
 
 
 def sources() -> list[Path]:
-    """The sources that decide what code is made of a kernel."""
+    """The sources that determine a kernel's code."""
     emulator = Path(__file__).resolve().parents[1]
     parts = (emulator / "translate", emulator / "semantics", emulator / "sanitizer", emulator / "native")
     files = [
@@ -183,7 +184,7 @@ def _options(code_object: CodeObject, kernel: str) -> Options:
 
 @dataclass(frozen=True)
 class _Program:
-    """A translation as it lies in the cache."""
+    """A translation in the form that is cached."""
 
     blocks: list[tuple[int, int]]
     entry: int
@@ -266,7 +267,7 @@ def _refuse(code_object: CodeObject, kernel: str, failures: list[Failure]) -> No
 def _text(instruction: Instruction) -> str:
     try:
         return printer.text(instruction)
-    except Exception:  # the printer is a convenience here; the mnemonic is enough
+    except Exception:  # printing is a convenience here; the mnemonic is enough
         return instruction.mnemonic
 
 

@@ -53,14 +53,15 @@ exercise = Exercise(
     task=(
         "Write `add_rmsnorm`: sum = x + residual, out = rmsnorm(sum) * weight, in one kernel.\n"
         "Its globals have x, residual, sum, out (any number of rows, 1024 columns), weight and eps.\n"
-        "A wave takes a row, a work-group 4 waves."
+        "Each wave takes a row; a work-group has 4 waves."
     ),
     hints=(
         "Where in `rmsnorm` is x complete as floats, and not used yet? The residual belongs there.",
-        "The residual needs a tile to be loaded to, and one of floats, as x has them. The sum goes to "
+        "Load the residual into a tile of its own and convert it to floats, as for x. The sum goes to "
         "memory as bf16, and the norm should see what the next layer sees: the rounded sum.",
         "After `copy(x, stored)`: load the residual, `copy` it to a tile of floats, `add(x, x, other)`, "
-        "`copy(stored, x)`, `store(g.sum, stored, {0, 0, row, 0})`, `copy(x, stored)`. The rest stays.",
+        "`copy(stored, x)`, `store(g.sum, stored, {0, 0, row, 0})`, `copy(x, stored)`. The rest stays as it "
+        "is.",
     ),
     inputs=inputs,
     outputs=outputs,
@@ -72,7 +73,7 @@ exercise = Exercise(
         Mistake("The residual is added behind the norm; it belongs before it.", behind),
         Mistake("Rows are divided by the root of their sum of squares, not of the mean.", of_sums),
         Mistake("out is not multiplied by the weight.", no_weight),
-        Mistake("sum is x: what is stored was not added to.", lambda x: {"sum": x}),
+        Mistake("sum is x: the residual was not added to what is stored.", lambda x: {"sum": x}),
     ],
     kernel="add_rmsnorm",
     axes={"sum": ("row", "column"), "out": ("row", "column")},

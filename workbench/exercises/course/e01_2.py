@@ -11,7 +11,7 @@ from workbench.operators import Shape
 
 
 def inputs(shape: Shape, generator: torch.Generator) -> dict[str, Any]:
-    """A mean that matters, and every other row so small that epsilon does."""
+    """Rows with a mean that matters, and every other row so small that epsilon matters too."""
     x = 2 + torch.randn(shape["rows"], rows.COLS, generator=generator)
     x[1::2] *= 1e-3
     return {"x": x.to(torch.bfloat16), "eps": rows.EPS}
@@ -32,11 +32,11 @@ exercise = Exercise(
     task=(
         "Write `layernorm`: out = (x - mean) / sqrt(variance + eps), by rows, without weight and bias.\n"
         "Its globals have x and out (any number of rows, 1024 columns) and eps; the variance is the mean\n"
-        "of (x - mean) squared. A wave takes a row, a work-group 4 waves."
+        "of (x - mean) squared. Each wave takes a row; a work-group has 4 waves."
     ),
     hints=(
         "LayerNorm is RMSNorm of numbers whose mean is 0. What has to happen to x before the squares?",
-        "`row_sum` gives one number a row, of the type `decltype(x)::col_vec`. The mean is such a number.",
+        "`row_sum` gives one number per row, as a `decltype(x)::col_vec`. The mean is such a number.",
         "`row_sum(mean, x)`, `mul(mean, mean, 1.0f / COLS)`, `sub_row(x, x, mean)`; then the squares, as in "
         "`rmsnorm`, without the weight.",
     ),

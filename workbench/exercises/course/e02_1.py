@@ -20,16 +20,15 @@ exercise = Exercise(
     name="02.1",
     title="An epilogue",
     task=(
-        "Let `gemm_direct` compute c = relu(a bᵀ + bias): add `gl<bf16, 1, 1, 1, -1> bias`, a number for\n"
-        "each column of c, behind c in the globals. m, n and k are multiples of 32, and m need not be n;\n"
+        "Let `gemm_direct` compute c = relu(a bᵀ + bias): add `gl<bf16, 1, 1, 1, -1> bias`, one number for\n"
+        "each column of c, after c in the globals. m, n and k are multiples of 32, and m may differ from n;\n"
         "a wave computes 32 x 32 of c."
     ),
     hints=(
         "When the loop ends, the wave holds its whole tile of c in registers. Nothing has to be read again.",
-        "A number for each column is a `row_vec` of the tile. It is loaded as bf16 and computed with as "
-        "float.",
-        "`rv` types of both: `decltype(c)::row_vec` for floats, `copy` between the two. `load(stored, "
-        "g.bias, {0, 0, 0, col})`, `add_col(c, c, bias)`, `relu(c, c)`, then the store.",
+        "One number per column is a `row_vec` of the tile. Load it as bf16, and convert it to float.",
+        "You need an `rv` of either type: `decltype(c)::row_vec` for floats, and `copy` converts. "
+        "`load(stored, g.bias, {0, 0, 0, col})`, `add_col(c, c, bias)`, `relu(c, c)`, then the store.",
     ),
     inputs=inputs,
     outputs=matrices.outputs,

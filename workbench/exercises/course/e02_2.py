@@ -12,7 +12,7 @@ TILE = 64
 
 
 def bytes_read(shape: Shape) -> int:
-    """Each tile of c reads its rows of a and of b once; and 256 bytes of arguments a wave at most."""
+    """Each tile of c reads its rows of a and b once; arguments take at most 256 bytes per wave."""
     waves = int(shape["m"]) // TILE * (int(shape["n"]) // TILE)
     return waves * (2 * TILE * int(shape["k"]) * 2 + 256)
 
@@ -33,14 +33,14 @@ exercise = Exercise(
     name="02.2",
     title="A larger tile",
     task=(
-        "Let a wave of `gemm_direct` compute 64 x 64 of c = a bᵀ, and read each row of a and of b that it\n"
-        "needs once. The arguments stay a, b, c; the grid is (n / 64, m / 64). m and n are multiples of 64,\n"
-        "k one of 32."
+        "Let a wave of `gemm_direct` compute 64 x 64 of c = a bᵀ, and read each row of a and b that it\n"
+        "needs only once. The arguments are still a, b, c; the grid is (n / 64, m / 64). m and n are\n"
+        "multiples of 64, and k is a multiple of 32."
     ),
     hints=(
         "The types say how large a tile is. Which of the three tiles grows in which direction?",
-        "Coordinates count in tiles: with a tile of 64 rows, row 1 begins at element 64. The step along K "
-        "stays as it was.",
+        "Coordinates count tiles: with a tile of 64 rows, row 1 begins at element 64. The step along K "
+        "does not change.",
         "`rt_bf<64, 32, row_l, rt_16x32_s> a, b;` and `rt_fl<64, 64, row_l, rt_16x16_s> c;` are all that "
         "changes.",
     ),

@@ -1,4 +1,4 @@
-"""A transpose through shared memory, four floats a lane at a time, without a bank conflict."""
+"""A transpose through shared memory, four floats per lane at a time, without a bank conflict."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ exercise = Exercise(
     title="Four floats a lane",
     task=(
         "Write `turn(const float4 *x, float4 *out)`: out is the transpose of x, both 32 x 32 floats. Two\n"
-        "waves bring x into shared memory by `float4`, 8 of them a row, and take columns out. No access may\n"
-        "conflict, neither the writes nor the reads."
+        "waves write x to shared memory by `float4`, 8 of them per row, and read columns back. No access\n"
+        "may conflict, neither the writes nor the reads."
     ),
     hints=(
-        "The reads take one float a lane, from four rows. The writes take four floats a lane, and those must "
+        "Each lane reads one float at a time, from four rows. It writes four floats at once, and those must "
         "stay together, at a multiple of 16 bytes. A swizzle may move groups of four.",
-        "An exclusive or of the column with a multiple of 4 moves groups of four whole. Which bits of the "
+        "An exclusive or of the column with a multiple of 4 moves whole groups of four. Which bits of the "
         "row should it take? Lanes that read a column together read rows four apart.",
         "`col ^ (row / 4 % 8 * 4)` puts the eight groups of rows into eight different groups of banks.",
     ),

@@ -11,14 +11,14 @@ exercise = Exercise(
     name="03.2",
     title="A tile that fits",
     task=(
-        "Write `gram`: out = x xᵀ for x of 64 x 64 bf16, by one wave and through shared memory, with\n"
+        "Write `gram`: out = x xᵀ for x of 64 x 64 bf16, in one wave and through shared memory, with\n"
         "operands of the type `rt_bf<64, 64, row_l, rt_16x32_s>`. Its globals are\n"
         "`gl<bf16, 1, 1, 64, 64> x` and `gl<float, 1, 1, 64, 64> out`. The launch has 8192 bytes of LDS.\n"
         "No load may conflict."
     ),
     hints=(
-        "Begin with `product` of this notebook, without its loop. It has another operand: which lane holds "
-        "what in this one?",
+        "Begin with `product` of this notebook, without its loop. Its operand has another type: which lane "
+        "holds what in this one?",
         '`wb.view_layout("st_bf<64, 64, ...>", access="load", register="rt_bf<64, 64, row_l, rt_16x32_s>")` '
         "says which shapes conflict. Results of 16 x 16 belong to operands of 16 x 32.",
         "`st_bf<64, 64, st_16x32_s>` was made for lanes that hold 16 bytes in rows of 32. The result is "

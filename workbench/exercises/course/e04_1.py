@@ -1,4 +1,4 @@
-"""The logarithm of the softmax's denominator: what a backward pass wants of the forward one."""
+"""The logarithm of the softmax's denominator, which the backward pass needs from the forward pass."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def reference(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> dict[str, to
 
 @dataclass(frozen=True)
 class Other:
-    """The result with another number for each query."""
+    """The result with a further number for each query."""
 
     change: str
 
@@ -46,7 +46,7 @@ exercise = Exercise(
     task=(
         "Let `attend` also write lse, the natural logarithm of the softmax's denominator:\n"
         "lse[b, h, 0, i] = log(sum over j of exp(q_i . k_j / sqrt(64))).\n"
-        "Add `gl<float, -1, -1, 1, -1> lse` to the globals, behind `out`."
+        "Add `gl<float, -1, -1, 1, -1> lse` to the globals, after `out`."
     ),
     hints=(
         "After the loop each query has two numbers, m and l. Write down what they are in the formula of "

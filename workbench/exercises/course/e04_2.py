@@ -1,4 +1,4 @@
-"""Causal attention where there are more keys than queries."""
+"""Causal attention with more keys than queries."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ exercise = Exercise(
     name="04.2",
     title="Causal, with more keys than queries",
     task=(
-        "While a model writes, its last tokens ask and all tokens so far are keys. Let query i see the keys\n"
-        "0 to i + (keys - queries). The arguments are those of `attend`: q, k, v, out, scale.\n"
-        "keys and queries are multiples of 32, and there are at least as many keys."
+        "While a model writes, its last tokens are queries and all tokens so far are keys. Let query i see\n"
+        "the keys 0 to i + (keys - queries). The arguments are those of `attend`: q, k, v, out, scale.\n"
+        "keys and queries are multiples of 32, and there are at least as many keys as queries."
     ),
     hints=(
         "Section 5 compares a key's number with a query's number. Both count from the first token of their "
         "own tensor. Which token is query 0?",
-        "Query 0 stands at token keys - queries. That number moves the diagonal, in the mask and in the "
-        "last block that a tile needs.",
+        "Query 0 is token keys - queries. That number moves the diagonal, in the mask and in the last block "
+        "that a tile needs.",
         "`const int more = g.k.rows() - g.q.rows();` gives the number. A tile's last block is the one that "
         "holds the token of its last query; with multiples of 32, that block is `tile + more / BLOCK`.",
     ),

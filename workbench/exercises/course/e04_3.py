@@ -32,8 +32,8 @@ exercise = Exercise(
     title="Grouped queries",
     task=(
         "Let heads of queries share heads of keys and values (GQA): with 4 heads of q and 2 of k and v,\n"
-        "heads 0 and 1 of q read head 0, heads 2 and 3 head 1. The arguments are those of `attend`, k and v\n"
-        "with fewer heads; the number of q's heads is a multiple of theirs."
+        "heads 0 and 1 of q read head 0, and heads 2 and 3 read head 1. The arguments are those of\n"
+        "`attend`; k and v have fewer heads, and q has a multiple of theirs."
     ),
     hints=(
         "Everything that a wave computes stays the same. What differs is where it reads K and V.",

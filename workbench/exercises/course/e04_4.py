@@ -47,15 +47,15 @@ exercise = Exercise(
     title="Any number of keys",
     task=(
         "Let `attend` take any number of keys, 50 or 100 as well as 96, and any number of queries: rows\n"
-        "past the end read as zero, and are not written. The arguments stay q, k, v, out, scale."
+        "past the end read as zero, and are not written. The arguments are still q, k, v, out, scale."
     ),
     hints=(
-        "Count the blocks: 100 keys are three whole ones and 4 keys. `load` gives zeros for the rows past "
-        "the end. Which logit has a key of zeros, and what does it add to the denominator?",
+        "Count the blocks: 100 keys are three whole blocks and 4 keys. `load` gives zeros for the rows past "
+        "the end. What is the logit of a key of zeros, and what does it add to the denominator?",
         "A logit of 0 adds 2 to the power of -m, which is not nothing. Only a logit of minus infinity adds "
         "nothing.",
-        "Go on for `ceil_div(g.k.rows(), BLOCK)` blocks. `mask_map(s, s, -INFINITY, [&](int row, int col) "
-        "{ ... })` sets those logits for whose row and column the function is true; a row is a key.",
+        "Loop over `ceil_div(g.k.rows(), BLOCK)` blocks. `mask_map(s, s, -INFINITY, [&](int row, int col) "
+        "{ ... })` sets the logits at which the function of row and column is true; a row is a key.",
     ),
     inputs=inputs,
     outputs=base.outputs,

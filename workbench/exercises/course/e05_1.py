@@ -1,4 +1,4 @@
-"""Wide loads: sixteen bytes a lane, and a rest that is no whole load."""
+"""Wide loads: sixteen bytes per lane, and a remainder that does not fill a load."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workbench.operators import Shape
 from workbench.profile.loops import is_load
 
 EIGHT = 8
-"""Halves in 16 bytes."""
+"""Number of halves in 16 bytes."""
 
 
 def reference(x: torch.Tensor, y: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -25,7 +25,7 @@ def whole_eights(x: torch.Tensor, y: torch.Tensor) -> dict[str, torch.Tensor]:
 
 
 def most(shape: Shape) -> float:
-    """Twice the whole loads of both inputs, and for the rest what eight single ones of each take."""
+    """Twice the whole loads of both inputs, and for the remainder eight single loads of each."""
     return float(2 * 2 * shape["n"] / (64 * EIGHT) + 2 * EIGHT)
 
 
@@ -34,16 +34,15 @@ exercise = Exercise(
     title="Sixteen bytes at a time",
     task=(
         "Write `add(x, y, out, n)`: out = x + y for n numbers of type _Float16, for any n.\n"
-        "Each work-group of 256 lanes takes 2048 numbers. A lane loads 16 bytes at once wherever 16 bytes\n"
-        "are there."
+        "Each work-group of 256 lanes takes 2048 numbers. A lane loads 16 bytes at once wherever there are\n"
+        "16 bytes left."
     ),
     hints=(
-        "A lane that takes eight numbers which lie apart needs eight loads. Which eight numbers should it "
-        "take?",
+        "A lane that takes eight scattered numbers needs eight loads. Which eight numbers should it take?",
         "`using eight = _Float16 __attribute__((ext_vector_type(8)))` is one load and one store. The last "
         "numbers may be fewer than eight.",
-        "Lane i of all lanes takes numbers 8 i to 8 i + 7. Where 8 i + 8 is at most n, add them as an "
-        "`eight`; else go through those below n one by one.",
+        "Lane i of all lanes takes numbers 8 i to 8 i + 7. If 8 i + 8 is at most n, add them as an "
+        "`eight`; otherwise add those below n one by one.",
     ),
     inputs=lambda shape, generator: {
         "x": torch.randn(shape["n"], generator=generator).half(),

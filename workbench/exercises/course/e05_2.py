@@ -37,18 +37,18 @@ exercise = Exercise(
     name="05.2",
     title="Neighbours read neighbours",
     task=(
-        "Write `sums(x, out, rows, cols)`: out[r] is the sum of row r of x, floats, rows x cols, both any\n"
-        "number. A work-group has four waves, and each wave takes one row. No load touches more lines of\n"
-        "memory than its bytes need."
+        "Write `sums(x, out, rows, cols)`: out[r] is the sum of row r of x, which has rows x cols floats;\n"
+        "both may be any number. A work-group has four waves, and each wave takes one row. No load may\n"
+        "touch more lines of memory than its bytes need."
     ),
     hints=(
         "Take one load instruction of a wave, and write down the addresses of lanes 0, 1 and 2. How many "
         "bytes lie between them?",
-        "A lane needs no piece of the row for itself. It may take every 64th number, and a sum over the "
-        "lanes comes last.",
+        "A lane does not need a contiguous piece of the row. It may take every 64th number, if a sum over "
+        "the lanes comes last.",
         "`for (int c = lane; c < cols; c += 64)` adds up a lane's share; then "
         "`for (int far = 32; far; far /= 2) sum += __shfl_xor(sum, far);` adds up the lanes. Waves whose "
-        "row is past the last one leave before.",
+        "row is past the last one return first.",
     ),
     inputs=lambda shape, generator: {
         "x": torch.randn(shape["rows"], shape["cols"], generator=generator) + 0.5,
@@ -69,7 +69,7 @@ exercise = Exercise(
     limits=[
         Limit(
             "loads touched {found} lines of 128 bytes, and {most} are enough. Lanes beside each other read "
-            "numbers that are not.",
+            "numbers that are not neighbours.",
             counter("lines_128B_read"),
             most,
         )

@@ -34,14 +34,14 @@ exercise = Exercise(
     name="05.3",
     title="Read once",
     task=(
-        "Write `standard(x, out)`: each row of x, floats, rows x 512, minus its mean, divided by its\n"
-        "standard deviation (the square root of the mean of the squared differences to the mean).\n"
-        "A work-group has four waves, each wave takes one row, and memory is asked once for each number."
+        "Write `standard(x, out)`: out is each row of x (rows x 512 floats) minus its mean, divided by its\n"
+        "standard deviation (the square root of the mean of the squared differences from the mean).\n"
+        "A work-group has four waves, each wave takes one row, and each number is read from memory once."
     ),
     hints=(
-        "Three things want the row: the mean, the variance and the result. Where can it stay in between?",
-        "A wave has 64 lanes, so a lane has eight numbers of the row. An array whose indices the compiler "
-        "knows lies in registers.",
+        "Three things need the row: the mean, the variance and the result. Where can it stay in between?",
+        "A wave has 64 lanes, so each lane has eight numbers of the row. An array stays in registers if the "
+        "compiler knows all its indices.",
         "`float held[8]`, filled by one loop over i from `x[row * 512 + i * 64 + lane]`. The mean is the "
         "sum over lanes divided by 512; then a second loop over `held` for the variance, a third for `out`.",
     ),
@@ -62,9 +62,9 @@ exercise = Exercise(
     tiles={"row": 4},
     limits=[
         Limit(
-            "lanes asked memory for {found} bytes, and {most} are enough. Numbers are read more than once.",
+            "lanes read {found} bytes from memory, and {most} are enough. Numbers are read more than once.",
             counter("bytes_read"),
-            # Arguments of the kernel are loaded too, 16 bytes and more a wave.
+            # Arguments of the kernel are loaded too, 16 bytes and more per wave.
             lambda shape: shape["rows"] * (COLS * 4 + 256),
         )
     ],

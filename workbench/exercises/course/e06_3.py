@@ -9,7 +9,7 @@ from workbench.exercises import products as base
 
 
 def one_more(a: torch.Tensor, b: torch.Tensor) -> dict[str, torch.Tensor]:
-    """With the step that the slot behind the last one's still holds, of four slots."""
+    """With the step that the slot after the last one's still holds, of four slots."""
     steps = a.shape[1] // base.STEP
     right = base.reference(a, b)["c"]
     if steps % 2 == 0 or steps < 4:
@@ -23,16 +23,17 @@ exercise = Exercise(
     title="An odd number of steps",
     task=(
         "The loop of section 7's interleave goes by pairs of steps, so K must be an even number of them.\n"
-        "Let it take any number of steps, also one. Four waves; shared memory is there for four steps."
+        "Let it take any number of steps, even one. The launch has four waves, and shared memory for four\n"
+        "steps."
     ),
     hints=(
         "Why does the loop go by pairs? A register has no address, so the number of the buffer in "
         "registers must be known to the compiler.",
-        "With an odd number, which of the two halves of the last pair is there? What must the other half "
+        "With an odd number, which of the two halves of the last pair exists? What must the other half "
         "not do?",
         "The number of steps is the same for all waves, so a condition around the second half of a pair "
-        "may hold its barrier too: `if (step < steps) { ... }` around `mix` and `end_stage`. Mind which "
-        "of the first loads are there when there are one or two steps.",
+        "may hold its barrier too: `if (step < steps) { ... }` around `mix` and `end_stage`. Check which "
+        "of the first loads exist when there are only one or two steps.",
     ),
     inputs=base.inputs,
     outputs=base.outputs,

@@ -55,10 +55,11 @@ exercise = Exercise(
     hints=(
         "Follow two waves through two rounds of `first_try`. Wave 0 leaves the barrier first and comes round "
         "to the top of the loop. What does it write there, and who may not have read it yet?",
-        "Each round needs two orders: all writes come before the reads of this round, and all reads "
-        "come before the writes of the next one. One barrier gives one of them.",
-        "Put a second `__syncthreads()` at the end of the loop's body. Or keep two arrays, "
-        "`held[round % 2]`, and one barrier: then the writes of the next round meet no reads of this one.",
+        "Each round needs two guarantees: all writes come before the reads of this round, and all reads "
+        "come before the writes of the next one. One barrier gives you one of them.",
+        "Put a second `__syncthreads()` at the end of the loop's body. Or use two arrays, "
+        "`held[round % 2]`, and one barrier: then the next round writes to an array that this one does not "
+        "read.",
     ),
     inputs=lambda shape, generator: {
         "x": torch.randn(shape["groups"] * GROUP, generator=generator),

@@ -1,4 +1,4 @@
-"""Sums of rows whose length is a multiple of nothing: lanes that have no element still have a say."""
+"""Sums of rows whose length is a multiple of nothing: lanes without an element still contribute."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ exercise = Exercise(
     title="Lanes without an element",
     task=(
         "Write `total(const float *x, float *out, int n)`: out[row] is the sum of row `row` of x, n floats.\n"
-        "A work-group of 256 threads takes one row, and n is any number, 100 or 1000 as well as 512.\n"
-        "Add up what the threads have through shared memory."
+        "A work-group of 256 threads takes one row, and n may be any number, 100 or 1000 as well as 512.\n"
+        "Add up the threads' sums through shared memory."
     ),
     hints=(
         "With n = 100, threads 100 to 255 have no element. What do they write to shared memory, and who "

@@ -27,15 +27,15 @@ exercise = Exercise(
     name="08.1",
     title="The gradient of a softmax",
     task=(
-        "Write `softmax_backward` in tiles: y = softmax(x) along rows and dy are given, dx is asked for.\n"
+        "Write `softmax_backward` in tiles: it takes y = softmax(x), along rows, and dy, and computes dx.\n"
         "Its globals are `gl<bf16, 1, 1, -1, 512> y, dy, dx`; a wave takes a row, and a work-group has four\n"
         "waves. The cell of section 3 has all that you need."
     ),
     hints=(
         "A logit raises its own weight, and lowers all weights by way of the denominator. Differentiate "
-        "y[i] = e[i] / sum(e) by x[j], once for i = j and once for i other than j.",
-        "dy[i]/dx[j] = y[i] (1 if i = j else 0) - y[i] y[j]. Multiply by dy[i] and add over i: a number for "
-        "the whole row remains, and it is taken from each dy[j].",
+        "y[i] = e[i] / sum(e) by x[j], once for i = j and once for i different from j.",
+        "dy[i]/dx[j] = y[i] (1 if i = j else 0) - y[i] y[j]. Multiply by dy[i] and add over i: what remains "
+        "is one number for the whole row, which is subtracted from each dy[j].",
         "The number is the sum of y dy along the row. `mul(product, y, dy); row_sum(sum, product);` then "
         "`sub_row(dy, dy, sum); mul(dy, dy, y);` and store.",
     ),
@@ -64,6 +64,6 @@ exercise = Exercise(
     ],
     kernel="softmax_backward",
     axes={"dx": ("row", "column")},
-    # Weights of 512 columns are small, so that the bound for bf16 would take anything.
+    # Weights of 512 columns are small, so the bound for bf16 would accept anything.
     tolerance=(0.01, 1e-6),
 )

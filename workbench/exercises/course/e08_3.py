@@ -13,7 +13,7 @@ WAVES = 4
 
 
 def inputs(shape: Shape, generator: torch.Generator) -> dict[str, Any]:
-    """dy, x around 1, so that a missing row shows, and what its rows were multiplied by."""
+    """dy; x around 1, so that a missing row shows; and the factors of its rows."""
     rows, cols = shape["rows"], shape["cols"]
     x = 1 + torch.randn(rows, cols, generator=generator)
     dy = 1 + torch.randn(rows, cols, generator=generator)
@@ -28,16 +28,16 @@ exercise = Exercise(
     name="08.3",
     title="A weight's gradient without atomics",
     task=(
-        "Write `weight_gradient(const float *dy, const float *x, const float *r, float *dw,\n"
-        "int rows, int cols)`: dw[c] is the sum over all rows of dy x r, with a number r for each row.\n"
-        "A group of 256 threads takes 64 columns: each of its 4 waves adds up every fourth row, and\n"
-        "shared memory joins the four sums. cols is a multiple of 64, rows any number. No atomics: two runs\n"
-        "shall agree to the bit."
+        "Write `weight_gradient(const float *dy, const float *x, const float *r, float *dw, int rows, int\n"
+        "cols)`: dw[c] is the sum over all rows of dy x r, with a number r for each row. A group of 256\n"
+        "threads takes 64 columns: each of its 4 waves adds up every fourth row, and shared memory joins\n"
+        "the four sums. cols is a multiple of 64, rows may be any number. Use no atomics: two runs must\n"
+        "agree to the bit."
     ),
     hints=(
-        "Thread i belongs to wave i / 64 and to column i % 64 of the work-group's. Which rows does its wave "
-        "take, and which address has its column in a row?",
-        "Each thread has a sum of its own after its loop. Four threads, one of each wave, have sums of the "
+        "Thread i belongs to wave i / 64 and to column i % 64 of the work-group's columns. Which rows does "
+        "its wave take, and what is the address of its column in a row?",
+        "After its loop, each thread has its own sum. Four threads, one of each wave, have sums of the "
         "same column. They meet in an array of shared memory, 4 x 64, with a barrier between writing "
         "and reading.",
         "`for (int row = wave; row < rows; row += 4) sum += dy[row * cols + col] * x[row * cols + col] * "

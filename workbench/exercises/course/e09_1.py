@@ -1,4 +1,4 @@
-"""Rows to fp8 with a scale for each, zeros among them."""
+"""Rows to fp8 with a scale for each, even for rows of zeros."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.operators import Shape
 COLS = 512
 LARGEST = 448.0
 LEAST = 1e-10
-"""The smallest size that a scale is made for."""
+"""The smallest magnitude for which there is a scale."""
 
 
 def inputs(shape: Shape, generator: torch.Generator) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def inputs(shape: Shape, generator: torch.Generator) -> dict[str, Any]:
 
 
 def by(x: torch.Tensor, size: torch.Tensor, largest: float = LARGEST) -> dict[str, torch.Tensor]:
-    """x by scales that put `size` on `largest`."""
+    """x with scales that map `size` to `largest`."""
     scale = size.clamp(min=LEAST) / largest
     numbers = (x / scale).clamp(-LARGEST, LARGEST).float().to(torch.float8_e4m3fn)
     return {"out": numbers.to(x.dtype), "scales": scale.expand(len(x), 1)}
@@ -40,16 +40,16 @@ def inverse(x: torch.Tensor) -> dict[str, torch.Tensor]:
 
 exercise = Exercise(
     name="09.1",
-    title="Rows to fp8, zeros among them",
+    title="Rows to fp8, even rows of zeros",
     task=(
-        "Let `quantize` of section 6 take rows of zeros: a scale is made for a size of at least 1e-10,\n"
-        "scale = max(largest |x| of the row, 1e-10) / 448, out = x / scale. Globals and launch stay:\n"
-        "x, out, scales; four waves a work-group, a row each."
+        "Let `quantize` of section 6 take rows of zeros: the scale is that of a magnitude of at least\n"
+        "1e-10, scale = max(largest |x| of the row, 1e-10) / 448, out = x / scale. Globals and launch do\n"
+        "not change: x, out, scales; four waves per work-group, each with one row."
     ),
     hints=(
         "What does section 6's kernel divide by in a row of zeros? Follow 0 / 0 to what is stored.",
-        "The size has to be raised to 1e-10 before it is divided by 448, so that a row of zeros has a scale "
-        "that is small and not 0.",
+        "Raise the magnitude to 1e-10 before you divide it by 448, so that a row of zeros has a scale that "
+        "is small and not 0.",
         "`max(scale, scale, 1e-10f);` raises every element of a vector that is less. It belongs between "
         "`row_max` and the multiplication by 1 / 448.",
     ),

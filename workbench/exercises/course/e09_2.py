@@ -1,4 +1,4 @@
-"""mxfp4: a power of two for each 32 numbers, and the nearest of eight sizes."""
+"""mxfp4: a power of two for each 32 numbers, and the nearest of eight magnitudes."""
 
 from __future__ import annotations
 
@@ -51,18 +51,17 @@ exercise = Exercise(
     title="Blocks of mxfp4",
     task=(
         "Write `mx_round(const float *x, float *out, unsigned char *powers, int blocks)`: each thread takes\n"
-        "a block of 32 numbers. Its power p is the exponent of the block's largest size, less 2:\n"
-        "p = floor(log2(largest |x|)) - 2. powers gets the byte p + 127. out gets what is left of\n"
+        "a block of 32 numbers. Its power p is the exponent of the block's largest magnitude, minus 2:\n"
+        "p = floor(log2(largest |x|)) - 2. powers gets the byte p + 127. out gets the value that is left of\n"
         "each number: x / 2^p, rounded to the nearest of 0, 0.5, 1, 1.5, 2, 3, 4, 6 with its sign (ties to\n"
-        "the even code, above 6 to 6), times 2^p. blocks is any number; a work-group has 64 threads."
+        "the even code, above 6 to 6), times 2^p. blocks may be any number; a work-group has 64 threads."
     ),
     hints=(
-        "Two loops over the block: one finds the largest size, one rounds. Where in the bits of a "
-        "float is its "
-        "exponent, and what is added to it there?",
+        "Write two loops over the block: one finds the largest magnitude, one rounds. Where in the bits of "
+        "a float is its exponent, and which number is added to it there?",
         "Between 0 and 2 the numbers are 0.5 apart, between 2 and 4 they are 1 apart, above 4 they "
         "are 2 apart. "
-        "So divide the size by its step, round to a whole number, and multiply by the step.",
+        "So divide the magnitude by its step, round to a whole number, and multiply by the step.",
         "`const int power = ilogbf(largest) - 2;` and `const float size = fabsf(ldexpf(x[i], -power));`. "
         "`rintf(size / step) * step` rounds ties to even, which is the even code here. Then `fminf(..., 6)`, "
         "`copysignf` and `ldexpf(..., power)`.",

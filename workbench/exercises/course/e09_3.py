@@ -54,7 +54,7 @@ def last_only(
 def piled(
     a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, scale_b: torch.Tensor
 ) -> dict[str, torch.Tensor]:
-    """With the sum so far multiplied in each step again."""
+    """With the sum so far multiplied again in each step."""
     behind = [scale.flip(0).cumprod(0).flip(0) for scale in (scale_a, scale_b)]
     return scaled(a, b, *behind)
 
@@ -63,17 +63,16 @@ exercise = Exercise(
     name="09.3",
     title="A scale for each 64 columns",
     task=(
-        "Let `product` of section 7 take scales of blocks: scale_a[s, i] belongs to row i of a and its\n"
-        "columns 64 s to 64 s + 63, scale_b[s, j] likewise to row j of b. The globals become\n"
-        "`gl<float, 1, 1, -1, -1> scale_a, scale_b`, a row for each step; a, b, c and the launch stay."
+        "Let `product` of section 7 take a scale per block: scale_a[s, i] belongs to columns 64 s to 64 s\n"
+        "+ 63 of row i of a, and scale_b[s, j] likewise to row j of b. The globals become `gl<float, 1, 1,\n"
+        "-1, -1> scale_a, scale_b`, one row per step; a, b, c and the launch do not change."
     ),
     hints=(
         "Section 7 multiplies once, at the end, because a scale is a factor of all terms. Of which "
         "terms is it "
         "a factor now?",
-        "Each step's product has scales of its own. It must be in a tile of its own when it is "
-        "multiplied, and be "
-        "added to the sum afterwards.",
+        "Each step's product has its own scales. So it needs its own tile when you multiply it, and you add "
+        "it to the sum afterwards.",
         "`rt_fl<32, 32, row_l, rt_16x16_s> part;` then in the loop `zero(part); mma_ABt(part, a, b, "
         "part);`, the "
         "loads of `{0, 0, step, row}` and `{0, 0, step, col}`, `mul_row`, `mul_col`, and `add(c, c, part);`.",

@@ -45,7 +45,7 @@ exercise = Exercise(
         "`blockIdx.x` is the token. What does one lane compute, and what does it do when there are more than "
         "64 columns?",
         "An id is token * top_k + which, so the rows of a token are neighbours, as are its weights.",
-        "`for (int col = threadIdx.x; col < width; col += 64)` gives each lane its columns; inside of it a "
+        "`for (int col = threadIdx.x; col < width; col += 64)` gives each lane its columns; inside it, a "
         "loop over j adds `weights[token * top_k + j] * rows[(token * top_k + j) * width + col]`.",
     ),
     inputs=inputs,

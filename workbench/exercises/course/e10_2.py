@@ -38,7 +38,7 @@ def rule(
     strength: bool = True,
     reads: Callable[[Any, Any], Any] = lambda decayed, new: new,
 ) -> Callable[..., dict[str, torch.Tensor]]:
-    """The rule, or what is left of it: which state is corrected, and which is read."""
+    """The rule, or a wrong one: which state is corrected, and which is read."""
 
     def result(state: Any, q: Any, k: Any, v: Any, g: Any, beta: Any) -> dict[str, torch.Tensor]:
         h = g.exp()[:, None, None] * state if decays else state
@@ -56,14 +56,14 @@ exercise = Exercise(
     task=(
         "Write `delta(const float *state, const float *q, const float *k, const float *v, const float *g,\n"
         "const float *beta, float *next, float *o)`, one token of the rule of section 2. A work-group of 64\n"
-        "lanes takes a head: state and next are 64 keys x 64 values, q, k, v and o 64 numbers, g and beta "
-        "one."
+        "lanes takes a head: state and next have 64 keys x 64 values, q, k, v and o have 64 numbers, g and\n"
+        "beta have one."
     ),
     hints=(
         "The rule has three sums over keys, and none over values. What can a lane own, so that it never "
         "needs another lane?",
-        "A lane owns a column of the state, a value. It goes over the 64 keys twice: first to find what the "
-        "decayed state says about k, then to correct it and to read it with q.",
+        "A lane owns a column of the state: one value. It goes over the 64 keys twice: first to compute the "
+        "decayed state's answer for k, then to correct it and to read it with q.",
         "First loop: `said += decay * state[key][lane] * k[key]`. Then `u = beta * (v[lane] - said)`. Second "
         "loop: `h = decay * state[key][lane] + k[key] * u`, store it, `sum += h * q[key]`. decay is "
         "`expf(g)`.",

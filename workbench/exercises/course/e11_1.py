@@ -25,10 +25,10 @@ exercise = Exercise(
         "than one load instruction and one store for them."
     ),
     hints=(
-        "Memory gives a lane up to 16 bytes an instruction. How does the compiler know that 8 neighbours may "
-        "be loaded at once?",
-        "A type of 16 bytes says it: a vector of eight 16-bit numbers, or `uint4`. Elements are converted in "
-        "registers.",
+        "A lane can load up to 16 bytes per instruction. How does the compiler know that it may load 8 "
+        "neighbours at once?",
+        "A type of 16 bytes tells it so: a vector of eight 16-bit numbers, or `uint4`. Convert the elements "
+        "in registers.",
         "`typedef short bf16x8 __attribute__((ext_vector_type(8)));` and "
         "`*reinterpret_cast<const bf16x8 *>(x + i)` with `i = 8 * (blockIdx.x * 256 + threadIdx.x)`; a bf16 "
         "is the upper half of a float. Lanes with i >= n do nothing.",
@@ -48,13 +48,12 @@ exercise = Exercise(
     ],
     limits=[
         Limit(
-            "{found} loads ran, and {most} are enough. A wave takes several loads for what one could bring.",
+            "{found} loads ran, and {most} are enough. A wave takes several loads where one is enough.",
             counter("SQ_INSTS_VMEM_RD"),
             waves,
         ),
         Limit(
-            "{found} stores ran, and {most} are enough. A wave takes several stores for what one could take "
-            "away.",
+            "{found} stores ran, and {most} are enough. A wave takes several stores where one is enough.",
             counter("SQ_INSTS_VMEM_WR"),
             waves,
         ),

@@ -13,14 +13,14 @@ exercise = Exercise(
     title="From Triton to tiles",
     task=(
         "Write `softmax` in tiles, as the Triton program above it computes it: out = softmax(x) by rows.\n"
-        "Its globals have x and out (any number of rows, 1024 columns of bf16). A wave takes a row, a\n"
-        "work-group 4 waves."
+        "Its globals have x and out (any number of rows, 1024 columns of bf16). Each wave takes a row; a\n"
+        "work-group has 4 waves."
     ),
     hints=(
-        "`tl.max(x, 0)` and `tl.sum(x, 0)` are over all that the program holds. Which functions of tiles go "
-        "over a row?",
-        "The maximum is subtracted from each row before the powers, and their sum divides them. Each is one "
-        "number a row. `exp2` is the hardware's power, `exp` the one of the formula.",
+        "`tl.max(x, 0)` and `tl.sum(x, 0)` are over everything that the program holds. Which functions of "
+        "tiles work on a row?",
+        "Subtract the maximum of each row before you take the powers, and divide them by their sum. Each is "
+        "one number per row. `exp2` is the hardware's power, `exp` that of the formula.",
         "`row_max(m, x)`, `sub_row(x, x, m)`, `exp(x, x)`, `row_sum(l, x)`, `div_row(x, x, l)`, with m and l "
         "of the type `decltype(x)::col_vec`.",
     ),

@@ -24,7 +24,7 @@ def one_turn(x: torch.Tensor, factor: float) -> dict[str, torch.Tensor]:
 
 
 def most(shape: Shape) -> float:
-    """One load for each 64 numbers, and one more a wave and turn for its edge."""
+    """One load for each 64 numbers, and one more per wave and iteration for its edge."""
     return float(2 * (shape["n"] / 64 + GROUPS * LANES / 64))
 
 
@@ -32,14 +32,14 @@ exercise = Exercise(
     name="13.1",
     title="A grid for any GPU",
     task=(
-        "An MI355X has 256 compute units, an MI300X 304. Write `scale(x, out, factor, n)`: out = factor * x\n"
-        "for n floats, whatever the grid is: the check launches 16 work-groups of 256 lanes for any n. Each\n"
-        "number is loaded once."
+        "An MI355X has 256 compute units, an MI300X 304. Write `scale(x, out, factor, n)`: out = factor *\n"
+        "x for n floats, whatever the grid: the check launches 16 work-groups of 256 lanes for any n. Load\n"
+        "each number once."
     ),
     hints=(
         "With 4096 lanes and 10,000 numbers some lanes have two numbers and some have three. Which ones, "
         "if lanes of a wave are to read neighbours?",
-        "After its first number a lane goes on by as many numbers as there are lanes in the whole grid.",
+        "After each number, a lane advances by as many numbers as there are lanes in the whole grid.",
         "`gridDim.x * blockDim.x` is the number of lanes: `for (int i = blockIdx.x * blockDim.x + "
         "threadIdx.x; i < n; i += ...)`.",
     ),

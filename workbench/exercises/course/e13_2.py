@@ -1,4 +1,4 @@
-"""The same bits each time: a sum whose order does not depend on who comes first."""
+"""The same bits each time: a sum whose order does not depend on which wave is first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def reference(x: torch.Tensor) -> dict[str, torch.Tensor]:
 
 
 def _of_lanes(x: torch.Tensor, lanes: slice) -> dict[str, torch.Tensor]:
-    """The sum of what some lanes hold."""
+    """The sum of the numbers of some lanes."""
     room = torch.cat([x, x.new_zeros(-x.numel() % LANES)])
     return {"out": room.reshape(-1, LANES)[:, lanes].sum()[None]}
 
@@ -36,10 +36,10 @@ exercise = Exercise(
         "it must give the same bits in each run, so no two waves may add to the same place: no atomics."
     ),
     hints=(
-        "A sum in another order rounds differently. Which parts of your kernel fix an order, and where does "
-        "the faster wave decide?",
-        "Let each wave put its sum into a place of its own in shared memory. Somebody adds up the four when "
-        "all are there. What says that they are there?",
+        "A sum in another order rounds differently. Which parts of your kernel fix the order, and where does "
+        "the faster wave decide it?",
+        "Let each wave write its sum to its own place in shared memory. One lane adds up the four when all "
+        "of them are there. How does it know that they are?",
         "`__shared__ float of_wave[4]`; lane 0 of each wave writes its wave's sum (by `__shfl_xor`), then "
         "`__syncthreads()`, then one lane adds the four from first to last.",
     ),
@@ -59,8 +59,8 @@ exercise = Exercise(
     axes={"out": ("place",)},
     limits=[
         Limit(
-            "{found} atomic additions ran. Whichever wave comes first is added first, and on a GPU that is "
-            "another one each time.",
+            "{found} atomic additions ran. Whichever wave comes first is added first, and on a GPU that "
+            "differs from run to run.",
             executed(is_atomic),
             lambda shape: 0,
         )

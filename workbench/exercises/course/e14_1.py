@@ -1,4 +1,4 @@
-"""A step of training for weights that are kept twice: in float32, and in bf16 for the kernels."""
+"""A step of training for weights that are stored twice: in float32, and in bf16 for the kernels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RATE = 2.0**-6
 
 
 def inputs(shape: Shape, generator: torch.Generator) -> dict[str, Any]:
-    """Weights around 1, and steps of a few thousandths: less than bf16 tells apart there."""
+    """Weights around 1, and steps of a few thousandths: less than bf16 resolves there."""
     size = (shape["rows"], COLS)
     master = 1 + 0.25 * torch.randn(size, generator=generator)
     grad = 0.25 * torch.randn(size, generator=generator)
@@ -39,9 +39,9 @@ exercise = Exercise(
         "float rate`. A wave takes a row, and a work-group has four waves."
     ),
     hints=(
-        "Which of the two copies has the digits that a small step needs? All arithmetic is on that one.",
+        "Which of the two copies has the digits that a small step needs? Do all arithmetic on that one.",
         "Load master into an `rt_fl` and grad into an `rt_bf` of the same shape (notebook 8, section 3), and "
-        "make floats of the latter by `copy`. Only what you store as weight is rounded, again by `copy`.",
+        "convert the latter to floats with `copy`. Round only what you store as weight, again with `copy`.",
         "`mul(step, step, g.rate); sub(master, master, step);`, then `store(g.updated, master, ...)`, "
         "`copy(narrow, master)` and `store(g.weight, narrow, ...)`.",
     ),

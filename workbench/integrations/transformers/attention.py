@@ -55,25 +55,26 @@ def attention(
     is_causal: bool | None = None,
     **others: Any,
 ) -> tuple[torch.Tensor, None]:
-    """transformers' attention function by `ops.flash_attention`, or by its kernel for packed sequences.
+    """transformers' attention function, with `ops.flash_attention` or its kernel for packed sequences.
 
     Args:
-        module: the layer; `module.is_causal` counts where neither a mask nor `is_causal` says it.
-        query: [batch, heads, queries, dim] of bf16 or fp16, a view as it may be.
+        module: the layer; `module.is_causal` counts if neither a mask nor `is_causal` says so.
+        query: [batch, heads, queries, dim] of bf16 or fp16; may be a view.
         key, value: [batch, heads_kv, keys, dim].
         attention_mask: from `mask`; or [batch, 1, queries, keys] of bool, or of numbers that are added to
             scores, zero or minus infinity.
         dropout: 0.
-        sliding_window: keys this far away or more are hidden; a mask has its own.
+        sliding_window: keys this far away or more are hidden; a mask has its own window.
         softcap, s_aux: soft cap of logits, and a logit [heads] that counts in the denominator only.
 
     Returns:
         [batch, queries, heads, dim], zero for queries that are padding; and None for weights, which the
-        kernel does not keep.
+        kernel does not store.
 
     Raises:
-        UsageError: dropout, a position bias or a mask that the kernel does not have, or weights are wanted.
-        ShapeError: a head dimension or a dtype that the kernel does not have. Both name the module.
+        UsageError: dropout, a position bias or a mask that the kernel does not support, or a request for
+            weights.
+        ShapeError: a head dimension or a dtype that the kernel does not support. Both name the module.
     """
     with naming(module):
         if dropout:
@@ -122,10 +123,10 @@ def mask(
     device: torch.device | str = "cpu",
     **_: Any,
 ) -> Mask:
-    """transformers' mask function: what `attention` is given as its mask.
+    """transformers' mask function: makes the mask for `attention`.
 
     Raises:
-        UsageError: the mask is none that the kernels have.
+        UsageError: the kernels do not support the mask.
     """
     from transformers.masking_utils import bidirectional_mask_function, causal_mask_function
 
@@ -134,7 +135,7 @@ def mask(
     plain = {causal_mask_function: True, bidirectional_mask_function: False}.get(function)
     aligned = offset + q_length == kv_offset + kv_length
     if torch.device(device).type == "meta":
-        # There are no values to look at: treated as if nothing were padding.
+        # There are no values to look at, so assume that nothing is padding.
         attention_mask = None
     if plain is not None and attention_mask is None and (aligned or not plain):
         return Mask(plain)

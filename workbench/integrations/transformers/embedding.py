@@ -1,8 +1,8 @@
 """Embeddings whose gradients are summed in float32.
 
-A row's gradient is the sum of those of all tokens that took it: of BERT's token type 0, of all tokens. On a
-CPU PyTorch sums them in the gradient's own dtype, one after the other; in bf16 such a sum soon no longer
-grows. The cosine of that row's gradient with float64's was 0.9989, and is 0.99998 if summed in float32.
+A row's gradient is the sum of those of all tokens that used it: for BERT's token type 0, of all tokens. On a
+CPU, PyTorch sums them in the gradient's own dtype, one after the other; in bf16 such a sum soon stops
+growing. The cosine of that row's gradient with float64's was 0.9989, and is 0.99998 if summed in float32.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class _Embedding(torch.autograd.Function):
 
 
 def embedding(ids: torch.Tensor, weight: torch.Tensor, padding: int | None = None) -> torch.Tensor:
-    """`torch.nn.functional.embedding`, with its gradient summed in float32, or in a wider dtype of its own.
+    """`torch.nn.functional.embedding`, with its gradient summed in float32, or in its own dtype if that is
+    wider.
 
     Args:
         ids: int64 of any shape.

@@ -1,8 +1,8 @@
-"""Masks as the attention kernels have them: causal or not, a window, sequences packed one after the other.
+"""Masks that the attention kernels support: causal or not, a window, sequences packed one after the other.
 
-transformers describes a mask by functions that it combines, or by a matrix. What a mask means is found out
-here from what it shows to each query, so every way to write a causal, padded, windowed or packed mask is
-recognised, and one that the kernels do not have is refused, never approximated.
+transformers describes a mask by functions that it combines, or by a matrix. Here its meaning is derived from
+the keys that it shows to each query, so a causal, padded, windowed or packed mask is recognised however it is
+written, and one that the kernels do not support is rejected, never approximated.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Visible = Callable[[int, torch.Tensor, torch.Tensor], torch.Tensor]
 """Visibility: (sequence, query places [queries], key places [keys]) to bool [queries, keys]."""
 
 CHUNK = 1 << 22
-"""Elements of a mask that are looked at together."""
+"""Number of elements of a mask to examine at a time."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,8 @@ class Packed:
     """Sequences of different lengths, one after the other.
 
     Attributes:
-        queries, keys: int64 [tokens]: those that take part, of [batch * queries] and [batch * keys].
+        queries, keys: int64 [tokens]: indices of those that take part, among [batch * queries] and [batch *
+            keys].
         cu_seqlens_q, cu_seqlens_k: int32 [sequences + 1]: where each begins, and where the last ends.
     """
 
@@ -52,7 +53,7 @@ class Mask:
 
 
 def recognised(visible: Visible, queries: torch.Tensor, keys: torch.Tensor) -> Mask:
-    """The mask that shows the keys that `visible` tells.
+    """The mask that shows the keys which `visible` selects.
 
     Args:
         queries, keys: bool [batch, queries], [batch, keys]: the tokens that take part; others are padding.
@@ -84,7 +85,7 @@ def recognised(visible: Visible, queries: torch.Tensor, keys: torch.Tensor) -> M
             lengths_k.append(bounds.diff())
             whole = whole and len(bounds) == 2
         else:
-            # Keys that no query sees, such as the free places of a cache.
+            # Keys that no query sees, such as unused places of a cache.
             least, most = int(lo.min()), int(hi.max())
             whole = whole and (least, most) == (0, len(at_k))
             at_k, lo, hi = at_k[least:most], lo - least, hi - least
@@ -109,7 +110,7 @@ def recognised(visible: Visible, queries: torch.Tensor, keys: torch.Tensor) -> M
 
 
 def of_matrix(mask: torch.Tensor, batch: int, queries: int, keys: int) -> Mask:
-    """The mask that a matrix is: bool, or numbers that are added to scores.
+    """The mask described by a matrix: bool, or numbers that are added to scores.
 
     Args:
         mask: [batch or 1, 1, queries, keys].
@@ -139,7 +140,7 @@ def _ranges(
     """The first key that each query sees, and the last + 1.
 
     Raises:
-        UsageError: it sees none, or not all between them.
+        UsageError: a query sees no key, or not all keys between the two.
     """
     lows, highs = [], []
     for some in queries.split(max(1, CHUNK // max(1, len(keys)))):
@@ -173,7 +174,7 @@ def _form(
     """True if the mask is causal, and its window.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: it is neither causal nor unmasked.
     """
     causal = bool((high == place + 1).all())
     last = place + 1 if causal else end

@@ -1,9 +1,9 @@
 """Replacements of transformers' modules: one record for each kind.
 
-A record's `forward` is written once, on functions named as in `workbench.ops`. Before a module is replaced
-it runs on small drawn tensors in float64, with the operators' own PyTorch references for those functions, and
-must give what the module itself gives. So a model's own idea of a norm or a gated layer is never replaced by
-another, whatever its class is called.
+A record's `forward` is written once, on functions named as in `workbench.ops`. Before a module is replaced,
+the record runs on small random tensors in float64, with the operators' own PyTorch references for those
+functions, and must give the same as the module. So a model's own kind of norm or gated layer is never
+replaced by another, whatever the name of its class.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HIDDEN, BETWEEN, EXPERTS, TOP_K, ROWS = 8, 16, 4, 2, 3
 
 
 class References:
-    """The functions of `workbench.ops` by the operators' references, in any dtype."""
+    """The functions of `workbench.ops`, computed by the operators' references, in any dtype."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         spec = kernels[by_function(kernels)[name]]
@@ -98,7 +98,7 @@ class Replacement:
                 theirs = functional_call(module, drawn, inputs)
                 ours = functional_call(Ours(module), held, (self.forward, *inputs))
         except (RuntimeError, AttributeError, TypeError, ValueError, IndexError):
-            # It takes other inputs, so it is another kind of module.
+            # The inputs differ, so it is another kind of module.
             return False
         finally:
             module.train(training)
@@ -115,7 +115,7 @@ _agreed: dict[Any, bool] = {}
 
 @contextlib.contextmanager
 def _as_written(module: torch.nn.Module) -> Iterator[None]:
-    """Experts run by the code of their class: the others of transformers do not compute in float64."""
+    """Experts run with the code of their class: transformers' other implementations lack float64."""
     config: Any = getattr(module, "config", None)
     before = getattr(config, "_experts_implementation_internal", None)
     if before is None:
@@ -153,7 +153,7 @@ def _rows(x: torch.Tensor) -> torch.Tensor:
 
 
 def _activation(function: Any) -> str | None:
-    """The name that the kernels have for an activation, by what it does; None if they have none."""
+    """The kernels' name for an activation, by what it computes; None if they have none."""
     if not callable(function):
         return None
     x = torch.linspace(-4, 4, 33, dtype=torch.float64)
@@ -171,7 +171,7 @@ def _activation(function: Any) -> str | None:
 
 
 def _linear(calls: Any, x: torch.Tensor, weight: torch.Tensor, bias: Any = None, **more: Any) -> torch.Tensor:
-    """x Wᵀ + bias of rows, and what comes after; the shape of x in front."""
+    """x Wᵀ + bias of rows, and what follows it; the leading shape is that of x."""
     result: torch.Tensor = calls.gemm(_rows(x), weight, bias=bias, **more)
     return result.view(*x.shape[:-1], -1)
 
@@ -283,7 +283,7 @@ def _linears(module: torch.nn.Module, *names: str) -> bool:
 
 
 def _sizes(module: torch.nn.Module, **weights: tuple[int, int]) -> dict[str, tuple[int, ...]]:
-    """Sizes of linear children's weights, and of their biases where they have one."""
+    """Sizes of linear children's weights, and of their biases if they have any."""
     sizes: dict[str, tuple[int, ...]] = {}
     for name, size in weights.items():
         sizes[f"{name}.weight"] = size
@@ -379,13 +379,14 @@ REPLACEMENTS = (
         _embedding_scaled, _own_sizes, _ids,
     ),
 )  # fmt: skip
-"""In this order: the first that fits and agrees is taken."""
+"""The first that fits and agrees is used."""
 
 
 def rotary(
     calls: Any, q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """transformers' apply_rotary_pos_emb by `ops.rope`: halves of a head are turned against each other.
+    """transformers' apply_rotary_pos_emb with `ops.rope`: the halves of a head are rotated against each
+    other.
 
     Args:
         q, k: [batch, heads, tokens, dim].
@@ -455,7 +456,7 @@ def masked_loss(
 
 
 LOSSES = {"ForCausalLMLoss": causal_loss, "ForMaskedLMLoss": masked_loss}
-"""By the names of transformers' own."""
+"""Losses by the names of transformers' own."""
 
 GLOBALS: dict[str, tuple[str, str, Callable[[Any], bool], Any]] = {
     "apply_rotary_pos_emb": ("rotary embedding", "rope", is_rotary, _rotary_call),
@@ -463,12 +464,12 @@ GLOBALS: dict[str, tuple[str, str, Callable[[Any], bool], Any]] = {
         "loss", "cross_entropy", lambda theirs: theirs is torch.nn.CrossEntropyLoss, nn.CrossEntropyLoss
     ),
 }  # fmt: skip
-"""Functions and classes that a module's forward takes from its file: what they are for the table, by which
-functions they are replaced, whether theirs is the one meant, and ours."""
+"""Functions and classes that a module's forward takes from its file: description for the table, names of the
+functions that replace them, a check that theirs is the expected one, and ours."""
 
 
 def own_globals(module: torch.nn.Module) -> tuple[FunctionType, list[str]]:
-    """A module's forward as it is written, and which of `GLOBALS` it uses."""
+    """A module's forward in its original form, and which of `GLOBALS` it uses."""
     written = inspect.unwrap(type(module).forward)
     if not isinstance(written, FunctionType):
         return written, []
@@ -477,7 +478,7 @@ def own_globals(module: torch.nn.Module) -> tuple[FunctionType, list[str]]:
 
 
 def with_globals(written: FunctionType, names: list[str]) -> FunctionType:
-    """The same code with ours in the place of those globals, for one module alone."""
+    """The same code with ours in place of those globals, only for one module."""
     changed = {**written.__globals__, **{name: GLOBALS[name][3] for name in names}}
     function = FunctionType(
         written.__code__, changed, written.__name__, written.__defaults__, written.__closure__

@@ -28,14 +28,14 @@ _USED = "_hipkittens_used"
 
 
 def use(model: torch.nn.Module) -> Used:
-    """Puts the kernels in place of a transformers model's modules, in the way Liger-Kernel does.
+    """Replaces the modules of a transformers model by kernels, as Liger-Kernel does.
 
     Norms, rotary embedding, gated layers, linear layers, routers, experts, attention and the loss are
-    replaced where ours computes the same, which is tried on drawn numbers first. Parameters stay the model's
-    own: it is trained, saved and loaded as before.
+    replaced if ours computes the same, which is first tried on random numbers. The model keeps its
+    parameters: it is trained, saved and loaded as before.
 
         used = use(model)
-        print(used)      # what was replaced by what, and what was left and why
+        print(used)      # what was replaced by what, and what was not, and why
         used.undo()      # or: with use(model): ...
 
     Args:
@@ -43,12 +43,12 @@ def use(model: torch.nn.Module) -> Used:
 
     Raises:
         UsageError: the model has no attention that goes through transformers' AttentionInterface, a head
-            dimension that the kernel does not have, attention dropout, or the kernels already. The message
+            dimension that the kernel does not support, attention dropout, or the kernels already. The message
             names the module.
     """
     if not isinstance(model, library().PreTrainedModel):
         raise UsageError(
-            f"use: the model is a {type(model).__name__}; expected a PreTrainedModel of transformers; of "
+            f"use: the model is a {type(model).__name__}; expected a PreTrainedModel of transformers; in "
             "other models, replace layers with those of workbench.nn"
         )
     if hasattr(model, _USED):
@@ -143,9 +143,9 @@ def _plan(module: torch.nn.Module) -> tuple[Callable[..., Any] | None, tuple[str
             ", ".join(t[1] for t in replaced),
         )
     if any(candidate.fits(module) for candidate in REPLACEMENTS):
-        return None, ("", "computes something else than the kernel")
+        return None, ("", "computes something other than the kernel")
     if names:
-        return None, ("", f"{', '.join(names)} of this model is another function than the kernel's")
+        return None, ("", f"{', '.join(names)} of this model is not the kernel's function")
     if list(module.children()) or not list(module.parameters(recurse=False)):
         return None, ("", "")
     return None, ("", "no kernel of this kind")
@@ -178,7 +178,7 @@ def _set(module: Any, name: str, value: Any) -> Callable[[], None]:
 
 
 def _loss(model: Any) -> tuple[str, Callable[..., Any]] | None:
-    """The loss function that a model calls, where we have it."""
+    """The loss function that a model calls, if we have it."""
     written, _ = own_globals(model)
     if "loss_function" not in getattr(getattr(written, "__code__", None), "co_names", ()):
         return None

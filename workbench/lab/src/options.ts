@@ -60,7 +60,7 @@ export const OPTIONS: readonly IOption[] = [
   {
     "name": "--launch",
     "signature": "--launch EXPR",
-    "doc": "Launch the cell's kernel so, such as \"scale[4, 64]\".",
+    "doc": "How to launch the cell's kernel, such as \"scale[4, 64]\".",
     "takesValue": true
   },
   {

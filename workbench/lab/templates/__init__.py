@@ -1,9 +1,9 @@
-"""Templates: a kernel with its launch, inputs and reference, to begin a notebook with.
+"""Templates: a kernel with its launch, inputs and reference, as the beginning of a notebook.
 
 Each is a Markdown file of this folder: a title, a sentence, a `%%hipkittens` cell, and a Python cell whose
-last line is `wb.verify(launch, reference, inputs=..., outputs=[...])`. From that line comes also what the
-Verify button uses, so nothing is said twice and a new template is one file. The front end has them as data,
-written by `python -m workbench.lab.templates`.
+last line is `wb.verify(launch, reference, inputs=..., outputs=[...])`. The Verify button also uses that line,
+so nothing is written twice and a new template is one file. The front end has them as data, written by `python
+-m workbench.lab.templates`.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Template:
 
 
 class _Replaced(ast.NodeTransformer):
-    """Puts expressions in place of names, and kernels by name in place of modules' kernels."""
+    """Replaces names by expressions, and modules' kernels by the kernels' names."""
 
     def __init__(self, values: dict[str, ast.expr]) -> None:
         self.given = values
@@ -108,7 +108,7 @@ class _Replaced(ast.NodeTransformer):
 
 
 def _assigned(target: ast.expr, value: ast.expr) -> dict[str, ast.expr]:
-    """Each name with its value; of `a, b = 1, 2` both."""
+    """Each name with its value; both names for `a, b = 1, 2`."""
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
         pairs = zip(target.elts, value.elts, strict=True)
         return {name: expression for pair in pairs for name, expression in _assigned(*pair).items()}
@@ -144,7 +144,7 @@ def template(name: str) -> Template:
     """A template by its name.
 
     Raises:
-        UsageError: there is none of that name.
+        UsageError: there is no template of that name.
     """
     by_name = templates()
     if name not in by_name:
@@ -179,7 +179,7 @@ def write_notebook(name: str, path: Path) -> None:
     """Writes that notebook.
 
     Raises:
-        UsageError: there is no template of that name, or the file is there already.
+        UsageError: there is no template of that name, or the file already exists.
     """
     text = json.dumps(notebook(name), indent=1, ensure_ascii=False) + "\n"
     try:

@@ -81,7 +81,7 @@ AGENT_COLUMNS = (
     "Product_Name",
     "Model_Name",
 )
-"""The part of agent_info.csv that is known of a modelled GPU."""
+"""The part of agent_info.csv that is known for a modelled GPU."""
 
 _AGENT = 1
 

@@ -1,7 +1,7 @@
 """rocprofv3's measurements of single instructions, by address: thread traces and PC samples.
 
 A thread trace has every instruction of the waves on one compute unit with its cycles. PC samples are taken
-all over the GPU: how often a wave stood at an instruction and, with the stochastic method, why it could not
+all over the GPU: how often a wave was at an instruction and, with the stochastic method, why it could not
 issue.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workbench.kernel import Kernel
 
 METHODS = ("stochastic", "host_trap")
-"""PC sampling methods; the first is the hardware's own (MI300 and later) and tells why a wave stood still."""
+"""PC sampling methods; the first is the hardware's own (MI300 and later) and reports why a wave stalled."""
 
 _REASON = "_NOT_ISSUED_REASON_"
 
@@ -77,6 +77,7 @@ def read_thread_trace(path: str | Path, names: Iterable[str]) -> dict[int, Instr
 
     Raises:
         ProfilerError: the file cannot be read, lacks a column, or has text in place of a number.
+
     """
     spellings = {*names} | {instance_name(name) for name in names}
     costs: dict[int, InstructionCost] = {}
@@ -97,7 +98,7 @@ def read_thread_trace(path: str | Path, names: Iterable[str]) -> dict[int, Instr
 def read_pc_samples(path: str | Path, names: Iterable[str]) -> dict[int, InstructionCost]:
     """Samples of a kernel's code object in the JSON file that rocprofv3's PC sampling writes.
 
-    The CSV form has no addresses, so an instruction that occurs twice on a line could not be told apart.
+    The CSV form has no addresses, so instructions that occur twice on a line could not be distinguished.
 
     Args:
         path: `*_results.json`.
@@ -159,7 +160,7 @@ def of_kernel(costs: Mapping[int, InstructionCost], kernel: Kernel) -> dict[int,
     """Costs of the instructions that the kernel's own code object has at those addresses.
 
     Raises:
-        ProfilerError: most of them are other instructions there: they were measured on other code.
+        ProfilerError: most of the instructions differ, so they were measured on other code.
     """
     same: dict[int, InstructionCost] = {}
     other = ""

@@ -2,8 +2,8 @@
 
     python -m workbench.profile.rocprof.replay FOLDER [--repeat N]
 
-The folder holds code.co (the code object), launch.json (kernel, shape, device), arguments.pt (arguments as
-they were before the launch) and, after a replay, replay.json (what each tensor held after it).
+The folder holds code.co (the code object), launch.json (kernel, shape, device), arguments.pt (arguments
+before the launch) and, after a replay, replay.json (digests of the tensors after it).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def save(target: Target, folder: str | Path) -> Saved:
 
 
 def replay(folder: str | Path, repeat: int = 1) -> dict[str, str]:
-    """Runs a saved launch; digests of its tensors after the first run, written to replay.json too.
+    """Runs a saved launch; returns digests of its tensors after the first run, also written to replay.json.
 
     Raises:
         ProfilerError: the folder does not hold a saved launch.
@@ -126,7 +126,7 @@ _NUMPY = "numpy scalar"
 
 
 def _kept(kernel: Kernel, name: str, value: Any) -> Any:
-    """An argument as a file can hold it without naming a class."""
+    """An argument in a form that a file can hold without naming a class."""
     import torch
 
     if isinstance(value, torch.Tensor):
@@ -184,7 +184,7 @@ def _digests(args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command; 1 where the launch cannot be replayed, with the reason on stderr."""
+    """The command; 1 if the launch cannot be replayed, with the reason on stderr."""
     parser = argparse.ArgumentParser(prog="python -m workbench.profile.rocprof.replay", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--repeat", type=int, default=1, help="launches; the first one's output is compared")

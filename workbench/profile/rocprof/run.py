@@ -1,7 +1,7 @@
 """Runs rocprofv3 on a replay of a launch, in as many passes as the counters need.
 
-A GPU has a few registers for each hardware block, so counters are read in groups, each with a launch of its
-own. Every command, its output and its files are kept in the run's folder.
+A GPU has a few registers for each hardware block, so counters are read in groups, each with its own launch.
+Every command, its output and its files are stored in the run's folder.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from workbench.profile.rocprof import instructions, replay, tables
 from workbench.profile.rocprof.instructions import InstructionCost
 
 TIMEOUT = 300.0
-"""Seconds for one pass, the start of Python in it included."""
+"""Seconds for one pass, including the start of Python."""
 
 TRACE_REPEATS = 20
 """Launches of the pass that measures times."""
@@ -51,8 +51,8 @@ BLOCK_LIMITS: Mapping[str, int] = {
     "GRBM": 2,
     "GDS": 4,
 }
-"""Counters of a hardware block in one pass, used where rocprofv3-avail is not there to ask (performance
-counter limits of MI200 and later in ROCm Compute Profiler)."""
+"""Counters of a hardware block in one pass, used if rocprofv3-avail is missing (performance counter limits of
+MI200 and later in ROCm Compute Profiler)."""
 
 _SAMPLING = ("--pc-sampling-beta-enabled", "--pc-sampling-method")
 _INTERVAL: Mapping[str, tuple[str, ...]] = {
@@ -91,7 +91,7 @@ class Pass:
 
     @property
     def shown(self) -> str:
-        """The command as a shell takes it."""
+        """The command in a shell's syntax."""
         return shlex.join(self.command)
 
 
@@ -103,7 +103,7 @@ class RocprofResult:
         folder: folder with all files, including the saved launch.
         counters: values by name, for one launch.
         microseconds: durations of the launches in the trace pass; empty without one.
-        dispatch: the launch as the profiler saw it (registers, LDS, shape).
+        dispatch: the launch as the profiler recorded it (registers, LDS, shape).
         agent: the GPU; None if agent_info.csv does not name it.
         passes: command and folder of each pass.
         changed: tensors that the replay wrote differently from the original launch.
@@ -148,9 +148,9 @@ def find_tool(name: str = "rocprofv3") -> str:
 
 
 def groups(counters: Sequence[str], arch: str = "") -> list[list[str]]:
-    """Counters in as few passes as a greedy choice gives, asked of `rocprofv3-avail pmc-check`.
+    """Counters in as few passes as a greedy choice finds, checked with `rocprofv3-avail pmc-check`.
 
-    Without that tool by `BLOCK_LIMITS`.
+    Without that tool, `BLOCK_LIMITS` decide.
     """
     try:
         avail = find_tool("rocprofv3-avail")
@@ -331,7 +331,7 @@ class _Run:
     def _counted(
         self, label: str, group: Sequence[str], skip_missing: bool
     ) -> tuple[tables.Dispatch, list[str]]:
-        """The launch of one pass with its counters, and those that it has no value of."""
+        """The launch of one pass with its counters, and counters without a value."""
         run = self.make(label, ["--pmc", *group], group)
         seen = _of_kernel(run, "counter_collection", self.names)[0]
         missing = [name for name in group if name not in seen.counters]
@@ -417,7 +417,7 @@ def _start(run: Pass, timeout: float) -> None:
         try:
             code = process.wait(timeout)
         except BaseException as error:
-            # rocprofv3 starts the replay as its own child: both must go.
+            # rocprofv3 starts the replay as its own child: both must end.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()

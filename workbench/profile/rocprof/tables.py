@@ -35,18 +35,18 @@ class Agent:
 
 @dataclass
 class Dispatch:
-    """One launch as the profiler saw it.
+    """One launch as the profiler recorded it.
 
     Attributes:
-        dispatch: number of the dispatch in its process; its correlation id where the file has no other.
+        dispatch: number of the dispatch in its process; its correlation id if the file has no other.
         agent: id of the agent, None if the file does not say.
-        kernel: name.
+        kernel: name of the kernel.
         grid: work-items, all dimensions multiplied.
         workgroup: work-items of a work-group, likewise.
         lds, scratch: bytes; None if the file does not say.
         vgprs, agprs, sgprs: registers; None if the file does not say.
         start, end: nanoseconds of the profiler's clock.
-        counters: values by counter name; a counter that has several rows (one an XCD or a channel) is summed.
+        counters: values by counter name; a counter with several rows (one per XCD or channel) is summed.
         process: id of the process; None if the file does not say.
         path: file that it was read from.
     """
@@ -72,7 +72,7 @@ class Dispatch:
         return (self.end - self.start) / 1e3
 
 
-# Every name that a column has had; the first one that a file has is taken.
+# Every name that a column has had; the first one in a file is used.
 _COLUMNS: Mapping[str, tuple[str, ...]] = {
     "dispatch": ("Dispatch_Id", "Correlation_Id"),
     "agent": ("Agent_Id", "GPU_ID", "gpu-id"),
@@ -102,7 +102,7 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
 
 
 class Row:
-    """One row, its values by what they mean."""
+    """One row, with its values by meaning."""
 
     def __init__(self, path: Path, line: int, values: Mapping[str, str]) -> None:
         self.path, self.line, self.values = path, line, values
@@ -141,7 +141,7 @@ class Row:
             ) from None
 
     def product(self, key: str) -> int:
-        """Grid_Size, or Grid_Size_X * Grid_Size_Y * Grid_Size_Z where the file has those."""
+        """Grid_Size, or Grid_Size_X * Grid_Size_Y * Grid_Size_Z if the file has those."""
         axes = [self.values.get(f"{_COLUMNS[key][0]}_{axis}") for axis in "XYZ"]
         if axes[0] is None:
             return self.number(key)

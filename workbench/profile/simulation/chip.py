@@ -1,9 +1,9 @@
 """The chip around the compute units: work-groups over dies and units, rounds and tails, and bandwidth.
 
-Work-groups go to the dies in turn and there to the first compute unit with room. Those whose waves went the
-same way take the same time, so one unit is simulated for each such kind (`unit.run_unit`), full of its
-work-groups; what is not simulated is extrapolated: a further round takes as long as the last simulated one,
-and a work-group of another length as long as lies between those of the next shorter and the next longer kind.
+Work-groups go to the dies in turn and there to the first compute unit with room. Those whose waves took the
+same path take the same time, so one unit is simulated for each such kind (`unit.run_unit`), full of its
+work-groups. The rest is extrapolated: a further round takes as long as the last simulated one, and the time
+of a work-group of another length lies between those of the next shorter and the next longer kind.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from workbench.codeobject.occupancy import Occupancy
 
 STEP_BUDGET = 3_000_000
-"""Steps (basic blocks and costs) that are simulated for one kind of work-group, about a second's work."""
+"""Steps (basic blocks and costs) to simulate per kind of work-group at most, about a second's work."""
 
 MOST_KINDS = 12
 ROUNDS = 3
-"""Rounds of resident work-groups of which the last is taken for all that follow."""
+"""Rounds of resident work-groups to simulate; the last represents all that follow."""
 
 MOST_PLACED = 1 << 15
-"""Work-groups of a die that are placed one by one; of a larger launch, every so many stand for all."""
+"""Maximum number of work-groups of a die that are placed one by one; of more, a sample represents all."""
 
 Traffic = Mapping[int, Levels]
 
@@ -49,8 +49,8 @@ class Kind:
     """Work-groups that took the same path.
 
     Attributes:
-        groups: recorded ones, which are simulated.
-        executed: basic blocks that one ran.
+        groups: recorded work-groups, which are simulated.
+        executed: basic blocks that each ran.
     """
 
     groups: tuple[int, ...]
@@ -59,11 +59,11 @@ class Kind:
 
 @dataclass(frozen=True)
 class Mix:
-    """Each work-group as parts of two kinds: all of its own, or some of the next shorter and the next longer.
+    """Each work-group as parts of two kinds: its own, or the next shorter and the next longer one.
 
     Attributes:
         shorter, longer: [work-groups] numbers of the kinds.
-        of_shorter, of_longer: [work-groups] parts of each, which ran as many blocks as it did.
+        of_shorter, of_longer: [work-groups] parts of each, which together ran as many blocks.
     """
 
     shorter: npt.NDArray[np.int64]
@@ -78,7 +78,7 @@ class Mix:
         return shares + self.of_longer * by_kind[self.longer]
 
     def counts(self, kinds: int) -> npt.NDArray[np.float64]:
-        """[kinds] work-groups that count as each."""
+        """[kinds] number of work-groups that count as each."""
         totals = np.zeros(kinds)
         np.add.at(totals, self.shorter, self.of_shorter)
         np.add.at(totals, self.longer, self.of_longer)
@@ -90,13 +90,13 @@ class ChipRun:
     """The simulation of a launch on the chip.
 
     Attributes:
-        cycles: of the engine's clock, from the first wave's start to the last one's end.
+        cycles: cycles of the engine's clock, from the first wave's start to the last one's end.
         clock_hz: the clock.
         units: compute units that had work.
-        unit: the simulated unit of the kind that most of the work is of.
-        kinds: how many ways were told apart.
-        steps: instructions that were simulated.
-        memory: cycles that the launch needs of L1, L2, Infinity Cache and HBM at what each carries at best.
+        unit: the simulated unit of the kind with most of the work.
+        kinds: number of different paths.
+        steps: number of simulated instructions.
+        memory: cycles that the launch needs of L1, L2, Infinity Cache and HBM at their full bandwidth.
     """
 
     cycles: float
@@ -109,7 +109,7 @@ class ChipRun:
 
     @property
     def shares(self) -> dict[str, float]:
-        """Parts of the lives of the simulated unit's waves: "issue", and by why they wait, `REASONS`."""
+        """Fractions of the lives of the simulated unit's waves: "issue", and each of `REASONS` to wait."""
         lives = sum(wave.end - wave.start for wave in self.unit.waves) or 1.0
         stood = {
             name: float(cycles) / lives
@@ -126,7 +126,7 @@ class ChipRun:
         """Cycles of all waves of the launch by the instruction that they were spent on, waits for it too.
 
         Args:
-            counts: as for `stalls`.
+            counts: see `stalls`.
         """
         turn = sum(wave.busy for wave in self.unit.waves) / (self.unit.issued.sum() or 1.0)
         spent: dict[int, float] = {}
@@ -142,11 +142,11 @@ class ChipRun:
         return {a: spent[a] * counts.get(a, 0) / times for a, times in issued.items() if times}
 
     def stalls(self, counts: Mapping[int, int]) -> dict[int, dict[str, float]]:
-        """Cycles that all waves of the launch stand before each instruction, by address and reason.
+        """Cycles for which all waves of the launch stall before each instruction, by address and reason.
 
         Args:
             counts: executions of each instruction in the launch, by address: the simulated unit's stalls are
-                taken for those of all others.
+                scaled to all others.
         """
         issued: dict[int, float] = {}
         stood: dict[int, npt.NDArray[np.float64]] = {}
@@ -167,10 +167,10 @@ class ChipRun:
 
 
 def kinds_of(steps: Steps) -> tuple[tuple[Kind, ...], Mix]:
-    """The kinds of work-groups, at most `MOST_KINDS`, and what of them each work-group is.
+    """The kinds of work-groups, at most `MOST_KINDS`, and the mixture of kinds for each work-group.
 
-    A way that is of no kind lies between two kinds by the number of blocks that it ran. One that is shorter
-    or longer than all of them counts as that part or multiple of the nearest.
+    A path without its own kind lies between two kinds by the number of blocks that it ran. One that is
+    shorter or longer than all of them counts as that fraction or multiple of the nearest.
     """
     by_hash: dict[int, list[int]] = {}
     for group in steps.groups:
@@ -179,7 +179,7 @@ def kinds_of(steps: Steps) -> tuple[tuple[Kind, ...], Mix]:
     while len(recorded) > MOST_KINDS:
         blocks = [int(steps.executed[groups[0]]) for groups in recorded]
         nearest = min(range(len(recorded) - 1), key=lambda i: blocks[i + 1] - blocks[i])
-        # The longest stays: it may be what the launch ends with.
+        # The longest stays, since the launch may end with it.
         recorded.pop(nearest + 1 if nearest + 2 < len(recorded) else nearest)
     sizes = np.array([float(steps.executed[groups[0]]) for groups in recorded])
     executed = steps.executed.astype(np.float64)
@@ -202,8 +202,8 @@ class _Pace:
     Attributes:
         run: the simulation.
         groups: work-groups simulated.
-        resident: at once.
-        interval: cycles between the ends of two once the unit is full.
+        resident: work-groups at once.
+        interval: cycles between the ends of two work-groups once the unit is full.
     """
 
     run: UnitRun
@@ -212,7 +212,7 @@ class _Pace:
     interval: float
 
     def cycles(self, groups: float) -> float:
-        """Until so many work-groups of a unit are done."""
+        """Cycles until this many work-groups of a unit are done."""
         ends = np.sort(self.run.group_ends)
         if groups <= self.groups:
             return float(ends[max(0, int(np.ceil(groups)) - 1)])
@@ -238,7 +238,7 @@ def _pace(
     ends = np.sort(run.group_ends)
     full = min(resident, count)
     before = float(ends[count - 1 - full]) if count > full else 0.0
-    # The last round meets nobody's loads but its own: what the shares of memory need for a work-group stands.
+    # The last round competes only with its own loads: the cycles of memory for a work-group remain.
     interval = max((float(ends[-1]) - before) / full, max(run.memory_busy) / count)
     return _Pace(run, count, full, interval)
 
@@ -255,18 +255,18 @@ def simulate_chip(
     spans: int = 0,
     adjust: Adjust | None = None,
 ) -> ChipRun:
-    """Runs a launch of which the ways of some work-groups were recorded.
+    """Runs a launch in which the paths of some work-groups were recorded.
 
     Args:
-        steps: the ways.
+        steps: the paths.
         instructions: of the code, by address.
         occupancy: work-groups that fit a unit.
         product: the GPU.
         clock_hz: its engine clock.
-        traffic: which level of the memory hierarchy serves a vector memory instruction, by address.
-        evicted: lines that go from the Infinity Cache to HBM for each that comes into it.
+        traffic: levels of the memory hierarchy that serve a vector memory instruction, by address.
+        evicted: lines that go from the Infinity Cache to HBM for each line that enters it.
         spans: of the timeline that are kept at most.
-        adjust: what is to be different about an instruction.
+        adjust: changes of instructions.
     """
     code = program(steps.blocks, instructions, steps.text, product.target, traffic, adjust)
     units = min(steps.group_total, int(product.compute_units))
@@ -295,12 +295,12 @@ def simulate_chip(
 
 
 def _memory_of(pace: _Pace, groups: float) -> npt.NDArray[np.float64]:
-    """Cycles of the levels of memory for so many work-groups."""
+    """Cycles of the levels of memory for this many work-groups."""
     return np.array(pace.run.memory_busy) / pace.groups * groups
 
 
 def _placed(mix: Mix, paces: Sequence[_Pace], product: Product, resident: int) -> float:
-    """Cycles until the last work-group has ended, each taking as long as it does among others of its kind."""
+    """Cycles until the last work-group has ended; each takes as long as among others of its kind."""
     lasting = mix.per_group([pace.interval * pace.resident for pace in paces])
     xcds, units = int(product.xcds), int(product.units_per_xcd)
     latest = 0.0

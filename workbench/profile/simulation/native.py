@@ -28,7 +28,7 @@ def number(name: str) -> int:
 
 
 def build() -> Path:
-    """Path of the library, which is built unless the cache has it; raises as `library`."""
+    """Path of the library, which is built unless the cache has it; raises what `library` raises."""
     sources = sorted(FOLDER.glob("*.c"))
     return build_native("hksim", sources, include=FOLDER, depends=sorted(FOLDER.glob("*.h")))
 
@@ -39,6 +39,6 @@ def library() -> Any:
 
     Raises:
         CompilerNotFound: the C compiler of the ziglang wheel is missing.
-        ToolchainError: the C sources do not compile here; the message has the compiler's words.
+        ToolchainError: the C sources do not compile here; the message quotes the compiler.
     """
     return ffi.dlopen(str(build()))

@@ -26,7 +26,7 @@ Levels = tuple[float, float, float, float]
 """Shares of an instruction's lines that L1, L2, Infinity Cache and HBM serve."""
 
 Adjust = Callable[["Instruction", dict[str, Any]], dict[str, Any]]
-"""Gives the keywords of a SimOp anew, of an instruction that is to be other than it is."""
+"""Returns changed keywords of a SimOp, for a hypothetical instruction."""
 
 FROM_L2: Levels = (0.0, 1.0, 0.0, 0.0)
 
@@ -38,7 +38,7 @@ class Program:
     Attributes:
         addresses, mnemonics: of the instructions in the order of the blocks.
         first: [blocks + 1] where each block begins among them.
-        ops: one C record an instruction, as keywords of SimOp.
+        ops: one C record per instruction, as keywords of SimOp.
     """
 
     addresses: tuple[int, ...]
@@ -48,7 +48,7 @@ class Program:
 
     @cached_property
     def records(self) -> CData:
-        """SimOp[], of `ops`."""
+        """`ops` as SimOp[]."""
         return ffi.new("SimOp[]", list(self.ops))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -69,9 +69,9 @@ def program(
         blocks: addresses of each block's instructions.
         instructions: by address.
         text: address of the code's first byte.
-        target: whose timing holds.
+        target: target, for its timing.
         levels: of vector memory instructions, by address.
-        adjust: what is to be different about an instruction.
+        adjust: changes of instructions.
     """
     listed: list[Instruction] = []
     first = [0]
@@ -129,14 +129,14 @@ def _adds_to_result(instruction: Instruction) -> bool:
 def _ranges(operands: Iterable[Operand]) -> list[tuple[int, int]]:
     """Vector registers by the simulation's numbers, each range once.
 
-    A scalar result is there by the wave's next turn, so nothing ever waits for one.
+    A scalar result is ready by the wave's next turn, so nothing ever waits for one.
     """
     bases = {"v": 0, "a": _ACCUMULATION_BASE}
     return list(dict.fromkeys((bases[o.kind] + o.index, o.width) for o in operands if o.kind in bases))
 
 
 def _kind(instruction: Instruction, target: Target) -> tuple[str, int, dict[str, Any]]:
-    """Kind, cycles, and what else is to be said of an instruction."""
+    """Kind, cycles, and further keywords of an instruction."""
     record, timing = instruction.record, target.timing
     if record.matrix is not None:
         return _matrix(instruction, target)
@@ -171,7 +171,7 @@ def _kind(instruction: Instruction, target: Target) -> tuple[str, int, dict[str,
 
 
 def _matrix(instruction: Instruction, target: Target) -> tuple[str, int, dict[str, Any]]:
-    """An MFMA: its passes, and from when on others may use its result.
+    """An MFMA: its passes, and the time after which others may use its result.
 
     An addend of the same registers is forwarded when the passes are over; a vector instruction or another
     MFMA's A or B has to wait longer.
@@ -208,7 +208,7 @@ def _memory(instruction: Instruction, target: Target) -> tuple[str, int, dict[st
     if memory.space in (Space.SCALAR, Space.SCALAR_BUFFER):
         return ("SMEM" if memory.access is Access.LOAD else "OTHER"), int(timing.turn), {}
     if memory.space is Space.LANES:
-        # As a read of a dword a lane without conflicts.
+        # Like a read of a dword per lane without conflicts.
         return "LDS", target.wave_size * 4 // target.lds_bytes_per_clock, {}
     if memory.space is Space.LDS:
         return "LDS", 0, {}

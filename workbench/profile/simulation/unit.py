@@ -19,10 +19,10 @@ MEASURED_CLOCK_HZ = int(MI300X.clock_hz)
 """Clock at which latencies beyond L2, which has the fabric's clock, were measured in cycles."""
 
 SLACK_CYCLES = 2000
-"""Assumed: for how long a unit may save up its share of a bandwidth, about two round trips to memory."""
+"""Assumed time for which a unit may save up its share of a bandwidth, about two round trips to memory."""
 
 DISPATCH_CYCLES = 1
-"""Assumed: between the starts of two waves on a die."""
+"""Assumed cycles between the starts of two waves on a die."""
 
 KINDS = (
     *("VALU", "MFMA", "SALU", "SMEM", "LDS", "LOAD", "STORE", "BRANCH", "WAIT", "BARRIER", "IDLE"),
@@ -40,12 +40,12 @@ REASONS: Mapping[str, str] = {
     "MEMORY_QUEUE": "the queue of vector memory is full",
     "MATRIX_BUSY": "the matrix core is busy",
     "VECTOR_BUSY": "the vector ALU is busy",
-    "DEPENDENCE": "needs a result that is under way",
+    "DEPENDENCE": "needs a result that is in flight",
     "ISSUE": "another wave issues",
     "FETCH": "the instruction is being fetched",
     "IDLING": "s_nop or s_sleep",
 }
-"""Why a wave stands still, by the names in unit.h and in their order."""
+"""Why a wave stalls, by the names in unit.h and in their order."""
 
 assert all(number(name) == i for i, name in enumerate(KINDS))
 assert number("KINDS") == len(KINDS)
@@ -58,10 +58,10 @@ SPAN = np.dtype(
     ]
 )  # fmt: skip
 WAVE_STALL = np.dtype([("wave", "u4"), ("op", "u4"), ("reason", "u1"), ("cycles", "f4")])
-"""Cycles that one wave stood before an instruction for a reason."""
+"""Cycles for which one wave stalled before an instruction for a reason."""
 
 MOST_WAVE_STALLS = 1 << 24
-"""Waves times instructions times reasons of which they are told apart."""
+"""Maximum of waves times instructions times reasons for which stalls are recorded by wave."""
 
 _SAME_NAMES = (
     *("turn", "lds_bus", "lds_issue", "lds_address", "lds_fill", "lds_queue", "shared_port"),
@@ -70,8 +70,8 @@ _SAME_NAMES = (
 """Fields that have the same name in `targets.Timing` and SimMachine."""
 
 _CHASED = ("lds_latency", "scalar_hit", "scalar_miss", "atomic_latency")
-"""The same of latencies. Who measures one chases pointers: from one load to the next, the turn of the wait
-between them included."""
+"""The same for latencies. They are measured by chasing pointers, from one load to the next, which includes
+the turn of the wait between them."""
 
 assert SPAN.itemsize == ffi.sizeof("SimSpan")
 
@@ -82,10 +82,10 @@ class UnitWave:
 
     Attributes:
         group: position of its work-group among those that were run.
-        wave: of the wave in its work-group.
-        simd: where it ran.
+        wave: index of the wave in its work-group.
+        simd: SIMD on which it ran.
         start, end: cycles.
-        busy, stalled: cycles in which it issued, and the others; together its life.
+        busy, stalled: cycles in which it issued, and all others; together its life.
     """
 
     group: int
@@ -102,18 +102,19 @@ class UnitRun:
     """The simulation of a compute unit.
 
     Attributes:
-        program: whose instructions the indices mean.
-        cycles: until the last wave ended.
+        program: program to whose instructions the indices refer.
+        cycles: cycles until the last wave ended.
         group_ends: [work-groups] when each ended.
         waves: lives of the waves; those of a work-group follow each other.
-        stalls: [instructions, reasons] cycles that waves stood before each instruction, all waves together.
-        wave_stalls: of the type `WAVE_STALL`, the same by wave; empty unless spans were asked for.
-        charged: [instructions] the same cycles at what they were spent on: a wait at the load
-            that it ended with, a dependence at what wrote the register, a busy unit at what kept it busy.
-        issued: [instructions] times that each was issued.
+        stalls: [instructions, reasons] cycles for which waves stalled before each instruction, all waves
+            together.
+        wave_stalls: of the type `WAVE_STALL`, the same by wave; empty unless spans were requested.
+        charged: [instructions] the same cycles at their cause: a wait at the load that it ended with, a
+            dependence at the instruction that wrote the register, a busy unit at the one that kept it busy.
+        issued: [instructions] number of times that each was issued.
         busy: cycles that the units of a kind were busy, SIMDs added up.
         memory_busy: cycles of L1, and of the unit's shares of L2, Infinity Cache and HBM.
-        spans: of the type `SPAN`, in order of their ends; empty unless asked for.
+        spans: of the type `SPAN`, in order of their ends; empty unless requested.
         lost_spans: spans for which there was no room.
     """
 
@@ -134,14 +135,14 @@ class UnitRun:
 def machine_record(
     product: Product, clock_hz: float, active: int, *, evicted: float = 0.0
 ) -> dict[str, object]:
-    """SimMachine of a compute unit while `active` units of the GPU ask for as much as it does.
+    """SimMachine of a compute unit while `active` units of the GPU request as much as it does.
 
     Args:
         product: the GPU.
         clock_hz: its engine clock.
         active: units that have work.
-        evicted: lines that the Infinity Cache writes back to HBM for each line that comes into it, read or
-            written: it keeps what is written until another line needs its place.
+        evicted: lines that the Infinity Cache writes back to HBM for each line that enters it, read or
+            written: it keeps written lines until another line needs their place.
     """
     timing = product.target.timing
     turn = int(timing.turn)
@@ -150,7 +151,7 @@ def machine_record(
         return LINE_BYTES / (bytes_per_second / active) * clock_hz
 
     def beyond(nanoseconds: float) -> float:
-        """Cycles of a latency of which L2's part follows the engine's clock, and the rest does not."""
+        """Cycles of a latency, whose part up to L2 follows the engine's clock, and whose rest does not."""
         outside = nanoseconds * 1e-9 - timing.l2_latency / MEASURED_CLOCK_HZ
         return timing.l2_latency + max(0.0, outside) * clock_hz
 
@@ -198,10 +199,10 @@ def run_unit(
         spans: spans that are kept at most.
 
     Raises:
-        WorkbenchError: no memory, or waves that wait for one another for ever.
+        WorkbenchError: not enough memory, or waves that wait for one another forever.
     """
     waves = max(len(group) for group in groups)
-    # The arrays of steps live as long as this name: C reads them.
+    # Keeps the arrays of steps alive while C reads them.
     _kept, ways = _ways(groups, waves)
     count = len(program.ops)
     ends = np.zeros(len(groups))
@@ -238,7 +239,7 @@ def run_unit(
     )
     library().sim_run(run)
     if run.failed:
-        why = "there was no memory" if run.failed == 1 else "waves wait for one another for ever"
+        why = "there was no memory" if run.failed == 1 else "waves wait for one another forever"
         raise WorkbenchError(
             f"the simulation of a compute unit did not end: {why}. Report the kernel; "
             "`wb.profile` counts it without the simulation."
@@ -261,7 +262,7 @@ def run_unit(
 
 
 def _ways(groups: Sequence[Sequence[WaveSteps]], waves: int) -> tuple[list[npt.NDArray[np.void]], Any]:
-    """The steps of all waves as arrays, and where they are: `waves` places for each group."""
+    """The steps of all waves as arrays, and their places: `waves` for each group."""
     ways, arrays = ffi.new("SimWay[]", len(groups) * waves), []
     for i, group in enumerate(groups):
         for k, wave in enumerate(group):

@@ -1,6 +1,6 @@
 """hipcc for machines without ROCm: command lines of makefiles, CMake and people, for the emulated device.
 
-If a real hipcc is installed, it runs in place of this one with the same arguments.
+If a real hipcc is installed, it runs instead of this one with the same arguments.
 """
 
 from __future__ import annotations

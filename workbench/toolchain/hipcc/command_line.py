@@ -15,7 +15,7 @@ from workbench.targets import ARCHS
 from workbench.toolchain.hipcc import wave32
 
 Option = tuple[str, ...]
-"""The words of an option: itself and, where that is a word of its own, its value."""
+"""The words of an option: itself and, if it is a separate word, its value."""
 
 
 class Stage(Enum):
@@ -54,16 +54,16 @@ class CommandLine:
 
     Attributes:
         stage: the product to make.
-        inputs: sources, and words for the linker (objects, libraries, flags) between them, in their order.
+        inputs: sources, and words for the linker (objects, libraries, flags) between them, in order.
         archs: targets of device code; empty if none is named.
         left_out: named targets that no emulated device has.
-        output: the file to make; None: by the rule of the stage.
+        output: the file to make; None for the rule of the stage.
         both: options of the device part and the host part, in their order, each with its value.
         device: options of the device part only.
         host: options of the host part only.
         dependencies: options by which the host part lists its headers (`-MD`, `-MF x`, ...).
         device_only, host_only: True to build only one part of the source.
-        linked_device_code: device code is linked later with that of other sources (`-fgpu-rdc`).
+        linked_device_code: True if device code is linked later with that of other sources (`-fgpu-rdc`).
         save_temps: where to keep the device part's assembly: "cwd" or "obj"; "" to discard it.
         wave32: severity of what `-Wwave32` reports: "warning", "error", or "" to report nothing.
         show: print the commands: "-v", or "-###", which runs none; "" to print none.
@@ -86,7 +86,7 @@ class CommandLine:
     show: str = ""
 
     def output_of(self, source: Source) -> str:
-        """The file that a source becomes where nothing is linked."""
+        """The output file of a source if nothing is linked."""
         return self.output or Path(source.path).stem + _ENDINGS.get(self.stage, ".out")
 
     @property
@@ -100,7 +100,7 @@ _LANGUAGES = {
     ".c": "c",
     **dict.fromkeys((".s", ".S", ".sx"), "assembler-with-cpp"),
 }
-"""By ending: hipcc compiles every C++ source as HIP."""
+"""Languages by file ending: hipcc compiles every C++ source as HIP."""
 _NAMED_LANGUAGES = {
     **{name: name for name in ("hip", "c++", "c", "assembler-with-cpp")},
     "cu": "hip",
@@ -161,7 +161,7 @@ _PLACES: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
 )
-"""Destinations of options of one word: the first with a matching pattern applies. Clang itself refuses
+"""Destinations of options of one word: the first with a matching pattern applies. Clang itself rejects
 unknown options that begin like known ones, such as `-f...`."""
 
 _WITH_VALUE: Mapping[str, str] = {
@@ -180,8 +180,9 @@ def read(words: Sequence[str], environment: Mapping[str, str] = os.environ) -> C
     """Read a command line.
 
     Args:
-        words: without the program's name; `@file` stands for the words of a file.
-        environment: HIPCC_COMPILE_FLAGS_APPEND and HIPCC_LINK_FLAGS_APPEND are words behind all others.
+        words: words without the program's name; `@file` means the words of a file.
+        environment: variables; the words of HIPCC_COMPILE_FLAGS_APPEND and HIPCC_LINK_FLAGS_APPEND follow all
+            others.
 
     Raises:
         UsageError: an option is unknown, or the workbench cannot do what it asks; a value is missing or an
@@ -214,7 +215,7 @@ class _Reader:
     def read(self, words: list[str], environment: Mapping[str, str]) -> CommandLine:
         for variable in ("HIPCC_COMPILE_FLAGS_APPEND", "HIPCC_LINK_FLAGS_APPEND"):
             words += shlex.split(environment.get(variable, ""))
-        # hipcc's own way to say that a C++ source is no HIP.
+        # hipcc's own way to say that a C++ source is not HIP.
         self.plain = environment.get("HIP_COMPILE_CXX_AS_HIP") == "0"
         rest = iter(words)
         for word in rest:

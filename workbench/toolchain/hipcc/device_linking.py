@@ -1,7 +1,7 @@
 """Device code of several sources, linked (`-fgpu-rdc`): the bitcode in their objects becomes one fat binary.
 
-An object has its bitcode in the section where clang puts it too. Its host part asks for a fat binary and for
-a place for what registering gives, by names of its own; all of them are given the same one.
+An object has its bitcode in the same section as clang's objects. Its host part refers to a fat binary and to
+a place for the result of registering, by its own names; all of them get the same one.
 """
 
 from __future__ import annotations
@@ -38,11 +38,12 @@ def linked_device_code(compiler: Compiler, words: Sequence[str], folder: str, sh
     """Link the device code that the objects among a linker's arguments leave unlinked.
 
     Returns:
-        the object with it; nothing where no object has any.
+        the object with it; None if no object has any.
 
     Raises:
         CompilerNotFound: it has no linker for bitcode.
-        ToolchainError: it does not link, or an object has none for a target of the others; carries why.
+        ToolchainError: it does not link, or an object has none for a target of the others; the message says
+            why.
     """
     parts: dict[str, bytes] = {}
     names: set[str] = set()
@@ -81,7 +82,7 @@ def linked_device_code(compiler: Compiler, words: Sequence[str], folder: str, sh
 
 
 def _objects(words: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-    """Objects by name, those in archives too, that a linker's words name."""
+    """Objects, including those in archives, that a linker's words name."""
     folders = [word[2:] for word in words if word.startswith("-L")]
     for word in words:
         paths = [Path(word)]

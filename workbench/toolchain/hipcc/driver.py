@@ -23,7 +23,7 @@ from workbench.toolchain.scratch import in_folder
 from workbench.toolchain.search import find_compiler
 
 VARIABLE = "HIPKITTENS_HIPCC"
-"""Environment variable of all that this hipcc starts: the number of its process."""
+"""Environment variable of everything that this hipcc starts: the number of its process."""
 
 _active = False
 
@@ -59,10 +59,10 @@ def main(words: Sequence[str], default_arch: Callable[[], str]) -> int:
 
     Args:
         words: the command line, without the program's name.
-        default_arch: tells the target where the command line names none.
+        default_arch: returns the target if the command line names none.
 
     Raises:
-        WorkbenchError: but for what is said as a compiler says it.
+        WorkbenchError: for errors other than those printed in a compiler's form.
     """
     global _active
     caller = os.environ.get(VARIABLE)
@@ -128,7 +128,7 @@ def _ended_whole() -> Iterator[None]:
 
 
 def _version(compiler: Compiler) -> int:
-    """In the form that builds read: HIP's version first, then clang's own words."""
+    """The version in the form that builds read: HIP's first, then clang's own text."""
     version = ".".join(map(str, hip_version()))
     print(f"HIP version: {version} (the workbench's, for the emulated device)", flush=True)
     return subprocess.run([*compiler.command, "--version"], check=False).returncode
@@ -168,7 +168,7 @@ def _make(line: CommandLine, default_arch: Callable[[], str]) -> None:
 
 
 def _without_openmp(line: CommandLine) -> bool:
-    """Take `-fopenmp` away; whether it was there. Its pragmas then mean nothing, as the standard has it."""
+    """Remove `-fopenmp`; returns whether it was there. Its pragmas are then ignored, as the standard says."""
     before = len(line.host)
     line.host[:] = [option for option in line.host if not option[0].startswith("-fopenmp")]
     line.inputs[:] = [item for item in line.inputs if item != "-fopenmp"]
@@ -176,12 +176,12 @@ def _without_openmp(line: CommandLine) -> bool:
 
 
 def _without(line: CommandLine, unknown: Collection[str]) -> list[str]:
-    """Take words for the linker away; those that were there."""
+    """Remove words for the linker; returns those that were there."""
     removed = [item for item in line.inputs if isinstance(item, str) and item in unknown]
     line.inputs[:] = [item for item in line.inputs if item not in removed]
     return removed
 
 
 def _output(line: CommandLine, source: Source) -> str:
-    """The file that is made of a source; "" for standard output."""
+    """The output file of a source; "" for standard output."""
     return (line.output or "") if line.stage is Stage.PREPROCESSED else line.output_of(source)

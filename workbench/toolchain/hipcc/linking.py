@@ -1,7 +1,7 @@
 """Links objects to a shared library, or to a program that a shell can start.
 
-Such a program is a shared object too: Python, where the emulated device is, loads it. From a shell its first
-instructions (`start.c`) start Python with this very file.
+Such a program is a shared object too: Python, which has the emulated device, loads it. Started from a shell,
+its first instructions (`start.c`) start Python with this file.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def archive(compiler: Compiler, objects: Sequence[str], output: str, folder: str
     """Put the objects among words of a command line in an archive.
 
     Raises:
-        FailedError: the archiver said why not.
-        ToolchainError: there is none.
+        FailedError: the archiver failed and has printed why.
+        ToolchainError: there is no archiver.
     """
     program = next(filter(None, map(shutil.which, ("ar", "llvm-ar"))), None)
     archiver = [program] if program else [str(compiler.path), "ar"] if compiler.kind == "zig" else []
@@ -51,10 +51,10 @@ def archive(compiler: Compiler, objects: Sequence[str], output: str, folder: str
 
 
 def link_library(library: Library, objects: Sequence[str], output: str, folder: str, show: str) -> None:
-    """Link words of a command line, sources replaced by their objects, to a shared library.
+    """Link words of a command line, with sources replaced by their objects, to a shared library.
 
     Raises:
-        FailedError: the linker said why not.
+        FailedError: the linker failed and has printed why.
     """
     words = ["-v"] if show == "-v" else []
     start([*library.linker, *words, *objects, "-o", output], _environment(library, folder), show)
@@ -63,10 +63,10 @@ def link_library(library: Library, objects: Sequence[str], output: str, folder: 
 def link_program(
     compiler: Compiler, library: Library, objects: Sequence[str], output: str, folder: str, show: str
 ) -> None:
-    """Link words of a command line, sources replaced by their objects, to a program.
+    """Link words of a command line, with sources replaced by their objects, to a program.
 
     Raises:
-        FailedError: the linker, or the compiler of the first instructions, said why not.
+        FailedError: the linker, or the compiler of the first instructions, failed and has printed why.
         ToolchainError: something is not defined.
     """
     first = os.path.join(folder, "start.o")
@@ -108,7 +108,7 @@ def _folders(words: Sequence[str]) -> list[str]:
 def _undefined(output: str, folders: Sequence[str]) -> list[str]:
     """Symbols that neither a shared object nor its libraries define; empty if a library is missing.
 
-    Read from the file, for the linkers that may be here say it in ways of their own, and zig's not at all.
+    Read from the file, since each linker reports them in its own way, and zig's not at all.
     """
     undefined, needed = _symbols(Path(output))[1:]
     for name in needed if undefined else ():

@@ -1,6 +1,6 @@
 """The file `hipcc` that makefiles start, in a folder of the user's choice.
 
-The package brings no such console script: in the environment of a GPU machine that would stand before ROCm's.
+The package installs no such console script: in the environment of a GPU machine it would precede ROCm's.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ def install(folder: str | None) -> Path:
     """Write the file `hipcc`.
 
     Args:
-        folder: folder for the script; None: the environment's folder of programs.
+        folder: folder for the script; None for the environment's folder of programs.
 
     Returns:
         path of the script.
 
     Raises:
-        UsageError: another hipcc is there, or the folder is not writable.
+        UsageError: another hipcc exists there, or the folder is not writable.
     """
     path = Path(folder or Path(sys.prefix) / "bin").absolute() / "hipcc"
     if path.exists() and STAND_IN.encode() not in path.read_bytes():

@@ -1,7 +1,7 @@
 """One source on its way to an object: device code for each target, in the fat binary of a host object.
 
-Device code is compiled as a cell's is, with its cache and its findings. The host part is compiled by the
-command line as it stands.
+Device code is compiled like that of a cell, with its cache and its findings. The host part is compiled with
+the unchanged command line.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TIMEOUT = 86400.0
 """Seconds: makefiles wait for slow sources, and their user can end them."""
 """Default standard of C++: the one that the workbench's HIP headers and cells are written in."""
 _PATHS = ("-iquote", "-idirafter", "-include", "-imacros", "-isysroot", "--sysroot")
-"""A cached result is found by the words of its options, so they say where from whatever folder."""
+"""A cached result is found by the words of its options, so these use absolute paths."""
 _MACRO = re.compile(r"-D[A-Za-z_]\w*(=[^\n]*)?")
 _DEPENDENCY_FILE = ("-MD", "-MMD")
 
@@ -77,7 +77,7 @@ class Unit:
 
     @cached_property
     def text(self) -> str:
-        """The source's text, read from standard input where its path is "-"."""
+        """The source's text, read from standard input if its path is "-"."""
         data = sys.stdin.buffer.read() if self.source.path == "-" else Path(self.source.path).read_bytes()
         return source_text(data)
 
@@ -89,7 +89,7 @@ class Unit:
         """Write the output of the command line's stage.
 
         Args:
-            output: a file; None: standard output, of what a preprocessor writes.
+            output: a file; None for standard output, if it is a preprocessor's.
 
         Raises:
             CompileError, CompilerNotFound, CompilerCrashed, CompilerTimeout, UsageError
@@ -252,7 +252,7 @@ class Unit:
         return [*words, *(["-o", output] if output and self.line.stage is not Stage.CHECKED else [])]
 
     def _dependencies(self) -> list[str]:
-        """`-MD` and its like; named after what the command line makes, not after a temporary object."""
+        """`-MD` and similar options, named after the command line's output, not after a temporary object."""
         words = list(self.line.dependencies)
         if any(word in words for word in _DEPENDENCY_FILE):
             output = self.line.output or self.line.output_of(self.source)

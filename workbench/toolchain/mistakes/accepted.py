@@ -1,7 +1,7 @@
-"""Mistakes that the compiler lets pass, since types cannot tell them; each is a warning or a note.
+"""Mistakes that the compiler accepts because types cannot show them; each is a warning or a note.
 
-They are found in the text, and only where it leaves no doubt: the number by which an index is multiplied is
-the very one that the tile is declared with.
+They are found in the text, and only if it leaves no doubt: an index is multiplied by exactly the number with
+which the tile is declared.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ class SilentMistake:
     """A mistake that compiles.
 
     Attributes:
-        name: what `docs/mistakes.md` lists it under.
-        find: where it is in a source.
-        severity: "warning", or "note" of what may be meant.
+        name: name in `docs/mistakes.md`.
+        find: returns its places in a source.
+        severity: "warning", or "note" if it may be intended.
     """
 
     name: str
@@ -31,7 +31,7 @@ class SilentMistake:
 
 
 def _sizes(cell: Cell, name: str, before: int, kinds: str) -> tuple[str, str] | None:
-    """Rows and columns that a tile is declared with, as they are written."""
+    """Rows and columns in the declaration of a tile, as they are written."""
     declared = cell.declaration(name, before)
     match = re.match(rf"(?:kittens::)?(?:{kinds})(_\w+)?(<)", declared.type.text) if declared else None
     if not declared or not match:

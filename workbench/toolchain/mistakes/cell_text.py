@@ -1,7 +1,7 @@
-"""A source as the explanations of mistakes read it: places, calls and declarations, without a parser.
+"""A source for the explanations of mistakes: places, calls and declarations, without a parser.
 
-It is the text of what does not compile, so what is looked for is small: the call at a place, the arguments
-between two brackets, the declaration of a name. What is not found is left out of the explanation.
+The text does not compile, so only small pieces are looked for: the call at a place, the arguments between two
+brackets, the declaration of a name. A piece that is not found is left out of the explanation.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call, such as `mma_AB(d, a, b, d)`: its name, what stands between its brackets, and all of it."""
+    """A call, such as `mma_AB(d, a, b, d)`: its name, the text between its brackets, and all of it."""
 
     name: str
     arguments: tuple[Span, ...]
@@ -54,7 +54,7 @@ class Cell:
         first_line: number of its first line.
 
     Attributes:
-        code: the text with blanks in place of comments and of what stands in quotes, at the same offsets.
+        code: the text with blanks instead of comments and quoted text, at the same offsets.
     """
 
     def __init__(self, text: str, first_line: int = 1) -> None:
@@ -67,7 +67,7 @@ class Cell:
             self._starts.append(self._starts[-1] + len(line) + 1)
 
     def offset(self, line: int, column: int) -> int | None:
-        """Offset of a place, None if there is none."""
+        """Offset of a place, None if it does not exist."""
         row = line - self.first_line
         if not 0 <= row < len(self.lines) or column < 1:
             return None
@@ -84,7 +84,7 @@ class Cell:
         return self.lines[row] if 0 <= row < len(self.lines) else ""
 
     def call(self, offset: int) -> Call | None:
-        """The call whose name, or whose callee `x.f`, `f<n>`, stands at an offset."""
+        """The call whose name, or whose callee `x.f`, `f<n>`, is at an offset."""
         match = re.compile(r"[\w.:]*?(\w+)\s*").match(self.code, offset)
         while match and self.code[match.end() :][:1] in (":", "."):
             match = re.compile(r"[\w.:]*?(\w+)\s*").match(self.code, match.end() + 1)
@@ -106,7 +106,7 @@ class Cell:
         return Call(match[1], self.split(at), Span(offset, end + 1, self.text[offset : end + 1]))
 
     def closing(self, opening: int) -> int | None:
-        """Offset of the bracket that closes the one at an offset, None if none does."""
+        """Offset of the bracket that closes the one at an offset, None if there is none."""
         depth = 0
         angles = self.code[opening] == "<"
         for at in range(opening, min(len(self.code), opening + 4000)):
@@ -181,7 +181,7 @@ class Cell:
         before = self.code[first:start].rstrip(" \t\n&*")
         others = len(pieces(before)) > 1 or after == ","
         if others:
-            # The type stands before the first name, for a parameter right before its own.
+            # The type precedes the first name, or for a parameter its own name.
             parts = pieces(before)
             if self.code[first - 1 : first] == "(":
                 first += sum(len(part) + 1 for part in parts[:-1])
@@ -219,7 +219,7 @@ class Cell:
 
 
 def pieces(text: str) -> list[str]:
-    """A text cut at its commas, those in brackets left alone."""
+    """A text split at its commas, except those in brackets."""
     parts, depth, start = [], 0, 0
     for at, letter in enumerate(text):
         if letter in _OPENING:

@@ -16,8 +16,8 @@ _ASKED = re.compile(r"in instantiation of (?:function|class|member)?.*?'(?P<what
 _ASSERTED = re.compile(r"static assertion failed(?: due to requirement '.*?')?: (?P<said>.*)", re.DOTALL)
 
 Folds = Literal["itself", "line", "kind", "rest"]
-"""Further errors that follow from a mistake: none but equal ones, those on its line, those of the same
-mistake, or all later ones."""
+"""Further errors that follow from a mistake: only equal ones, those on its line, those of the same mistake,
+or all later ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Explanation:
 
     Attributes:
         message: one sentence.
-        at: the source text concerned; None: at the compiler's position.
+        at: the source text concerned; None for the compiler's position.
         changes: changes that fix it.
     """
 
@@ -51,7 +51,7 @@ class Mistake:
         name: its name in `docs/mistakes.md`.
         says: regular expression for the compiler's message; for checks of the headers, for the assertion's
             text.
-        explain: returns the explanation; None if the error is another mistake after all.
+        explain: returns the explanation; None if the error turns out to be another mistake.
         folds: further errors that follow from it.
         page: page and section with the rule that was broken; "" where the message says all of it.
     """
@@ -95,7 +95,7 @@ class ErrorContext:
 
     @cached_property
     def tiles(self) -> tuple[Tile, ...]:
-        """Tiles and vectors among the template arguments of what the source called, in their order."""
+        """Tiles and vectors among the template arguments of the called function, in order."""
         last = next(
             (
                 match["what"]

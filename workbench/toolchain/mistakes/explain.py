@@ -1,4 +1,4 @@
-"""Findings as the compiler gives them, turned into findings for people."""
+"""Turns the compiler's findings into findings for people."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from workbench.toolchain.mistakes.error_context import (
 from workbench.toolchain.mistakes.refused import REFUSED, with_operands
 
 _NOTES = 4
-"""Notes of an error that are shown; a call that fits no function has dozens."""
+"""Number of notes of an error to show; a call that fits no function has dozens."""
 _GIVES_UP = "too many errors emitted"
 _UNDECLARED = re.compile(r"use of undeclared identifier '(?P<name>\w+)'")
 
@@ -84,7 +84,7 @@ def _followed(
     folding: list[tuple[Diagnostic, Mistake | None]],
     cell: Cell,
 ) -> int | None:
-    """Which finding this one follows from; None where it stands for itself."""
+    """The finding from which this one follows; None if it is independent."""
     instance = instance_notes(finding)
     match = _UNDECLARED.search(finding.message)
     undeclared = match["name"] if match else ""
@@ -96,7 +96,7 @@ def _followed(
                 continue  # a name of another statement on that line
             return index
         if instance and is_asserted(cause) and not is_asserted(finding) and instance_notes(cause) == instance:
-            return index  # what a template cannot do with operands that its check has refused
+            return index  # what a template cannot do with operands that its check has rejected
         earlier = diagnostics[index]
         place = (finding.file, finding.line, finding.column)
         # Clang goes on with the name that it proposes, and finds that this does not fit either.
@@ -139,7 +139,7 @@ def _folded(diagnostic: Diagnostic, finding: Diagnostic) -> Diagnostic:
 
 
 def _counted(diagnostic: Diagnostic) -> Diagnostic:
-    """A finding that says how many others follow from it."""
+    """A finding with the number of others that follow from it."""
     if not diagnostic.follows:
         return diagnostic
     others = "1 finding" if diagnostic.follows == 1 else f"{diagnostic.follows} findings"
@@ -177,7 +177,7 @@ def _offered(change: Change, cell: Cell) -> str:
 
 
 def _text(message: str, line: int, column: int, at: Span | None, cell: Cell, name: str) -> str:
-    """A finding as clang prints one: place, sentence, the line and a caret under what is wrong."""
+    """A finding as clang prints it: place, sentence, the line and a caret under the fault."""
     if not line:
         return message
     source = cell.line(line)
@@ -212,7 +212,7 @@ def _brief(finding: Diagnostic) -> Diagnostic:
 
 
 def unsaid(cell: Cell, name: str) -> tuple[Diagnostic, ...]:
-    """Mistakes that the compiler lets pass, as warnings and notes.
+    """Mistakes that the compiler accepts, as warnings and notes.
 
     Args:
         cell: a source that compiles.

@@ -1,8 +1,8 @@
-"""Calls that fit no function of the tile library: the nearest function, and the argument that keeps it out.
+"""Calls that fit no function of the tile library: the nearest function, and the argument that does not fit.
 
-Clang lists every function of the name with the constraint that fails, mostly in the words of `concept`s. The
-declarations are read where the notes point, in the headers, and compared with how the source declares what it
-passes. Functions that a macro makes have no declaration there and are left out.
+Clang lists every function of the name with the constraint that fails, mostly in terms of `concept`s. The
+declarations are read from the headers, where the notes point, and compared with the source's declarations of
+the arguments. Functions that a macro makes have no declaration there and are left out.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _TYPE = re.compile(
     r"(?:const )?(?:kittens::)?(rt|st|rv|sv|art|gl|coord)(?:_\w+)?<.*>(::(?:col|row)_vec)?", re.DOTALL
 )
 _FEWER, _MORE, _SWAPPED, _CONFLICT = 0.9, 1.1, 0.3, 0.5
-"""Costs of an argument too few, one too many, one in another's place, and of two of different types.
+"""Costs of an argument too few, one too many, one in the wrong place, and of two of different types.
 
-One of the wrong kind costs 1.
+An argument of the wrong kind costs 1.
 """
 
 
@@ -56,9 +56,9 @@ class _Candidate:
     """A function of the name.
 
     Attributes:
-        parameters: in order.
-        required: how many have no default.
-        conflict: template parameter for which clang deduced two types, "" where it did not.
+        parameters: parameters in order.
+        required: number of parameters without a default.
+        conflict: template parameter for which clang deduced two types, or "".
         deduced: types of template parameters, as far as clang prints them.
     """
 
@@ -77,7 +77,7 @@ class _Argument:
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """How the arguments go with a candidate: its parameters without those that nothing is passed for."""
+    """The match of arguments with a candidate: its parameters, without those that get no argument."""
 
     candidate: _Candidate
     parameters: tuple[_Parameter, ...]
@@ -86,7 +86,7 @@ class _Fit:
 
 
 def no_function(context: ErrorContext) -> Explanation | None:
-    """Explains a call that fits no function of the library; None where it is none of the library's."""
+    """Explains a call that fits no function of the library; None if it is not one of the library's."""
     call = context.call
     called = re.search(r"no matching (?:member )?function for call to '(\w+)'", context.message)
     if call is None or called is None or called[1] != call.name:
@@ -162,7 +162,7 @@ def _arguments(context: ErrorContext, call: Call, candidate: _Candidate) -> tupl
 
 
 def _declared_type(context: ErrorContext, span: Span) -> str:
-    """Type of a name as the source declares it, with its stars and brackets; "" where that does not tell."""
+    """Type of a name from its declaration in the source, with stars and brackets; "" if that is unclear."""
     declared = context.cell.declaration(span.text, span.start)
     if declared is None or re.match(r"auto\b", declared.type.text):
         return ""
@@ -206,7 +206,7 @@ def _fit(candidate: _Candidate, arguments: tuple[_Argument, ...]) -> _Fit:
 def _swapped(
     parameters: tuple[_Parameter, ...], arguments: tuple[_Argument, ...], wrong: tuple[int, ...]
 ) -> bool:
-    """True if exactly two arguments are of the wrong kind, and each would do for the other's parameter."""
+    """True if exactly two arguments are of the wrong kind, and each fits the other's parameter."""
     if len(wrong) != 2:
         return False
     first, second = wrong

@@ -1,6 +1,6 @@
-"""Mistakes that the compiler refuses, one record each.
+"""Mistakes that the compiler rejects, one record each.
 
-Checks of our own headers are identified by words of their `static_assert`, whose sentence stays in front: a
+Checks in our own headers are identified by words of their `static_assert`, whose sentence comes first: a
 record adds the actual argument and the remedy. If the sentence is clang's, the record rewrites it.
 """
 
@@ -28,7 +28,7 @@ _WANTED = {
 _LAYOUTS = "docs/matrix_operands.md#layouts"
 _BASE_SHAPES = "docs/matrix_operands.md#base-shapes"
 _ALLOWED_LINE = 230
-"""Characters of a sentence, past which operands are left to the source."""
+"""Maximum characters of a sentence; beyond that, operands are left out."""
 
 
 _HIP_NAMES = (
@@ -222,7 +222,7 @@ def with_operands(context: ErrorContext) -> Explanation:
 
 
 def _declared_as(context: ErrorContext, operand: Span | None, text: str) -> tuple[Change, ...]:
-    """A change of the type that an operand is declared with, where that declares nothing else."""
+    """A change of the type in an operand's declaration, if that declares nothing else."""
     declared = context.cell.declaration(operand.text, operand.start) if operand else None
     if not declared or not declared.alone or "<" not in declared.type.text:
         return ()
@@ -255,7 +255,7 @@ def _mma_accumulator(context: ErrorContext) -> Explanation:
 
 
 def _mma_shape(context: ErrorContext) -> Explanation:
-    """Of operands the one that does not go with `a`, of accumulators the width of the operands' shapes."""
+    """For operands, the one that does not fit `a`; for accumulators, the width of the operands' shapes."""
     if len(context.tiles) < 3 or not all(matrix.base for matrix in context.tiles[:3]):
         return with_operands(context)
     a, index = context.tiles[1], 0 if "accumulator's" in context.message else 2
@@ -282,7 +282,7 @@ def _mma_shape(context: ErrorContext) -> Explanation:
 
 
 def _own_vector(context: ErrorContext) -> Explanation:
-    """A map or a reduction with a vector that is not the tile's own."""
+    """A map or a reduction with a vector that does not belong to the tile."""
     call, matrix = (
         context.call,
         next((candidate for candidate in context.tiles if candidate.kind == "rt"), None),
@@ -391,7 +391,7 @@ _IN_PLACE = frozenset(("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "rcp", "ne
 
 
 def _declared_kind(context: ErrorContext, span: Span) -> str:
-    """ "rt", "gl" and so on by the declaration of an argument, "" if that does not tell."""
+    """ "rt", "gl" and so on from the declaration of an argument, "" if that is unclear."""
     declared = context.cell.declaration(span.text, span.start)
     match = (
         re.match(r"(?:kittens::)?(rt|st|rv|sv|art|gl)(?:_\w+)?<", declared.type.text) if declared else None
@@ -545,7 +545,8 @@ def _two_indices(context: ErrorContext) -> Explanation | None:
         text = f"[{{{context.cell.text[first + 1 : end]}, {context.cell.text[end + 2 : last]}}}]"
         whole = Span(first, last + 1, context.cell.text[first : last + 1])
         return Explanation(
-            f"a shared tile is swizzled, its rows are no arrays: element {{row, column}} is {match[1]}{text}",
+            f"a shared tile is swizzled, its rows are not arrays: "
+            f"element {{row, column}} is {match[1]}{text}",
             Span(start + match.start(), last + 1, ""),
             (Change(whole, text),),
         )
@@ -811,4 +812,4 @@ REFUSED = (
         "line",
     ),
 )
-"""In the order in which they are asked for; the first that explains an error does so."""
+"""All records, in order; the first that explains an error is used."""

@@ -118,7 +118,7 @@ class Shapes:
 
 @cache
 def shapes() -> Shapes:
-    """The base shapes of register tiles, read where the headers name them."""
+    """The base shapes of register tiles, read from the headers that name them."""
     text = (include_dir() / "types/register/rt_shape.cuh").read_text(encoding="utf-8")
     matches = re.finditer(r"using (rt_\w+) = rt_shape<(\d+), (\d+), (\d+)>", text)
     named = {f"{match[1]}_s": (int(match[2]), int(match[3]), int(match[4])) for match in matches}

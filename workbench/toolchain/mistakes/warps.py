@@ -1,7 +1,7 @@
-"""Habits of warps of 32 lanes: what compiles for a wave of 64 lanes and leaves half of it out; notes.
+"""Habits from warps of 32 lanes: code that compiles for a wave of 64 lanes but leaves half of it out; notes.
 
-They are found in the text, where a name or a neighbour shows what is meant: a lane is one where the source
-also exchanges values between lanes, and a function that is passed the width 32 means halves of a wave.
+They are found in the text, if a name or a neighbour shows the intention: an index counts as a lane if the
+source also exchanges values between lanes, and a function with a width of 32 means halves of a wave.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LOOP = re.compile(
 _FULL_OF_32 = re.compile(r"0[xX][fF]{8}[uUlL]*")
 _LANE_BIT = re.compile(r"(?<![\w.])(?P<one>1[uU]?)\s*<<\s*(?P<lane>\w*[lL]ane\w*(?:\(\))?)")
 _MATRIX = re.compile(r"mfma|kittens|32x32")
-"""Names by which lanes of 32 rows are those of a matrix instruction."""
+"""Names that show that lanes of 32 rows belong to a matrix instruction."""
 
 
 def mask_in_32_bits(cell: Cell) -> Iterator[Explanation]:
@@ -86,7 +86,7 @@ def mask_in_32_bits(cell: Cell) -> Iterator[Explanation]:
 
 
 def mask_of_32_lanes(cell: Cell) -> Iterator[Explanation]:
-    """A full mask of 32 lanes in 64 bits, which compiles: a narrow one is refused."""
+    """A full mask of 32 lanes in 64 bits, which compiles; a narrow one is rejected."""
     for match in re.finditer(r"\b__\w+_sync\s*(?=\()", cell.code):
         mask = next(iter(cell.split(match.end())), None)
         if mask and _FULL_OF_32.fullmatch(mask.text) and re.search(r"[lL]", mask.text):
@@ -112,7 +112,7 @@ def lane_bit_in_32_bits(cell: Cell) -> Iterator[Explanation]:
 
 
 def _shuffles(cell: Cell) -> Iterator[tuple[int, Span, bool]]:
-    """Place, distance, and whether a width up to 32 is passed, of each shuffle."""
+    """Place, distance, and whether a width up to 32 is passed, for each shuffle."""
     for match in _SHUFFLE.finditer(cell.code):
         arguments = cell.split(match.end())[bool(match["sync"]) :]
         if len(arguments) > 1:
@@ -148,7 +148,7 @@ def lane_of_32(cell: Cell) -> Iterator[Explanation]:
 
 
 def reduction_over_32(cell: Cell) -> Iterator[Explanation]:
-    """Shuffles over distances up to 16 with none over 32 among them: a loop, or one written out."""
+    """Shuffles over distances up to 16 without one over 32: a loop, or an unrolled one."""
     shuffles = list(_shuffles(cell))
     if any(re.search(r"\b(?:32|warpSize)\b", distance.text) for _, distance, _ in shuffles):
         return

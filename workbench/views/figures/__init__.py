@@ -78,7 +78,7 @@ CARDS = (
     Card("roofline", _of_profile(roofline)),
     Card("step", lambda board: step(*board.steps), of_step=True, lasts=True),
 )
-"""All cards, in the order of the page; what makes a new one is one row here."""
+"""All cards, in the order of the page; a new card is one row here."""
 
 TIME_KEYS = tuple(card.key for card in CARDS if card.of_time)
 """Cards that a time without counters changes."""

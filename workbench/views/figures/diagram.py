@@ -22,7 +22,7 @@ class Box:
     Attributes:
         name: usual name.
         left, right, top, size: in units of the diagram, which is 10 wide and 10 high.
-        rate, word: the metric that stands in it, and what that is a rate of.
+        rate, word: the metric to show in it, and the noun for the rate.
     """
 
     name: str
@@ -173,7 +173,7 @@ def _told(read: Figure | None, written: Figure | None, share: float | None, befo
 def _draw_path(
     figure: Any, path: Path, boxes: dict[str, Box], label: str, share: float | None, hue: str
 ) -> dict[str, Any]:
-    """Draws a path; gives the words beside it."""
+    """Draws a path; returns the text beside it."""
     import plotly.graph_objects as go
 
     above, below = boxes[path.upper].bottom, boxes[path.lower].top

@@ -21,12 +21,12 @@ MARKED = 200
 
 
 def _one(values: Sequence[str]) -> Any:
-    """A single value where all are equal, because plotly validates each."""
+    """A single value if all are equal, because plotly validates each one."""
     return values[0] if len(set(values)) == 1 else list(values)
 
 
 def timeline(runs: Sequence[Run], base: Run | None, failures: Sequence[Failure] = ()) -> View:
-    """Times of the runs, one after another; what an exception ended stands on the axis."""
+    """Times of the runs, one after another; those that an exception ended are marked on the axis."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
@@ -53,7 +53,7 @@ def timeline(runs: Sequence[Run], base: Run | None, failures: Sequence[Failure] 
 
 
 def _line(runs: Sequence[Run], colour: str, count: int) -> Any:
-    """The runs of a kernel, each with a marker where there are not too many of all."""
+    """The runs of a kernel, each with a marker unless there are too many in all."""
     import plotly.graph_objects as go
 
     symbols = {True: "circle", False: "x", None: "circle-open"}

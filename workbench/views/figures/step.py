@@ -1,4 +1,4 @@
-"""A training step: which operators its time goes to, beside the step before."""
+"""A training step: the operators that take its time, beside the previous step."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from workbench.theme import SERIES
 from workbench.views.figures.view import View, bars, difference, finish, room
 
 OPERATORS = 12
-"""Operators that have a bar, the longest."""
+"""Number of longest operators that have a bar."""
 
 
 def step(now: StepProfile | None, before: StepProfile | None) -> View:
     """Time by operator, and a row for each call of a kind.
 
     Args:
-        before: on the same device, in grey.
+        before: the previous step on the same device, in grey.
     """
     import plotly.graph_objects as go
 

@@ -21,15 +21,15 @@ FAILED = "#c0392b"
 """Colour of failures, as in the tables."""
 
 HEIGHT = 300
-"""Pixels of a figure; room for a legend comes on top."""
+"""Pixels of a figure; a legend is added to that."""
 
 BAR = 9
-"""Pixels of a bar, at least."""
+"""Minimum pixels of a bar."""
 
 NOTHING_YET = "nothing to show yet"
 
 TABLE_ROWS = 50
-"""Rows of a table that are shown; the figure has all."""
+"""Number of rows of a table to show; the figure has all."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class View:
 
     @cached_property
     def json(self) -> str:
-        """The figure as a page takes it."""
+        """The figure in the form for a page."""
         from plotly.io.json import to_json_plotly
 
         return str(to_json_plotly(self.tree))
@@ -92,7 +92,7 @@ class View:
         return f"{self.title}: {count}; {self.head[column] or 'value'} from {span}"
 
     def _numbers(self) -> int | None:
-        """The first column of numbers that are no numbers of runs; None if there is none."""
+        """The first column of numbers other than numbers of runs; None if there is none."""
         columns = (n for n, name in enumerate(self.head) if name != "run")
         return next((n for n in columns if any(_is_number(row[n]) for row in self.rows)), None)
 
@@ -115,7 +115,7 @@ def _first(pair: tuple[Any, Any]) -> Any:
 
 
 def _named(row: Sequence[Any], column: int) -> str:
-    """A row's name: its first text, else its first value."""
+    """A row's name: its first text, or its first value."""
     texts = [value for n, value in enumerate(row) if n != column and isinstance(value, str) and value]
     return texts[0] if texts else str(row[0])
 
@@ -134,7 +134,7 @@ def difference(new: float | None, old: float | None) -> str:
 
 
 def ratio(percent: float) -> str:
-    """A ratio that is usually below 1: "12.5 %", and "15.5 ×" where percents have too many digits to read."""
+    """A ratio that is usually below 1: "12.5 %", or "15.5 ×" from 100 % on, which reads better."""
     return f"{percent:.3g} %" if percent < 100 else f"{percent / 100:.3g} ×"
 
 
@@ -153,7 +153,7 @@ def finish(
 
     Args:
         layout: attributes that override the dashboard's look.
-        nothing: text in place of missing data.
+        nothing: text instead of missing data.
     """
     badge_origins = list(
         dict.fromkeys(source.origin if isinstance(source, Figure) else source for source in origins)
@@ -193,7 +193,7 @@ def finish(
 
 
 def over(under: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """One tree on another: entries of both are merged, of others the upper one stays."""
+    """Merges a tree into another: dicts are merged recursively, any other entry is replaced."""
     merged = {
         name: over(under[name], value)
         if isinstance(value, Mapping) and isinstance(under.get(name), Mapping)

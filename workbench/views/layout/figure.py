@@ -20,7 +20,10 @@ MAX_STEPS = 256
 """Positions of the slider."""
 
 MAX_CELLS = 2_000_000
-"""Cells in all positions together: each is a byte of the figure. One with more has the first and says so."""
+"""Maximum cells in all positions together, each a byte of the figure.
+
+A longer layout shows the first ones and says so.
+"""
 
 CELL, BETWEEN = 13, 88
 """Pixels of a cell, and between two panels."""
@@ -37,8 +40,8 @@ def layout_figure(
     phase.
 
     Args:
-        colour: quantity that the colours show first; None: the first one that differs between cells.
-        access, phase: access and phase to highlight first; None: all.
+        colour: quantity that the colours show first; None for the first that differs between cells.
+        access, phase: access and phase to highlight first; None for all.
 
     Returns:
         a plotly Figure. It needs no Python behind it: the slider and the menu work in an exported page.

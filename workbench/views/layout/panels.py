@@ -92,7 +92,7 @@ class Panel:
         return self.shape[0] <= TEXT_ROWS and self.shape[0] * self.shape[1] <= TEXT_CELLS
 
     def grid(self, value: Callable[[Row], int | None]) -> Grid:
-        """A value in each cell, NaN where there is none."""
+        """A value in each cell, NaN if there is none."""
         cells = np.full(self.shape, np.nan, np.float32)
         for place, row in self.first.items():
             number = value(row)
@@ -107,7 +107,7 @@ class Panel:
     def veil(self, rows: Sequence[Row] | None) -> npt.NDArray[np.uint8]:
         """The overlay of each cell: red on conflicts, clear on the rows' other cells, a veil on the rest.
 
-        None: only the conflicts of all rows.
+        With None, only the conflicts of all rows.
         """
         cells = np.full(self.shape, SEEN if rows is None else VEILED, np.uint8)
         conflicting = CONFLICTED if rows is None else CONFLICTING
@@ -123,7 +123,7 @@ Place = Callable[[Row], tuple[int, int] | None]
 
 
 def _panel(title: str, place: Place, rows: Sequence[Row], width: int, *text: str) -> Panel:
-    """A panel as large as what the rows use; `width` columns where that is not 0."""
+    """A panel as large as the rows need; `width` columns if that is not 0."""
     first: dict[tuple[int, int], Row] = {}
     for row in rows:
         at = place(row)

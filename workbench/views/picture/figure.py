@@ -19,14 +19,14 @@ from workbench.views.picture.traces import DRAWERS, IN_CELL, Place, draw_bars, l
 from workbench.views.picture.values import COLOURWAY, DASHES, array, at, colour, number, plain
 
 WIDTH, HEIGHT = 760, 450
-"""Pixels of a figure that doesn't say its own; plotly's height."""
+"""Pixels of a figure that does not set its own; plotly's height."""
 
 FONTS = ("DejaVu Sans", "Verdana", "sans-serif")
-"""Fonts: the first is the one that texts are measured with, the second as wide, for machines without it."""
+"""Fonts: the first is used to measure texts; the second, as wide, is for machines without it."""
 
 
 _ONE_AT_A_TIME = threading.Lock()
-"""matplotlib's settings are the process's."""
+"""Guards matplotlib's settings, which belong to the whole process."""
 
 
 def svg_of(figure: Any) -> str:
@@ -154,7 +154,7 @@ _NEIGHBOURS = re.compile(f"(?:{_CELL})+")
 
 
 def _grouped(match: re.Match[str]) -> str:
-    """Texts of cells that follow each other, those of one look in one group: a tile has two thousand."""
+    """Groups consecutive texts of cells with the same look: a tile has two thousand."""
     looks: dict[str, list[str]] = {}
     for look, text in re.findall(_CELL, match[0]):
         # JSON escapes the other quotes.
@@ -164,7 +164,7 @@ def _grouped(match: re.Match[str]) -> str:
 
 
 def _resolved(layout: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A layout with what its template says where it says nothing itself.
+    """A layout with its template's settings where it has none itself.
 
     Only of a template for any page: what stands on a background of its own would be lost without it.
     """
@@ -177,7 +177,7 @@ def _resolved(layout: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _over(under: Any, above: Any) -> Any:
-    """One tree on another: entries of both are merged, of others the upper one stays."""
+    """Merges a tree into another: dicts are merged recursively, any other entry is replaced."""
     if not isinstance(under, Mapping) or not isinstance(above, Mapping):
         return above if above is not None else under
     return {name: _over(under.get(name), above.get(name)) for name in {**under, **above}}
@@ -309,7 +309,7 @@ class _Drawing:
         across, (x,) = self._points(note, "x", [note.get("x", 0.5)], of)
         up, (y,) = self._points(note, "y", [note.get("y", 0.5)], of)
         arrow = note.get("showarrow") is not False
-        # As plotly has it, the line of a text is higher than its letters.
+        # As in plotly, the line of a text is higher than its letters.
         room = 3 if note.get("yanchor") == "bottom" else 0
         moved = (number(note.get("xshift") or 0), number(note.get("yshift") or room))
         if arrow:

@@ -1,4 +1,4 @@
-"""Pictures as PDF, for LaTeX, which takes no SVG without a program of its own."""
+"""Pictures as PDF, for LaTeX, which needs another program to accept SVG."""
 
 from __future__ import annotations
 

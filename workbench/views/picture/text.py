@@ -9,10 +9,10 @@ from typing import Any
 from workbench.views.picture.values import array, at, label, plain
 
 ROWS = 12
-"""Values of a trace in a text."""
+"""Maximum number of values of a trace in a text."""
 
 TRACES = 6
-"""Traces in a sentence."""
+"""Maximum number of traces in a sentence."""
 
 
 def text_of(figure: Any) -> str:
@@ -77,7 +77,7 @@ def _flat(values: Iterable[Any]) -> Iterator[float]:
 
 
 def _is_drawing(trace: Mapping[str, Any], layout: Mapping[str, Any]) -> bool:
-    """Lines that no legend names: of a diagram, which annotations explain, or a limit."""
+    """True for lines that no legend names: those of a diagram, which annotations explain, or a limit."""
     diagram = layout.get("showlegend") is False and bool(layout.get("annotations"))
     unseen = trace.get("showlegend") is False or diagram
     return "lines" in (trace.get("mode") or "") and not trace.get("name") and unseen

@@ -52,7 +52,7 @@ class Place:
 
 
 def values_of(trace: Mapping[str, Any], side: str) -> list[Any]:
-    """A trace's values along an axis; plotly counts from `x0` by `dx` where none are given."""
+    """A trace's values along an axis; without values, plotly counts from `x0` by `dx`."""
     if trace.get(side) is not None:
         return array(trace[side])
     z = array(trace.get("z"))
@@ -242,7 +242,7 @@ def _with_room(
     texts: Sequence[str],
     look: Mapping[str, Any],
 ) -> None:
-    """An axis without a range of its own goes on beyond the bars, as plotly's does: values have room."""
+    """An axis without its own range extends beyond the bars, as in plotly, so that values have room."""
     across = place.x if lies else place.y
     longest = max(range(len(ends)), key=lambda n: ends[n] if np.isfinite(ends[n]) else -np.inf)
     if across.is_log or across.limits() is not None or not ends[longest] > 0:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 COLOURWAY = ("#636efa", "#EF553B", "#00cc96", "#ab63fa", "#FFA15A", "#19d3f3", "#FF6692", "#B6E880")
-"""Plotly's first colours of traces that name none."""
+"""Plotly's first colours, for traces without a colour."""
 
 DASHES: Mapping[str, Any] = {
     "dot": (0, (1, 2)),
@@ -66,7 +66,7 @@ def array(value: Any) -> list[Any]:
 
 
 def spread(value: Any, count: int) -> list[Any]:
-    """`count` values of an attribute that holds one for all or one each."""
+    """`count` values of an attribute that has one value for all, or one for each."""
     if isinstance(value, str | int | float) or value is None:
         return [value] * count
     values = array(value)
@@ -74,7 +74,7 @@ def spread(value: Any, count: int) -> list[Any]:
 
 
 def number(value: Any) -> float:
-    """A number, NaN where there is none."""
+    """A number, NaN if there is none."""
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -109,7 +109,7 @@ def colour_map(scale: Any, *, reverse: bool = False) -> Any:
     return LinearSegmentedColormap.from_list("plotly", pairs, N=512).with_extremes(bad=(0, 0, 0, 0))
 
 
-# As plotly: what is no tag of its own is text, such as the arguments of a template.
+# As in plotly, anything but its own tags is text, such as the arguments of a template.
 _TAGS = re.compile(r"</?(b|i|u|s|em|strong|sub|sup|span|a)\b[^>]*>", re.IGNORECASE)
 
 

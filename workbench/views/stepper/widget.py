@@ -31,7 +31,7 @@ def provenance_html(provenance: Provenance) -> Markup:
 
 
 def provenance_widgets(provenance: Provenance) -> list[Any]:
-    """The same around the page of its stepper, which stands where one looks first."""
+    """The same around the page of its stepper, which is where one looks first."""
     import ipywidgets as widgets
 
     head, causes = str(block(*_made_of(provenance))), str(block(_causes(provenance)))

@@ -1,4 +1,4 @@
-"""The timeline of a compute unit's waves: a canvas where there is a page, SVG where there is none.
+"""The timeline of a compute unit's waves: a canvas on a live page, SVG elsewhere.
 
 `packed` makes columns of it, `picture` the SVG, `widget` what a notebook shows; what the page does is in
 waves.js. All of them read the hues of `hues`.

@@ -84,7 +84,7 @@ def raster(packed: Packed, columns: int, span: float) -> npt.NDArray[np.uint8]:
 def _covered(
     begin: npt.NDArray[np.float64], end: npt.NDArray[np.float64], columns: int
 ) -> npt.NDArray[np.float64]:
-    """The part of each pixel that segments cover; they don't overlap."""
+    """The fraction of each pixel that segments cover; they do not overlap."""
     # What is covered up to a place, of which the pixels are differences.
     edges = np.arange(columns + 1, dtype=np.float64)
     whole = np.concatenate(([0.0], np.cumsum(end - begin)))

@@ -15,7 +15,7 @@ from workbench.views.waves.picture import waves_svg
 
 
 def waves_widget(timelines: Sequence[Timeline | Packed] = ()) -> Any:
-    """A widget with timelines one under the other; empty at first where there are none.
+    """A widget with timelines one under the other; empty at first if there are none.
 
     Its trait `selected` is what a click has chosen: kernel, address, text, file and line of an instruction.
     """

@@ -1,21 +1,21 @@
 """Makes the opcode table by asking LLVM's disassembler about every opcode number of every format.
 
-For each opcode a neutral encoding is disassembled, then one more for each field with that field alone
-changed. Where the printed text changes says which operand the field is, how wide, and which modifiers the
-opcode has; an encoding that is refused says that the field is not there. So the table is observations,
-complete by construction, and can be made again for a new LLVM or target:
+For each opcode, it disassembles a neutral encoding, then one more for each field with only that field
+changed. The place where the printed text changes says which operand the field is, how wide it is, and which
+modifiers the opcode has; if LLVM rejects an encoding, the field does not exist. So the table consists of
+observations, is complete by construction, and can be made again for a new LLVM or target:
 
     python -m workbench.codeobject.instructions.isa.enumerate [--check] [targets...]
 
-Needs llvm-mc (name or path in LLVM_MC, else llvm-mc-22 or llvm-mc on PATH). The decoder reads only the
+It needs llvm-mc (name or path in LLVM_MC, or llvm-mc-22 or llvm-mc on PATH). The decoder reads only the
 table.
 
-A row is: format, opcode number, mnemonic, operands in printed order, modifiers, targets that have it so.
+A row has: format, opcode number, mnemonic, operands in printed order, modifiers, targets that have this row.
 Operand: `[=|+]field:kind[width][.type]`; "=" is written, "+" is read and, if the atomic returns, written;
 "?" after the field: printed and written only if the atomic returns. Kinds: v VGPR, a AGPR, s scalar
-register, x source of any kind, and those that `_operand_kind` names. Widths are dwords. Types tell how
-constants print: b32 where none is given. A field "vcc" is that fixed register pair.
-Modifier: `name` or `name:shape`; for op_sel the shape lists the field's bits in printed order.
+register, x source of any kind, and those that `_operand_kind` names. Widths are dwords. Types say how
+constants print: b32 if there is none. A field "vcc" is that fixed register pair. Modifier: `name` or
+`name:shape`; for op_sel the shape lists the field's bits in printed order.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Ask = Callable[[Sequence[bytes]], list[Text | None]]
 
 
 def find_llvm_mc() -> str | None:
-    """Path of an llvm-mc, None if there is none."""
+    """Path of llvm-mc; None if there is none."""
     for name in (os.environ.get("LLVM_MC"), "llvm-mc-22", "llvm-mc"):
         if name and (path := shutil.which(name)):
             return path
@@ -218,7 +218,7 @@ _NEUTRAL: dict[str, list[dict[str, int]]] = {
     "VOP1": [{"src0": 256}, {"src0": 0}],
     "VOP2": [{"src0": 256}],
     "VOPC": [{"src0": 256}],
-    # 64-bit operations support no DPP but row_newbcast.
+    # 64-bit operations support no DPP other than row_newbcast.
     "VOP1_DPP": [{"dpp_ctrl": c, "row_mask": 15, "bank_mask": 15} for c in (0xE4, 0x150)],
     "VOP2_DPP": [{"dpp_ctrl": c, "row_mask": 15, "bank_mask": 15} for c in (0xE4, 0x150)],
     "VOP1_SDWA": [{"src0_sel": 6, "dst_sel": 6}, {"src0_sel": 6, "src1_sel": 6, "dst_sel": 6}],
@@ -268,7 +268,7 @@ def _valid(text: Text | None) -> Text | None:
 
 
 class Format:
-    """Everything that LLVM prints about one format on one target, and the rows that follow from it."""
+    """Everything that LLVM prints for one format on one target, and the rows that follow from it."""
 
     def __init__(self, target: str, name: str, ask: Ask) -> None:
         self.target = target
@@ -341,7 +341,7 @@ class Format:
         sources = [f for f in self.encoding.fields if re.fullmatch(r"s?src\d", f)]
         if self.name.endswith("_DPP"):
             return {}
-        # SDWA sources are scalars or constants if a bit of their own says so.
+        # SDWA sources are scalars or constants if their own bit says so.
         scalar = {"src0": {"s0": 1}, "vsrc1": {"s1": 1}} if self.name.endswith("_SDWA") else {}
         if scalar:
             sources = [field for field in scalar if field in self.encoding.fields]
@@ -441,7 +441,7 @@ class Format:
         return extra + operands
 
     def _first_source(self, mnemonic: str, printed: list[str]) -> int:
-        """Index of the first operand that is read, where one of the printed ones is a fixed vcc."""
+        """Index of the first operand that is read, if one of the printed ones is a fixed vcc."""
         if self.name in ("VOPC", "VOPC_SDWA"):
             return 1
         return 2 if "_co_" in mnemonic else 1
@@ -579,7 +579,8 @@ class Format:
         if shape:
             other.insert(0, f"op_sel:{shape}")
         if "op_sel_hi" in self.encoding.fields:
-            # Packed forms print op_sel_hi unless all its bits are set, mixed-precision ones unless none is.
+            # Packed forms print op_sel_hi unless all its bits are set, mixed-precision forms unless none is
+            # set.
             for name, suffix in (("op_sel_hi none", ""), ("op_sel_hi first", "mixed")):
                 text = self.probed[opcode, name]
                 texts = [m for m in split(text[0])[2] if m.startswith("op_sel_hi:")] if text else []
@@ -590,7 +591,7 @@ class Format:
 
 
 def rows(target: str, ask: Ask | None = None) -> list[Row]:
-    """The instructions of a target, from llvm-mc's answers or from those that are given.
+    """The instructions of a target, from llvm-mc's answers or from the ones passed in.
 
     Raises:
         RuntimeError: see `disassemble`.
@@ -625,7 +626,7 @@ def table(by_target: Mapping[str, Iterable[Row]]) -> str:
 
 
 def main(arguments: Iterable[str] | None = None) -> int:
-    """Writes the table, or with --check says whether it is what LLVM would give now."""
+    """Writes the table, or with --check says whether LLVM would still give the same."""
     parser = argparse.ArgumentParser(description="Make the opcode table from LLVM's disassembler.")
     parser.add_argument("--check", action="store_true", help="compare, do not write")
     parser.add_argument("targets", nargs="*", default=targets.NAMES)

@@ -13,7 +13,7 @@ _KINDS = {"read": abi.LDS_READ, "write": abi.LDS_WRITE, "transpose": abi.LDS_TRA
 
 @cache
 def rules(target: str) -> CData:
-    """Machine.lds_rules of a target; all zero where it has no such access."""
+    """Machine.lds_rules of a target; all zero for accesses that it lacks."""
     table = ffi.new("HkLdsRule[]", abi.LDS_KINDS * abi.LDS_WIDTHS)
     for kind, number in _KINDS.items():
         for dwords in range(1, abi.LDS_WIDTHS + 1):

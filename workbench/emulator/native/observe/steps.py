@@ -1,4 +1,4 @@
-"""The way that each wave of some work-groups took, as steps.c records it on request."""
+"""The path that each wave of some work-groups took, as steps.c records it on request."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BITS = {"place": (0, 20), "lds_cycles": (20, 12), "lines": (32, 9), "turns": (4
 
 
 class StepRecorder:
-    """Records the ways of one launch: its `Steps`."""
+    """Records the paths of one launch: its `Steps`."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class StepRecorder:
 
     @property
     def only(self) -> CData:
-        """Bytes for `Launch.only`, one a work-group; NULL records all of them."""
+        """Bytes for `Launch.only`, one per work-group; NULL records all of them."""
         return ffi.NULL if self._only is None else ffi.from_buffer("uint8_t[]", self._only)
 
     def waves_of(self, group: int) -> tuple[WaveSteps, ...]:

@@ -1,4 +1,4 @@
-"""All that the waves of one work-group did, as tape.c keeps it on request."""
+"""Everything that the waves of one work-group did, as tape.c records it on request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from workbench.errors import LaunchError
 from workbench.launches import EVENT, Access, Change, Dim, Held, TapeOptions
 
 _ACCESSES = 1 << 17
-"""Accesses that a tape records at most; of later ones it has the effects without the addresses."""
+"""Maximum number of accesses that a tape records; of later ones it has the effects without the addresses."""
 
 _NOT_LDS = (Space.GLOBAL, Space.SCRATCH, Space.SCALAR, Space.SCALAR_BUFFER, Space.GWS)
 
@@ -28,11 +28,11 @@ _KINDS = {getattr(abi, f"CHANGED_{kind.upper()}"): kind for kind in ("scalar", "
 
 
 class TapeRecorder:
-    """Keeps what one work-group of a launch does: its `Tape`.
+    """Records what one work-group of a launch does: its `Tape`.
 
     Args:
         launch: a `Launch` whose registers and memory are known.
-        blocks: the kernel's, each of one instruction, or of loads that are done as one.
+        blocks: blocks of the kernel, each with one instruction, or with loads that are executed as one.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class TapeRecorder:
         self._keep: Any = (changes, now)
 
     def tell(self, launch: CData) -> None:
-        """Has a launch keep its tape here, and run the one work-group alone."""
+        """Makes a launch record its tape here, and run only this work-group."""
         launch.tape, launch.trace = self._tape, self._trace.pointer
         launch.only = ffi.from_buffer("uint8_t[]", self._only)
 
@@ -147,7 +147,7 @@ class TapeRecorder:
         self._move(self._tape, ffi.new("HkState *", _pointers(state)), start, end)
 
     def _state(self) -> dict[str, npt.NDArray[np.uint32]]:
-        # Untouched zeros take no memory; a state of no bytes must have an address all the same.
+        # Untouched zeros take no memory; a state of no bytes must still have an address.
         return {name: np.zeros(shape, dtype=np.uint32) for name, shape in self._shapes.items()}
 
     def _held(self, state: dict[str, Any]) -> Held:

@@ -13,7 +13,7 @@ from workbench.errors import LaunchError
 from workbench.launches import Access, AccessKind, Phase
 
 ROOM = 1 << 15
-"""Accesses that one launch can record, each of a whole wave."""
+"""Number of accesses that one launch can record, each of a whole wave."""
 
 
 _KINDS = {getattr(abi, f"TRACE_{kind.name}"): kind for kind in AccessKind}
@@ -63,7 +63,7 @@ class Trace(Sequence[Access]):
         """The accesses in the order in which they were made.
 
         Raises:
-            LaunchError: there were more than there was room for.
+            LaunchError: there were more accesses than the buffer holds.
         """
         if self._trace.count > self._trace.room:
             raise LaunchError(

@@ -1,9 +1,9 @@
 """Traffic of a launch in the memory hierarchy, as traffic.c records it on request.
 
-Counts by instruction are exact. Whether a cache had a line depends on when others asked for it, which the
-emulated device does not know: it runs waves one after another. So the lines that each wave touches are kept
-in order, and `replay` lets the waves that a GPU would hold at once go through a model of its caches in step
-(native/observe/caches.c). The outcome does not depend on this computer's threads.
+Counts by instruction are exact. Whether a cache has a line depends on when other waves asked for it, which
+the emulated device does not know: it runs waves one after another. So it records in order the lines that each
+wave touches, and `replay` passes the waves that a GPU would hold at once through a model of its caches, in
+step (native/observe/caches.c). The outcome does not depend on this computer's threads.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _waits(instruction: Instruction) -> bool:
 
 
 class TrafficRecorder:
-    """Records what one launch asks of memory: its `Traffic`."""
+    """Records the memory requests of one launch: its `Traffic`."""
 
     def __init__(
         self, options: TrafficOptions, text: int, kinds: npt.NDArray[np.uint8], group_total: int, waves: int
@@ -185,7 +185,7 @@ class TrafficRecorder:
         )
 
     def _sampling(self, limit: int | None) -> int:
-        """The finest sampling whose events are no more than the limit: the same for any number of threads."""
+        """The finest sampling whose events stay within the limit: the same for any number of threads."""
         most = min(self._options.limit, limit or self._options.limit)
         count = self._library.hk_traffic_events
         least = max((int(r.sampling) for r in self._recorders), default=0)

@@ -1,6 +1,6 @@
 """Atomic instructions as calls of native/ops/atomics.c.
 
-One table for memory and one for LDS say what each name does, by the numbers of abi.h's `HkAtomic`.
+One table for memory and one for LDS give each name its number in abi.h's `HkAtomic`.
 """
 
 from __future__ import annotations

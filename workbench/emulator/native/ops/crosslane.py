@@ -27,7 +27,7 @@ def _encode_swizzle(instruction: Instruction, rows: Rows) -> OpFields:
 
 
 def _encode_swap(instruction: Instruction, rows: Rows) -> OpFields:
-    # Both registers are read and written; whichever way they are listed, the printed order is preserved.
+    # Both registers are read and written; in whichever list they are, the printed order is preserved.
     registers = (*instruction.dst, *instruction.src)
     return OpFields(
         function=f"hk_{instruction.opcode}", dst=rows.row(registers[0]), src0=rows.row(registers[1])

@@ -1,7 +1,6 @@
 """GLOBAL_, FLAT_ and SCRATCH_ instructions as calls of native/ops/flat.c.
 
-The table of data kinds is the one place that says how many bytes each moves; the numbers are abi.h's
-`HkData`.
+Only the table of data kinds says how many bytes each kind moves; the numbers are those of abi.h's `HkData`.
 """
 
 from __future__ import annotations

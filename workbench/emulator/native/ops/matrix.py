@@ -29,12 +29,12 @@ def _element(name: str, target: str) -> int:
 
 
 def _registers(shape: Matrix, elements: int, kind: str) -> int:
-    """Registers of A or B a lane: all of its elements spread over the lanes."""
+    """Registers of A or B per lane: all of its elements, spread over the lanes."""
     return max(1, elements * shape.k * shape.blocks * _BITS[kind] // 32 // abi.LANES)
 
 
 _ALIKE = ("f32", "f64", "i8")
-"""Types whose instructions give a matrix core's bits anyway: one product after the other, or integers."""
+"""Types whose instructions give a matrix core's bits in any mode: products one by one, or integers."""
 
 
 def _function(shape: Matrix, exact: bool = False) -> str:

@@ -32,7 +32,7 @@ class Rows:
         """First row of a vector register operand.
 
         Raises:
-            UnsupportedInstruction: the operand is no vector register.
+            UnsupportedInstruction: the operand is not a vector register.
         """
         if operand.kind == "v":
             return operand.index
@@ -46,7 +46,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class OpFields:
-    """Fields of one `Op` record; register fields hold NO_REGISTER where there is none."""
+    """Fields of one `Op` record; fields without a register hold NO_REGISTER."""
 
     function: str
     dst: int = NO_REGISTER
@@ -95,7 +95,7 @@ def scalar(operand: Operand) -> int:
     """Scalar operand encoding, NO_REGISTER for `off`.
 
     Raises:
-        UnsupportedInstruction: the operand is no scalar register.
+        UnsupportedInstruction: the operand is not a scalar register.
     """
     if operand.kind == "off":
         return NO_REGISTER
