@@ -78,7 +78,8 @@ def _macros(text: str, header: str) -> Iterator[Name]:
 def _without_directives(text: str) -> str:
     """Text without directives and without parts that `#if 0` excludes; both branches of other conditions
     remain."""
-    lines, off = [], []
+    lines: list[str] = []
+    off: list[bool] = []
     for line in text.split("\n"):
         directive = re.match(r"\s*#\s*(\w+)\s*(.*)", line)
         if directive is None:
