@@ -105,7 +105,8 @@ def commands() -> argparse.ArgumentParser:
         help="train a small language model on the kernels; needs transformers",
         add_help=False,
     ).set_defaults(run=_train)
-    compared = commands.add_parser(
+    compared = _command(
+        commands,
         "compatibility",
         help="list the public names in a checkout of HipKittens that are absent here; exits with 1 if any",
     )

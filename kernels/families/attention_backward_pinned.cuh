@@ -375,7 +375,7 @@ KITTENS_INLINE i32x4 resource_of(const void *from, uint32_t bytes) {
  * @brief Loads of blocks of a head's rows by all waves, alternately to two adjacent shared tiles.
  *
  * A wave loads equal parts of the same rows of a block: their addresses differ by a constant and need one register. The
- * range check ignores the offset shared by all lanes, so the range is the rest of the head.
+ * range, which counts the offset shared by all lanes, is the head from the first block on.
  */
 template <typename ST, typename T>
 struct block_loads {
@@ -410,7 +410,6 @@ struct block_loads {
     KITTENS_INLINE void start() {
         constexpr int tile = slot * static_cast<int>(sizeof(ST));
         load_next<16, tile, tile + BYTES, (loads - 1) * COLUMNS>(resource, lds, offset, at, step);
-        resource[2] -= static_cast<int>(step);
     }
     /** Moves back by `blocks` blocks, in a head that begins `bytes` bytes after this one. */
     KITTENS_INLINE void rewind(int blocks, int64_t bytes) {
@@ -418,7 +417,6 @@ struct block_loads {
                               static_cast<uint64_t>(bytes);
         resource[0] = static_cast<int>(from);
         resource[1] = static_cast<int>(from >> 32) & 0xffff;
-        resource[2] += blocks * static_cast<int>(step);
         at -= static_cast<uint32_t>(blocks) * step;
     }
     /** From here on, loads return zero. */
@@ -465,8 +463,10 @@ struct feed {
             dout.template start<slot>();
         } else if constexpr (n == 2) {
             load_next<4, own>(shift, lds, lane_word, at, VALUES);
+            shift[2] += VALUES;
         } else {
             load_next<4, own + all>(delta, lds, lane_word, at, 0);
+            delta[2] += VALUES;
             if (__builtin_expect(--until == 0, false)) next_head();
         }
     }
@@ -477,7 +477,10 @@ struct feed {
         if (--heads > 0) {
             q.rewind(blocks, next_q);
             dout.rewind(blocks, next_dout);
-            at += static_cast<uint32_t>(padded - blocks * PINNED_QUERIES) * 4;
+            const int skipped = (padded - blocks * PINNED_QUERIES) * 4;
+            at += static_cast<uint32_t>(skipped);
+            shift[2] += skipped;
+            delta[2] += skipped;
         } else {
             q.stop();
             dout.stop();

@@ -118,11 +118,12 @@ struct halves_across_k {
         // Rows that K lacks are counted, so that a step's position follows from its number.
         const char *begin = reinterpret_cast<const char *>(&whole[{at.index, at.begin, at.row}]) -
                             static_cast<uint64_t>(at.lacking) * pitch;
-        // The range check ignores scalar offsets, so the range is that of a step: it ends with the last row.
+        // The range check counts the scalar offset, a step's position, so the range is that of all steps.
+        const auto bytes = static_cast<uint32_t>(at.end - at.begin + at.lacking) * pitch;
         const auto from = [&](int column) {
             const bool there = column < at.rows;
             return stream::resource(begin + (there ? stream::bytes_of(column) : 0),
-                                    there ? step_bytes() - stream::bytes_of(at.row + column) : 0);
+                                    there ? bytes - stream::bytes_of(at.row + column) : 0);
         };
         first = from(0);
         second = from(at.second);

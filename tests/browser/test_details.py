@@ -203,7 +203,7 @@ class TestDetails:
     def test_the_keyboard_reaches_everything_in_order(self, lab: Lab) -> None:
         lab.button("Run").focus()
         seen: list[str] = []
-        for _ in range(9):
+        for _ in range(10):
             seen.append(
                 lab.page.evaluate(
                     "(document.activeElement.ariaLabel || document.activeElement.innerText).trim()"
@@ -212,7 +212,7 @@ class TestDetails:
             lab.page.keyboard.press("Tab")
         assert seen == [
             *("Run", "Verify", "Profile", "Sanitize", "ISA", "Dashboard"),
-            *("Measure of the line heat", "banks › banks", "Clear the history"),
+            *("Measure of the line heat", "banks › banks", "Whose runs are listed", "Clear the history"),
         ]
 
     def test_a_cell_moved_copied_and_brought_back_keeps_its_marks(self, lab: Lab) -> None:

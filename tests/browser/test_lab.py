@@ -366,7 +366,7 @@ class TestJourney:
         lab.page.keyboard.press("F8")
         tip = lab.page.locator(".cm-tooltip-lint")
         tip.wait_for()
-        lab.says(tip, "race in shared memory")
+        lab.says(tip, "Race in shared memory")
         lab.shot("sanitizer", lab.cell(RACE).locator(".jp-Cell-inputWrapper"))
         lab.page.keyboard.press("Escape")
         tip.wait_for(state="hidden")

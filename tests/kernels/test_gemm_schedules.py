@@ -270,8 +270,8 @@ def test_sanitizer_finds_a_broken_schedule(change: str) -> None:
 @pytest.mark.parametrize(
     ("name", "k", "n", "says"),
     [
-        (PINGPONG, 56, 64, "k is 56; this implementation takes 64 and more"),
-        (INTERLEAVE, 56, 64, "k is 56; this implementation takes 64 and more"),
+        (PINGPONG, 56, 64, "k is 56; this implementation supports 64 or more"),
+        (INTERLEAVE, 56, 64, "k is 56; this implementation supports 64 or more"),
         (INTERLEAVE, 64, 60, "n is 60; expected a multiple of 8"),
     ],
 )
@@ -283,9 +283,9 @@ def test_shapes_refused(name: str, k: int, n: int, says: str) -> None:
 @pytest.mark.parametrize(
     ("name", "layout", "says"),
     [
-        (PINGPONG, "nn", "n is 64; this implementation takes 128 and more in layout 'nn'"),
-        (PINGPONG, "tn", "m is 64; this implementation takes 128 and more in layout 'tn'"),
-        (INTERLEAVE, "nn", "layout is 'nn'; this implementation takes 'nt'"),
+        (PINGPONG, "nn", "n is 64; this implementation supports 128 or more in layout 'nn'"),
+        (PINGPONG, "tn", "m is 64; this implementation supports 128 or more in layout 'tn'"),
+        (INTERLEAVE, "nn", "layout is 'nn'; this implementation supports 'nt'"),
     ],
 )
 def test_layouts_refused(name: str, layout: str, says: str) -> None:

@@ -102,7 +102,7 @@ def test_memory_and_a_wrong_module() -> None:
     device = runtime.device("emulated:gfx942")
     memory = device.memory()
     assert 0 <= memory.used <= memory.limit <= memory.total == 192 << 30
-    with pytest.raises(errors.DeviceError, match="no code object"):
+    with pytest.raises(errors.DeviceError, match="not a code object"):
         device.load(b"nothing" * 100)
 
 

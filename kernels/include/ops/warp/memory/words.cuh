@@ -101,7 +101,7 @@ struct move {
 // HipKittens' single instructions on values; those on registers by number are in common/macros.cuh.
 namespace macros {
 
-// A value from and to shared memory, at `address` + `offset`.
+/** A value of 4 bytes from shared memory, at `address` + `offset`. */
 template <typename T = uint32_t>
 __device__ inline void ds_read_b32(T &dst, uint32_t address, int offset = 0) {
     static_assert(sizeof(T) == 4, "ds_read_b32: to a value of 4 bytes");

@@ -212,6 +212,7 @@ __device__ inline void mfma_f32_16x16x32_fp8_fp8_zero_accum() {
 
 #if defined(KITTENS_CDNA4)
 namespace macros {
+/** The same for bf16, on gfx950. */
 template <int A, int B, int C, int D>
 __device__ inline void mfma_f32_16x16x32_bf16() {
     detail::mfma_pinned<bf16, 16, 16>::run<D, A, B, C>();
