@@ -4,7 +4,7 @@
 
 import type { Contents } from '@jupyterlab/services';
 
-const FOLDERS = ['notebooks', ''];
+const FOLDER = 'notebooks';
 
 export interface ITutorial {
   path: string;
@@ -14,21 +14,24 @@ export interface ITutorial {
 
 /** The tutorials in their order; none where the server's folder has none. */
 export async function tutorials(contents: Pick<Contents.IManager, 'get'>): Promise<ITutorial[]> {
-  for (const folder of FOLDERS) {
-    try {
-      const files = (await contents.get(folder, { type: 'directory', content: true }))
-        .content as Contents.IModel[];
-      if (files.some(({ name }) => /^01_.*kernel.*\.ipynb$/.test(name))) {
-        return files
+  const files = async (folder: string) =>
+    (await contents.get(folder, { type: 'directory', content: true })).content as Contents.IModel[];
+  try {
+    const shown = await files('');
+    // Asking for a folder that is absent leaves an error in the browser's console.
+    const isThere = shown.some(({ name, type }) => name === FOLDER && type === 'directory');
+    for (const listed of [isThere ? await files(FOLDER) : [], shown]) {
+      if (listed.some(({ name }) => /^01_.*kernel.*\.ipynb$/.test(name))) {
+        return listed
           .flatMap(({ name, path }) => {
             const [, number, words] = /^(\d\d)_(\w+)\.ipynb$/.exec(name) ?? [];
             return number ? [{ path, title: titleOf(Number(number), words) }] : [];
           })
           .sort((a, b) => a.path.localeCompare(b.path));
       }
-    } catch {
-      // No such folder here.
     }
+  } catch {
+    // The server does not list its folder.
   }
   return [];
 }

@@ -11,7 +11,10 @@ function server(folders: Record<string, string[]>): Pick<Contents.IManager, 'get
         throw new Error('404');
       }
       const path = (name: string) => (folder ? `${folder}/${name}` : name);
-      return { content: folders[folder].map(name => ({ name, path: path(name) })) } as Contents.IModel;
+      const file = (name: string) => ({ name, path: path(name), type: 'notebook' });
+      const folderHere = folder === '' && 'notebooks' in folders;
+      const inside = folderHere ? [{ ...file('notebooks'), type: 'directory' }] : [];
+      return { content: [...folders[folder].map(file), ...inside] } as Contents.IModel;
     }
   };
 }
@@ -36,5 +39,6 @@ describe('tutorials', () => {
   it('may be in the folder itself, or absent', async () => {
     assert.equal((await tutorials(server({ '': files })))[0].path, '01_first_kernel.ipynb');
     assert.deepEqual(await tutorials(server({ notebooks: ['02_mine.ipynb'], '': [] })), []);
+    assert.deepEqual(await tutorials(server({})), []);
   });
 });
