@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import re
+import threading
 from pathlib import Path
 
 import pytest
 
-from workbench.emulator.native import NATIVE_FOLDER, abi
+from workbench.emulator.native import NATIVE_FOLDER, abi, native_library
 from workbench.toolchain import native as build
 
 STRUCTURES = [name for name in abi.ffi.list_types()[0] if abi.ffi.typeof(name).kind == "struct"]
@@ -48,3 +49,13 @@ def test_names_of_one_enumeration_have_different_numbers() -> None:
     for names in enumerations:
         numbers = [getattr(abi, name) for name in names]
         assert len(set(numbers)) == len(numbers), dict(zip(names, numbers, strict=True))
+
+
+def test_a_collection_while_cffi_parses_ends() -> None:
+    """Recorders free their memory by calls, also where a collection ends them with cffi's lock held."""
+    library = native_library.__wrapped__()
+    called = threading.Thread(target=lambda: library.hk_san_free, daemon=True)
+    with abi.ffi._lock:
+        called.start()
+        called.join(20)
+        assert not called.is_alive(), "the first use of a function waits for cffi's lock"
