@@ -94,7 +94,7 @@ __device__ inline float gelu_tanh(float x) {
     return x * __builtin_amdgcn_rcpf(1.0f + __builtin_amdgcn_exp2f(x * __builtin_fmaf(cubic, x * x, linear)));
 }
 
-/** The derivative of gelu_tanh: zero at minus infinity, one at infinity. */
+/** The derivative of gelu_tanh, within 2^-20 and 24 ulp: zero at minus infinity, one at infinity. */
 __device__ inline float dgelu_tanh(float x) {
     // Beyond 20 it is 0 or 1 to the last bit, and the cubic could overflow.
     const float z = __builtin_amdgcn_fmed3f(x, -20.0f, 20.0f), square = z * z;
