@@ -146,26 +146,19 @@ KITTENS_BUFFER_LOAD(ushort, uint32_t, 16, uint16_t, uint32_t)
 KITTENS_BUFFER_LOAD(sshort, uint32_t, 16, int16_t, int32_t)
 #undef KITTENS_BUFFER_LOAD
 /** Into the low or high half of a value of 4 bytes, whose other half stays. */
-#define KITTENS_BUFFER_LOAD_HALF(name, bits, narrow)                                                                   \
+#define KITTENS_BUFFER_LOAD_HALF(name, load, mask, shift)                                                              \
     template <typename T = uint32_t>                                                                                   \
-    __device__ inline void buffer_load_##name##_d16(T &dst, const i32x4 &resource, uint32_t lane_offset,               \
-                                                    uint32_t uniform_offset = 0, uint32_t offset = 0) {                \
-        const detail::program_order order;                                                                             \
-        const auto loaded = llvm_amdgcn_raw_buffer_load_b##bits(resource, lane_offset + offset, uniform_offset, 0);    \
-        const uint32_t half = static_cast<uint16_t>(static_cast<narrow>(loaded));                                      \
-        dst = detail::bit_cast<T>((detail::bit_cast<uint32_t>(dst) & 0xffff0000u) | half);                             \
-    }                                                                                                                  \
-    template <typename T = uint32_t>                                                                                   \
-    __device__ inline void buffer_load_##name##_d16_hi(T &dst, const i32x4 &resource, uint32_t lane_offset,            \
-                                                       uint32_t uniform_offset = 0, uint32_t offset = 0) {             \
-        const detail::program_order order;                                                                             \
-        const auto loaded = llvm_amdgcn_raw_buffer_load_b##bits(resource, lane_offset + offset, uniform_offset, 0);    \
-        const uint32_t half = static_cast<uint16_t>(static_cast<narrow>(loaded));                                      \
-        dst = detail::bit_cast<T>((detail::bit_cast<uint32_t>(dst) & 0xffffu) | half << 16);                           \
+    __device__ inline void buffer_load_##name(T &dst, const i32x4 &resource, uint32_t lane_offset,                     \
+                                              uint32_t uniform_offset = 0, uint32_t offset = 0) {                      \
+        const uint32_t half = buffer_load_##load(resource, lane_offset, uniform_offset, offset) & 0xffffu;             \
+        dst = detail::bit_cast<T>((detail::bit_cast<uint32_t>(dst) & mask) | half << shift);                           \
     }
-KITTENS_BUFFER_LOAD_HALF(ubyte, 8, uint8_t)
-KITTENS_BUFFER_LOAD_HALF(sbyte, 8, int8_t)
-KITTENS_BUFFER_LOAD_HALF(short, 16, uint16_t)
+KITTENS_BUFFER_LOAD_HALF(ubyte_d16, ubyte, 0xffff0000u, 0)
+KITTENS_BUFFER_LOAD_HALF(sbyte_d16, sbyte, 0xffff0000u, 0)
+KITTENS_BUFFER_LOAD_HALF(short_d16, ushort, 0xffff0000u, 0)
+KITTENS_BUFFER_LOAD_HALF(ubyte_d16_hi, ubyte, 0xffffu, 16)
+KITTENS_BUFFER_LOAD_HALF(sbyte_d16_hi, sbyte, 0xffffu, 16)
+KITTENS_BUFFER_LOAD_HALF(short_d16_hi, ushort, 0xffffu, 16)
 #undef KITTENS_BUFFER_LOAD_HALF
 #define KITTENS_BUFFER_STORE(name, word, bits, raw, shift)                                                             \
     template <typename T = word>                                                                                       \
