@@ -305,15 +305,13 @@ class Unit:
         """
         command = self._plain()
         header = self._header(command, ())
-        ready = header.find() if header is not None and header.build() else None
-        if header is None or ready is None:
-            return False
-        try:
-            self._start([*command, *precompiled.precompiled_top(ready), *self._end(output)], ready=True)
-        except HeaderRejectedError:
-            header.forget()
-            return False
-        return True
+
+        def run(ready: Path | None) -> bool:
+            if ready is not None:
+                self._start([*command, *precompiled.precompiled_top(ready), *self._end(output)], ready=True)
+            return ready is not None
+
+        return header is not None and header.use(run)
 
     def _start(self, command: list[str], ready: bool = False) -> None:
         environment = self.compiler.environment(self.folder)
