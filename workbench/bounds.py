@@ -51,8 +51,7 @@ def allocation_granularity() -> int:
     Raises:
         UsageError: HIPKITTENS_BOUNDS is neither "hardware" nor "exact".
     """
-    is_asked = _in_block.get() or settings.value_of(settings.AS_HARDWARE) not in (None, "", "0")
-    return _PAGE if is_asked and not is_exact(TENSORS) else DWORD
+    return _PAGE if (_in_block.get() or settings.hardware_mode()) and not is_exact(TENSORS) else DWORD
 
 
 @contextmanager

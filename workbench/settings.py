@@ -41,6 +41,7 @@ class Setting:
 
 
 HOST_CLOCK, MODELLED_CLOCK = CLOCKS = "host", "modelled"
+"""Clocks of Python in a script that `exec` runs."""
 
 AS_HARDWARE = "HIPKITTENS_AS_HARDWARE"
 LAST = "last"
@@ -52,11 +53,14 @@ def value_as_hardware(name: str) -> tuple[str, str]:
     text = value_of(name)
     if text:
         return text, name
+    return hardware_mode(), AS_HARDWARE
+
+
+def hardware_mode() -> str:
+    """Value of `AS_HARDWARE`; "" if it is unset or off."""
     text = value_of(AS_HARDWARE)
-    return ("" if text is None or text == "0" else text), AS_HARDWARE
+    return "" if text is None or text == "0" else text
 
-
-"""Clocks of Python in a script that `exec` runs."""
 
 SETTINGS = (
     Setting(
