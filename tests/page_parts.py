@@ -22,3 +22,9 @@ def write(page: Path, begin: str, text: str, end: str) -> None:
     """Put `text`, on lines of its own, between the markers of a page."""
     content = replace(page.read_text(encoding="utf-8"), begin, f"\n{text}\n", end)
     page.write_text(content, encoding="utf-8")
+
+
+def write_marked(page: Path, text: str) -> None:
+    """The same with a text whose first and last lines are the markers."""
+    begin, *lines, end = text.splitlines()
+    write(page, begin, "\n".join(lines), end)

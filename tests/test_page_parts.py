@@ -23,3 +23,10 @@ def test_a_page_without_a_marker_loses_nothing(content: str, tmp_path: Path) -> 
     with pytest.raises(ValueError, match="the page has no <!-- "):
         page_parts.write(page, "<!-- a -->\n", "text", "<!-- end -->\n")
     assert page.read_text() == content
+
+
+def test_a_text_may_bring_its_markers(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- a -->\nold\n<!-- end -->\nafter\n")
+    page_parts.write_marked(page, "<!-- a -->\n\n| new |\n<!-- end -->")
+    assert page.read_text() == "before\n<!-- a -->\n\n| new |\n<!-- end -->\nafter\n"

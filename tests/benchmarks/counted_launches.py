@@ -41,7 +41,7 @@ def _read_only(items: dict[str, Any]) -> MappingProxyType[str, Any]:
 
 
 # Instructions have read-only mappings, which pickle does not know.
-copyreg.pickle(MappingProxyType, lambda found: (_read_only, (dict(found),)))
+copyreg.pickle(MappingProxyType, lambda proxy: (_read_only, (dict(proxy),)))
 
 
 @dataclass(frozen=True)
@@ -80,11 +80,11 @@ class Launches:
     def __init__(self, folder: Path, *, again: bool = False) -> None:
         self.folder, self.again = folder, again
         folder.mkdir(parents=True, exist_ok=True)
-        found = hashlib.sha256()
+        digest = hashlib.sha256()
         for pattern in COUNTING:
             for file in sorted(ROOT.glob(pattern)):
-                found.update(file.read_bytes())
-        self.digest = found.hexdigest()[:12]
+                digest.update(file.read_bytes())
+        self.digest = digest.hexdigest()[:12]
         self._made: set[Path] = set()
 
     def path(self, problem: Problem) -> Path:
@@ -102,11 +102,11 @@ class Launches:
         """
         path = self.path(problem)
         if not path.exists() or (self.again and path not in self._made):
-            launches = [Counted.from_target(each) for each in prepare().launches()]
-            made = path.with_suffix(".new")
-            with gzip.open(made, "wb", compresslevel=1) as file:
+            launches = [Counted.from_target(launch) for launch in prepare().launches()]
+            unfinished = path.with_suffix(".new")
+            with gzip.open(unfinished, "wb", compresslevel=1) as file:
                 pickle.dump(launches, file)
-            made.replace(path)
+            unfinished.replace(path)
             self._made.add(path)
             return launches
         with gzip.open(path, "rb") as file:

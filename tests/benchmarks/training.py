@@ -26,6 +26,7 @@ import json
 import math
 import os
 import statistics
+import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
@@ -37,7 +38,6 @@ from unittest import mock
 # As in the script, before PyTorch is loaded: see workbench/training/__init__.py.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-import marked
 import torch
 
 from workbench.kernel import Kernel
@@ -50,6 +50,10 @@ from workbench.targets import product
 from workbench.training.forecast import step_of
 from workbench.training.models import MODELS
 from workbench.training.train import Training, parser
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import page_parts
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "training.md"
 BEGIN, END = "<!-- curves begin -->", "<!-- curves end -->"
@@ -382,7 +386,7 @@ def main() -> None:
         text = seconds_text(arguments.models)
         print(text)
         if arguments.write:
-            marked.put(DOCUMENT, text)
+            page_parts.write_marked(DOCUMENT, text)
         return
     if arguments.forecast:
         for name in arguments.forecast:
@@ -391,7 +395,7 @@ def main() -> None:
             text = forecast_text(name, results, arguments.gpus)
             print(text)
             if arguments.write:
-                marked.put(DOCUMENT, text)
+                page_parts.write_marked(DOCUMENT, text)
         return
     for model in arguments.models:
         by = f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads"
@@ -412,7 +416,7 @@ def main() -> None:
         for model in arguments.models:
             image = DOCUMENT.parent / "images" / f"training_{model.replace('-', '_')}.svg"
             image.write_text(picture(results[f"{model} {arguments.steps}"], f"Loss of {model}"))
-        marked.put(DOCUMENT, text)
+        page_parts.write_marked(DOCUMENT, text)
 
 
 if __name__ == "__main__":

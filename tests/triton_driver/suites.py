@@ -28,6 +28,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+
+import page_parts  # noqa: E402
+
 DOCUMENT = ROOT / "docs" / "triton.md"
 BEGIN, END = "<!-- suites begin -->", "<!-- suites end -->"
 TARGETS = ("gfx950", "gfx942")
@@ -278,9 +282,7 @@ def main() -> None:
     text = tables(options.results)
     print(text)
     if options.write:
-        page = DOCUMENT.read_text()
-        before, _, rest = page.partition(BEGIN)
-        DOCUMENT.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.partition(END)[2]}")
+        page_parts.write(DOCUMENT, BEGIN, text, END)
 
 
 if __name__ == "__main__":
