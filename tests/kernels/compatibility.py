@@ -39,8 +39,8 @@ import hipkittens_reasons
 import hipkittens_sources
 from hipkittens_sources import Source
 
-from workbench import targets, toolchain
-from workbench.compatibility import full, missing, public_names
+from workbench import toolchain
+from workbench.compatibility import device_errors, full, missing, public_names
 from workbench.compatibility.cpp_names import Name
 
 HEADERS = Path(__file__).resolve().parents[2] / "kernels" / "include"
@@ -87,24 +87,8 @@ def compile_only(
 ) -> str:
     """The compiler's errors on the device part of a source, templates instantiated; "" if it compiles."""
     with mock.patch.dict(os.environ, {"HIPKITTENS_COMPILER": preferred} if preferred else {}):
-        compiler = toolchain.find_compiler(branch.arch)
-    flags = ["-fsyntax-only", "-std=c++20", "-O3", "-w", "-ferror-limit=0"]
-    macros = [targets.target(branch.arch).macro, *branch.define, *define]
-    folders = [*include, HEADERS, source.parent]
-    with tempfile.TemporaryDirectory() as folder:
-        finished = subprocess.run(
-            [
-                *compiler.device_command(branch.arch),
-                *flags,
-                *(f"-D{macro}" for macro in macros),
-                *(f"-I{path}" for path in folders),
-                str(source),
-            ],
-            capture_output=True,
-            text=True,
-            env=compiler.environment(folder),
-        )
-    return finished.stderr or ("the compiler failed" if finished.returncode else "")
+        folders = (*include, HEADERS, source.parent)
+        return device_errors(source, branch.arch, (*branch.define, *define), folders)
 
 
 def stated() -> dict[str, list[Name]]:

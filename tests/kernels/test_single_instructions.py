@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from test_art import FIRST, PIN, PinnedBatch
+from test_scaled_mma import E2M1
 from tile_cases import FP8, Batch, equal
 
 LANES = 64
@@ -257,9 +258,8 @@ def test_scaled_product() -> None:
     batch.run("gfx950")
 
 
-E2M1 = torch.tensor([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0])
-E2M1 = torch.cat([E2M1, -E2M1])
-"""OCP microscaling specification, table 5."""
+SIGNED = torch.cat([E2M1, -E2M1]).float()
+"""Values of the codes 0 to 15 of e2m1."""
 
 
 def test_small_types(arch: str) -> None:
@@ -274,7 +274,7 @@ def test_small_types(arch: str) -> None:
         const float4 values = convertor<float4, fp4e2m1_4>::convert(four);
         g.packed.raw_ptr[laneid()] = values.x + 100 * values.y + 10000 * values.z + 1e6f * values.w;""",
         x=codes,
-        expected={"alone": E2M1[codes] + 0.0, "packed": E2M1[codes] * 10001},
+        expected={"alone": SIGNED[codes] + 0.0, "packed": SIGNED[codes] * 10001},
         check=lambda got, expected: None if torch.equal(got, expected) else f"{got}, not {expected}",
     )
     batch.add(
@@ -282,7 +282,7 @@ def test_small_types(arch: str) -> None:
         """using namespace base_types; const float value = g.x.raw_ptr[laneid()];
         const auto four = convertor<fp4e2m1_4, float4>::convert({value, 0.0f, -value, 6.0f});
         g.out[laneid()] = convertor<fp4e2m1, float>::convert(value).bits | four.bits << 8;""",
-        x=E2M1[codes],
+        x=SIGNED[codes],
         expected={"out": codes | (codes | (codes ^ 8) << 8 | 7 << 12) << 8},
     )
     batch.add(

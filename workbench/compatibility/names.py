@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,7 +64,7 @@ def compare(checkout: Path, arch: str | None = None) -> list[Comparison]:
             "level further down; give the folder that `git clone` made"
         )
     names = {folder: public_names(folder) for folder in trees}
-    known_targets = {full(n) for folder, target in trees.items() if target for n in names[folder]}
+    of_targets = {full(n) for folder, target in trees.items() if target for n in names[folder]}
     return [
         Comparison(
             folder,
@@ -73,7 +73,7 @@ def compare(checkout: Path, arch: str | None = None) -> list[Comparison]:
             tuple(
                 sorted(missing(names[folder], target))
                 if target
-                else [n for n in names[folder] if full(n) not in known_targets]
+                else [n for n in names[folder] if full(n) not in of_targets]
             ),
         )
         for folder, target in trees.items()
@@ -140,25 +140,25 @@ def full(name: Name) -> str:
     return f"{name.scope}::{name.name}".removeprefix("::")
 
 
-def _line_about(name: Name, at: int, types: set[str]) -> str:
-    """A line of C++ that compiles where the tile library has a name.
+def _lines_about(name: Name, at: int, types: set[str]) -> list[str]:
+    """Lines of C++ that compile where the tile library has a name.
 
     A member is there where a class that derives from its class and from one with such a member has two.
     """
     if name.kind == "macro":
-        return f"MISSING_UNLESS({name.name})"
+        return [f"#ifndef {name.name}", "#error missing", "#endif"]
     inside = name.scope.removeprefix("kittens::")
     if inside in _EXAMPLES or name.scope in types:
         of = _EXAMPLES.get(inside, f"::{name.scope}")
         member = {"operator[]": "operator[](int)", "operator()": "operator()(int, int, int)"}.get(
             name.name, name.name
         )
-        return (
+        return [
             f"struct D{at} {{ int {member}; }}; struct B{at} : {of}, D{at} {{}}; "
             f"template <class T> concept C{at} = requires {{ &T::{name.name}; }}; "
             f"static_assert(sizeof({of}) > 0 && !C{at}<B{at}>);"
-        )
-    return f"namespace u{at} {{ using ::{full(name)}; }}"
+        ]
+    return [f"namespace u{at} {{ using ::{full(name)}; }}"]
 
 
 def missing(names: Sequence[Name], arch: str, define: Sequence[str] = ()) -> set[Name]:
@@ -174,41 +174,38 @@ def missing(names: Sequence[Name], arch: str, define: Sequence[str] = ()) -> set
     lines = ['#include "kittens.cuh"', "namespace names { using namespace kittens;"]
     about: dict[int, Name] = {}
     for at, name in enumerate(names):
-        line = _line_about(name, at, types)
-        macro = re.fullmatch(r"MISSING_UNLESS\((\w+)\)", line)
-        lines += [f"#ifndef {macro[1]}", "#error missing", "#endif"] if macro else [line]
-        about[len(lines) - 1 if macro else len(lines)] = name
-    output = _errors("\n".join([*lines, "}", ""]), arch, define)
-    wrong: set[int] = set()
-    for file, line, message in re.findall(r"^(\S+?):(\d+):\d+: (?:fatal )?error: (.*)", output, re.MULTILINE):
-        if not file.endswith(_SOURCE):
+        lines_of_name = _lines_about(name, at, types)
+        about |= dict.fromkeys(range(len(lines) + 1, len(lines) + 1 + len(lines_of_name)), name)
+        lines += lines_of_name
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "names.hip"
+        source.write_text("\n".join([*lines, "}", ""]))
+        output = device_errors(source, arch, define, [paths.include_dir()])
+    located = re.findall(r"^(\S+?):(\d+):\d+: (?:fatal )?error: (.*)", output, re.MULTILINE)
+    if output and not located:
+        raise WorkbenchError(f"the names were not compiled for {arch}: {output.strip()[:500]}")
+    for file, line, message in located:
+        if not file.endswith(source.name):
             raise WorkbenchError(f"the tile library does not compile for {arch}: {file}:{line}: {message}")
-        wrong.add(int(line))
+    wrong = {int(line) for _, line, _ in located}
     return {name for line, name in about.items() if line in wrong}
 
 
-_SOURCE = "names.hip"
-
-
-def _errors(text: str, arch: str, define: Sequence[str]) -> str:
-    """All errors of the compiler on a source for the device."""
+def device_errors(source: Path, arch: str, define: Iterable[str] = (), include: Iterable[Path] = ()) -> str:
+    """The compiler's errors on the device part of a source, templates instantiated; "" if it compiles."""
     compiler = toolchain.find_compiler(arch)
     macros = (targets.target(arch).macro, *define)
     with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / _SOURCE
-        source.write_text(text)
         finished = subprocess.run(
             [
                 *compiler.device_command(arch),
-                *("-fsyntax-only", "-std=c++20", "-w", "-ferror-limit=0"),
+                *("-fsyntax-only", "-std=c++20", "-O3", "-w", "-ferror-limit=0"),
                 *(f"-D{macro}" for macro in macros),
-                f"-I{paths.include_dir()}",
+                *(f"-I{path}" for path in include),
                 str(source),
             ],
             capture_output=True,
             text=True,
             env=compiler.environment(folder),
         )
-    if finished.returncode and not finished.stderr:
-        raise WorkbenchError(f"the compiler failed with status {finished.returncode} and printed nothing")
-    return finished.stderr
+    return finished.stderr or ("the compiler failed" if finished.returncode else "")
