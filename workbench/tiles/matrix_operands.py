@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from workbench import dtypes
 from workbench.paths import include_dir
 from workbench.toolchain.mistakes import types
 
@@ -17,8 +18,12 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "matrix_operands.md"
 TARGETS = ("gfx942", "gfx950")
 LANES = 64
 
-BYTES = {"float": 4, "bf16": 2, "half": 2, "fp8e4m3": 1, "fp8e5m2": 1, "int8": 1}
-"""Bytes of an element, of the types whose instructions have no scales."""
+ELEMENTS = ("float", "bf16", "half", "fp8e4m3", "fp8e5m2", "int8")
+"""Types whose instructions have no scales, in the order of the rows."""
+
+_BITS = {dtype.cpp: dtype.bits for dtype in dtypes.TYPES}
+BYTES = {name: _BITS[name] // 8 for name in ELEMENTS}
+"""Bytes of an element."""
 
 ALIKE = ("half", "fp8e5m2")
 """Types with the same rows as the previous one, except for the names of the instructions."""
