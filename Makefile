@@ -18,7 +18,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
 # Containers set it to keep images small. Here it would make each process compile all that it imports, and each worker
 # of pytest rewrite the assertions of all tests.

@@ -93,7 +93,9 @@ def test_a_broken_compiler_is_skipped_or_named(fresh: None, monkeypatch: pytest.
     monkeypatch.setattr(search, "_find", lambda arch: bad)
     monkeypatch.setattr(compiler_trial, "other_compilers", lambda compiler, arch: [worse, good])
     search.forget()
-    compiler_trial.check("gfx950")
+    used: list[Path] = []
+    compiler_trial.compiled("gfx950", lambda: used.append(find_compiler("gfx950").path))
+    assert used == [bad.path, good.path]  # The trial ran beside the first compilation.
     taken = find_compiler("gfx950")
     assert taken.path == good.path
     assert taken.passed_over[-1] == ("/bad/clang++", "makes wrong code of a byte")

@@ -117,9 +117,8 @@ def compile(
 def compile_source(source: str, options: CompileOptions) -> Module:
     """Compiles device code: `compile`, with its options in a record."""
     arch = options.arch
-    compiler_trial.check(arch)
     try:
-        result = compile_device(source, options)
+        result = compiler_trial.compiled(arch, lambda: compile_device(source, options))
     except CompileError as error:
         _tell_compile(options.name, arch, error=headline(error))
         if _PYTHON_MODULE.search(source):

@@ -14,11 +14,12 @@ import os
 import struct
 import sys
 import tempfile
+import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,10 +28,13 @@ from workbench.cache import Cache, digest
 from workbench.codeobject.bundle import plain_target
 from workbench.errors import UntrustedCompiler, WorkbenchError
 from workbench.launches import LaunchOptions
+from workbench.progress import announced
 from workbench.runtime import LoadedModule
 from workbench.targets import WAVE, runs_on
 from workbench.toolchain import Compiler, find_compiler, process, zig
 from workbench.toolchain.search import also_forget, other_compilers, pass_over
+
+T = TypeVar("T")
 
 _PATIENCE = 600.0
 """Seconds for a trial, which may have to build the emulated device first."""
@@ -198,8 +202,7 @@ LIMITS = {trap.name: trap for trap in TRAPS if trap.is_limit}
 
 def faults(compiler: Compiler, arch: str) -> tuple[str, ...]:
     """Names of the traps that a compiler falls into, including limits; () also if there was no trial."""
-    store = Cache("compilers")
-    key = digest("trial", compiler.identity, *compiler.device_command(arch), _SOURCE)
+    store, key = _verdict(compiler, arch)
     names = store.get(key)
     if names is None:
         # In a separate process, because the compiling one may later need a GPU's HIP library.
@@ -218,6 +221,11 @@ def faults(compiler: Compiler, arch: str) -> tuple[str, ...]:
         names = "\n".join(json.loads(finished.stdout.splitlines()[-1])).encode()
         store.put(key, names or b"\n")
     return tuple(names.decode().split("\n")) if names.strip() else ()
+
+
+def _verdict(compiler: Compiler, arch: str) -> tuple[Cache, str]:
+    """Where the result of a trial is stored, and its key there."""
+    return Cache("compilers"), digest("trial", compiler.identity, *compiler.device_command(arch), _SOURCE)
 
 
 def _judging(arch: str) -> str:
@@ -282,6 +290,29 @@ def _launch(
     buffers = [(array.ctypes.data, array.nbytes) for array in arrays]
     function = module.function(kernel)
     function.launch((1, 1, 1), (lanes, 1, 1), 0, data, buffers=buffers, options=options)
+
+
+def compiled(arch: str, compile_: Callable[[], T]) -> T:
+    """What `compile_` returns, with a compiler that was tried for the target.
+
+    A trial that is still to be done, which first builds the emulated device, runs beside the compilation. If it
+    passes the compiler over, the code is compiled again with the one that takes its place.
+    """
+    try:
+        compiler = find_compiler(arch)
+        store, key = _verdict(compiler, arch)
+    except WorkbenchError:
+        return compile_()  # It reports what is missing.
+    if store.get(key) is not None:
+        check(arch)
+        return compile_()
+    trial = threading.Thread(target=faults, args=(compiler, arch), daemon=True)
+    with announced(f"first use on this computer: building the emulated device, trying {compiler.version}"):
+        trial.start()
+        result = compile_()
+        trial.join()
+    check(arch)
+    return result if find_compiler(arch) == compiler else compile_()
 
 
 def check(arch: str) -> None:

@@ -383,8 +383,7 @@ def compile_module(source: str, options: CompileOptions) -> HostModule:
     """
     device = device_of((), options.arch)
     device.build_later()
-    compiler_trial.check(options.arch)
-    result = compile_host(source, options, module=True)
+    result = compiler_trial.compiled(options.arch, lambda: compile_host(source, options, module=True))
     return HostModule(result.library, device=device, source=result.source, result=result)
 
 

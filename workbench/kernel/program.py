@@ -201,8 +201,7 @@ def _build(text: str, options: CompileOptions, device: Device) -> HostResult:
         UsageError: the source has no main.
     """
     device.build_later()
-    compiler_trial.check(options.arch)
-    built = compile_host(text, options, module=False)
+    built = compiler_trial.compiled(options.arch, lambda: compile_host(text, options, module=False))
     if not _has_main(built.library):
         raise UsageError(
             f"{Path(options.name).name} has no `int main`: expected a program. A pybind11 module is compiled "

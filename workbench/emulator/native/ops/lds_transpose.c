@@ -10,6 +10,10 @@
 #include "ops/lds.h"
 #include "ops/matrix_tiles.h"
 
+#ifdef __AVX512BW__
+#include <immintrin.h>
+#endif
+
 /* Source addresses of the lanes. */
 typedef struct {
     const uint32_t *row;

@@ -9,9 +9,7 @@
 
 #include "run/wave.h"
 
-#ifdef __AVX512F__
-#include <immintrin.h>
-#elif defined(__aarch64__)
+#ifdef __aarch64__
 #include <arm_neon.h>
 #endif
 
@@ -228,11 +226,13 @@ HK_INLINE void hk_gather(HkData data, uint32_t *rows, int wide, const uint8_t *b
     }
 #ifdef __AVX512F__
     else if (data == HK_B32 && !wide) {
-        /* The gather instruction treats its offsets as signed. */
-        const __m512i middle = _mm512_set1_epi32((int)0x80000000);
+        /* The gather instruction treats its offsets as signed. Clang's builtin, since immintrin.h takes 0.2 s to parse
+         * in each of the thirty files that include this one. */
+        const i32x16 zero = {0};
         for (int g = 0; g < HK_LANES; g += 16) {
-            __m512i offset = _mm512_xor_si512(_mm512_loadu_si512((const uint32_t *)offsets + g), middle);
-            *(u32x16 *)(rows + g) = (u32x16)_mm512_i32gather_epi32(offset, base + 0x80000000u, 1);
+            const i32x16 offset = (i32x16)(*(const u32x16 *)((const uint32_t *)offsets + g) ^ 0x80000000u);
+            *(i32x16 *)(rows + g) =
+                __builtin_ia32_gathersiv16si(zero, base + 0x80000000u, offset, (unsigned short)0xffff, 1);
         }
     }
 #endif
