@@ -112,8 +112,8 @@ class Hub:
     def failures(self, kind: str, name: str, **facts: Any) -> AbstractContextManager[None]:
         """An exception that leaves the block is published once, as "failed", and propagates.
 
-        Its data is {"kind": what failed, "error": the first line of the message, **facts}. Inside `muted`,
-        this is left to the code that muted.
+        Its data is {"kind": what failed, "error": the first line of the message, **facts}, with what the
+        exception's own attribute `facts` adds. Inside `muted`, this is left to the code that muted.
         """
         return _Failures(self, kind, name, facts)
 
@@ -122,7 +122,7 @@ class Hub:
         if not getattr(self._muted, "depth", 0) and not vars(error).get("_told"):
             vars(error)["_told"] = True
             text = str(error).strip().partition("\n")[0] or type(error).__name__
-            self.publish("failed", name, {"kind": kind, "error": text, **facts})
+            self.publish("failed", name, {"kind": kind, "error": text, **getattr(error, "facts", {}), **facts})
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Calls `listener` with each event from now on; returns a function that ends that."""
