@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 LAB_SHEET = Path(__file__).parents[1] / "lab" / "style" / "results.css"
 
@@ -139,6 +139,14 @@ def bold(text: Any) -> Markup:
 def code(text: Any) -> Markup:
     """Text in the style of code."""
     return tag("code", text)
+
+
+def with_code(text: str) -> Markup:
+    """A text with its parts in backticks as code."""
+    parts = text.split("`")
+    # A backtick without a second one stands for itself.
+    last = f"`{parts.pop()}" if len(parts) % 2 == 0 else ""
+    return NOTHING.join(code(part) if n % 2 else escape(part) for n, part in enumerate(parts)) + last
 
 
 def notice(text: str, kind: str = "") -> Markup:
