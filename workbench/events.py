@@ -122,7 +122,9 @@ class Hub:
         if not getattr(self._muted, "depth", 0) and not vars(error).get("_told"):
             vars(error)["_told"] = True
             text = str(error).strip().partition("\n")[0] or type(error).__name__
-            self.publish("failed", name, {"kind": kind, "error": text, **getattr(error, "facts", {}), **facts})
+            self.publish(
+                "failed", name, {"kind": kind, "error": text, **getattr(error, "facts", {}), **facts}
+            )
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Calls `listener` with each event from now on; returns a function that ends that."""

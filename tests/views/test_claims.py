@@ -68,7 +68,8 @@ def pages(shell: Any, name: str, options: str, cell: str) -> tuple[dict[str, Any
         for entry in data
         if MIME_TYPE in entry
     ]
-    code = {"cell_type": "code", "metadata": {}, "source": "cell", "execution_count": 1, "outputs": outputs}
+    source = f"%%hipkittens\n{cell}"
+    code = {"cell_type": "code", "metadata": {}, "source": source, "execution_count": 1, "outputs": outputs}
     notebook = from_dict({"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [code]})  # type: ignore[no-untyped-call]
     export = notebook_page(notebook, "page")
     return payload, {

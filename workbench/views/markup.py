@@ -36,8 +36,8 @@ LOOKS: Mapping[str, str] = {
     "wb-warn": "color:color-mix(in srgb,var(--jp-warn-color1,#b45f06) 60%,currentColor)",
     "wb-badge": "color:#fff;border-radius:.6em;padding:0 .5em;font-size:.85em;white-space:nowrap",
     "wb-branch": "margin-left:1.1em",
-    "wb-leaf": "margin-left:1.1em;white-space:nowrap",
-    "wb-stem": "margin-left:-1.1em;white-space:nowrap;cursor:pointer",
+    "wb-leaf": "margin-left:1.1em",
+    "wb-stem": "margin-left:-1.1em;cursor:pointer",
     "wb-bar": "display:inline-block;width:7em;height:.75em;margin-right:.5em;"
     "background:var(--jp-layout-color2,#8882)",
     "wb-share": "display:inline-block;width:3.6em;text-align:right;margin-right:.6em;"
