@@ -1,4 +1,4 @@
-"""What JupyterLab says of a kernel in each state: the sidebar, the cell's output, and the page that is exported.
+"""What JupyterLab says of a kernel in each state: sidebar, runs, the cell's output, and an exported page.
 
 `tests/views/test_claims.py` has more states, without a browser; only here can text change under a result.
 """
@@ -70,7 +70,7 @@ def test_no_state_claims_more_than_its_run_showed(open_lab: Callable[..., Lab], 
         }
 
     def state(sentence: str, *, claiming: bool, run: str = "") -> None:
-        """Waits for the sidebar's sentence and the latest run; places say that the kernel is right, or none."""
+        """Waits for the sidebar's sentence and the latest run; all places claim a right result, or none."""
         lab.editor(CELL).click()
         lab.says(cell, sentence)
         if run:

@@ -24,7 +24,6 @@ def is_edited(source: str, outputs: Iterable[Mapping[str, Any]]) -> bool:
         source: text of the cell; its first line, which has the options, does not count.
         outputs: its outputs, as nbformat has them; without a result of ours the answer is False.
     """
-    stored = [
-        output["data"][CELL_TYPE].get("checksum") for output in outputs if CELL_TYPE in output.get("data", {})
-    ]
-    return bool(stored) and stored[-1] not in (None, checksum(source.partition("\n")[2]))
+    results = [output["data"][CELL_TYPE] for output in outputs if CELL_TYPE in output.get("data", {})]
+    stored = results[-1].get("checksum") if results else None
+    return stored not in (None, checksum(source.partition("\n")[2]))

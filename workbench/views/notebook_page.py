@@ -52,8 +52,8 @@ _STYLE = Markup(
 def notebook_page(notebook: NotebookNode, title: str, appendix: Markup | str = "") -> str:
     """The page, in one text.
 
-    A sentence replaces each live view; the copy saved after it shows the same figures. A result stands below a
-    sentence where its cell was edited afterwards.
+    A sentence replaces each live view; the copy saved after it shows the same figures. Above the result of a
+    cell that was edited afterwards stands a sentence that says so.
 
     Args:
         notebook: notebook of version 4, as nbformat reads it.
