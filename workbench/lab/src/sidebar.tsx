@@ -391,7 +391,7 @@ function DeviceSection({ model, trans }: IProps): JSX.Element {
                 {memory}
                 {limit > 0 && (
                   <div className="jp-hipkittens-Dim">
-                    {trans.__("emulated: up to %1 of this computer", bytes(limit))}
+                    {trans.__('emulated: up to %1 of this computer', bytes(limit))}
                   </div>
                 )}
               </dd>

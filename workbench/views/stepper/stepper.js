@@ -243,12 +243,7 @@ class Page {
     const more = this.moved.more ? [element('div', 'wb-step-dim', `and ${this.moved.more} more`)] : [];
     const empty = this.moved.changed.length ? [] : [element('div', 'wb-step-dim', none)];
     const lanes = /^f{16}$/.test(this.moved.exec) ? 'all 64 lanes on' : `lanes on 0x${this.moved.exec}`;
-    return labelled(
-      `Changed by the last instruction; ${lanes}`,
-      grid,
-      ...more,
-      ...empty
-    );
+    return labelled(`Changed by the last instruction; ${lanes}`, grid, ...more, ...empty);
   }
 
   requests() {
