@@ -181,7 +181,7 @@ describe('columns of the ISA view', () => {
   });
 
   it('have the room of those that are hidden', () => {
-    assert.deepEqual(roomFor(500, 13, ['Address', 'Source', 'Cost']), ['Address', 'Source', 'Cost']);
+    assert.deepEqual(roomFor(550, 13, ['Address', 'Source', 'Cost']), ['Address', 'Source', 'Cost']);
     assert.deepEqual(roomFor(320, 13, ['Source']), ['Source']);
     assert.deepEqual(roomFor(320, 13, []), []);
   });
