@@ -72,3 +72,17 @@ def test_a_failure_is_told_once_by_the_outermost():
         {"kind": "time", "error": "first line", "shape": {"n": 1}},
     )
     assert launched.data == {"kind": "run", "error": "KeyError"}
+
+
+def test_many_events_of_a_kind_leave_those_of_others() -> None:
+    hub = Hub(history=3)
+    hub.publish("failed", "first")
+    for _ in range(5):
+        hub.publish("launch", "k")
+    hub.publish("time", "k")
+    assert [event.kind for event in hub.history()] == ["failed", "launch", "launch", "launch", "time"]
+    assert [event.number for event in hub.history()] == [1, 4, 5, 6, 7]
+    assert hub.dropped() == {"launch": 2}
+    hub.clear()
+    assert not hub.dropped()
+    assert len(hub) == 0

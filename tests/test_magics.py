@@ -458,6 +458,9 @@ def test_findings_from_another_cell_are_marked_in_the_kernels_cell(shell, monkey
     [fault] = [mark for mark in faulted if mark["source"] == "device"]
     assert (fault["line"], fault["severity"], fault["option"]) == (7, "error", "out of bounds")
     assert re.match(r"(read|wrote) 4 bytes at 0x", fault["message"]), "the cause first; notes say which lane"
+    caught = marked(f"try:\n    {launch}(x, 1 << 27)\nexcept wb.errors.AddressFault:\n    pass")
+    [fault] = [mark for mark in caught[PAYLOAD]["diagnostics"] if mark["source"] == "device"]
+    assert fault["line"] == 7, "a fault that the cell catches has a mark too"
     watched = marked(f"""
 with wb.sanitizing():
     try:

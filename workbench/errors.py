@@ -6,6 +6,7 @@ sees only the last line of a traceback knows what to do.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -258,6 +259,11 @@ class KernelFault(WorkbenchError):
         self.workgroup = workgroup
         self.wave = wave
         self.lane = lane
+
+    @property
+    def facts(self) -> dict[str, KernelFault]:
+        """Facts for the event of a failed launch: a copy, since frames of the traceback hold tensors."""
+        return {"fault": copy.copy(self)}
 
 
 class AddressFault(KernelFault):

@@ -8,17 +8,18 @@ results without tensors.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 import time
 import warnings
-from collections import deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
 HISTORY = 500
-"""Number of events that a hub keeps for views that open later."""
+"""Number of events of each kind that a hub keeps for views that open later."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +65,13 @@ class Hub:
     """Takes events and passes them on, from any thread.
 
     Args:
-        history: events kept.
+        history: events kept of each kind: many launches leave the few failures before them.
     """
 
     def __init__(self, history: int = HISTORY) -> None:
         self._lock = threading.Lock()
-        self._events: deque[Event] = deque(maxlen=history)
+        self._events: dict[str, deque[Event]] = defaultdict(lambda: deque(maxlen=history))
+        self._published: Counter[str] = Counter()
         self._listeners: list[Listener] = []
         self._number = 0
         self._muted = threading.local()
@@ -81,7 +83,8 @@ class Hub:
         with self._lock:
             self._number += 1
             event = Event(self._number, kind, name, data, time.time())
-            self._events.append(event)
+            self._events[kind].append(event)
+            self._published[kind] += 1
             listeners = tuple(self._listeners)
         self._tell(event, listeners)
 
@@ -112,8 +115,8 @@ class Hub:
     def failures(self, kind: str, name: str, **facts: Any) -> AbstractContextManager[None]:
         """An exception that leaves the block is published once, as "failed", and propagates.
 
-        Its data is {"kind": what failed, "error": the first line of the message, **facts}. Inside `muted`,
-        this is left to the code that muted.
+        Its data is {"kind": what failed, "error": the first line of the message, **facts}, with what the
+        exception's own attribute `facts` adds. Inside `muted`, this is left to the code that muted.
         """
         return _Failures(self, kind, name, facts)
 
@@ -122,6 +125,7 @@ class Hub:
         if not getattr(self._muted, "depth", 0) and not vars(error).get("_told"):
             vars(error)["_told"] = True
             text = str(error).strip().partition("\n")[0] or type(error).__name__
+            facts = {**getattr(error, "facts", {}), **facts}
             self.publish("failed", name, {"kind": kind, "error": text, **facts})
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
@@ -138,15 +142,22 @@ class Hub:
     def history(self, *kinds: str) -> list[Event]:
         """Stored events, oldest first; only of these kinds if any are named."""
         with self._lock:
-            return [e for e in self._events if not kinds or e.kind in kinds]
+            queues = [queue for kind, queue in self._events.items() if not kinds or kind in kinds]
+            return sorted(itertools.chain(*queues), key=lambda event: event.number)
+
+    def dropped(self) -> Counter[str]:
+        """Number of events of each kind that are no longer stored."""
+        with self._lock:
+            return self._published - Counter({kind: len(queue) for kind, queue in self._events.items()})
 
     def clear(self) -> None:
         """Forgets the history."""
         with self._lock:
             self._events.clear()
+            self._published.clear()
 
     def __len__(self) -> int:
-        return len(self._events)
+        return sum(map(len, self._events.values()))
 
 
 def shape_told(data: Mapping[str, Any]) -> dict[str, Any]:

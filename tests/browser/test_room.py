@@ -41,7 +41,7 @@ def test_a_view_leaves_the_notebook_room_to_be_read(open_lab: Callable[..., Lab]
 
     lab.until(lambda: sizes()[2], "the view to stand below")
     assert min(sizes()[:2]) > 400
-    # No instruction of this kernel takes more than two lines.
+    # Each instruction stays on one line, below the notebook and in the narrow panel beside it.
     line = view.locator(".cm-line").first.evaluate("dom => parseFloat(getComputedStyle(dom).lineHeight)")
     heights = view.locator(".cm-line").evaluate_all("all => all.map(dom => dom.clientHeight)")
     assert max(heights) < 2.5 * line

@@ -49,7 +49,7 @@ def test_badges_and_figures_show_it() -> None:
     assert NEVER_COMPARED.text in badge(never), "the tool tip has it"
     assert unknown([never, never, modelled, None]).count("href") == 1
     assert not unknown([modelled, None])
-    assert error_labels(modelled, Origin.COUNTED) == [f"modelled times: {ERROR.short}"]
+    assert error_labels(modelled, Origin.COUNTED) == [ERROR.short]
     assert error_labels(Origin.COUNTED) == []
 
 

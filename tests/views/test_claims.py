@@ -10,6 +10,7 @@ from IPython.utils.capture import capture_output
 from nbformat import from_dict
 
 from workbench.lab.payload import MIME_TYPE
+from workbench.views.edited import EDITED, checksum
 from workbench.views.notebook_page import notebook_page
 
 CELL = """\
@@ -68,7 +69,8 @@ def pages(shell: Any, name: str, options: str, cell: str) -> tuple[dict[str, Any
         for entry in data
         if MIME_TYPE in entry
     ]
-    code = {"cell_type": "code", "metadata": {}, "source": "cell", "execution_count": 1, "outputs": outputs}
+    source = f"%%hipkittens\n{cell}"
+    code = {"cell_type": "code", "metadata": {}, "source": source, "execution_count": 1, "outputs": outputs}
     notebook = from_dict({"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [code]})  # type: ignore[no-untyped-call]
     export = notebook_page(notebook, "page")
     return payload, {
@@ -102,3 +104,26 @@ def test_a_cell_claims_only_what_its_run_showed(shell: Any, state: str) -> None:
         assert re.search(r"✓ verified</span> against a lambda at \d\d:\d\d:\d\d", texts["card"])
     if state == "profiled, never verified":
         assert "not verified" in texts["card"]
+
+
+def test_an_exported_page_says_that_a_cell_was_edited() -> None:
+    def page(source: str) -> str:
+        output = {
+            "output_type": "display_data",
+            "metadata": {},
+            "data": {MIME_TYPE: {"checksum": checksum("a = 1;")}, "text/html": "<b>the result</b>"},
+        }
+        code = {
+            "cell_type": "code",
+            "metadata": {},
+            "source": source,
+            "execution_count": 1,
+            "outputs": [output],
+        }
+        notebook = from_dict({"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [code]})  # type: ignore[no-untyped-call]
+        return notebook_page(notebook, "page")
+
+    # Options in the first line do not change the result's code.
+    assert EDITED not in page("%%hipkittens k --profile\na = 1;\n")
+    edited = page("%%hipkittens k\na = 2;")
+    assert edited.index(EDITED) < edited.index("the result")

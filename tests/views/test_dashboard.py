@@ -59,6 +59,15 @@ def by_key(board):
     return {view.key: view for view in views(board)}
 
 
+def test_a_board_that_opens_late_counts_all_runs(small):
+    hub, board = Hub(history=3), Board()
+    hub.publish("failed", "k", {"kind": "run", "error": "e"})
+    for _ in range(5):
+        hub.publish("profile", small.name, small)
+    board.extend(hub.history(), hub.dropped())
+    assert (board.timed, board.failed, len(board.runs), len(board.failures)) == (5, 1, 3, 1)
+
+
 def test_an_empty_board_has_every_figure():
     cards = views(Board())
     assert len({v.key for v in cards}) == len(cards) >= 11

@@ -12,14 +12,14 @@ are in characters.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from workbench.origin import Figure
+from workbench.views.edited import CELL_TYPE, checksum
 
-MIME_TYPE = "application/vnd.hipkittens.cell+json"
+MIME_TYPE = CELL_TYPE
 VERSION = 1
 
 WAITS_NOTE = (
@@ -283,11 +283,6 @@ class CellPayload:
         data = _plain(asdict(self))
         body = data.pop("body")
         return {"version": VERSION, "checksum": None if body is None else checksum(body), **data}
-
-
-def checksum(body: str) -> int:
-    """CRC-32 of the UTF-8 text without white space at its end, where front ends and IPython differ."""
-    return zlib.crc32(body.rstrip().encode("utf-8", "surrogatepass"))
 
 
 def bundle(payload: CellPayload, html: str, text: str = "") -> dict[str, Any]:

@@ -90,6 +90,8 @@ def mark_fault(fault: KernelFault) -> None:
 
 
 def _take(event: Event) -> None:
+    if event.kind == "failed" and "fault" in event.data:
+        mark_fault(event.data["fault"])
     if event.kind != "sanitize":
         return
     digests = set(event.data["code"].split("+"))

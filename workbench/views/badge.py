@@ -176,10 +176,10 @@ def _notes(origins: Sequence[Origin], errors: Sequence[Expected], below: int) ->
     """Annotations under a title: expected errors of modelled times, and the badges."""
     above = {"xref": "paper", "yref": "paper", "y": 1, "yanchor": "bottom", "showarrow": False}
     above["yshift"] = 6 + below
-    error = {"name": "error", "x": 0, "xanchor": "left", "font": {"size": 11}, **above}
-    # There is no room beside three badges; the badge says that they are modelled.
-    of = "modelled times: " if len(origins) < 3 else ""
-    notes = [{"text": of + errors_text(errors), **error}] if errors else []
+    # Beside a sidebar a figure has 340 pixels. The badge says that times are modelled, the tool tip all else.
+    tip = "<br>".join(textwrap.fill(error.text, TITLE_CHARACTERS).replace("\n", "<br>") for error in errors)
+    error = {"name": "error", "x": 0, "xanchor": "left", "font": {"size": 11}, "hovertext": tip, **above}
+    notes = [{"text": errors_text(errors), **error}] if errors else []
     for i, origin in enumerate(reversed(origins)):
         look = {"font": {"color": "white", "size": 11}, "bgcolor": COLOURS[origin], "borderpad": 2}
         place = {"x": 1, "xanchor": "right", "xshift": -72 * i, **above}

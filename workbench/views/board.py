@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -337,8 +337,17 @@ class Board:
         if profile is not None:
             self._chosen = None
 
-    def extend(self, events: Iterable[Event]) -> None:
-        """Adds several events."""
+    def extend(self, events: Iterable[Event], dropped: Mapping[str, int] | None = None) -> None:
+        """Adds several events.
+
+        Args:
+            dropped: number of earlier events by kind that are only counted (`Hub.dropped`).
+        """
+        earlier = dropped or {}
+        with self._lock:
+            self.timed += earlier.get("time", 0) + earlier.get("profile", 0)
+            self.failed += earlier.get("failed", 0)
+            self.launches += earlier.get("launch", 0)
         for event in events:
             self.take(event)
 

@@ -194,7 +194,7 @@ class CellResult:
             bold(self.name),
             self.module.arch,
             self.device.name,
-            tag("span", f"{self.compile_text} {compiler}", kind="wb-dim"),
+            tag("span", ", ".join(filter(None, (self.compile_text, compiler))), kind="wb-dim"),
         )
         parts = [block(head)]
         kernels = list(self.module.kernels.values())

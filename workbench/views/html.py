@@ -65,7 +65,7 @@ def report(path: str | Path, *items: Any, title: str = "HipKittens workbench") -
 def dashboard_items() -> list[Any]:
     """The figures of a dashboard that has followed this process since the hub's history begins."""
     board = Board()
-    board.extend(hub.history())
+    board.extend(hub.history(), hub.dropped())
     run = board.shown
     return [*([RunSummary(run)] if run is not None else []), *views(board)]
 

@@ -94,7 +94,7 @@ class Dashboard:
         # Another hub belongs to a test or a replay: its events did not run in this process.
         self._recorder = recorder.start() if source is hub else None
         self.board = Board(recorder=self._recorder)
-        self.board.extend(source.history())
+        self.board.extend(source.history(), source.dropped())
         self.updates = 0
         self._lock = threading.RLock()
         self._drawn = -1

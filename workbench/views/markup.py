@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 LAB_SHEET = Path(__file__).parents[1] / "lab" / "style" / "results.css"
 
@@ -36,8 +36,8 @@ LOOKS: Mapping[str, str] = {
     "wb-warn": "color:color-mix(in srgb,var(--jp-warn-color1,#b45f06) 60%,currentColor)",
     "wb-badge": "color:#fff;border-radius:.6em;padding:0 .5em;font-size:.85em;white-space:nowrap",
     "wb-branch": "margin-left:1.1em",
-    "wb-leaf": "margin-left:1.1em;white-space:nowrap",
-    "wb-stem": "margin-left:-1.1em;white-space:nowrap;cursor:pointer",
+    "wb-leaf": "margin-left:1.1em",
+    "wb-stem": "margin-left:-1.1em;cursor:pointer",
     "wb-bar": "display:inline-block;width:7em;height:.75em;margin-right:.5em;"
     "background:var(--jp-layout-color2,#8882)",
     "wb-share": "display:inline-block;width:3.6em;text-align:right;margin-right:.6em;"
@@ -139,6 +139,14 @@ def bold(text: Any) -> Markup:
 def code(text: Any) -> Markup:
     """Text in the style of code."""
     return tag("code", text)
+
+
+def with_code(text: str) -> Markup:
+    """A text with its parts in backticks as code."""
+    parts = text.split("`")
+    # A backtick without a second one stands for itself.
+    last = f"`{parts.pop()}" if len(parts) % 2 == 0 else ""
+    return NOTHING.join(code(part) if n % 2 else escape(part) for n, part in enumerate(parts)) + last
 
 
 def notice(text: str, kind: str = "") -> Markup:

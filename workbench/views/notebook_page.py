@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup, escape
 
 from workbench.errors import UsageError
-from workbench.views.markup import STYLE
+from workbench.views.edited import EDITED, is_edited
+from workbench.views.markup import STYLE, block
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -25,6 +26,12 @@ ALT = 400
 """Characters of a picture's text."""
 
 PANEL = "An interactive panel is shown here when the notebook is open in JupyterLab."
+
+_EDITED = {
+    "output_type": "display_data",
+    "metadata": {},
+    "data": {"text/html": str(block(EDITED, kind="wb-warn")), "text/plain": EDITED},
+}
 
 _FETCHED = re.compile(r"<script\b[^>]*\bsrc=[\"']?(?:https?:)?//[^>]*></script>", re.IGNORECASE)
 _PLOTLY = re.compile(r"<script>\s*/\*\*\s*\* plotly\.js v.*?</script>", re.DOTALL)
@@ -45,7 +52,8 @@ _STYLE = Markup(
 def notebook_page(notebook: NotebookNode, title: str, appendix: Markup | str = "") -> str:
     """The page, in one text.
 
-    A sentence replaces each live view; the copy saved after it shows the same figures.
+    A sentence replaces each live view; the copy saved after it shows the same figures. Above the result of a
+    cell that was edited afterwards stands a sentence that says so.
 
     Args:
         notebook: notebook of version 4, as nbformat reads it.
@@ -57,6 +65,7 @@ def notebook_page(notebook: NotebookNode, title: str, appendix: Markup | str = "
     """
     try:
         from nbconvert import HTMLExporter
+        from nbformat import from_dict
     except ImportError:
         raise UsageError("nbconvert, which makes the page, is not installed: pip install nbconvert") from None
     page = copy.deepcopy(notebook)
@@ -64,7 +73,9 @@ def notebook_page(notebook: NotebookNode, title: str, appendix: Markup | str = "
     page.metadata["title"] = title
     for cell in page.cells:
         if "outputs" in cell:
-            cell.outputs = [output for output in map(without_widget, cell.outputs) if output is not None]
+            note = [_EDITED] if is_edited(cell.source, cell.outputs) else []
+            shown = [output for output in map(without_widget, cell.outputs) if output is not None]
+            cell.outputs = from_dict({"outputs": [*note, *shown]}).outputs  # type: ignore[no-untyped-call]
     # nbconvert warns of pictures without alternative text; `_named` adds it below.
     log = logging.getLogger(__name__)
     log.setLevel(logging.ERROR)

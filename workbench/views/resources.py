@@ -21,7 +21,7 @@ def kernel_table(kernels: Iterable[Kernel], before: Mapping[str, Kernel] | None 
     Args:
         before: kernels of the previous run by name; differences are shown as "+8" or "-16".
     """
-    head = ("kernel", *HEADINGS.values(), "waves/SIMD", "limited by")
+    head = ("kernel", *HEADINGS.values(), "waves/SIMD", "limit")
     rows = [_row(kernel, (before or {}).get(kernel.name)) for kernel in kernels]
     return Table(head, rows)
 
@@ -36,7 +36,7 @@ def _row(kernel: Kernel, before: Kernel | None) -> list[Cell]:
     cells.append(_changed(fits.waves_per_simd, old.occupancy.waves_per_simd if old is not None else None))
     return [
         *cells,
-        Cell(f"{'no limit' if fits.is_full else fits.limit} at {now.block} work-items", "wb-line"),
+        Cell(f"{'none' if fits.is_full else fits.limit} at {now.block} work-items", "wb-line"),
     ]
 
 

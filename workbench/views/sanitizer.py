@@ -10,7 +10,7 @@ from workbench.check.sanitizer import Cause, SanitizeResult, causes
 from workbench.display import presents, shows
 from workbench.step.session import step
 from workbench.step.stepper import Stepper
-from workbench.views.markup import NOTHING, block, code, tag
+from workbench.views.markup import NOTHING, block, code, tag, with_code
 from workbench.views.opening import button, display_opening, display_table, new_key
 from workbench.views.table import Cell, Table, number
 
@@ -57,6 +57,6 @@ def _row(cause: Cause, key: str = "", nth: int = 0) -> tuple[Cell | str, ...]:
     f = cause.first
     opens = button(key, nth, "step", "Open the stepper before this instruction") if key else NOTHING
     more = f" {cause.more}" if cause.more else ""
-    finding = Markup("{}<br>{}{} {}").format(f.message, code(f.instruction), more, opens)
+    finding = Markup("{}<br>{}{} {}").format(with_code(f.message), code(f.instruction), more, opens)
     kind = "wb-warn" if f.category == "note" else "wb-bad"
     return Cell(f.category, kind), f.place, Cell(finding), f.who, number(cause.count)

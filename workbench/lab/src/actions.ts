@@ -92,6 +92,7 @@ export async function runWithOptions(
   model.clearExecution();
   cell.outputHidden = false;
   cell.setPrompt('*');
+  model.executionState = 'running';
   model.trusted = true;
   await loadWorkbench(panel);
   try {
@@ -106,6 +107,10 @@ export async function runWithOptions(
       cell.setPrompt('');
     }
     return undefined;
+  } finally {
+    if (!cell.isDisposed) {
+      model.executionState = 'idle';
+    }
   }
 }
 

@@ -13,7 +13,7 @@ import { kernelLine } from './kernel';
 import { hipkittens } from './language';
 import { linksExtension, type SourceLinks } from './links';
 import { hasKernels, isHipkittens } from './magic';
-import { isCurrent, type IHeat } from './payload';
+import { isCurrent, type ICellPayload, type IHeat } from './payload';
 import type { Preferences } from './preferences';
 import { sayOnce } from './problems';
 import { signaturesExtension, type ISignatures } from './signatures';
@@ -23,6 +23,19 @@ import { checking, typingExtension } from './typing';
 export interface IServices {
   preferences: Preferences;
   links: SourceLinks;
+}
+
+/** Says above a cell's output that its text is another by now: a result is only about the text that ran. */
+function markOutput(view: EditorView, payload: ICellPayload | null): void {
+  const output = view.dom.closest('.jp-CodeCell')?.querySelector<HTMLElement>('.jp-Cell-outputArea');
+  if (!output) {
+    return;
+  }
+  if (payload && !isCurrent(payload, view.state.doc.toString())) {
+    output.dataset.edited = 'The cell was edited after this result.';
+  } else {
+    delete output.dataset.edited;
+  }
 }
 
 /**
@@ -39,6 +52,9 @@ function resultView(record: CellRecord, preferences: Preferences): Extension {
 
     update(update: ViewUpdate): void {
       this.edited ||= update.docChanged;
+      if (update.docChanged) {
+        markOutput(this.view, record.payload);
+      }
     }
 
     destroy(): void {
@@ -51,6 +67,7 @@ function resultView(record: CellRecord, preferences: Preferences): Extension {
       if (!this.destroyed) {
         const payload = record.payload;
         const current = payload !== null && isCurrent(payload, this.view.state.doc.toString());
+        markOutput(this.view, payload);
         showFindings(this.view, current ? payload.diagnostics : []);
         this.heat = current ? payload.heat : null;
         this.edited = false;

@@ -181,8 +181,8 @@ export const COLUMNS = [
 
 export type ColumnName = (typeof COLUMNS)[number][0];
 
-/** Widths of instructions in ems: what columns leave to them, and what they need on one line. */
-const CODE = { least: 21, whole: 28 };
+/** Ems that columns leave to the instructions: most fit, and the view scrolls sideways to the end of longer ones. */
+const CODE = 25;
 
 /**
  * The columns that a view has room for; the last one always stays.
@@ -190,20 +190,15 @@ const CODE = { least: 21, whole: 28 };
  * @param width - of the view in pixels.
  * @param em - of the code's font, in pixels.
  * @param wanted - columns that are there and that the user does not hide.
- * @returns the columns, and whether instructions need a second line.
  */
-export function roomFor(
-  width: number,
-  em: number,
-  wanted: readonly ColumnName[]
-): { columns: ColumnName[]; wraps: boolean } {
+export function roomFor(width: number, em: number, wanted: readonly ColumnName[]): ColumnName[] {
   const left = COLUMNS.filter(([name]) => wanted.includes(name));
   // Two ems for folds and arrows.
   const code = () => width - 2 * em - left.reduce((sum, [, own]) => sum + own, 0);
-  while (left.length > 1 && code() < CODE.least * em) {
+  while (left.length > 1 && code() < CODE * em) {
     left.shift();
   }
-  return { columns: left.map(([name]) => name), wraps: code() < CODE.whole * em };
+  return left.map(([name]) => name);
 }
 
 export interface IHeading {

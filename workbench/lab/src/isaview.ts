@@ -102,7 +102,6 @@ export class IsaView extends Widget {
           pointedRows,
           arrowField,
           this.content.of([]),
-          this.wrapping.of([]),
           EditorView.domEventHandlers({
             mousemove: event => this.report(event, 'hover'),
             mouseleave: () => this.reportLine(0, 'hover'),
@@ -206,18 +205,10 @@ export class IsaView extends Widget {
     const wanted = headings(listing, column).flatMap(one =>
       one.column && !hidden.includes(one.column) ? [one.column] : []
     );
-    const { columns, wraps } = roomFor(width, em, wanted);
-    const effects: StateEffect<unknown>[] = [];
+    const columns = roomFor(width, em, wanted);
     if (columns.join() !== this.columns.join()) {
       this.columns = columns;
-      effects.push(this.content.reconfigure(decorate(this.shown, columns)));
-    }
-    if (wraps !== this.wraps) {
-      this.wraps = wraps;
-      effects.push(this.wrapping.reconfigure(wraps ? EditorView.lineWrapping : []));
-    }
-    if (effects.length) {
-      this.view.dispatch({ effects });
+      this.view.dispatch({ effects: this.content.reconfigure(decorate(this.shown, columns)) });
     }
     this.toolbar.noRoom = wanted.filter(name => !columns.includes(name));
     this.toolbar.refresh();
@@ -474,8 +465,6 @@ export class IsaView extends Widget {
   private readonly body = new Widget();
   private readonly view: EditorView;
   private readonly content = new Compartment();
-  private readonly wrapping = new Compartment();
-  private wraps = false;
   private columns: ColumnName[] = COLUMNS.map(([name]) => name);
   private measure = '';
   private coloursWere = true;

@@ -369,16 +369,21 @@ function DeviceSection({ model, trans }: IProps): JSX.Element {
           {trans.__('The workbench is not loaded in this kernel. Run')} <code>%load_ext workbench</code>.
         </p>
       )}
-      {device ? (
+      {state && !device && <p className="jp-hipkittens-Hint">{trans.__('No device has been used yet.')}</p>}
+      {(device || compiler) && (
         <dl>
-          <dt>{trans.__('Device')}</dt>
-          <dd>
-            {device.label} <Badge origin={used?.origin ?? latest?.origin ?? ''} />
-          </dd>
-          <dt>{trans.__('Name')}</dt>
-          <dd>
-            <code>{device.name}</code>
-          </dd>
+          {device && (
+            <>
+              <dt>{trans.__('Device')}</dt>
+              <dd>
+                {device.label} <Badge origin={used?.origin ?? latest?.origin ?? ''} />
+              </dd>
+              <dt>{trans.__('Name')}</dt>
+              <dd>
+                <code>{device.name}</code>
+              </dd>
+            </>
+          )}
           {memory && (
             <>
               <dt>{trans.__('Memory')}</dt>
@@ -386,20 +391,18 @@ function DeviceSection({ model, trans }: IProps): JSX.Element {
                 {memory}
                 {limit > 0 && (
                   <div className="jp-hipkittens-Dim">
-                    {trans.__("emulated: up to %1 of this computer's", bytes(limit))}
+                    {trans.__('emulated: up to %1 of this computer', bytes(limit))}
                   </div>
                 )}
               </dd>
             </>
           )}
-        </dl>
-      ) : (
-        state && <p className="jp-hipkittens-Hint">{trans.__('No device has been used yet.')}</p>
-      )}
-      {compiler && (
-        <dl>
-          <dt>{trans.__('Compiler')}</dt>
-          <dd title={state?.compiler?.reason}>{compiler}</dd>
+          {compiler && (
+            <>
+              <dt>{trans.__('Compiler')}</dt>
+              <dd title={state?.compiler?.reason}>{compiler}</dd>
+            </>
+          )}
         </dl>
       )}
     </Section>

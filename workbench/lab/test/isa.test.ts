@@ -174,14 +174,15 @@ describe('columns of the ISA view', () => {
   const all = COLUMNS.map(([name]) => name);
 
   it('all stand in a wide view, and give way to the instructions in a narrow one', () => {
-    assert.deepEqual(roomFor(900, 13, all), { columns: all, wraps: false });
-    assert.deepEqual(roomFor(500, 13, all).columns, ['Count', 'Source', 'Cost']);
-    assert.deepEqual(roomFor(320, 13, all), { columns: ['Cost'], wraps: true });
+    assert.deepEqual(roomFor(900, 13, all), all);
+    assert.deepEqual(roomFor(560, 13, all), ['Count', 'Source', 'Cost']);
+    assert.deepEqual(roomFor(530, 13, all), ['Source', 'Cost']);
+    assert.deepEqual(roomFor(320, 13, all), ['Cost']);
   });
 
   it('have the room of those that are hidden', () => {
-    assert.deepEqual(roomFor(500, 13, ['Address', 'Source', 'Cost']).columns, ['Address', 'Source', 'Cost']);
-    assert.deepEqual(roomFor(320, 13, ['Source']).columns, ['Source']);
-    assert.deepEqual(roomFor(320, 13, []).columns, []);
+    assert.deepEqual(roomFor(550, 13, ['Address', 'Source', 'Cost']), ['Address', 'Source', 'Cost']);
+    assert.deepEqual(roomFor(320, 13, ['Source']), ['Source']);
+    assert.deepEqual(roomFor(320, 13, []), []);
   });
 });

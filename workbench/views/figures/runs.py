@@ -44,7 +44,9 @@ def timeline(runs: Sequence[Run], base: Run | None, failures: Sequence[Failure] 
         )
     figure.update_yaxes(title="time, us", rangemode="tozero")
     stopped = f", <span style='color:{FAILED}'>✕</span> stopped" if failures else ""
-    figure.update_xaxes(title=f"run; ● verified, ✕ wrong, ○ not verified{stopped}", tickformat="d")
+    # At this size it fits a figure of 340 pixels.
+    words = f"run; ● verified, ✕ wrong, ○ not verified{stopped}"
+    figure.update_xaxes(title={"text": words, "font": {"size": 11}}, tickformat="d")
     if len(runs) + len(failures) <= 12:
         figure.update_xaxes(dtick=1)
     head = ("run", "kernel", "shape", "device", "us", "to baseline", "verified", "origin")

@@ -242,12 +242,8 @@ class Page {
     const none = this.moved.position ? 'nothing' : 'nothing has run yet';
     const more = this.moved.more ? [element('div', 'wb-step-dim', `and ${this.moved.more} more`)] : [];
     const empty = this.moved.changed.length ? [] : [element('div', 'wb-step-dim', none)];
-    return labelled(
-      `Changed by the last instruction; lanes on 0x${this.moved.exec}`,
-      grid,
-      ...more,
-      ...empty
-    );
+    const lanes = /^f{16}$/.test(this.moved.exec) ? 'all 64 lanes on' : `lanes on 0x${this.moved.exec}`;
+    return labelled(`Changed by the last instruction; ${lanes}`, grid, ...more, ...empty);
   }
 
   requests() {
