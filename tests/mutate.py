@@ -7,7 +7,7 @@ A mutant is another operator, constant or condition at a place that the seed dra
 file run until the first one fails: those of `make test` first, and where they find nothing the full product
 of generated kernels, so that a mutant that only this finds shows what the covering arrays miss. Survivors of
 both are named; some of them compute the same as the original. A test that killed a mutant runs again without
-it; if it fails there too, it is dropped, and named at the end. Tests that found a mutant go first for the next
+it; if it fails there too, it is dropped and named at the end. Tests that found a mutant go first for the next
 one, and `--folder` keeps what was compiled for another run.
 """
 
@@ -360,7 +360,7 @@ def environment(tree: Path) -> dict[str, str]:
 
 
 class Turns:
-    """A pytest plugin: tests that killed mutants before run first, broken ones never, endless ones are stopped.
+    """A pytest plugin: tests that killed mutants run first, broken ones never, and endless ones are stopped.
 
     The order decides how long a run takes and nothing else.
 
@@ -416,7 +416,7 @@ def forget(package: str) -> None:
 def run_tests(
     tree: Path, tests: tuple[str, ...], tier: str, turns: Turns, path: str, seed: int
 ) -> str | None:
-    """Why the first test failed (`turns.running`); None where all pass. In a fork, where `path` has changed."""
+    """Why the first test failed, `turns.running`; None where all pass. In a fork: `path` has changed."""
     log = tree.parent / "log"
     turns.begin()
     child = os.fork()
