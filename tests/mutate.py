@@ -443,7 +443,10 @@ def run_tests(
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
         return f"the limit of {SECONDS} s"
     failed = re.search(r"^(?:SUBFAILED\S*|FAILED|ERROR) (.*)", log.read_text(), re.MULTILINE)
-    return f"status {status}" if failed is None else failed[1].removeprefix(f"{turns.running} - ")
+    if failed is None:
+        return f"status {status}"
+    # A long name leaves no room for the reason.
+    return failed[1].removeprefix(turns.running).removeprefix(" - ") or "failed"
 
 
 UNUSABLE = re.compile(
