@@ -74,8 +74,8 @@ OF_A_COMMIT = 10
 
 BROWSER = "tests/browser/"
 BROWSER_FILES = 3
-"""One in so many files that drive a browser runs, except in `make test-all`: they share a server, so one worker
-runs them in turn and CI would wait for it. The steps of a journey need each other, so files are drawn."""
+"""One in so many files that drive a browser runs, except in `make test-all`: they share a server, so that one
+worker runs them in turn and CI would wait for it. A journey's steps need each other, so files are drawn."""
 
 
 def number(drawn: str, seed: str) -> int:
