@@ -56,9 +56,11 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_setupnodes(specs: list[Any]) -> None:
+def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
     # Threads of PyTorch that wait for each other's cores would do so by spinning.
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, len(os.sched_getaffinity(0)) // len(specs))))
+    if config.getoption("file_or_dir") == ["tests"]:
+        workers.precompile_headers()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -91,7 +93,6 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
         return (yield)
     finally:
         gc.enable()
-        gc.collect()
         gc.freeze()
 
 

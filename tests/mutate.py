@@ -6,7 +6,8 @@
 A mutant is another operator, constant or condition at a place that the seed draws. The tests that cover its
 file run until the first one fails: those of `make test` first, and where they find nothing the full product
 of generated kernels, so that a mutant that only this finds shows what the covering arrays miss. Survivors of
-both are named; some of them compute the same as the original. Tests that found a mutant go first for the next
+both are named; some of them compute the same as the original. A test that killed a mutant runs again without
+it; if it fails there too, it is dropped and named at the end. Tests that found a mutant go first for the next
 one, and `--folder` keeps what was compiled for another run.
 """
 
@@ -16,6 +17,7 @@ import argparse
 import ast
 import filecmp
 import importlib
+import importlib.util
 import io
 import os
 import random
@@ -358,23 +360,38 @@ def environment(tree: Path) -> dict[str, str]:
 
 
 class Turns:
-    """A pytest plugin: tests that killed mutants before run first, and endless tests are stopped.
+    """A pytest plugin: tests that killed mutants run first, broken ones never, and endless ones are stopped.
 
     The order decides how long a run takes and nothing else.
+
+    Attributes:
+        broken: node ids of tests that fail without a mutant too.
     """
 
-    def __init__(self) -> None:
-        self._found: dict[str, int] = {}
+    def __init__(self, folder: Path) -> None:
+        self.broken: set[str] = set()
+        self._kills: dict[str, int] = {}
+        self._running = folder / "running"
 
-    def note(self, failed: str) -> None:
-        """`failed` is a line of pytest's summary: a test's id, and why it failed."""
-        test = failed.split(" - ")[0]
-        self._found[test] = self._found.get(test, 0) + 1
+    def begin(self) -> None:
+        """Forgets the test that was running when the last run ended."""
+        self._running.unlink(missing_ok=True)
+
+    def note(self, test: str) -> None:
+        """Counts a mutant that a test killed."""
+        self._kills[test] = self._kills.get(test, 0) + 1
+
+    @property
+    def running(self) -> str:
+        """The node id of the test that began last in a run; empty where none began."""
+        return self._running.read_text() if self._running.exists() else ""
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items.sort(key=lambda item: -self._found.get(item.nodeid, 0))
+        items[:] = [item for item in items if item.nodeid not in self.broken]
+        items.sort(key=lambda item: -self._kills.get(item.nodeid, 0))
 
-    def pytest_runtest_setup(self) -> None:
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        self._running.write_text(item.nodeid)
         used = resource.getrusage(resource.RUSAGE_SELF)
         limit = int(used.ru_utime + used.ru_stime) + SECONDS
         resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
@@ -399,8 +416,9 @@ def forget(package: str) -> None:
 def run_tests(
     tree: Path, tests: tuple[str, ...], tier: str, turns: Turns, path: str, seed: int
 ) -> str | None:
-    """The test that failed first; None where all pass. In a fork, where `path` has changed."""
+    """Why the first test failed, `turns.running`; None where all pass. In a fork: `path` has changed."""
     log = tree.parent / "log"
+    turns.begin()
     child = os.fork()
     if child == 0:
         os.setsid()
@@ -427,8 +445,8 @@ def run_tests(
     failed = re.search(r"^(?:SUBFAILED\S*|FAILED|ERROR) (.*)", log.read_text(), re.MULTILINE)
     if failed is None:
         return f"status {status}"
-    turns.note(failed[1])
-    return failed[1][:150]
+    # A long name leaves no room for the reason.
+    return failed[1].removeprefix(turns.running).removeprefix(" - ") or "failed"
 
 
 UNUSABLE = re.compile(
@@ -476,15 +494,19 @@ def tests_of(mutant: Mutant, tree: Path) -> tuple[str, ...]:
 
 
 @contextmanager
-def mutated(tree: Path, mutant: Mutant) -> Iterator[str]:
-    """Gives the change as text; the file is as before afterwards."""
+def mutated(tree: Path, mutant: Mutant) -> Iterator[None]:
+    """Applies the mutant; the file is as before afterwards."""
     path = tree / mutant.path
     source = path.read_text()
+    # Python takes bytecode for that of a source of the same size and the same second.
+    bytecode = Path(importlib.util.cache_from_source(str(path)))
+    bytecode.unlink(missing_ok=True)
     path.write_text(mutant.applied(source))
     try:
-        yield mutant.described(source)
+        yield
     finally:
         path.write_text(source)
+        bytecode.unlink(missing_ok=True)
 
 
 def copy_of_the_tree(to: Path) -> None:
@@ -507,24 +529,42 @@ TIERS = {"test": "make test", "all": "make test-all", "product": "the full produ
 def killer(
     mutant: Mutant, tree: Path, turns: Turns, seed: int, tests: list[str] | None
 ) -> tuple[str, str] | None:
-    """The smallest tier that kills a mutant, and the test; None if it survives, ("", "") if it cannot run."""
+    """The smallest tier that kills a mutant, and the test; None if it survives, ("", "") if it cannot run.
+
+    A test that fails without the mutant too kills nothing: it joins `turns.broken`, and the others run.
+    """
     full = tuple(tests or tests_of(mutant, tree))
     for tier in TIERS:
         selected = tuple(test for test in full if test in COVERED_IN_PART) if tier == "product" else full
         if not selected:
             continue
-        by = run_tests(tree, selected, tier, turns, mutant.path, seed)
-        if by is not None:
-            log = (tree.parent / "log").read_text()
-            return ("", "") if UNUSABLE.search(log) and not is_code(mutant, tree) else (tier, by)
+        while True:
+            with mutated(tree, mutant):
+                reason = run_tests(tree, selected, tier, turns, mutant.path, seed)
+                if reason is None:
+                    break
+                log = (tree.parent / "log").read_text()
+                if UNUSABLE.search(log) and not is_code(mutant, tree):
+                    return "", ""
+            test = turns.running
+            if run_tests(tree, (test,) if test else selected, tier, turns, mutant.path, seed) is None:
+                turns.note(test)
+                return tier, f"{test} - {reason}"[:150]
+            if not test:
+                raise RuntimeError(f"the tests of {mutant.path} cannot start without a mutant: {reason}")
+            turns.broken.add(test)
     return None
 
 
-def one_job(options: argparse.Namespace, folder: Path, job: int) -> dict[str, int]:
-    """Runs one job; gives how many mutants each tier killed first, and under "alive" the survivors."""
-    turns, counts = Turns(), dict.fromkeys((*TIERS, "alive"), 0)
+def one_job(options: argparse.Namespace, folder: Path, job: int) -> tuple[dict[str, int], set[str]]:
+    """Runs one job.
+
+    Returns the number of mutants that each tier killed first, under "alive" the survivors, and the tests
+    that were dropped.
+    """
     tree = folder / f"job-{job}" / "tree"
     copy_of_the_tree(tree)
+    turns, counts = Turns(tree.parent), dict.fromkeys((*TIERS, "alive"), 0)
     import_what_stays(tree)
     quota = len(range(job, options.count, options.jobs))
     drawn = islice(
@@ -533,15 +573,15 @@ def one_job(options: argparse.Namespace, folder: Path, job: int) -> dict[str, in
     for number, mutant in drawn:
         if sum(counts.values()) == quota:
             break
-        with mutated(tree, mutant) as description:
-            by = killer(mutant, tree, turns, number + 1, options.tests)
+        description = mutant.described((tree / mutant.path).read_text())
+        by = killer(mutant, tree, turns, number + 1, options.tests)
         if by == ("", ""):
             continue
         tier, test = by or ("alive", "")
         counts[tier] += 1
         how = f"killed by {TIERS[tier]}, {test}" if by else "survives"
         print(f"{number:3} {description}\n    {how}", flush=True)
-    return counts
+    return counts, turns.broken
 
 
 def main() -> None:
@@ -561,10 +601,14 @@ def main() -> None:
     ):
         folder = (options.folder or Path(temporary)).resolve()
         jobs = [pool.submit(one_job, options, folder, job) for job in range(options.jobs)]
-        counts = {name: sum(job.result()[name] for job in jobs) for name in (*TIERS, "alive")}
+        counts = {name: sum(job.result()[0][name] for job in jobs) for name in (*TIERS, "alive")}
+        broken = sorted(set().union(*(job.result()[1] for job in jobs)))
     killed = [sum(list(counts.values())[: rank + 1]) for rank in range(len(TIERS))]
     summary = ", ".join(f"{name} kills {number}" for name, number in zip(TIERS.values(), killed, strict=True))
     print(f"{sum(counts.values())} mutants of {options.area}, seed {options.seed}: {summary}")
+    if broken:
+        print(f"dropped, since they fail without a mutant too ({len(broken)}):")
+        print("\n".join(f"  {test}" for test in broken))
 
 
 if __name__ == "__main__":

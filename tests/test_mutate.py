@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
+import sys
 from itertools import islice
 from pathlib import Path
 
@@ -92,3 +95,50 @@ def test_code_that_compiles_is_told_from_what_does_not(tmp_path: Path) -> None:
         mutant = mutate.Mutant(path, start, start + len(good), "@@", "constant")
         with mutate.mutated(tree, mutant):
             assert not mutate.is_code(mutant, tree), path
+
+
+SUITE = {
+    "subject.py": "def twice(x):\n    return x * 2\n\n\ndef unused(x):\n    return x * 2\n",
+    "conftest.py": "def pytest_addoption(parser):\n    parser.addoption('--tier')\n",
+    "test_subject.py": """\
+import subject
+
+
+def test_that_fails_anyway():
+    assert subject.twice(3) == 5
+
+
+def test_twice():
+    assert subject.twice(3) == 6
+""",
+    # In a process of its own: `killer` forks, and moves to the tree.
+    "../kill.py": """\
+import os, sys
+from pathlib import Path
+import mutate
+
+tree = Path(sys.argv[1])
+os.chdir(tree)
+sys.path.insert(0, str(tree))
+turns = mutate.Turns(tree.parent)
+source = (tree / "subject.py").read_text()
+for mutant in mutate.python_mutants("subject.py", source):
+    if mutant.kind == "operator":
+        print(mutate.killer(mutant, tree, turns, 1, ["test_subject.py"]))
+print(turns.broken, (tree / "subject.py").read_text() == source)
+""",
+}
+
+
+def test_a_test_that_fails_without_a_mutant_kills_none(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for name, text in SUITE.items():
+        (tree / name).write_text(text)
+    command = [sys.executable, str(tmp_path / "kill.py"), str(tree)]
+    environment = {**os.environ, "PYTHONPATH": str(mutate.ROOT / "tests")}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=tree)
+    killed, survivor, state = done.stdout.splitlines()
+    assert killed == "('test', 'test_subject.py::test_twice - assert 5 == 6')"
+    assert survivor == "None"
+    assert state == "{'test_subject.py::test_that_fails_anyway'} True"

@@ -50,6 +50,21 @@ def test_all_have_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len({tiers.runs(test, "test", str(seed)) for test in of_one}) == 1
 
 
+def test_of_the_browser_s_files_a_third_runs() -> None:
+    files = sorted((ROOT / tiers.BROWSER).glob("test_*.py"))
+    assert files
+    for tier in ("test", "commit"):
+        drawn = []
+        for seed in range(60):
+            for path in files:
+                tests = [f"{tiers.BROWSER}{path.name}::{name}" for name in ("test_a", "TestB::test_c[1]")]
+                one, other = (tiers.runs(test, tier, str(seed)) for test in tests)
+                assert one == other
+                drawn += [path] * one
+        assert set(drawn) == set(files)
+        assert 0.25 < len(drawn) / (60 * len(files)) < 0.42
+
+
 def test_of_every_operator_one_target_is_looked_at() -> None:
     start = "tests/kernels/test_operators.py::test_results"
     for name, spec in kernels.items():

@@ -4,7 +4,8 @@
 
 In `make test` a function's tests may take SECONDS of processor time. Of those that take longer the run's seed
 draws so many that they take that on average, so that all have their turn. CI runs a tenth of them besides,
-another one with each commit (`--tier=commit`). docs/tests.md has what each part costs.
+another one with each commit (`--tier=commit`). Of the files that drive a browser both run a third.
+docs/tests.md has what each part costs.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ fixture that they share with others of their file (tests/costs.py); recorded by
 `HIPKITTENS_CACHE=$(mktemp -d) make test-all ARGS=--record-costs=tests/data/test_costs.csv` on a machine that
 has nothing else to do, since tests take less where an earlier run compiled their kernels."""
 
-SECONDS = 0.4
+SECONDS = 0.25
 """Seconds of processor time that a function's tests may take in `make test`, on average over its seeds."""
 
 AT_LEAST: tuple[tuple[str, int], ...] = (
@@ -70,6 +71,11 @@ QUICK: tuple[str, ...] = (
 
 OF_A_COMMIT = 10
 """CI draws one in so many costly tests by the commit, and more where `make test` does."""
+
+BROWSER = "tests/browser/"
+BROWSER_FILES = 3
+"""One in so many files that drive a browser runs, except in `make test-all`: they share a server, so that one
+worker runs them in turn and CI would wait for it. A journey's steps need each other, so files are drawn."""
 
 
 def number(drawn: str, seed: str) -> int:
@@ -120,6 +126,8 @@ def runs(test: str, tier: str, seed: str) -> bool:
     """True where a test, given by its node id, runs in a tier, `test`, `commit` or `all`, with a seed."""
     if tier == "all":
         return True
+    if test.startswith(BROWSER):
+        return number(test.partition("::")[0], seed) % BROWSER_FILES == 0
     if tier == "test" and (match := RESULTS.match(test)):
         from workbench import kernels
 

@@ -8,8 +8,14 @@ from __future__ import annotations
 
 import os
 import re
+import threading
+from contextlib import suppress
 from functools import cache
 from typing import Any
+
+from workbench.errors import WorkbenchError
+from workbench.targets import TILE_TARGETS
+from workbench.toolchain import warm
 
 TOGETHER = {
     "front end": (
@@ -54,6 +60,21 @@ def count() -> int:
     cores = len(os.sched_getaffinity(0))
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return max(1, min(cores + 1, memory // MEMORY, MOST))
+
+
+def precompile_headers() -> None:
+    """Precompiles the headers of kernels while the workers collect.
+
+    Otherwise it happens after the first compilation that misses them, at a low priority. Workers that take
+    all cores leave little for that, and meanwhile parse the headers with each compilation.
+    """
+
+    def precompile() -> None:
+        with suppress(WorkbenchError, OSError):
+            for target in TILE_TARGETS:
+                warm(target)
+
+    threading.Thread(target=precompile, daemon=True, name="precompile").start()
 
 
 def turn(test: str) -> int:

@@ -10,12 +10,13 @@ from workbench_kernels.references.attention import attention_backward
 spec = KernelSpec(
     name="attention/backward",
     doc="Gradients of q, k, v and sinks of attention/forward, bit-identical from run to run; sums in float.",
-    source=family.SOURCE,
+    source=family.SPLIT_SOURCE,
     steps=family.SPLIT,
     variants={
         "split": Variant(),
         "atomics": Variant(
             family.fits_whole,
+            source=family.ATOMICS_SOURCE,
             steps=family.BY_ATOMICS,
             workspace=family.workspace_by_atomics,
             check=family.check_whole,
@@ -23,7 +24,7 @@ spec = KernelSpec(
         ),
         "pinned": Variant(
             family.fits_pinned,
-            source=family.PINNED,
+            source=family.PINNED_SOURCE,
             steps=family.BY_PINNED,
             workspace=family.workspace_by_atomics,
             check=family.check_pinned,

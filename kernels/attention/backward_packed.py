@@ -19,6 +19,7 @@ spec = dataclasses.replace(
         "split": Variant(),
         "atomics": Variant(
             dense.fits_whole,
+            source=dense.ATOMICS_SOURCE,
             steps=family.of_packed(dense.BY_ATOMICS),
             workspace=family.workspace_by_atomics,
             check=dense.check_whole,
@@ -26,7 +27,7 @@ spec = dataclasses.replace(
         ),
         "pinned": Variant(
             dense.fits_pinned,
-            source=dense.PINNED,
+            source=dense.PINNED_SOURCE,
             steps=family.of_packed(dense.BY_PINNED),
             workspace=family.workspace_by_atomics,
             check=dense.check_pinned,

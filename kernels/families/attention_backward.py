@@ -30,25 +30,41 @@ using globals = backward_globals<ELEMENT, DIM, DIM_V>;
 __global__ __launch_bounds__(THREADS) void attention_prepare(const globals g) {
     prepare<ELEMENT, DIM, DIM_V, CAPPED>(g);
 }
-__global__ __launch_bounds__(THREADS, KEYS_OCCUPANCY<DIM, CAPPED>) void attention_keys(const globals g) {
-    keys<ELEMENT, DIM, DIM_V, CAPPED, false>(g);
-}
-#if DIM == DIM_V && DIM <= 128 && DIM % 64 == 0
-__global__ __launch_bounds__(THREADS, 1) void attention_keys_by_atomics(const globals g) {
-    keys<ELEMENT, DIM, DIM_V, CAPPED, true>(g);
-}
-__global__ __launch_bounds__(THREADS) void attention_convert(const globals g) { convert(g); }
-#endif
-__global__ __launch_bounds__(THREADS, QUERIES_OCCUPANCY<DIM>) void attention_queries(const globals g) {
-    queries<ELEMENT, DIM, DIM_V, CAPPED>(g);
-}
 __global__ __launch_bounds__(WARP_THREADS) void attention_sinks(const globals g) {
     sinks<ELEMENT, DIM, DIM_V, CAPPED>(g);
 }
 """
+"""Kernels of all variants. A variant compiles its own besides and no other's."""
 
-PINNED = (
+SPLIT_SOURCE = (
+    SOURCE
+    + """
+__global__ __launch_bounds__(THREADS, KEYS_OCCUPANCY<DIM, CAPPED>) void attention_keys(const globals g) {
+    keys<ELEMENT, DIM, DIM_V, CAPPED, false>(g);
+}
+__global__ __launch_bounds__(THREADS, QUERIES_OCCUPANCY<DIM>) void attention_queries(const globals g) {
+    queries<ELEMENT, DIM, DIM_V, CAPPED>(g);
+}
+"""
+)
+
+CONVERT = """
+__global__ __launch_bounds__(THREADS) void attention_convert(const globals g) { convert(g); }
+"""
+
+ATOMICS_SOURCE = (
+    SOURCE
+    + CONVERT
+    + """
+__global__ __launch_bounds__(THREADS, 1) void attention_keys_by_atomics(const globals g) {
+    keys<ELEMENT, DIM, DIM_V, CAPPED, true>(g);
+}
+"""
+)
+
+PINNED_SOURCE = (
     SOURCE.replace("attention_backward.cuh", "attention_backward_pinned.cuh")
+    + CONVERT
     + """
 __global__ __launch_bounds__(THREADS, 1)
 KITTENS_PINS_FROM(pinned::registers::FRAGMENTS, 256) void attention_keys_pinned(const globals g) {

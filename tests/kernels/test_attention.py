@@ -168,6 +168,14 @@ def test_dq_by_atomics(arch: str, form: str, dim: int) -> None:
         assert profile.counters["SQ_LDS_BANK_CONFLICT"].value == 0
 
 
+@pytest.mark.parametrize("shape", [*BACKWARD[1:], {**BACKWARD[0], "queries": 100, "keys": 300}])
+def test_backward_in_pinned_registers(shape: dict[str, Any]) -> None:
+    """Small enough for every run: no other operator has this kernel, and most faults in it show here."""
+    spec = wb.kernels["attention/backward"].variant("pinned")
+    result = wb.verify(spec, shape={**shape, "dim": 64, "dim_v": 64}, device="emulated:gfx950", seed=5)
+    assert result.passed, str(result)
+
+
 def test_pinned_registers_take_what_they_are_for() -> None:
     spec = wb.kernels["attention/backward"].variant("pinned")
     for setting in ({"capped": 1}, {"dtype": "fp16"}):

@@ -29,6 +29,7 @@ from workbench.toolchain import (
     retry,
     search,
 )
+from workbench.toolchain.compiler import kernel_headers
 
 RUNTIME = (precompiled.RUNTIME,)
 PRELUDE = (precompiled.PRELUDE,)
@@ -510,6 +511,8 @@ def test_a_damaged_precompiled_header_is_not_used(zig: toolchain.Compiler, own_c
         ("", ["__launch_bounds__"], ()),
         ("", ["_FORTIFY_SOURCE"], ()),
         ('#include "kittens.cuh"\n', [], (*RUNTIME, precompiled.TILES)),
+        ('#include "families/gemm.cuh"\n', [], (*RUNTIME, precompiled.TILES)),
+        ('#define warpSize 32\n#include "families/gemm.cuh"\n', [], PRELUDE),
         ("#include <pybind11/stl.h>\n", [], (*PRELUDE, precompiled.PYBIND)),
         ("#define PYBIND11_NAMESPACE mine\n#include <pybind11/stl.h>\n", [], PRELUDE),
         ("#include <pybind11/stl.h>\n", ["PY_SSIZE_T_CLEAN"], PRELUDE),
@@ -541,6 +544,18 @@ def test_a_header_of_the_users_own_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "hip").mkdir()
     (tmp_path / "hip" / "hip_runtime.h").write_text("\n")
     assert precompiled.headers_for("", [], [str(tmp_path)]) == ()
+
+
+def test_sources_of_operators_begin_with_the_precompiled_tile_library(tmp_path: Path) -> None:
+    """By way of a family's header; a file of the user's that has the tile library's name prevents it."""
+    families = [path.name for path in (kernel_headers().parent / "families").glob("*.cuh")]
+    assert families
+    for name in families:
+        source = f'#include "families/{name}"\n'
+        assert precompiled.headers_for(source, [], [str(tmp_path)]) == (*RUNTIME, precompiled.TILES), name
+    (tmp_path / "kittens.cuh").write_text("\n")
+    source = '#include "families/gemm.cuh"\n'
+    assert precompiled.TILES not in precompiled.headers_for(source, [], [str(tmp_path)])
 
 
 def test_macros_of_the_users_own_headers_keep_pybind_out(tmp_path: Path) -> None:

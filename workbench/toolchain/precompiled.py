@@ -101,8 +101,8 @@ class _Beginning:
     Attributes:
         runtime: the macros defined before hip_runtime.h is included, by itself or by another header of ours;
             None if it is not.
-        tiles: the macros defined before our tile library is included; None if it is not, or if one of the
-            user's headers precedes it.
+        tiles: the macros defined before our tile library is included, by itself or as the first line of
+            another header of ours; None if it is not, or if one of the user's headers precedes it.
         pybind: the macros defined before pybind11 is included; None if it is not.
     """
 
@@ -131,7 +131,7 @@ class _Beginning:
         if path is None:
             if self.runtime is None and _brings_runtime(name):
                 self.runtime = set(self._macros)
-            if name == TILES and self.tiles is None and not self._read:
+            if self.tiles is None and not self._read and _begins_with_tiles(name, self._folders):
                 self.tiles = set(self._macros)
             if name.startswith(("pybind11/", "pyutils/")) and self.pybind is None:
                 self.pybind = set(self._macros)
@@ -379,6 +379,27 @@ def _brings_runtime(name: str) -> bool:
             seen.add(path)
             waiting += [_ours(other, path.parent) for other in _included(path, content(str(path)))]
     return False
+
+
+def _begins_with_tiles(name: str, folders: Sequence[str]) -> bool:
+    """True if a header is our kittens.cuh, or one of ours that includes it before all else.
+
+    Args:
+        name: the header's, as a source includes it.
+        folders: folders that are searched before ours, except the one of the header that includes another.
+    """
+    path = _ours(name)
+    while path is not None and path != kernel_headers() / TILES:
+        lines = _COMMENT.sub(" ", path.read_text(encoding="utf-8", errors="replace")).splitlines()
+        first = next((line for line in lines if line.strip() and not line.startswith("#pragma")), "")
+        include = _INCLUDE_LINE.match(first)
+        if include is None or include[1] is None:
+            return False
+        hidden = any(os.path.exists(os.path.join(folder, include[1])) for folder in folders)
+        if hidden and not (path.parent / include[1]).is_file():
+            return False
+        path = _ours(include[1], path.parent)
+    return path is not None
 
 
 def _ours(name: str, *beside: Path) -> Path | None:
