@@ -26,6 +26,8 @@ from hipkittens_sources import Source
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 """Folder with our `include`, as THUNDERKITTENS_ROOT."""
+SHARED = {".mk", ".cpp", ".h"}
+"""Suffixes of files in the folders above a kernel's that its Makefile or its source includes."""
 ONCE = {"warmup_iters": 1, "timing_iters": 1}
 """Launches that a program times; results do not depend on them."""
 
@@ -164,13 +166,14 @@ def with_numbers(text: str, numbers: Mapping[str, int]) -> str:
 
 
 def copied(kernel: Kernel, size: Size, checkout: Path, scratch: Path) -> Path:
-    """The source in a copy of its folder, and of the files that Makefiles above it share."""
+    """The source in a copy of its folder, and of the files above it that folders share."""
     original = checkout / kernel.path
     path = scratch / kernel.path
     shutil.copytree(original.parent, path.parent, ignore_dangling_symlinks=True)
     for above in original.relative_to(checkout).parents[1:]:
-        for shared in (checkout / above).glob("*.mk"):
-            shutil.copy(shared, scratch / above)
+        for shared in (checkout / above).iterdir():
+            if shared.suffix in SHARED:
+                shutil.copy(shared, scratch / above)
     path.write_text(with_numbers(path.read_text(), size.numbers))
     return path
 
