@@ -1,9 +1,9 @@
-"""HipKittens inside other projects: Primus-Turbo's attention and AITER's MLA, built by `hipcc` and run.
+"""HipKittens inside other projects: Primus-Turbo's attention, built by `hipcc` and run.
 
-    python tests/kernels/compatibility.py elsewhere --primus FOLDER --aiter FOLDER --june FOLDER --results FILE
+    python tests/kernels/compatibility.py elsewhere --primus FOLDER --june FOLDER --results FILE
 
-A source is compiled unedited into a shared library, with HipKittens' headers and with ours. Its functions take
-addresses and sizes, and are called by ctypes with PyTorch's tensors in a process below `exec`.
+A source is compiled unedited into a shared library, with HipKittens' headers and with ours. Its functions
+take addresses and sizes, and are called by ctypes with PyTorch's tensors in a process below `exec`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,23 @@ from typing import Any
 
 import torch
 
-KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 STATUS = (
-    "SUCCESS NOT_INITIALIZED ALLOC_FAILED INVALID_VALUE MAPPING_ERROR EXECUTION_FAILED INTERNAL_ERROR "
-    "NOT_SUPPORTED ARCH_MISMATCH HANDLE_IS_NULLPTR INVALID_ENUM UNKNOWN"
-).split()
-"""hipBLAS's statuses, whose names a header of Primus-Turbo prints; its attention uses nothing of hipBLASLt."""
+    "SUCCESS",
+    "NOT_INITIALIZED",
+    "ALLOC_FAILED",
+    "INVALID_VALUE",
+    "MAPPING_ERROR",
+    "EXECUTION_FAILED",
+    "INTERNAL_ERROR",
+    "NOT_SUPPORTED",
+    "ARCH_MISMATCH",
+    "HANDLE_IS_NULLPTR",
+    "INVALID_ENUM",
+    "UNKNOWN",
+)
+"""hipBLAS's statuses, whose names a header of Primus-Turbo prints; its attention uses no hipBLASLt."""
 ATTENTION = 0.02
-"""Tolerance of attention in bf16 and fp8, a relative error in L2."""
+"""Tolerance of attention in bf16, a relative error in L2."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +49,6 @@ class Elsewhere:
         path: of the source in its checkout.
         target: of the device.
         include: folders of its checkout.
-        options: of the compiler, besides those that all have.
         sizes: two, as the check takes them.
         check: name of the function in CHECKS.
     """
@@ -49,13 +57,10 @@ class Elsewhere:
     path: str
     target: str
     include: tuple[str, ...]
-    options: tuple[str, ...]
-    sizes: tuple[tuple[int, ...], tuple[int, ...]]
+    sizes: tuple[Mapping[str, int], Mapping[str, int]]
     check: str
 
 
-_AITER = ("-DUSE_ROCM=1", "-DCUDA_SUCCESS=hipSuccess", "-include", "unordered_map")
-"""What AITER's build defines, the name that it replaces in its sources, and a header that one of them forgets."""
 SOURCES = (
     *(
         Elsewhere(
@@ -63,20 +68,13 @@ SOURCES = (
             f"csrc/kernels/attention/hipkittens/hk_attn_fwd_d{d}_gfx950.cu",
             "gfx950",
             ("csrc/include",),
-            (),
-            ((d, 256, 2, 2), (d, 512, 4, 1)),
+            (
+                {"d": d, "rows": 256, "heads": 2, "heads_kv": 2},
+                {"d": d, "rows": 512, "heads": 4, "heads_kv": 1},
+            ),
             "attention",
         )
         for d in (64, 128)
-    ),
-    Elsewhere(
-        "aiter",
-        "csrc/kernels/mla/hk_v32_decode_fwd.cu",
-        "gfx950",
-        ("csrc/include", "csrc/kernels/mla"),
-        _AITER,
-        ((1, 128), (2, 192)),
-        "latent_attention",
     ),
 )
 
@@ -88,7 +86,7 @@ def build(source: Elsewhere, checkout: Path, headers: Path, library: Path, timeo
     values = ", ".join(f"HIPBLAS_STATUS_{name}" for name in STATUS)
     (shim / "hipblaslt.h").write_text(f"#pragma once\nenum hipblasStatus_t {{ {values} }};\n")
     command = [sys.executable, "-m", "workbench", "hipcc", "-O3", "-std=c++20", "-w", "-fPIC", "-shared"]
-    command += [f"--offload-arch={source.target}", "-DHIP_ENABLE_WARP_SYNC_BUILTINS", *source.options]
+    command += [f"--offload-arch={source.target}", "-DHIP_ENABLE_WARP_SYNC_BUILTINS"]
     command += [f"-DKITTENS_{'CDNA4' if source.target == 'gfx950' else 'CDNA3'}", f"-I{shim.parent}"]
     command += [f"-I{checkout / folder}" for folder in source.include]
     command += [f"-I{headers}", str(checkout / source.path), "-o", str(library)]
@@ -100,20 +98,18 @@ def build(source: Elsewhere, checkout: Path, headers: Path, library: Path, timeo
     return "" if done.returncode == 0 else error[1] if error else "hipcc says nothing"
 
 
-def attempt(
-    source: Elsewhere, checkout: Path, headers: Path, timeout: float
-) -> dict[tuple[int, ...], dict[str, str]]:
-    """Build a source, run it at its sizes and check it: by size "result" and "text"."""
+def attempt(source: Elsewhere, checkout: Path, headers: Path, timeout: float) -> list[dict[str, str]]:
+    """Build a source, run it at its sizes and check it: for each size "result" and "text"."""
     with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
         library = Path(folder) / "library.so"
         if error := build(source, checkout, headers, library, timeout):
-            return {size: {"result": "no", "text": error} for size in source.sizes}
-        return {size: _checked(source, size, library, timeout) for size in source.sizes}
+            return [{"result": "no", "text": error} for _ in source.sizes]
+        return [_checked(source, size, library, timeout) for size in source.sizes]
 
 
-def _checked(source: Elsewhere, size: Sequence[int], library: Path, timeout: float) -> dict[str, str]:
+def _checked(source: Elsewhere, size: Mapping[str, int], library: Path, timeout: float) -> dict[str, str]:
     """Call the library's function in a process below `exec`."""
-    request = json.dumps({"library": str(library), "check": source.check, "size": size})
+    request = json.dumps({"library": str(library), "check": source.check, "size": dict(size)})
     command = [sys.executable, "-m", "workbench", "exec", "--quiet", "--device", f"emulated:{source.target}"]
     command += ["--", sys.executable, str(Path(__file__).resolve()), request]
     try:
@@ -138,7 +134,7 @@ def _function(library: ctypes.CDLL, path: str, name: str) -> Any:
 class _Extent(ctypes.Structure):
     """Primus-Turbo's description of a tensor: its address and four sizes."""
 
-    _fields_ = [("data", ctypes.c_void_p), *((f"d{i}", ctypes.c_int) for i in range(4))]  # noqa: RUF012
+    _fields_ = [("data", ctypes.c_void_p), *((f"d{i}", ctypes.c_int) for i in range(4))]
 
 
 def attention(path: str, d: int, rows: int, heads: int, heads_kv: int) -> list[tuple[str, Any, Any]]:
@@ -163,11 +159,32 @@ def attention(path: str, d: int, rows: int, heads: int, heads_kv: int) -> list[t
 CHECKS: Mapping[str, Callable[..., list[tuple[str, Any, Any]]]] = {"attention": attention}
 
 
+def table(results: Mapping[str, Sequence[Mapping[str, str]]], commits: Mapping[str, tuple[str, str]]) -> str:
+    """A row for each source; `results` by `key`, `commits` with dates by project."""
+    heads = ("project", "commit, date", "source", "target", "sizes")
+    heads += ("HipKittens' headers", "our headers", "checked, or the first error")
+    lines = [f"| {' | '.join(heads)} |", "|" + " --- |" * len(heads)]
+    for source in SOURCES:
+        columns = [results.get(key(source, own), []) for own in (True, False)]
+        if not any(columns):
+            continue
+        sizes = "; ".join(", ".join(f"{n} {name}" for name, n in size.items()) for size in source.sizes)
+        cells = [", ".join(result["result"] for result in column) for column in columns]
+        text = next(result["text"] for column in reversed(columns) for result in column)
+        row = (source.project, ", ".join(commits[source.project]), source.path, source.target, sizes)
+        lines.append(f"| {' | '.join((*row, *cells))} | `{text}` |")
+    return "\n".join(lines)
+
+
+def key(source: Elsewhere, own_headers: bool) -> str:
+    return f"{source.project} | {source.path} | {'own' if own_headers else 'ours'}"
+
+
 def main(arguments: Sequence[str]) -> None:
     """Run a check and print its result; results and arguments are JSON."""
     request = json.loads(arguments[0])
     errors, verdict = [], "right"
-    for name, got, expected in CHECKS[request["check"]](request["library"], *request["size"]):
+    for name, got, expected in CHECKS[request["check"]](request["library"], **request["size"]):
         error = ((got.double() - expected).norm() / expected.norm()).item()
         # Not a number where something was not written.
         if not error < ATTENTION:

@@ -92,7 +92,11 @@ def modules(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def attempt(
-    build: Build, environment: Mapping[str, str], jobs: int = 1, timeout: float = BUILD_TIMEOUT
+    build: Build,
+    environment: Mapping[str, str],
+    jobs: int = 1,
+    timeout: float = BUILD_TIMEOUT,
+    run_timeout: float = RUN_TIMEOUT,
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Names of sources, and "result", one of those of `hipkittens_sources.attempt`, and "text"."""
     sizes = [f"{name}={value}" for name, value in build.sizes.items()]
@@ -116,16 +120,19 @@ def attempt(
         if file.suffix == ".so":
             is_one = build.source.path.name != "Makefile"
             path = build.source.path if is_one else bound[file.name.partition(".")[0]]
-            yield path.name, _checked(replace(build.source, path=path), file, build.sizes, environment)
+            yield (
+                path.name,
+                _checked(replace(build.source, path=path), file, build.sizes, environment, run_timeout),
+            )
         else:
-            yield build.source.path.name, _run(file, environment)
+            yield build.source.path.name, _run(file, environment, run_timeout)
 
 
-def _run(program: Path, environment: Mapping[str, str]) -> dict[str, str]:
+def _run(program: Path, environment: Mapping[str, str], timeout: float = RUN_TIMEOUT) -> dict[str, str]:
     """The result of running a program, which may be one of unit tests."""
-    status, output = _said([str(program)], program.parent, environment, RUN_TIMEOUT)
+    status, output = _said([str(program)], program.parent, environment, timeout)
     if status is None:
-        return {"result": "compiles", "text": f"its program is not done after {RUN_TIMEOUT:g} s"}
+        return {"result": "compiles", "text": f"its program is not done after {timeout:g} s"}
     result = {name: str(value) for name, value in hipkittens_sources.outcome(output).items()}
     # A program that finds its result wrong may end with another status than 0.
     if status and result["result"] != "wrong":
@@ -134,14 +141,18 @@ def _run(program: Path, environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _checked(
-    source: Source, module: Path, sizes: Mapping[str, int], environment: Mapping[str, str]
+    source: Source,
+    module: Path,
+    sizes: Mapping[str, int],
+    environment: Mapping[str, str],
+    timeout: float = RUN_TIMEOUT,
 ) -> dict[str, str]:
     """The result of checking a module in a separate process."""
     of = {"sources": [source.record()], "module": str(module), "sizes": dict(sizes)}
     command = [sys.executable, hipkittens_sources.__file__, json.dumps(of)]
-    status, output = _said(command, source.path.parent, environment, RUN_TIMEOUT, errors=False)
+    status, output = _said(command, source.path.parent, environment, timeout, errors=False)
     if status is None:
-        return {"result": "compiles", "text": f"its check is not done after {RUN_TIMEOUT:g} s"}
+        return {"result": "compiles", "text": f"its check is not done after {timeout:g} s"}
     lines = output.strip().splitlines()
     if status or not lines:
         return {"result": "fails", "text": f"exit status {status}"}

@@ -70,9 +70,9 @@ def _cubes(first: int, second: int) -> tuple[Size, Size]:
     return small, large
 
 
-def _products(first: int, second: int) -> tuple[Size, Size]:
+def _products(first: int, second: int, launches: Mapping[str, int] | None = None) -> tuple[Size, Size]:
     """Products of two sizes whose source defines M, N and K."""
-    small, large = (Size(f"{n}³", {"M": n, "N": n, "K": n, **ONCE}) for n in (first, second))
+    small, large = (Size(f"{n}³", {"M": n, "N": n, "K": n, **(launches or {})}) for n in (first, second))
     return small, large
 
 
@@ -109,9 +109,9 @@ RUNS = (
         for form in ("TN", "NN", "NT")
     ),
     Kernel("june", f"{MXFP8}/MXFP8_4wave/4_wave.cu", _cubes(512, 768)),
-    Kernel("june", f"{FP8}/FP8_8wave/8_wave.cu", _cubes(512, 768)),
-    Kernel("june", f"{FP8}/FP8_4wave/4_wave.cu", _cubes(512, 768)),
-    Kernel("june", "kernels/torch_scaled/scaled_matmul.cu", _products(512, 768)),
+    Kernel("june", f"{FP8}/FP8_8wave/8_wave.cu", _cubes(256, 512)),
+    Kernel("june", f"{FP8}/FP8_4wave/4_wave.cu", _cubes(256, 512)),
+    Kernel("june", "kernels/torch_scaled/scaled_matmul.cu", _products(512, 768, ONCE)),
     Kernel(
         "june",
         f"{BF16}/256_256_64_32_with16x32.cpp",
@@ -191,7 +191,7 @@ def attempt(
         source = Source(kernel.branch, scratch, path, target, ())
         build = Build(source, ("PYTHON=python3", *kernel.variables), size.macros)
         environment = hipkittens_makefiles.environment(tools, root, target)
-        results = dict(hipkittens_makefiles.attempt(build, environment, timeout=timeout))
+        results = dict(hipkittens_makefiles.attempt(build, environment, timeout=timeout, run_timeout=timeout))
         result = results.get(path.name) or next(iter(results.values()))
         return {**result, "text": result["text"].replace(f"{scratch}/", "").replace(f"{root}/", "")}
 
@@ -288,8 +288,11 @@ def run_all(
             return {**result, **stamp}
 
         running = {pool.submit(work, task): task for task in wanted}
-        for future in as_completed(running):
-            yield running[future], future.result()
+        try:
+            for future in as_completed(running):
+                yield running[future], future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def table(checked: Sequence[Task], results: Results, targets: Mapping[str, str], longest: int) -> str:

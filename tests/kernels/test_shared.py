@@ -65,7 +65,9 @@ def test_a_swizzle_of_a_derived_tile(arch: str, batch: Batch) -> None:
     raw[:, place // 2] = x.reshape(2, 32, 2, 32).transpose(1, 2).reshape(4, -1)
     batch.preamble += """
     struct bent : st_bf<64, 64, st_32x32_s> {
-        static __device__ inline uint32_t swizzle(int2 at) { return (at.x * 64 + at.y * 2) ^ (at.x / 4 % 2 * 32); }
+        static __device__ inline uint32_t swizzle(int2 at) {
+            return (at.x * 64 + at.y * 2) ^ (at.x / 4 % 2 * 32);
+        }
     };"""
     for layout, rt_shape in (("row_l", "rt_16x32_s"), ("col_l", "rt_32x16_s"), ("row_l", "rt_32x32_s")):
         tile = f"rt_bf<64, 64, {layout}, {rt_shape}>"
