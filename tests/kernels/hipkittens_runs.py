@@ -8,10 +8,12 @@ size by a number, the copy has another number there; nothing else of it is chang
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 import subprocess
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -223,6 +225,9 @@ class Task:
         return " | ".join((self.branch, self.path, self.size, "own" if self.own_headers else "ours"))
 
 
+NOT_RUN = "not run"
+KINDS = ("right", "wrong", "fails", "compiles", "no", NOT_RUN)
+"""Results of a run, as of `hipkittens_sources.attempt`."""
 Results = dict[str, dict[str, str]]
 """By the key of a task: "result", "text", "date" and "commit"."""
 
@@ -295,50 +300,40 @@ def run_all(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def table(checked: Sequence[Task], results: Results, targets: Mapping[str, str], longest: int) -> str:
-    """Three tables: what was tried when, counts, and a row for each kernel."""
+def table(tasks: Sequence[Task], results: Results, targets: Mapping[str, str], longest: int) -> str:
+    """Three tables: what was tried when, counts, and a row for each kernel; runs without a result too."""
     rows: dict[tuple[str, str], list[Task]] = {}
-    for task in checked:
-        if task.key in results:
-            rows.setdefault((task.branch, task.path), []).append(task)
+    for task in tasks:
+        rows.setdefault((task.branch, task.path), []).append(task)
+    branches = dict.fromkeys(task.branch for task in tasks)
     lines = ["| branch | commit | tried on |", "| --- | --- | --- |"]
-    for branch in dict.fromkeys(branch for branch, _ in rows):
-        of = [results[task.key] for place, found in rows.items() if place[0] == branch for task in found]
+    for branch in branches:
+        of = [results[task.key] for task in tasks if task.branch == branch and task.key in results]
         dates = sorted({result["date"] for result in of})
-        days = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+        days = " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else ""
         lines.append(f"| {branch} | {', '.join(sorted({result['commit'] for result in of}))} | {days} |")
-    kinds = ("right", "wrong", "fails", "compiles", "no")
-    lines += ["", f"| branch | headers | {' | '.join(kinds)} |", "|" + " --- |" * (2 + len(kinds))]
-    for branch in dict.fromkeys(branch for branch, _ in rows):
-        for own in (True, False):
-            of = [
-                results[task.key]["result"]
-                for place, found in rows.items()
-                if place[0] == branch
-                for task in found
-                if task.own_headers == own
-            ]
-            counts = " | ".join(str(of.count(kind)) for kind in kinds)
-            lines.append(f"| {branch} | {'its own' if own else 'ours'} | {counts} |")
+    lines += ["", f"| branch | headers | {' | '.join(KINDS)} |", "|" + " --- |" * (2 + len(KINDS))]
+    for branch, own in itertools.product(branches, (True, False)):
+        of = [_of(task, results) for task in tasks if task.branch == branch and task.own_headers == own]
+        counts = Counter(result["result"] for result in of)
+        cells = " | ".join(str(counts[kind]) for kind in KINDS)
+        lines.append(f"| {branch} | {'its own' if own else 'ours'} | {cells} |")
     heads = ("branch", "source", "target", "sizes", "its own headers", "our headers", "checked, or the cause")
     lines += ["", f"| {' | '.join(heads)} |", "|" + " --- |" * len(heads)]
     for (branch, path), found in rows.items():
-        sizes = ", ".join(dict.fromkeys(task.size for task in found if task.size)) or "smallest"
-        columns = [[results[task.key] for task in found if task.own_headers == own] for own in (True, False)]
-        cells = [", ".join(result["result"] for result in column) for column in columns]
-        causes = dict.fromkeys(_cause(path, result) for column in reversed(columns) for result in column)
-        notes = (
-            [note for note in causes if note][:2]
-            if any(r["result"] != "right" for c in columns for r in c)
-            else []
-        )
-        if not notes:
-            notes = [next((f"`{result['text']}`" for column in reversed(columns) for result in column), "")]
-        text = "; ".join(notes).replace("|", "\\|")[:longest]
-        lines.append(
-            f"| {branch} | {path} | {targets[branch]} | {sizes} | {cells[0]} | {cells[1]} | {text} |"
-        )
+        sizes = ", ".join(dict.fromkeys(task.size for task in found)) or "smallest"
+        # Ours first: of several texts and causes the row has the first.
+        ours, own = ([_of(task, results) for task in found if task.own_headers == of] for of in (False, True))
+        causes = [cause for result in (*ours, *own) if (cause := _cause(path, result))]
+        checked = [f"`{result['text']}`" for result in (*ours, *own) if result["result"] == "right"]
+        text = (causes or checked)[0].replace("|", "\\|")[:longest]
+        cells = (", ".join(result["result"] for result in column) for column in (own, ours))
+        lines.append(f"| {branch} | {path} | {targets[branch]} | {sizes} | {' | '.join(cells)} | {text} |")
     return "\n".join(lines)
+
+
+def _of(task: Task, results: Results) -> dict[str, str]:
+    return results.get(task.key, {"result": NOT_RUN, "text": "no result yet"})
 
 
 def _cause(path: str, result: Mapping[str, str]) -> str:
@@ -346,4 +341,6 @@ def _cause(path: str, result: Mapping[str, str]) -> str:
     if result["result"] == "right":
         return ""
     text = result["text"].replace("`", "'")
+    if result["result"] == NOT_RUN:
+        return text
     return hipkittens_reasons.why(path, result["result"], result["text"]) or f"`{text}`"

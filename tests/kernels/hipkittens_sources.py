@@ -127,7 +127,7 @@ def sources(
 
 def units(root: Path) -> Path:
     """The folder of a checkout's unit tests for CDNA; those of 2026 have one for each generation."""
-    return max(root / "tests" / "unit", root / "tests" / "unit" / "cdna4", key=Path.is_dir)
+    return max(root / "tests" / "unit" / "cdna4", root / "tests" / "unit", key=Path.is_dir)
 
 
 def target_of(path: Path, arch: str) -> str:
@@ -244,7 +244,7 @@ class UnitTest:
 
 def unit_test(source: Source) -> UnitTest:
     unit = units(source.root)
-    common = max(unit, unit.parent / "common", key=Path.is_dir)
+    common = max(unit.parent / "common", unit, key=Path.is_dir)
     parts = [common / "unit_tests.cu", common / "testing_commons" / "testing_utils.cu"]
     parts += [p for p in sorted(unit.rglob("*.cu")) if p.parent != unit and p not in parts]
     names = [part.upper() for part in source.path.relative_to(unit).parts]

@@ -107,18 +107,39 @@ def test_table() -> None:
     results[tasks[2].key] = {**result, "result": "wrong", "text": "o: 0.5 | off"}
     table = hipkittens_runs.table(tasks, results, {"june": "gfx950"}, 100)
     assert "| june | abcd | 2026-07-01 |" in table
-    assert "| june | its own | 1 | 1 | 0 | 0 | 0 |" in table
-    assert "| june | ours | 2 | 0 | 0 | 0 | 0 |" in table
+    assert "| june | its own | 1 | 1 | 0 | 0 | 0 | 0 |" in table
+    assert "| june | ours | 2 | 0 | 0 | 0 | 0 | 0 |" in table
     row = "| june | a/kernel.cpp | gfx950 | 64, 128 | right, wrong | right, right | `o: 0.5 \\| off` |"
     assert table.splitlines()[-1] == row
+    del results[tasks[3].key], results[tasks[2].key]
+    table = hipkittens_runs.table(tasks, results, {"june": "gfx950"}, 100)
+    row = "| june | a/kernel.cpp | gfx950 | 64, 128 | right, not run | right, not run | no result yet |"
+    assert table.splitlines()[-1] == row
+
+
+@pytest.mark.parametrize(
+    ("tests", "common"), [("tests/unit/cdna4", "tests/unit/common"), ("tests/unit", "tests/unit")]
+)
+def test_unit_tests_of_either_layout(tests: str, common: str, tmp_path: Path) -> None:
+    """One folder for all targets, or one for each beside what they share."""
+    for folder in ("include", f"{tests}/warp", f"{common}/testing_commons"):
+        (tmp_path / folder).mkdir(parents=True)
+    path = tmp_path / tests / "warp" / "maps.cu"
+    path.write_text("#ifdef TEST_WARP_MAPS\nstatic void device_func() {}\n#endif\n")
+    (source,) = hipkittens_runs.unit_tests(tmp_path, "june", "gfx950")
+    test = hipkittens_sources.unit_test(source)
+    assert source.path == path
+    assert test.include == [tmp_path / tests, tmp_path / common / "testing_commons"]
+    assert f'#include "{tmp_path / common}/unit_tests.cu"' in test.text
+    assert test.switches == ("TEST_WARP", "TEST_WARP_MAPS")
 
 
 def test_kernels_have_two_sizes() -> None:
     assert all(first.name != second.name for first, second in (k.sizes for k in hipkittens_runs.RUNS))
 
 
-def test_the_page_has_every_kernel_at_both_sizes() -> None:
-    """Each row of the stored table has two results with both sets of headers, and a check or a cause."""
+def test_the_page_has_every_kernel() -> None:
+    """Each row of the stored table has a result for each size and library, and a check or a cause."""
     rows = {}
     for line in compatibility_tables.section("runs").splitlines():
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip("|"))]
@@ -127,5 +148,7 @@ def test_the_page_has_every_kernel_at_both_sizes() -> None:
     for kernel in hipkittens_runs.RUNS:
         sizes, own, ours, checked = rows[kernel.branch, kernel.path]
         assert sizes == ", ".join(size.name for size in kernel.sizes)
-        assert len(own.split(", ")) == len(ours.split(", ")) == 2
+        for results in (own.split(", "), ours.split(", ")):
+            assert len(results) == 2
+            assert set(results) <= set(hipkittens_runs.KINDS)
         assert checked
