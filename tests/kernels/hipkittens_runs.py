@@ -123,7 +123,14 @@ RUNS = (
         ),
     ),
     Kernel(
-        "june", f"{BF16}/256_256_64_32_with32x16.cpp", _products(256, 512), _module("256_256_64_32_with32x16")
+        "june",
+        f"{BF16}/256_256_64_32_with32x16.cpp",
+        # It deals work-groups to eight dies: one is enough, and so are eight, but not four.
+        (
+            Size("256³", {"M": 256, "N": 256, "K": 256}),
+            Size("1024 x 512 x 256", {"M": 1024, "N": 512, "K": 256}),
+        ),
+        _module("256_256_64_32_with32x16"),
     ),
     *(
         Kernel("june", f"kernels/attn/{name}/kernel{of}.cpp", _attention(d))

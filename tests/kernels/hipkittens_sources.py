@@ -460,7 +460,7 @@ def _gemm(module: Any, source: Source, include: list[Path]) -> str:
     of_tensors = "M" in ATTENTION
     sizes = "MNK" if "#define M " in text else ("BLOCK_SIZE_ROWS", "BLOCK_SIZE_ROWS", "BLOCK_SIZE_COLS")
     m, n, k = (ATTENTION[name] for name in "MNK") if of_tensors else (defined(text, name) for name in sizes)
-    whole = max(m, n) <= 768 and isinstance(module, wb.HostModule)
+    whole = m * n <= 768 * 768 and isinstance(module, wb.HostModule)
     torch.manual_seed(0)
     dtype = torch.bfloat16
     a, b = (torch.randn(rows, k, dtype=dtype) / 10 for rows in (m, n))
