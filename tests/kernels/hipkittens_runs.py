@@ -329,26 +329,24 @@ def table(tasks: Sequence[Task], results: Results, targets: Mapping[str, str], l
     heads = ("branch", "source", "target", "sizes", "its own headers", "our headers", "checked, or the cause")
     lines += ["", f"| {' | '.join(heads)} |", "|" + " --- |" * len(heads)]
     for (branch, path), found in rows.items():
-        sizes = ", ".join(dict.fromkeys(task.size for task in found)) or "smallest"
-        # Ours first: of several texts and causes the row has the first.
+        sizes = "; ".join(dict.fromkeys(task.size for task in found)) or "smallest"
+        # Of several causes and texts the row has the first: ours before theirs.
         ours, own = ([_of(task, results) for task in found if task.own_headers == of] for of in (False, True))
         causes = [cause for result in (*ours, *own) if (cause := _cause(path, result))]
         checked = [f"`{result['text']}`" for result in (*ours, *own) if result["result"] == "right"]
-        text = (causes or checked)[0].replace("|", "\\|")[:longest]
+        text = (causes or checked or ["no result yet"])[0].replace("|", "\\|")[:longest]
         cells = (", ".join(result["result"] for result in column) for column in (own, ours))
         lines.append(f"| {branch} | {path} | {targets[branch]} | {sizes} | {' | '.join(cells)} | {text} |")
     return "\n".join(lines)
 
 
 def _of(task: Task, results: Results) -> dict[str, str]:
-    return results.get(task.key, {"result": NOT_RUN, "text": "no result yet"})
+    return results.get(task.key, {"result": NOT_RUN, "text": ""})
 
 
 def _cause(path: str, result: Mapping[str, str]) -> str:
-    """Why a result is not "right": the reason, or what was said; "" of one that is."""
-    if result["result"] == "right":
+    """Why a result is not "right": the reason, or what was said; "" of one that is, or is missing."""
+    if result["result"] in ("right", NOT_RUN):
         return ""
     text = result["text"].replace("`", "'")
-    if result["result"] == NOT_RUN:
-        return text
     return hipkittens_reasons.why(path, result["result"], result["text"]) or f"`{text}`"

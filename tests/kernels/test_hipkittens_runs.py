@@ -109,11 +109,11 @@ def test_table() -> None:
     assert "| june | abcd | 2026-07-01 |" in table
     assert "| june | its own | 1 | 1 | 0 | 0 | 0 | 0 |" in table
     assert "| june | ours | 2 | 0 | 0 | 0 | 0 | 0 |" in table
-    row = "| june | a/kernel.cpp | gfx950 | 64, 128 | right, wrong | right, right | `o: 0.5 \\| off` |"
+    row = "| june | a/kernel.cpp | gfx950 | 64; 128 | right, wrong | right, right | `o: 0.5 \\| off` |"
     assert table.splitlines()[-1] == row
     del results[tasks[3].key], results[tasks[2].key]
     table = hipkittens_runs.table(tasks, results, {"june": "gfx950"}, 100)
-    row = "| june | a/kernel.cpp | gfx950 | 64, 128 | right, not run | right, not run | no result yet |"
+    row = "| june | a/kernel.cpp | gfx950 | 64; 128 | right, not run | right, not run | `o: 1e-3` |"
     assert table.splitlines()[-1] == row
 
 
@@ -147,7 +147,7 @@ def test_the_page_has_every_kernel() -> None:
             rows[cells[0], cells[1]] = cells[3:]
     for kernel in hipkittens_runs.RUNS:
         sizes, own, ours, checked = rows[kernel.branch, kernel.path]
-        assert sizes == ", ".join(size.name for size in kernel.sizes)
+        assert sizes == "; ".join(size.name for size in kernel.sizes)
         for results in (own.split(", "), ours.split(", ")):
             assert len(results) == 2
             assert set(results) <= set(hipkittens_runs.KINDS)
