@@ -4,6 +4,8 @@
     python tests/kernels/compatibility.py sources --main FOLDER ... --results FILE  # hours, resumable
     python tests/kernels/compatibility.py modules --main FOLDER  # minutes
     python tests/kernels/compatibility.py makefiles --main FOLDER --cdna3 FOLDER --results FILE [--jobs N]
+    python tests/kernels/compatibility.py runs --june FOLDER --cdna3 FOLDER --results FILE [--jobs N]
+    python tests/kernels/compatibility.py elsewhere --primus FOLDER --june FOLDER --results FILE
     python tests/kernels/compatibility.py recheck --main FOLDER ... --sample 40 --seed 1 [--jobs N]
 
 `recheck` builds and runs results of the page again that a seed draws, and tells which are others.
@@ -29,13 +31,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import compatibility_tables
+import hipkittens_elsewhere
 import hipkittens_makefiles
 import hipkittens_reasons
+import hipkittens_runs
 import hipkittens_sources
 from hipkittens_sources import Source
 
@@ -494,6 +499,54 @@ def makefiles_table(checkouts: Mapping[str, Path], options: argparse.Namespace) 
     return hipkittens_makefiles.table([row for name in inorder for row in results[name]], LONGEST)
 
 
+def runs_table(checkouts: Mapping[str, Path], options: argparse.Namespace) -> str:
+    """The table of kernels that their Makefiles build at small sizes, and of unit tests of June 2026.
+
+    Runs that the file of results has are not repeated.
+    """
+    results: hipkittens_runs.Results = {}
+    if options.results.exists():
+        results = json.loads(options.results.read_text())
+    arch = {branch: BRANCHES[branch].arch for branch in checkouts}
+    tests = {
+        branch: hipkittens_runs.unit_tests(folder, branch, arch[branch])
+        for branch, folder in checkouts.items()
+        if branch == "june"
+    }
+    kernels = [kernel for kernel in hipkittens_runs.RUNS if kernel.branch in checkouts]
+    tasks = hipkittens_runs.tasks(kernels, tests, options.headers_of)
+    wanted = [task for task in tasks if task.key not in results and re.search(options.only, task.key)]
+
+    def attempt_test(source: Source, own_headers: bool) -> dict[str, str]:
+        return attempt(source, options.compilers[0], own_headers)
+
+    for task, result in hipkittens_runs.run_all(
+        wanted, checkouts, arch, tests, attempt_test, options.jobs, options.timeout
+    ):
+        print(task.key, result["result"], result["text"], file=sys.stderr, flush=True)
+        results[task.key] = result
+        options.results.write_text(json.dumps(results, indent=1))
+    return hipkittens_runs.table(tasks, results, arch, LONGEST)
+
+
+def elsewhere_table(checkouts: Mapping[str, Path], options: argparse.Namespace) -> str:
+    """The table of kernels of other projects; what the file of results has is not built again."""
+    results: dict[str, Any] = json.loads(options.results.read_text()) if options.results.exists() else {}
+    folders = {"primus": options.primus}
+    libraries = {True: checkouts["june"] / "include", False: HEADERS}
+    for source, own in itertools.product(hipkittens_elsewhere.SOURCES, options.headers_of):
+        key, folder = hipkittens_elsewhere.key(source, own), folders[source.project]
+        if key not in results and folder is not None and re.search(options.only, key):
+            results[key] = hipkittens_elsewhere.attempt(source, folder, libraries[own], options.timeout)
+            results[source.project] = [
+                hipkittens_runs.commit(folder),
+                datetime.now(UTC).date().isoformat(),
+            ]
+            print(key, results[key], file=sys.stderr, flush=True)
+            options.results.write_text(json.dumps(results, indent=1))
+    return hipkittens_elsewhere.table(results, results)
+
+
 def recheck(checkouts: Mapping[str, Path], options: argparse.Namespace) -> bool:
     """Build and run a sample of the page's results again; whether each is as the page says.
 
@@ -534,15 +587,25 @@ def recheck(checkouts: Mapping[str, Path], options: argparse.Namespace) -> bool:
 
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("what", choices=("names", "sources", "modules", "makefiles", "recheck"))
+    parser.add_argument(
+        "what", choices=("names", "sources", "modules", "makefiles", "runs", "elsewhere", "recheck")
+    )
     for branch in BRANCHES:
         parser.add_argument(f"--{branch}", type=Path, help=f"folder of a checkout of HipKittens' {branch}")
+    parser.add_argument("--primus", type=Path, help="folder of a checkout of Primus-Turbo")
     parser.add_argument("--results", type=Path, help="file that keeps results, to go on later")
     parser.add_argument("--only", default="", help="pattern of the sources to compile and run now")
     parser.add_argument("--sample", type=int, default=40, help="of recheck: how many results")
     parser.add_argument("--seed", type=int, default=1, help="of recheck: which")
-    parser.add_argument("--timeout", type=float, default=400, help="of makefiles: seconds of a call of make")
-    parser.add_argument("--jobs", type=int, default=1, help="of makefiles and recheck: how many at a time")
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=400,
+        help="of makefiles, runs and elsewhere: seconds of a call of make",
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="of makefiles, runs and recheck: how many at a time"
+    )
     parser.add_argument("--again", action="store_true", help="those whose result is of other headers of ours")
     parser.add_argument("--quick", action="store_true", help="of sources: the compiler reads them, no more")
     parser.add_argument("--together", action="store_true", help="unit tests of a folder as one program")
@@ -566,6 +629,10 @@ def main(arguments: Sequence[str]) -> None:
         sys.exit(0 if recheck(checkouts, options) else 1)
     elif options.results is None:
         parser.error(f"{options.what} wants --results FILE")
+    elif options.what == "runs":
+        compatibility_tables.store("runs", runs_table(checkouts, options))
+    elif options.what == "elsewhere":
+        compatibility_tables.store("elsewhere", elsewhere_table(checkouts, options))
     elif options.what == "makefiles":
         compatibility_tables.store("makefiles", makefiles_table(checkouts, options))
     else:

@@ -18,7 +18,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import hipkittens_sources
@@ -42,10 +42,12 @@ class Build:
     Attributes:
         source: what it builds; its path is that of the Makefile where that names more than one.
         variables: what it is called with, besides those that all are.
+        sizes: small sizes by macro, of those sources that take theirs from macros.
     """
 
     source: Source
     variables: tuple[str, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=lambda: dict(ATTENTION))
 
     @property
     def folder(self) -> Path:
@@ -90,10 +92,14 @@ def modules(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def attempt(
-    build: Build, environment: Mapping[str, str], jobs: int = 1, timeout: float = BUILD_TIMEOUT
+    build: Build,
+    environment: Mapping[str, str],
+    jobs: int = 1,
+    timeout: float = BUILD_TIMEOUT,
+    run_timeout: float = RUN_TIMEOUT,
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Names of sources, and "result", one of those of `hipkittens_sources.attempt`, and "text"."""
-    sizes = [f"{name}={value}" for name, value in ATTENTION.items()]
+    sizes = [f"{name}={value}" for name, value in build.sizes.items()]
     # Below another make it would end with a word about folders.
     options = ["-k", f"-j{jobs}", "--no-print-directory"]
     command = ["make", *options, "HIPCXX=hipcc", "LOGDIR=logs", *sizes, *build.variables]
@@ -114,28 +120,39 @@ def attempt(
         if file.suffix == ".so":
             is_one = build.source.path.name != "Makefile"
             path = build.source.path if is_one else bound[file.name.partition(".")[0]]
-            yield path.name, _checked(replace(build.source, path=path), file, environment)
+            yield (
+                path.name,
+                _checked(replace(build.source, path=path), file, build.sizes, environment, run_timeout),
+            )
         else:
-            yield build.source.path.name, _run(file, environment)
+            yield build.source.path.name, _run(file, environment, run_timeout)
 
 
-def _run(program: Path, environment: Mapping[str, str]) -> dict[str, str]:
+def _run(program: Path, environment: Mapping[str, str], timeout: float = RUN_TIMEOUT) -> dict[str, str]:
     """The result of running a program, which may be one of unit tests."""
-    status, output = _said([str(program)], program.parent, environment, RUN_TIMEOUT)
+    status, output = _said([str(program)], program.parent, environment, timeout)
     if status is None:
-        return {"result": "compiles", "text": f"its program is not done after {RUN_TIMEOUT:g} s"}
-    if status:
+        return {"result": "compiles", "text": f"its program is not done after {timeout:g} s"}
+    result = {name: str(value) for name, value in hipkittens_sources.outcome(output).items()}
+    # A program that finds its result wrong may end with another status than 0.
+    if status and result["result"] != "wrong":
         return {"result": "fails", "text": f"exit status {status}: {_reason(output)}"}
-    return {name: str(value) for name, value in hipkittens_sources.outcome(output).items()}
+    return result
 
 
-def _checked(source: Source, module: Path, environment: Mapping[str, str]) -> dict[str, str]:
+def _checked(
+    source: Source,
+    module: Path,
+    sizes: Mapping[str, int],
+    environment: Mapping[str, str],
+    timeout: float = RUN_TIMEOUT,
+) -> dict[str, str]:
     """The result of checking a module in a separate process."""
-    of = {"sources": [source.record()], "module": str(module)}
+    of = {"sources": [source.record()], "module": str(module), "sizes": dict(sizes)}
     command = [sys.executable, hipkittens_sources.__file__, json.dumps(of)]
-    status, output = _said(command, source.path.parent, environment, RUN_TIMEOUT, errors=False)
+    status, output = _said(command, source.path.parent, environment, timeout, errors=False)
     if status is None:
-        return {"result": "compiles", "text": f"its check is not done after {RUN_TIMEOUT:g} s"}
+        return {"result": "compiles", "text": f"its check is not done after {timeout:g} s"}
     lines = output.strip().splitlines()
     if status or not lines:
         return {"result": "fails", "text": f"exit status {status}"}
@@ -197,7 +214,7 @@ def run_all(
         timeout: seconds of one call of `make`.
     """
     with tempfile.TemporaryDirectory(prefix="hipkittens-") as scratch:
-        tools = _tools(Path(scratch) / "bin")
+        programs = tools(Path(scratch) / "bin")
         copies = {name: Path(scratch) / name for name in checkouts}
         for name, folder in checkouts.items():
             shutil.copytree(
@@ -217,15 +234,9 @@ def run_all(
                 copy = copies[branch]
                 # Headers of the branch that is for the target, where its own is for another one.
                 root = copy if branches[branch][0] == target else roots.get(target, copy)
-                environment = {
-                    **os.environ,
-                    "PATH": f"{tools}:{os.environ['PATH']}",
-                    "THUNDERKITTENS_ROOT": str(root),
-                    "HIPKITTENS_DEVICE": f"emulated:{target}",
-                }
                 # One with all programs of its folder has several to compile at a time.
                 beside = jobs if build.source.path.name == "Makefile" else 1
-                for name, result in attempt(build, environment, beside, timeout):
+                for name, result in attempt(build, environment(programs, root, target), beside, timeout):
                     result["text"] = result["text"].replace(f"{copy}/", "")
                     rows.append((branch, build.makefile, name, result))
                     print(*rows[-1], file=sys.stderr, flush=True)
@@ -237,7 +248,23 @@ def run_all(
                 yield running[future], future.result()
 
 
-def _tools(folder: Path) -> Path:
+def environment(programs: Path, root: Path, target: str) -> dict[str, str]:
+    """Variables for `make`, and for the programs and modules that it builds.
+
+    Args:
+        programs: the folder of `tools`.
+        root: the folder whose `include` has the tile library.
+        target: of the device.
+    """
+    return {
+        **os.environ,
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "THUNDERKITTENS_ROOT": str(root),
+        "HIPKITTENS_DEVICE": f"emulated:{target}",
+    }
+
+
+def tools(folder: Path) -> Path:
     """A folder with `hipcc`, and this Python as `python3` with its `python3-config`."""
     install(str(folder))
     (folder / "python3").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')

@@ -31,9 +31,14 @@ from workbench.toolchain import zig
 COMPILE_TIMEOUT = RUN_TIMEOUT = 800.0
 MACROS = ("HIP_ENABLE_WARP_SYNC_BUILTINS",)
 ATTENTION = {"ATTN_B": 1, "ATTN_H": 4, "ATTN_H_KV": 2, "ATTN_N": 512}
-"""Small sizes for attention; sources that do not take them from macros start part of their grid."""
+"""Small sizes for attention; sources that do not take them from macros start part of their grid.
+
+A request of `main` may have others, and sizes of the tensors of kernels that take them as arguments.
+"""
 MOST_SCORES = 1
 """Gigabytes of attention scores of a reference; its gradients take several times as much."""
+OTHER_TARGET = "gfx1250"
+"""Folders for a target that the tile library does not have."""
 COPIES = {"fp6_dwordx3": ("KITTENS_FP6=3",)}
 """Macros of copies of the library beside each other that differ."""
 
@@ -105,9 +110,11 @@ def sources(
     for root in roots(checkout):
         files = [p for sub in ("kernels", "analysis") for p in sorted((root / sub).rglob("*.c[pu]*"))]
         files += sorted((root / "training").rglob("csrc/*.cpp"))
-        unit = root / "tests" / "unit"
+        unit = units(root)
         tests = [p for p in sorted(unit.rglob("*.cu")) if re.search(r"^#ifdef TEST_\w+", p.read_text(), re.M)]
         for path in (*(p for p in files if _is_program(p)), *(p for p in tests if _is_leaf(p))):
+            if OTHER_TARGET in path.parts:
+                continue
             text = path.read_text()
             same = (path.parent.relative_to(root), re.sub(r"\d+", "0", text))
             if same in seen:
@@ -116,6 +123,11 @@ def sources(
             of = target_of(path, arch)
             library = (libraries or {}).get(of) if of != arch else None
             yield Source(branch, root, path, of, COPIES.get(root.name, define), library)
+
+
+def units(root: Path) -> Path:
+    """The folder of a checkout's unit tests for CDNA; those of 2026 have one for each generation."""
+    return max(root / "tests" / "unit" / "cdna4", root / "tests" / "unit", key=Path.is_dir)
 
 
 def target_of(path: Path, arch: str) -> str:
@@ -231,15 +243,16 @@ class UnitTest:
 
 
 def unit_test(source: Source) -> UnitTest:
-    unit = source.root / "tests" / "unit"
-    parts = [unit / "unit_tests.cu", unit / "testing_commons" / "testing_utils.cu"]
+    unit = units(source.root)
+    common = max(unit.parent / "common", unit, key=Path.is_dir)
+    parts = [common / "unit_tests.cu", common / "testing_commons" / "testing_utils.cu"]
     parts += [p for p in sorted(unit.rglob("*.cu")) if p.parent != unit and p not in parts]
     names = [part.upper() for part in source.path.relative_to(unit).parts]
     guards = re.findall(r"^#ifdef (TEST_\w+)", source.path.read_text(), re.M)[:1]
     switches = (*("_".join(("TEST", *names[:n])) for n in range(1, len(names))), *guards)
     text = "".join(f'#include "{part}"\n' for part in parts)
     smallest = 0 if "INTENSITY_0" in source.path.read_text() else 1
-    return UnitTest(text, [unit, unit / "testing_commons"], switches, smallest)
+    return UnitTest(text, [unit, common / "testing_commons"], switches, smallest)
 
 
 def _run_unit_test(source: Source, include: list[Path]) -> dict[str, object]:
@@ -296,7 +309,11 @@ def run_together(sources: Sequence[Source], own_headers: bool) -> dict[str, dict
 
 
 def outcome(text: str) -> dict[str, object]:
-    """The result of unit tests, by what their program prints."""
+    """The result of unit tests, or of a kernel with a test of its own, by what their program prints."""
+    if verdict := re.search(r"^Correctness:? (PASSED|FAILED)", text, re.M):
+        figure = re.search(r"^ *(.* failures|Mismatch at .*)", text, re.M)
+        result = "right" if verdict[1] == "PASSED" else "wrong"
+        return {"result": result, "text": f"its own check: {figure[1] if figure else verdict[1].lower()}"}
     # One test does not count itself in the program's summary.
     passed, failed = text.count("-- PASSED"), text.count("ALERT! FAILED")
     if not passed and not failed:
@@ -364,7 +381,7 @@ def _kernels(module: wb.Module | wb.HostModule | _Whole) -> wb.Module:
     return of.kernels if isinstance(of, wb.HostModule) else of
 
 
-def call_function(module: wb.HostModule, text: str, tensors: Mapping[str, torch.Tensor | int]) -> None:
+def call_function(module: wb.HostModule, text: str, tensors: Mapping[str, torch.Tensor | float]) -> None:
     """Call the module's first function that binds none but these tensors, with them in its order."""
     code = re.sub(r"//.*", "", text)
     for function, members in re.findall(r'py::bind_\w+<.*>\(\s*m,\s*"(\w+)",([^;]*)\);', code):
@@ -396,7 +413,7 @@ def _start(
     grid: tuple[int, ...],
     text: str,
     is_whole: bool = False,
-    **tensors: torch.Tensor | int,
+    **tensors: torch.Tensor | float,
 ) -> None:
     """Start a kernel by name, with the most threads and LDS that it may have, or as its module does.
 
@@ -421,11 +438,15 @@ def _start(
     kernel.launch(wb.Launch(grid, 64 * count, shared), (), tensors, device=target)
 
 
-def _compare(name: str, got: torch.Tensor, expected: torch.Tensor, tolerance: float = 0.02) -> str:
-    """Compares what was written; what was not is NaN."""
+def _compare(
+    name: str, got: torch.Tensor, expected: torch.Tensor, tolerance: float = 0.02, is_whole: bool = False
+) -> str:
+    """Compares what was written; what was not is NaN. `is_whole` says that all has to be written."""
     written = ~got.isnan()
     if not written.any():
         raise WrongError(f"{name}: nothing was written")
+    if is_whole and not written.all():
+        raise WrongError(f"{name}: {(~written).sum()} of {got.numel()} elements were not written")
     a, b = got[written].double(), expected[written].double()
     error = ((a - b).norm() / b.norm().clamp_min(1e-9)).item()
     if not error < tolerance:
@@ -436,14 +457,18 @@ def _compare(name: str, got: torch.Tensor, expected: torch.Tensor, tolerance: fl
 def _gemm(module: Any, source: Source, include: list[Path]) -> str:
     """Checks C = A Bᵀ."""
     text = source.path.read_text()
+    of_tensors = "M" in ATTENTION
     sizes = "MNK" if "#define M " in text else ("BLOCK_SIZE_ROWS", "BLOCK_SIZE_ROWS", "BLOCK_SIZE_COLS")
-    m, n, k = (defined(text, name) for name in sizes)
+    m, n, k = (ATTENTION[name] for name in "MNK") if of_tensors else (defined(text, name) for name in sizes)
+    whole = m * n <= 768 * 768 and isinstance(module, wb.HostModule)
     torch.manual_seed(0)
     dtype = torch.bfloat16
     a, b = (torch.randn(rows, k, dtype=dtype) / 10 for rows in (m, n))
     c = torch.full((m, n), float("nan"), dtype=dtype)
     names = ("A", "B", "C") if re.search(r"micro_globals::A\b", text) else ("a", "b", "c")
-    _start(module, source, "micro_tk", (1, 1), text, **dict(zip(names, (a, b, c), strict=True)))
+    _start(module, source, "micro_tk", (1, 1), text, whole, **dict(zip(names, (a, b, c), strict=True)))
+    if whole:
+        return _compare("C", c, a.float() @ b.float().T, is_whole=True)
     rows, cols = (~c.isnan()).any(1), (~c.isnan()).any(0)
     part = c[rows][:, cols]
     return _compare("C", part, a[rows].float() @ b[cols].float().T)
@@ -490,7 +515,7 @@ def _e2m3(codes: torch.Tensor) -> torch.Tensor:
 def _attention_inputs(text: str) -> tuple[int, int, int, int, int]:
     heads = "ATTN_H" if re.search(r"\bATTN_H\b", text) else "ATTN_H_Q"
     b, h, h_kv, n = (_constant(text, name) for name in ("ATTN_B", heads, "ATTN_H_KV", "ATTN_N"))
-    return b, h, h_kv, n, defined(text, "ATTN_D")
+    return b, h, h_kv, n, _constant(text, "ATTN_D")
 
 
 def _attention(
@@ -521,6 +546,7 @@ def _forward(module: Any, source: Source, include: list[Path]) -> str:
     out = torch.full_like(q, float("nan"))
     lse = torch.full((b, h, 1, n), float("nan"))
     small = b * h * n <= 4096
+    # A wave has 32 rows, a work-group eight waves.
     grid = (h, n // 256, b) if small else (h, 1, 1)
     _start(module, source, "attend_ker", grid, text, small, Qg=q, Kg=k, Vg=v, Og=out, L_vec=lse)
     part = slice(0, b if small else 1)
@@ -642,15 +668,43 @@ def _layernorm(module: Any, source: Source, include: list[Path]) -> str:
     of = {"x": x, "residual": residual, "o": o, "o_resid": o_resid, "norm_weight": weight, "norm_bias": bias}
     # Members of the arguments that have their values in the source.
     constants = {"n_per_tile": 4, "n_tile_size": n // 4}
-    _start(module, source, "layernorm_tk", (4, 1, 1), text, **of, **constants)
-    rows = slice(0, 16)
-    mask = (o_resid[0, rows].float() - residual[0, rows].float()).abs() > 1e-3
+    whole = b * n <= 4096 and isinstance(module, wb.HostModule)
+    _start(module, source, "layernorm_tk", (4, 1, 1), text, whole, **of, **constants)
+    if not whole:
+        x, residual, o, o_resid = (tensor[:1, :16] for tensor in (x, residual, o, o_resid))
+    mask = (o_resid.float() - residual.float()).abs() > 1e-3
     dropped = 1 - mask.float().mean().item()
     if not 0.001 < dropped < 0.05:
         raise WrongError(f"{dropped:.3g} of the elements are dropped, expected about 0.01")
-    summed = residual[0, rows].float() + mask * x[0, rows].float() / 0.99
-    normal = torch.nn.functional.layer_norm(o_resid[0, rows].float(), (d,), weight.float(), bias.float())
-    return ", ".join((_compare("sum", o_resid[0, rows], summed), _compare("o", o[0, rows], normal, 0.05)))
+    summed = residual.float() + mask * x.float() / 0.99
+    normal = torch.nn.functional.layer_norm(o_resid.float(), (d,), weight.float(), bias.float())
+    sums = _compare("sum", o_resid, summed, is_whole=True)
+    return f"{sums}, {_compare('o', o, normal, 0.05, is_whole=True)}"
+
+
+def _softmax(module: Any, source: Source, include: list[Path]) -> str:
+    text = source.path.read_text()
+    b, n, d = (defined(text, name) for name in "BND")
+    torch.manual_seed(0)
+    x = torch.randn(b, n, d).bfloat16()
+    out = torch.full_like(x, float("nan"))
+    whole = b * n <= 4096
+    _start(module, source, f"softmax_tk<{d}>", (1, 1, 1), text, whole, x=x, o=out)
+    return _compare("o", out, x.float().softmax(-1), is_whole=whole)
+
+
+def _rms_norm(module: Any, source: Source, include: list[Path]) -> str:
+    """Normalisation by the root of the mean square; its kernel reads a weight for each element."""
+    text = source.path.read_text()
+    b, n, d = (defined(text, name) for name in "BND")
+    torch.manual_seed(0)
+    x, weight = torch.randn(1, b, n, d).bfloat16(), torch.randn(d).bfloat16()
+    out = torch.full_like(x, float("nan"))
+    gamma = weight.expand(1, b, n, d).contiguous()
+    whole = b * n <= 4096
+    _start(module, source, "rmsnorm_hk", (4, 1, 1), text, whole, x=x, o=out, gamma=gamma, epsilon=1e-6)
+    normal = torch.nn.functional.rms_norm(x.float(), (d,), weight.float(), 1e-6)
+    return _compare("o", out, normal, is_whole=whole)
 
 
 def _rotary(module: Any, source: Source, include: list[Path]) -> str:
@@ -661,10 +715,11 @@ def _rotary(module: Any, source: Source, include: list[Path]) -> str:
     cos, sin = angle.cos().bfloat16(), angle.sin().bfloat16()
     out = torch.full_like(x, float("nan"))
     of = {"x": x, "o": out, "sin": sin, "cos": cos}
-    _start(module, source, "tk_fused_rotary", (h, 1, 4), text, **of)
+    whole = b * h * n <= 4096 and isinstance(module, wb.HostModule)
+    _start(module, source, "tk_fused_rotary", (h, 1, 4), text, whole, **of)
     low, high = x[..., : d // 2].float(), x[..., d // 2 :].float()
     expected = torch.cat([low * cos - high * sin, high * cos + low * sin], -1)
-    return _compare("o", out, expected)
+    return _compare("o", out, expected, is_whole=whole)
 
 
 def _phases(module: Any, source: Source, include: list[Path]) -> str:
@@ -722,6 +777,8 @@ CHECKS: list[tuple[str, Check]] = [
     (r"attn/", _forward),
     (r"layernorm", _layernorm),
     (r"rotary", _rotary),
+    (r"softmax", _softmax),
+    (r"rmsnorm", _rms_norm),
     (r"test_accum_layout|test_load_to_lds|timing/", _copied),
     (r"phases/", _phases),
     (r"fp8fp32", _fp8_gemm),
@@ -733,10 +790,13 @@ CHECKS: list[tuple[str, Check]] = [
 def main(arguments: Iterable[str]) -> None:
     """Runs one or several sources in a separate process, which may crash; result and arguments are JSON.
 
-    "module": of a source, what its own Makefile built of it with HipKittens' own headers.
+    "module": of a source, what its own Makefile built of it; "sizes": by macro, those that it was built for.
     """
     request = json.loads(next(iter(arguments)))
     sources = [Source.from_record(told) for told in request["sources"]]
+    if request.get("sizes"):
+        ATTENTION.clear()
+        ATTENTION.update(request["sizes"])
     if request.get("module"):
         module = wb.load_module(request["module"], arch=sources[0].arch)
         print(json.dumps(checked(module, sources[0], [sources[0].headers])))

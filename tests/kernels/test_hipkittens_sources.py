@@ -31,7 +31,8 @@ HOW = (
 def checkouts() -> dict[str, Path]:
     """Folders by branch, of those that are there."""
     folder = os.environ.get(FOLDER)
-    folders = {branch: Path(folder or "") / branch for branch in compatibility.BRANCHES}
+    branches = [branch for branch in compatibility.BRANCHES if branch != "june"]  # in the table of runs
+    folders = {branch: Path(folder or "") / branch for branch in branches}
     return {branch: path for branch, path in folders.items() if folder and path.is_dir()}
 
 

@@ -259,6 +259,34 @@ def test_unscaled(arch: str, batch: Batch) -> None:
     batch.run(arch)
 
 
+def test_column_layout_of_128_columns(arch: str, batch: Batch) -> None:
+    """A shared tile whose rows run across K, read by `load` into rt_16x128_s in the column layout."""
+    fp8 = torch.float8_e4m3fn if arch == "gfx950" else torch.float8_e4m3fnuz
+    generator = torch.Generator().manual_seed(1)
+    values = torch.randn(128, 128, generator=generator).to(fp8)
+    for first in (0, 48):
+        rows = values.double()[:, first : first + 64].T
+        expected, check = product(rows, rows)
+        batch.add(
+            f"columns from {first} on",
+            f"""extern __shared__ alignment_dummy __shm[];
+            shared_allocator al(reinterpret_cast<int *>(&__shm[0]));
+            using tile = st<fp8e4m3, 128, 128, st_16x128_s>;
+            tile &s = al.allocate<tile>();
+            {matrix("a", "fp8e4m3", 128, 128)}
+            group<1>::load(s, a, {{0, 0, 0, 0}});
+            wait_and_barrier();
+            rt<fp8e4m3, 64, 128, col_l, rt_16x128_s> ta; load(ta, s, {first});
+            rt_fl<64, 64, col_l> d; zero(d);
+            mma_ABt(d, ta, ta, d); store(g.d, d, {{0, 0, 0, 0}});""",
+            a=values.view(torch.uint8),
+            shared=values.numel(),
+            expected={"d": expected},
+            check=check,
+        )
+    batch.run(arch)
+
+
 def test_conversions(arch: str, batch: Batch) -> None:
     """float to and from e5m2, pairs of fp4 and scales."""
     bf8 = torch.float8_e5m2 if arch == "gfx950" else torch.float8_e5m2fnuz

@@ -54,3 +54,39 @@ def test_order_of_elements(batch: Batch) -> None:
             expected={"raw": swizzled(x, shape)},
         )
     batch.run("gfx950")
+
+
+def test_a_swizzle_of_a_derived_tile(arch: str, batch: Batch) -> None:
+    """HipKittens' loads and stores use the `swizzle` of a type that a program derives from a shared tile."""
+    x = distinct(64, 64, torch.bfloat16)
+    offset = torch.arange(32 * 32) * 2
+    place = offset ^ (offset // 64 // 4 % 2) * 32
+    raw = torch.empty(4, 32 * 32, dtype=x.dtype)
+    raw[:, place // 2] = x.reshape(2, 32, 2, 32).transpose(1, 2).reshape(4, -1)
+    batch.preamble += """
+    struct bent : st_bf<64, 64, st_32x32_s> {
+        static __device__ inline uint32_t swizzle(int2 at) {
+            return (at.x * 64 + at.y * 2) ^ (at.x / 4 % 2 * 32);
+        }
+    };"""
+    for layout, rt_shape in (("row_l", "rt_16x32_s"), ("col_l", "rt_32x16_s"), ("row_l", "rt_32x32_s")):
+        tile = f"rt_bf<64, 64, {layout}, {rt_shape}>"
+        batch.add(
+            f"load {layout} {rt_shape}",
+            f"""{ALLOCATE} bent &s = al.allocate<bent>(); {tile} r;
+            group<1>::load(s, g.x, {CORNER}); wait_and_barrier(); load(r, s); store(g.y, r, {CORNER});
+            for (int i = laneid(); i < 4096; i += 64) g.raw[{{i}}] = s.data[i];""",
+            x=x,
+            shared=8192,
+            expected={"y": x, "raw": raw.flatten()},
+        )
+        batch.add(
+            f"store {layout} {rt_shape}",
+            f"""{ALLOCATE} bent &s = al.allocate<bent>(); {tile} r;
+            load(r, g.x, {CORNER}); store(s, r); wait_and_barrier();
+            for (int i = laneid(); i < 4096; i += 64) g.raw[{{i}}] = s.data[i];""",
+            x=x,
+            shared=8192,
+            expected={"raw": raw.flatten()},
+        )
+    batch.run(arch)

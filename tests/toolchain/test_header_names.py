@@ -173,6 +173,7 @@ int main() {
     std::array<int, 128> host;
     const auto began = std::chrono::steady_clock::now();
     std::thread([&] { memset(host.data(), 0, sizeof host); }).join();
+    assert(host[0] == 0);
     struct hipDeviceProp_t properties;
     if (hipGetDeviceProperties(&properties, 0) != HIP_SUCCESS) return 1;
     int *device;

@@ -18,6 +18,13 @@ namespace detail {
 /** The default base shape of a register tile: for 6-bit floats, the only one that their instruction supports. */
 template <typename T>
 using default_rt_shape = select<is_six_bits<T>, rt_shape<16, 128, 32>, rt_16x16_s>;
+
+/**
+ * True for 1-byte elements in `rt_16x128_s`, which has more columns than a wave has lanes: in the column layout, too,
+ * such a tile is held by rows, as the matrix instructions read it. Its name says that its columns are rows in memory.
+ */
+template <typename T, typename shape>
+inline constexpr bool always_by_rows = sizeof(T) == 1 && is_same<shape, rt_16x128_s>;
 } // namespace detail
 
 /**
@@ -34,7 +41,8 @@ struct rt_base {
     using layout = _layout;
     using shape = _shape;
 
-    static constexpr bool is_row = detail::is_same<layout, row_l>;
+    /** Whether a lane holds a part of a row. */
+    static constexpr bool is_row = detail::is_same<layout, row_l> || detail::always_by_rows<T, shape>;
     using distribution = ducks::rt_shape::distribution<shape, is_row>;
 
     static constexpr int rows = shape::rows;

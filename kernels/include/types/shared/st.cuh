@@ -237,6 +237,30 @@ template <typename T>
 concept whole = all<T> && !requires { typename T::ST; };
 } // namespace ducks::st
 
+namespace detail {
+
+/**
+ * True for a tile of a type that a program derives from `st` and gives a `swizzle(int2)` of its own, as HipKittens
+ * allows. It is the byte offset of an element in its base tile: a run of `ST::atom_bytes` stays together, and applied
+ * to an offset's own place it gives that offset back.
+ */
+template <typename ST>
+inline constexpr bool own_swizzle = !requires { static_cast<uint32_t (*)(const int2 &)>(&ST::swizzle); };
+template <typename ST>
+    requires requires { typename ST::ST; }
+inline constexpr bool own_swizzle<ST> = own_swizzle<typename ST::ST>;
+
+/** Byte offset of an element in the base tile of a shared tile that it is in. */
+template <typename ST>
+__host__ __device__ constexpr uint32_t inside_base(int row, int col) {
+    if constexpr (own_swizzle<ST>)
+        return ST::swizzle(int2{row, col});
+    else
+        return ST::order::inside(row, col);
+}
+
+} // namespace detail
+
 /** Part {at.x, at.y} of a shared tile, counted in parts of rows x cols elements. HipKittens' cdna3 branch has a third
  * argument, on which nothing depends. */
 template <int rows, int cols, ducks::st::whole ST>

@@ -28,9 +28,10 @@
 #include <cstdint>
 #include <type_traits>
 
-// Headers that host code relies on, as ROCm's headers include them: printf, memset, std::array, std::thread and with it
-// std::chrono. A kernel alone does not wait for them.
+// Headers that host code relies on, as ROCm's headers include them: assert, printf, memset, std::array, std::thread and
+// with it std::chrono. A kernel alone does not wait for them.
 #if defined(__HIP_WHOLE_PROGRAM__)
+#include <assert.h>
 #include <stdio.h>
 #include <limits.h>
 #include <string.h>

@@ -35,10 +35,14 @@ struct pieces {
     static __device__ inline place at_byte(int byte) {
         using shape = typename ST::shape;
         constexpr int row_bytes = shape::cols * static_cast<int>(sizeof(typename ST::dtype));
-        const int subtile = byte / ST::underlying_subtile_bytes;
+        const int subtile = byte / ST::underlying_subtile_bytes, swizzled = byte % ST::underlying_subtile_bytes;
         // Swizzling twice restores the unswizzled offset.
-        const int inside =
-            static_cast<int>(ST::order::swizzled(static_cast<uint32_t>(byte % ST::underlying_subtile_bytes)));
+        int inside;
+        if constexpr (own_swizzle<ST>)
+            inside = static_cast<int>(ST::swizzle(
+                int2{swizzled / row_bytes, swizzled % row_bytes / static_cast<int>(sizeof(typename ST::dtype))}));
+        else
+            inside = static_cast<int>(ST::order::swizzled(static_cast<uint32_t>(swizzled)));
         return {subtile / ST::underlying_subtiles_per_row * shape::rows + inside / row_bytes,
                 subtile % ST::underlying_subtiles_per_row * row_bytes + inside % row_bytes};
     }

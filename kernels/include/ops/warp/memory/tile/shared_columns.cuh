@@ -13,6 +13,8 @@ namespace detail {
 /** Reads that return a column to each of 16 lanes: 8 bytes at once on gfx950, 4 on gfx942. */
 template <int size>
 struct column_lanes {
+    /** Columns that 16 lanes read together. */
+    static constexpr int cols = 16;
 #if defined(KITTENS_CDNA4)
     using read = transposing_read<size>;
     using piece = u32x2;
@@ -38,6 +40,7 @@ struct column_lanes {
 template <int count>
 struct neighbour_lanes {
     static constexpr int rows = 1;
+    static constexpr int cols = 16 * count;
     static __host__ __device__ constexpr int row(int) { return 0; }
     static __host__ __device__ constexpr int col(int lane) { return lane % 16 * count; }
 };
@@ -48,7 +51,7 @@ struct neighbour_lanes {
  *
  * @tparam Lanes column_lanes or neighbour_lanes.
  */
-template <ducks::rt::row_layout RT, ducks::st::whole ST, typename Lanes>
+template <ducks::rt::all RT, ducks::st::whole ST, typename Lanes>
 struct column_places {
     using base = typename RT::base_tile;
     static __host__ __device__ constexpr uint32_t offset(int lane, int j, int e, int first_col) {
@@ -58,10 +61,17 @@ struct column_places {
         return ST::offset(j * RT::base_tile_cols + base::col(0, e) - base::col(0, e % period), 0);
     }
     static constexpr bool has_period(int period) {
-        for (int lane = 0; lane < WARP_THREADS; lane++)
-            for (int j = 0; j < RT::width; j++)
-                for (int e = 0; e < base::elements_per_thread; e += Lanes::rows)
-                    if (offset(lane, j, e, 0) != offset(lane, 0, e % period, 0) + step(j, e, period)) return false;
+        // The swizzle flips bits of the column: a step that is the same in the first columns and in the last, where
+        // all these bits are 0 and all are 1, is the same in all columns.
+        for (int last = 0; last < 2; last++) {
+            const int first_col = last * (ST::cols - Lanes::cols);
+            for (int lane = 0; lane < WARP_THREADS; lane++)
+                for (int j = 0; j < RT::width; j++)
+                    for (int e = 0; e < base::elements_per_thread; e += Lanes::rows)
+                        if (offset(lane, j, e, first_col) !=
+                            offset(lane, 0, e % period, first_col) + step(j, e, period))
+                            return false;
+        }
         return true;
     }
     /** Elements with their own addresses; the others are at a constant distance from one of these. */
@@ -70,7 +80,7 @@ struct column_places {
         while (!has_period(least) && least < base::elements_per_thread) least *= 2;
         return least;
     }();
-    static_assert(has_period(period), "load_columns: the shared tile is of st_32x128_s");
+    static_assert(has_period(period), "load_columns: the shared tile is of st_32x128_s or st_16x128_s");
     static constexpr int count = period / Lanes::rows;
 
     shared_pointer<const char> first[count];
@@ -121,8 +131,9 @@ __device__ inline void words_of_columns(unsigned (&columns)[count], const neighb
     }
 }
 
-template <ducks::rt::row_layout RT, ducks::st::whole ST>
+template <ducks::rt::all RT, ducks::st::whole ST>
 inline constexpr void check_columns() {
+    static_assert(RT::is_row, "load_columns: the register tile is in the row layout");
     static_assert(sizeof(typename ST::dtype) <= 2 && is_same<typename RT::T, typename ST::dtype>,
                   "load_columns: both tiles have the same elements, of 2 bytes or 1");
     static_assert(RT::base_tile_rows == 16 && RT::base_tile_stride * sizeof(typename RT::T) == 16,
@@ -132,6 +143,28 @@ inline constexpr void check_columns() {
                   "load_columns: the shared tile has as many rows as the register tile has columns");
 }
 
+} // namespace detail
+
+namespace detail {
+template <ducks::rt::all RT, ducks::st::whole ST>
+__device__ inline void rows_of_columns(RT &dst, const ST &src, int first_col) {
+    check_columns<RT, ST>();
+    using lanes = column_lanes<static_cast<int>(sizeof(typename RT::T))>;
+    constexpr int count = RT::base_tile::elements_per_thread;
+    const program_order order;
+    const int lane = laneid();
+#pragma unroll
+    for (int i = 0; i < RT::height; i++) {
+        const column_places<RT, ST, lanes> places(src, first_col + i * RT::base_tile_rows, lane);
+#pragma unroll
+        for (int j = 0; j < RT::width; j++) {
+            typename lanes::piece pieces[count / lanes::rows];
+#pragma unroll
+            for (int e = 0; e < count; e += lanes::rows) pieces[e / lanes::rows] = lanes::load(places.at(j, e), lane);
+            __builtin_memcpy(&dst.tiles[i][j].data, pieces, sizeof(pieces));
+        }
+    }
+}
 } // namespace detail
 
 /**
@@ -147,22 +180,18 @@ inline constexpr void check_columns() {
  */
 template <ducks::rt::row_layout RT, ducks::st::whole ST>
 __device__ inline void load_columns(RT &dst, const ST &src, int first_col) {
-    detail::check_columns<RT, ST>();
-    using lanes = detail::column_lanes<static_cast<int>(sizeof(typename RT::T))>;
-    constexpr int count = RT::base_tile::elements_per_thread;
-    const detail::program_order order;
-    const int lane = laneid();
-#pragma unroll
-    for (int i = 0; i < RT::height; i++) {
-        const detail::column_places<RT, ST, lanes> places(src, first_col + i * RT::base_tile_rows, lane);
-#pragma unroll
-        for (int j = 0; j < RT::width; j++) {
-            typename lanes::piece pieces[count / lanes::rows];
-#pragma unroll
-            for (int e = 0; e < count; e += lanes::rows) pieces[e / lanes::rows] = lanes::load(places.at(j, e), lane);
-            __builtin_memcpy(&dst.tiles[i][j].data, pieces, sizeof(pieces));
-        }
-    }
+    detail::rows_of_columns(dst, src, first_col);
+}
+
+/**
+ * @brief `load_columns` by the name that HipKittens has for it, into a tile of `rt_16x128_s` in the column layout.
+ *
+ * @param first_col a multiple of 16.
+ */
+template <ducks::rt::col_layout RT, ducks::st::whole ST>
+    requires(RT::is_row)
+__device__ inline void load(RT &dst, const ST &src, int first_col) {
+    detail::rows_of_columns(dst, src, first_col);
 }
 
 /**

@@ -82,7 +82,12 @@ __host__ __device__ constexpr uint32_t shared_offset(int i, int j, int row, int 
         // these.
         const int subtile = first_row / shape::rows * ST::underlying_subtiles_per_row + first_col / shape::cols;
         return static_cast<uint32_t>(subtile * ST::underlying_subtile_bytes) +
-               ST::order::inside(first_row % shape::rows + row, first_col % shape::cols + col);
+               inside_base<ST>(first_row % shape::rows + row, first_col % shape::cols + col);
+    } else if constexpr (own_swizzle<ST>) {
+        row += first_row, col += first_col;
+        const int subtile = row / shape::rows * ST::underlying_subtiles_per_row + col / shape::cols;
+        return static_cast<uint32_t>(subtile * ST::underlying_subtile_bytes) +
+               inside_base<ST>(row % shape::rows, col % shape::cols);
     } else {
         return ST::offset(first_row + row, first_col + col);
     }
@@ -145,10 +150,10 @@ struct cells {
     static constexpr int side = is_row || size >= 4 ? 1 : 4 / size;
     static constexpr int run_bytes = is_row ? base::stride * size : size * side;
     static constexpr int total_bytes = base::elements_per_thread * size;
-    /** True if the scheme applies: whole words, and sides that are powers of two. */
-    static constexpr bool possible = is_power_of_two(size) && run_bytes % 4 == 0 && ST::atom_bytes % 4 == 0 &&
-                                     is_power_of_two(base::rows) && is_power_of_two(base::cols) &&
-                                     is_power_of_two(base::stride) &&
+    /** True if the scheme applies: whole words, sides that are powers of two, and the library's own swizzle. */
+    static constexpr bool possible = !own_swizzle<ST> && is_power_of_two(size) && run_bytes % 4 == 0 &&
+                                     ST::atom_bytes % 4 == 0 && is_power_of_two(base::rows) &&
+                                     is_power_of_two(base::cols) && is_power_of_two(base::stride) &&
                                      (is_row || (base::stride % side == 0 && base::cols % side == 0));
     static constexpr int widest = min(min(run_bytes & -run_bytes, ST::atom_bytes), 16);
 
