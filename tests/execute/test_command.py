@@ -56,7 +56,7 @@ def link(tmp_path_factory: pytest.TempPathFactory) -> Link:
         if not program.is_file():
             versions = f"-Wl,--version-script={folder / 'amd.map'}"
             compile_c("-shared", versions, f"-Wl,-soname,{library.name}", folder / "amd.c", "-o", library)
-            compile_c(HERE / "foreign.c", f"-L{folder}", f"-l:{library.name}", "-o", program)
+            compile_c(HERE / "foreign.c", "-rdynamic", f"-L{folder}", f"-l:{library.name}", "-o", program)
         return program
 
     return linked

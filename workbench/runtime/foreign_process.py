@@ -1,7 +1,7 @@
 """A process that loaded the HIP library without the workbench: any program, or another language's runtime.
 
-The library's first call starts Python, unless the process has it, and runs `start`; see
-`emulator/hip/library.c`.
+The library's first call starts Python, unless the process has it, and runs `start`; if it started Python, the
+end of the process runs `leave`. See `emulator/hip/library.c`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import sys
 from pathlib import Path
 
+from workbench.runtime import tally
 from workbench.runtime.program_process import device_of, enter
 
 
@@ -30,4 +31,9 @@ def start(folder: str, alone: bool) -> None:
     enter(device_of(program), ctypes.CDLL(None), libraries)
 
 
-__all__ = ["start"]
+def leave() -> None:
+    """Does what the end of the process needs other libraries for, before any library's destructor has run."""
+    tally.leave()
+
+
+__all__ = ["leave", "start"]

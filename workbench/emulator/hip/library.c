@@ -181,6 +181,21 @@ static void after_fork_in_child(void) {
     python.release_lock(fork_state);
 }
 
+static void run(const char *code) {
+    int state = python.take_lock();
+    python.run(code, NULL);
+    python.release_lock(state);
+}
+
+/* Called by `exit`, before destructors of libraries run. What the end of the process still loads is loaded here: once
+ * the loader has run a library's destructor, loading another library that needs it runs its constructor again, which
+ * GCC's libgomp answers with `abort`. */
+static void leave(void) {
+    /* The module is not there if Python could not import it. */
+    run("import sys\nif 'workbench.runtime.foreign_process' in sys.modules:\n"
+        "    sys.modules['workbench.runtime.foreign_process'].leave()\n");
+}
+
 #define MOST_LINES 3
 #define FILE_NAME "hipkittens-python"
 
@@ -222,6 +237,7 @@ static int start_python(const char *library, const char *program) {
     python.save_thread();
     started_python = 1;
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    atexit(leave);
     return 1;
 }
 
@@ -248,9 +264,7 @@ static void start(void) {
              "else:\n"
              "    start('''%s''', %s)\n",
              lines[2], folder, started_python ? "True" : "False");
-    int state = python.take_lock();
-    python.run(code, NULL);
-    python.release_lock(state);
+    run(code);
 }
 
 static int is_filled(void) {
@@ -281,10 +295,7 @@ HIDDEN void *hkhip_first_call(int index) {
 
 /* Python's exit handlers do not run in a process that Python did not start, so they are run here. */
 __attribute__((destructor)) static void finish(void) {
-    if (!started_python) return;
-    int state = python.take_lock();
-    python.run("import atexit, sys\natexit._run_exitfuncs()\nsys.stdout.flush()\n", NULL);
-    python.release_lock(state);
+    if (started_python) run("import atexit, sys\natexit._run_exitfuncs()\nsys.stdout.flush()\n");
 }
 #else
 HIDDEN void *hkhip_first_call(int index) {
