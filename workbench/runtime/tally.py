@@ -244,7 +244,8 @@ class _Appender:
     """Appends the launches of this process since the last call to the file.
 
     Attributes:
-        may_load: False if the time model must not be loaded any more; launches have no time then, unless it is.
+        may_load: False if the time model must not be loaded any more. Launches have no time then, unless
+            earlier ones have.
     """
 
     def __init__(self, path: str, node: Launches, counts: _Counts | None) -> None:
@@ -317,4 +318,14 @@ def total(path: Path) -> Tally:
     return sum(map(Tally.of_line, lines), Tally())
 
 
-__all__ = ["COUNTERS_VARIABLE", "VARIABLE", "KernelTally", "Tally", "keep", "launches", "leave", "of_process", "total"]
+__all__ = [
+    "COUNTERS_VARIABLE",
+    "VARIABLE",
+    "KernelTally",
+    "Tally",
+    "keep",
+    "launches",
+    "leave",
+    "of_process",
+    "total",
+]
