@@ -138,7 +138,8 @@ _PRODUCTS = (
     "-m 96 -n 80 -k 48 -r f16_r --transA T --bias_vector --activation_type gelu",
     "-m 128 -n 64 -k 64 -r bf16_r --transB T --beta 1 --batch_count 2",
     "-m 65 -n 33 -k 17 -r f32_r",
-    "-m 64 -n 64 -k 32 -r f64_r --compute_type f64_r",
+    # Up to a length of 600, the program's own reference sums products of doubles in a float.
+    "-m 608 -n 32 -k 32 -r f64_r --compute_type f64_r",
     "-m 64 -n 64 -k 64 -r i8_r --compute_type i32_r",
 )
 """hipblaslt-bench's problems: sizes, types, transposed matrices, epilogues."""
