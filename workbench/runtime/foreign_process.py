@@ -1,7 +1,7 @@
 """A process that loaded the HIP library without the workbench: any program, or another language's runtime.
 
-The library's first call starts Python, unless the process has it, and runs `start`; if it started Python, the
-end of the process runs `leave`. See `emulator/hip/library.c`.
+The library's first call starts Python, unless the process has it, and runs `start`; see
+`emulator/hip/library.c`.
 """
 
 from __future__ import annotations
@@ -29,11 +29,24 @@ def start(folder: str, alone: bool) -> None:
         sys.argv[:] = [os.fsdecode(word) for word in words]
     libraries = {name: Path(folder) / f"lib{name}.so" for name in ("amdhip64", "hiprtc")}
     enter(device_of(program), ctypes.CDLL(None), libraries)
+    if alone:
+        tally.first_launch.append(_leave_early)
 
 
-def leave() -> None:
-    """Does what the end of the process needs other libraries for, before any library's destructor has run."""
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+def _leave(_: int | None) -> None:
     tally.leave()
 
 
-__all__ = ["leave", "start"]
+def _leave_early() -> None:
+    """Has `exit` call `tally.leave` before any library's destructor runs.
+
+    Once the loader has run a library's destructor, loading another library that needs it runs its constructor
+    again, which GCC's libgomp answers with `abort`; the time model loads PyTorch, which needs libgomp. A
+    handler comes first only if it is registered after the loader's own, which is between the constructors of
+    libraries and `main`. The first call may be in a constructor, so the first launch registers it.
+    """
+    ctypes.CDLL(None).__cxa_atexit(_leave, None, None)
+
+
+__all__ = ["start"]

@@ -228,7 +228,7 @@ def keep(node: Launches, model: Callable[[], LaunchModel]) -> None:
     _appender = appender = _Appender(path, node, counts)
     node.after_launch = appender.launched
     # The time model is loaded by then, which Python can do until its threads have ended. In a process that
-    # Python did not start, `leave` does so.
+    # Python did not start, `leave` loads it.
     threading._register_atexit(appender.append)  # type: ignore[attr-defined]
     atexit.register(appender.append)
 
@@ -259,10 +259,12 @@ class _Appender:
         self._times: dict[str, float] = {}
 
     def launched(self) -> None:
-        """Notes that a launch has ended.
+        """Notes that a launch has ended, and calls the functions of `first_launch`.
 
         A child of `multiprocessing` appends it at once: a pool ends it by a signal, and a fork by `_exit`.
         """
+        while first_launch:
+            first_launch.pop()()
         processes = sys.modules.get("multiprocessing.process")
         if processes is not None and processes.parent_process() is not None:
             self.append()
@@ -294,6 +296,9 @@ class _Appender:
             append(self._path, f"{json.dumps(asdict(launched))}\n".encode())
 
 
+first_launch: list[Callable[[], None]] = []
+"""Functions to call once, when the first launch of a process with a tally has ended."""
+
 _appender: _Appender | None = None
 """This process's, if its environment requests a tally."""
 
@@ -323,6 +328,7 @@ __all__ = [
     "VARIABLE",
     "KernelTally",
     "Tally",
+    "first_launch",
     "keep",
     "launches",
     "leave",

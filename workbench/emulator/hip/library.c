@@ -187,15 +187,6 @@ static void run(const char *code) {
     python.release_lock(state);
 }
 
-/* Called by `exit`, before destructors of libraries run. What the end of the process still loads is loaded here: once
- * the loader has run a library's destructor, loading another library that needs it runs its constructor again, which
- * GCC's libgomp answers with `abort`. */
-static void leave(void) {
-    /* The module is not there if Python could not import it. */
-    run("import sys\nif 'workbench.runtime.foreign_process' in sys.modules:\n"
-        "    sys.modules['workbench.runtime.foreign_process'].leave()\n");
-}
-
 #define MOST_LINES 3
 #define FILE_NAME "hipkittens-python"
 
@@ -237,7 +228,6 @@ static int start_python(const char *library, const char *program) {
     python.save_thread();
     started_python = 1;
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-    atexit(leave);
     return 1;
 }
 
