@@ -33,9 +33,7 @@ def start(folder: str, alone: bool) -> None:
         tally.first_launch.append(_leave_early)
 
 
-@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-def _leave(_: int | None) -> None:
-    tally.leave()
+_LEAVE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: tally.leave())
 
 
 def _leave_early() -> None:
@@ -46,7 +44,7 @@ def _leave_early() -> None:
     handler comes first only if it is registered after the loader's own, which is between the constructors of
     libraries and `main`. The first call may be in a constructor, so the first launch registers it.
     """
-    ctypes.CDLL(None).__cxa_atexit(_leave, None, None)
+    ctypes.CDLL(None).__cxa_atexit(_LEAVE, None, None)
 
 
 __all__ = ["start"]
