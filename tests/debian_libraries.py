@@ -16,6 +16,8 @@ import argparse
 import json
 import os
 import re
+import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Collection, Mapping, Sequence
@@ -91,6 +93,7 @@ class Sample:
         doc: what the tests do.
         listing: of the library's tests, None where the program has them.
         functions: those of the listing that the sample has `CASES` tests of.
+        problems: arguments of one run each, after `arguments`, for a program that takes one problem.
     """
 
     package: str
@@ -99,11 +102,31 @@ class Sample:
     doc: str
     listing: Listing | None = None
     functions: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
 def _rocm(library: str, program: str) -> str:
     return f"/usr/libexec/rocm/{library}-tests/{program}"
 
+
+_TRANSFORMS = (
+    "pow2_1D/accuracy_test*complex_forward_len_8_single_*",
+    "rocfft_UnitTest.1D_hermitian_single_small",
+    "rocfft_UnitTest.default_*single",
+    "rocfft_UnitTest.hipGraph_execution",
+    "rocfft_UnitTest.plan_description*",
+)
+
+_PRODUCTS = (
+    "-m 128 -n 128 -k 64 -r f16_r",
+    "-m 96 -n 80 -k 48 -r f16_r --transA T --bias_vector --activation_type gelu",
+    "-m 128 -n 64 -k 64 -r bf16_r --transB T --beta 1 --batch_count 2",
+    "-m 65 -n 33 -k 17 -r f32_r",
+    # Up to a length of 600, the program's own reference sums products of doubles in a float.
+    "-m 608 -n 32 -k 32 -r f64_r --compute_type f64_r",
+    "-m 64 -n 64 -k 64 -r i8_r --compute_type i32_r",
+)
+"""hipblaslt-bench's problems: sizes, types, transposed matrices, epilogues."""
 
 SAMPLES: Mapping[str, tuple[Sample, ...]] = {
     "rocRAND": tuple(
@@ -124,6 +147,15 @@ SAMPLES: Mapping[str, tuple[Sample, ...]] = {
             ("scal", "axpy", "dot", "nrm2", "gemv", "gemm", "gemm_ex", "gemm_strided_batched", "trsm"),
         ),
     ),
+    "hipBLASLt": (
+        Sample(
+            "libhipblaslt1-bench",
+            _rocm("libhipblaslt1", "hipblaslt-bench").replace("-tests/", "-bench/"),
+            ("-v", "-i", "1", "-j", "0"),
+            "matrix products of all types that it has for gfx90a, compared with the CPU's",
+            problems=_PRODUCTS,
+        ),
+    ),
     "rocPRIM": (
         Sample(
             "librocprim-tests",
@@ -142,9 +174,9 @@ SAMPLES: Mapping[str, tuple[Sample, ...]] = {
         Sample(
             "librocfft0-tests",
             _rocm("librocfft0", "rocfft-test"),
-            # It compiles kernels for each of its tests.
-            ("--gtest_filter=pow2_1D/*/complex_forward_len_8_single_*",),
-            "complex transforms of length 8",
+            # The program draws some of its tests by the seed. It compiles kernels for each of them.
+            ("--seed", "1", f"--gtest_filter={':'.join(_TRANSFORMS)}"),
+            "transforms of short lengths, with plans, graphs and callbacks",
         ),
     ),
     "rocSPARSE": (
@@ -182,6 +214,50 @@ def make_root(root: Path) -> None:
     subprocess.run([*words, "sid", str(root)], check=True)
 
 
+_CARD = "devices/pci0000:00/0000:01:00.0"
+_DRIVER_FILES = {
+    f"{_CARD}/vendor": "0x1002",
+    "class/kfd/kfd/topology/nodes/0/gpu_id": "4711",
+    "class/kfd/kfd/topology/nodes/0/name": "aldebaran",
+    # The place on the bus is 256: bus 1, device 0.
+    "class/kfd/kfd/topology/nodes/0/properties": "\n".join(
+        f"{name} {value}"
+        for name, value in {
+            "simd_count": 416,
+            "simd_per_cu": 4,
+            "array_count": 8,
+            "simd_arrays_per_engine": 1,
+            "cu_per_simd_array": 14,
+            "drm_render_minor": 128,
+            "location_id": 256,
+            "domain": 0,
+            "unique_id": 4711,
+            "hive_id": 0,
+        }.items()
+    ),
+}
+"""Files below /sys."""
+
+
+def describe_driver(root: Path) -> None:
+    """Writes what ROCm SMI reads of the driver: hipblaslt-bench looks up the device by its PCI bus there."""
+    for name, text in _DRIVER_FILES.items():
+        file = root / "sys" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{text}\n")
+    (root / "sys/class/kfd/kfd/topology/nodes/0/io_links").mkdir(exist_ok=True)
+    (root / "sys/class/drm").mkdir(exist_ok=True)
+    for name in ("card0", "renderD128"):
+        (root / "sys" / _CARD / "drm" / name).mkdir(parents=True, exist_ok=True)
+        for link, target in (
+            (f"class/drm/{name}", f"../../{_CARD}/drm/{name}"),
+            (f"{_CARD}/drm/{name}/device", "../.."),
+        ):
+            path = root / "sys" / link
+            if not path.is_symlink():
+                path.symlink_to(target)
+
+
 _INSIDE = """set -e
 root=$1; shift
 for folder in $FOLDERS; do mkdir -p "$root$folder"; mount --rbind "$folder" "$root$folder"; done
@@ -193,7 +269,17 @@ def command(root: Path, sample: Sample) -> list[str]:
     """The program, started in the root, which also contains this Python and the workbench."""
     words = ["unshare", "--mount", "--map-root-user", "sh", "-c", _INSIDE, "sh", str(root)]
     listing = ("--data", _SHORT) if sample.listing is not None else ()
-    return [*words, sample.program, *listing, *sample.arguments]
+    program = [sample.program, *listing, *sample.arguments]
+    if sample.problems:
+        # Each problem is one word for the shell, which splits it.
+        program = [
+            "sh",
+            "-c",
+            f"for problem; do {shlex.join(program)} $problem; done",
+            "sh",
+            *sample.problems,
+        ]
+    return [*words, *program]
 
 
 def folders() -> str:
@@ -209,10 +295,20 @@ _COUNTS = (
     ),
     re.compile(r"(?P<passed>\d+)/(?P<total>\d+) tests passed"),
 )
+_PROBLEM = re.compile(r"^\[\d+\]:(?P<names>.*norm_error.*)\n(?P<values>.*)$", re.MULTILINE)
+_LARGEST_ERRORS = {"f64_r": 2**-51, "f32_r": 2**-22, "f16_r": 2**-9, "bf16_r": 2**-6, "i8_r": 0.0}
+"""hipblaslt-bench prints the norm of the error, relative to the result's, and leaves the verdict to its
+reader: four times the rounding error of the result's type, since the order of the sums differs."""
 _LAUNCHES = re.compile(r"^hipkittens: (\d+) launch", re.MULTILINE)
 _CAUSE = re.compile(
     r"^hipkittens: (?!\d+ launch).*|.*\berror\b.*|.*(?:terminate called|what\(\):).*", re.M | re.I
 )
+
+
+def cause_of(output: str, status: int) -> str:
+    """Why a program failed: what it or the device said first, or its exit status."""
+    cause = _CAUSE.search(output)
+    return cause[0].strip()[:200] if cause else f"exit status {status}"
 
 
 def outcome(output: str, status: int | None) -> Record:
@@ -227,35 +323,51 @@ def outcome(output: str, status: int | None) -> Record:
         passed = int(parts["passed"])
         record["passed"] = passed
         record["failed"] = int(parts.get("failed") or 0) or int(parts.get("total") or passed) - passed
+    for match in _PROBLEM.finditer(output):
+        # One problem prints both lines, with as many columns.
+        row = dict(zip(match["names"].split(","), match["values"].split(","), strict=True))
+        # An error that is not a number is a failure.
+        is_right = float(row["norm_error"]) <= _LARGEST_ERRORS[row["d_type"].strip()]
+        record["passed" if is_right else "failed"] += 1  # type: ignore[operator]
     launches = _LAUNCHES.search(output)
     record["launches"] = int(launches[1]) if launches else 0
     if status is None:
         record["passed"] = len(re.findall(r"\[       OK \]|\x1b\[1;32mOK\x1b", output))
         record["cause"] = "stopped at the time limit"
     elif status or record["failed"] or not record["passed"]:
-        cause = _CAUSE.search(output)
-        record["cause"] = cause[0].strip()[:200] if cause else f"exit status {status}"
+        record["cause"] = cause_of(output, status)
     return record
+
+
+def output_of(words: Sequence[str], environment: Mapping[str, str], timeout: float) -> tuple[str, int | None]:
+    """Output and exit status of a command; None where it was stopped at its time limit, with its children."""
+    with subprocess.Popen(
+        words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+    ) as process:
+        status: int | None = None
+        try:
+            output, _ = process.communicate(timeout=timeout)
+            status = process.returncode
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            output, _ = process.communicate()
+    return output.decode("utf-8", "replace"), status
+
+
+def execute(root: Path, sample: Sample, device: str, timeout: float) -> tuple[str, int | None]:
+    """Runs a program in the root; see `output_of`."""
+    words = [sys.executable, "-m", "workbench", "exec", "--device", device, "--", *command(root, sample)]
+    variables = {"FOLDERS": folders(), "HIPKITTENS_CACHE": str(cache.folder())}
+    return output_of(words, {**os.environ, **variables}, timeout)
 
 
 def run(root: Path, sample: Sample, device: str, timeout: float) -> Record:
     """Runs one sample in the root."""
+    describe_driver(root)
     if (listing := sample.listing) is not None:
         every_test = (root / listing.file[1:]).read_bytes()
         (root / _SHORT[1:]).write_bytes(listing.short(every_test, sample.functions, CASES))
-    words = [sys.executable, "-m", "workbench", "exec", "--device", device, "--", *command(root, sample)]
-    try:
-        ended = subprocess.run(
-            words,
-            env={**os.environ, "FOLDERS": folders(), "HIPKITTENS_CACHE": str(cache.folder())},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=timeout,
-        )
-        output, status = ended.stdout, ended.returncode
-    except subprocess.TimeoutExpired as error:
-        output, status = error.stdout or b"", None
-    return outcome(output.decode("utf-8", "replace"), status)
+    return outcome(*execute(root, sample, device, timeout))
 
 
 def table(results: Mapping[str, Mapping[str, Record]]) -> str:

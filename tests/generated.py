@@ -109,6 +109,9 @@ MEASURED = (
         "a checkout of the collection",
     ),
     Product(
+        "tests/debian_backend_ops.py ROOT --write", ("tests/data/debian_backend_ops.json",), "hours, 13 GB"
+    ),
+    Product(
         "tests/debian_libraries.py ROOT --write",
         ("tests/data/debian_libraries.json",),
         "mmdebstrap, 13 GB",

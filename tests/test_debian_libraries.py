@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import time
+from pathlib import Path
+
 import debian_libraries
 import pytest
-from debian_libraries import SAMPLES, Listing, outcome, stored, table
+from debian_libraries import SAMPLES, Listing, Sample, command, outcome, output_of, stored, table
 
 GOOGLETEST = """
 [       OK ] a.one (1 ms)
@@ -13,6 +18,10 @@ GOOGLETEST = """
 """
 FAILED = """[  FAILED  ] 2 tests, listed below:
 [  FAILED  ] a.two
+"""
+PRODUCT = """Is supported 1 / Total solutions: 1
+[0]:transA,m,d_type,norm_error,atol
+    N,128,f16_r,{error},1e-06
 """
 
 
@@ -35,6 +44,11 @@ FAILED = """[  FAILED  ] 2 tests, listed below:
             {"passed": 165, "failed": 1, "launches": 0, "cause": "exit status 1"},
         ),
         (
+            PRODUCT.format(error="1.4e-05") + PRODUCT.format(error="nan") + "hipkittens: 5 launches\n",
+            0,
+            {"passed": 1, "failed": 1, "launches": 5, "cause": "exit status 0"},
+        ),
+        (
             "Cannot open: data (Error)\nhipkittens: 0 launches\n",
             1,
             {"passed": 0, "failed": 0, "launches": 0, "cause": "Cannot open: data (Error)"},
@@ -48,6 +62,25 @@ FAILED = """[  FAILED  ] 2 tests, listed below:
 )
 def test_what_a_sample_printed(output: str, status: int | None, record: dict[str, str | int]) -> None:
     assert outcome(output, status) == record
+
+
+def test_a_run_for_each_problem(tmp_path: Path) -> None:
+    """The shell starts the program once for each, with its words apart."""
+    program = tmp_path / "program"
+    program.write_text('#!/bin/sh\necho "$#: $*"\n')
+    program.chmod(0o755)
+    sample = Sample("", str(program), ("-v",), "", problems=("-m 1 -n 2", "-m 3"))
+    words = command(tmp_path, sample)
+    inside = words[words.index(str(tmp_path)) + 1 :]
+    output = subprocess.run(inside, capture_output=True, text=True, check=True).stdout
+    assert output.splitlines() == ["5: -v -m 1 -n 2", "3: -v -m 3"]
+
+
+def test_a_command_that_is_stopped_ends_with_its_children() -> None:
+    # The child would hold the output open.
+    begun = time.monotonic()
+    assert output_of(["sh", "-c", "echo begun; sleep 30; echo ended"], os.environ, 0.5) == ("begun\n", None)
+    assert time.monotonic() - begun < 25
 
 
 def test_the_page_has_what_is_stored() -> None:

@@ -1,7 +1,11 @@
 /* A program without any knowledge of the workbench: linked with AMD's libamdhip64 by its SONAME, HIP declared by hand.
 
     foreign CODE [fork-first | fork-after | threads]
+
+It prints which libraries the process loads after its libraries' destructors have begun to run.
 */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +24,16 @@ int hipModuleLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsign
 
 static const char *file;
 static void *module;
+static int ending;
+
+/* Every library of the process calls this function instead of the C library's. */
+void *dlopen(const char *name, int flags) {
+    if (ending && name != NULL) printf("loaded at the end: %s\n", name);
+    return ((void *(*)(const char *, int))dlsym(RTLD_NEXT, "dlopen"))(name, flags);
+}
 
 __attribute__((destructor)) static void at_the_end(void) {
+    ending = 1;
     if (module != NULL) printf("unload %d\n", hipModuleUnload(module));
 }
 

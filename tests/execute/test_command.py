@@ -34,7 +34,9 @@ extern "C" __global__ void twice(float *x) {
 """
 VERSIONS = "hip_4.2 { hipMalloc; hipFree; hipMemcpy; hipModule*; };"
 
-Link = Callable[[int], Path]
+EARLY = "int hipFree(void *); __attribute__((constructor)) static void early(void) { hipFree(0); }"
+
+Link = Callable[..., Path]
 
 
 def compile_c(*words: object) -> None:
@@ -51,12 +53,20 @@ def link(tmp_path_factory: pytest.TempPathFactory) -> Link:
     (folder / "amd.c").write_text("".join(f"int hip{name}(void) {{ return 999; }}\n" for name in names))
     (folder / "amd.map").write_text(VERSIONS)
 
-    def linked(release: int) -> Path:
-        program, library = folder / f"foreign{release}", folder / f"libamdhip64.so.{release}"
+    def linked(release: int, early: bool = False) -> Path:
+        """`early`: another library calls HIP before `main`, as libraries with kernels do."""
+        program = folder / f"foreign{release}{'-early' * early}"
+        library = folder / f"libamdhip64.so.{release}"
         if not program.is_file():
             versions = f"-Wl,--version-script={folder / 'amd.map'}"
             compile_c("-shared", versions, f"-Wl,-soname,{library.name}", folder / "amd.c", "-o", library)
-            compile_c(HERE / "foreign.c", f"-L{folder}", f"-l:{library.name}", "-o", program)
+            others = []
+            if early:
+                others = [folder / "libearly.so", f"-Wl,-rpath,{folder}"]
+                (folder / "early.c").write_text(EARLY)
+                compile_c("-shared", folder / "early.c", f"-L{folder}", f"-l:{library.name}", "-o", others[0])
+            link_options = (f"-L{folder}", f"-l:{library.name}", "-o", program)
+            compile_c(HERE / "foreign.c", "-rdynamic", *others, *link_options)
         return program
 
     return linked
@@ -75,9 +85,9 @@ def execute(*words: object) -> subprocess.CompletedProcess[str]:
 
 
 @needs.python_library
-@pytest.mark.parametrize("release", [5, 6, 7])
-def test_a_program_of_any_release(link: Link, code: Path, release: int) -> None:
-    result = execute("--", link(release), code)
+@pytest.mark.parametrize(("release", "early"), [(5, False), (6, True), (7, False)])
+def test_a_program_of_any_release(link: Link, code: Path, release: int, early: bool) -> None:
+    result = execute("--", link(release, early), code)
     # The destructor unloads its module after `main`.
     assert (result.returncode, result.stdout) == (0, "parent: 10\nunload 0\n"), result.stderr
     assert result.stderr.startswith("hipkittens: 1 launch, ")

@@ -11,6 +11,7 @@ import os
 import sys
 from pathlib import Path
 
+from workbench.runtime import tally
 from workbench.runtime.program_process import device_of, enter
 
 
@@ -28,6 +29,22 @@ def start(folder: str, alone: bool) -> None:
         sys.argv[:] = [os.fsdecode(word) for word in words]
     libraries = {name: Path(folder) / f"lib{name}.so" for name in ("amdhip64", "hiprtc")}
     enter(device_of(program), ctypes.CDLL(None), libraries)
+    if alone:
+        tally.first_launch.append(_leave_early)
+
+
+_LEAVE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: tally.leave())
+
+
+def _leave_early() -> None:
+    """Has `exit` call `tally.leave` before any library's destructor runs.
+
+    Once the loader has run a library's destructor, loading another library that needs it runs its constructor
+    again, which GCC's libgomp answers with `abort`; the time model loads PyTorch, which needs libgomp. A
+    handler comes first only if it is registered after the loader's own, which is between the constructors of
+    libraries and `main`. The first call may be in a constructor, so the first launch registers it.
+    """
+    ctypes.CDLL(None).__cxa_atexit(_LEAVE, None, None)
 
 
 __all__ = ["start"]

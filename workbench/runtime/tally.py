@@ -224,18 +224,32 @@ def keep(node: Launches, model: Callable[[], LaunchModel]) -> None:
     node.counter = counts
     import concurrent.futures.thread  # noqa: F401  (cannot be imported any more when it is needed)
 
-    appender = _Appender(path, node, counts)
+    global _appender
+    _appender = appender = _Appender(path, node, counts)
     node.after_launch = appender.launched
-    # The time model is loaded by then, which Python can do until its threads have ended; a process that
-    # Python did not start never gets there.
+    # The time model is loaded by then, which Python can do until its threads have ended. In a process that
+    # Python did not start, `leave` loads it.
     threading._register_atexit(appender.append)  # type: ignore[attr-defined]
     atexit.register(appender.append)
 
 
+def leave() -> None:
+    """Appends this process's tally while libraries can still be loaded: its end adds only later launches."""
+    if _appender is not None:
+        _appender.append()
+        _appender.may_load = False
+
+
 class _Appender:
-    """Appends the launches of this process since the last call to the file."""
+    """Appends the launches of this process since the last call to the file.
+
+    Attributes:
+        may_load: False if the time model must not be loaded any more. Launches have no time then, unless
+            earlier ones have.
+    """
 
     def __init__(self, path: str, node: Launches, counts: _Counts | None) -> None:
+        self.may_load = True
         self._path, self._node, self._counts = path, node, counts
         self._begin()
         os.register_at_fork(after_in_child=self._begin)
@@ -245,10 +259,12 @@ class _Appender:
         self._times: dict[str, float] = {}
 
     def launched(self) -> None:
-        """Notes that a launch has ended.
+        """Notes that a launch has ended, and calls the functions of `first_launch`.
 
         A child of `multiprocessing` appends it at once: a pool ends it by a signal, and a fork by `_exit`.
         """
+        while first_launch:
+            first_launch.pop()()
         processes = sys.modules.get("multiprocessing.process")
         if processes is not None and processes.parent_process() is not None:
             self.append()
@@ -258,9 +274,11 @@ class _Appender:
         if node.launches == self._launches:
             return
         times: dict[str, float] | None = None
-        with contextlib.suppress(WorkbenchError):
-            node.clock.settle()
-            times = {name: s - self._times.get(name, 0.0) for name, s in node.clock.kernel_seconds.items()}
+        if self.may_load or self._times:
+            with contextlib.suppress(WorkbenchError):
+                node.clock.settle()
+                seconds = node.clock.kernel_seconds
+                times = {name: s - self._times.get(name, 0.0) for name, s in seconds.items()}
         launched = Tally(
             node.launches - self._launches,
             None if times is None else sum(times.values()),
@@ -276,6 +294,13 @@ class _Appender:
         # If it cannot be written, its reader is gone.
         with contextlib.suppress(OSError):
             append(self._path, f"{json.dumps(asdict(launched))}\n".encode())
+
+
+first_launch: list[Callable[[], None]] = []
+"""Functions to call once, when the first launch of a process with a tally has ended."""
+
+_appender: _Appender | None = None
+"""This process's, if its environment requests a tally."""
 
 
 @contextlib.contextmanager
@@ -298,4 +323,15 @@ def total(path: Path) -> Tally:
     return sum(map(Tally.of_line, lines), Tally())
 
 
-__all__ = ["COUNTERS_VARIABLE", "VARIABLE", "KernelTally", "Tally", "keep", "launches", "of_process", "total"]
+__all__ = [
+    "COUNTERS_VARIABLE",
+    "VARIABLE",
+    "KernelTally",
+    "Tally",
+    "first_launch",
+    "keep",
+    "launches",
+    "leave",
+    "of_process",
+    "total",
+]

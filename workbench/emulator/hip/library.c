@@ -181,6 +181,12 @@ static void after_fork_in_child(void) {
     python.release_lock(fork_state);
 }
 
+static void run(const char *code) {
+    int state = python.take_lock();
+    python.run(code, NULL);
+    python.release_lock(state);
+}
+
 #define MOST_LINES 3
 #define FILE_NAME "hipkittens-python"
 
@@ -248,9 +254,7 @@ static void start(void) {
              "else:\n"
              "    start('''%s''', %s)\n",
              lines[2], folder, started_python ? "True" : "False");
-    int state = python.take_lock();
-    python.run(code, NULL);
-    python.release_lock(state);
+    run(code);
 }
 
 static int is_filled(void) {
@@ -281,10 +285,7 @@ HIDDEN void *hkhip_first_call(int index) {
 
 /* Python's exit handlers do not run in a process that Python did not start, so they are run here. */
 __attribute__((destructor)) static void finish(void) {
-    if (!started_python) return;
-    int state = python.take_lock();
-    python.run("import atexit, sys\natexit._run_exitfuncs()\nsys.stdout.flush()\n", NULL);
-    python.release_lock(state);
+    if (started_python) run("import atexit, sys\natexit._run_exitfuncs()\nsys.stdout.flush()\n");
 }
 #else
 HIDDEN void *hkhip_first_call(int index) {
