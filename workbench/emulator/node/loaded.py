@@ -28,6 +28,7 @@ class LoadedCode:
         prints: True if its kernels print into the buffer of `console`.
         asks: True if its kernels use the result of printf.
         forms: shared parts of launches, by kernel and shape.
+        points: where schedules can deviate, by kernel (`scheduling.points_of`).
         timed: the clock's state for each kernel.
     """
 
@@ -38,6 +39,7 @@ class LoadedCode:
     prints: bool = False
     asks: bool = False
     forms: dict[Any, Any] = field(default_factory=dict)
+    points: dict[str, tuple[tuple[int, ...], frozenset[int], tuple[int, ...]]] = field(default_factory=dict)
     timed: dict[str, Any] = field(default_factory=dict)
     _addresses: dict[str, list[list[int]]] = field(default_factory=dict)
     _kinds: dict[str, npt.NDArray[np.uint8]] = field(default_factory=dict)
@@ -56,6 +58,7 @@ class LoadedCode:
         exact: bool = False,
         approximate: bool = False,
         late: bool = False,
+        scheduled: bool = False,
     ) -> TranslatedKernel:
         """The kernel as native code, which reports to the sanitizer if requested.
 
@@ -64,11 +67,12 @@ class LoadedCode:
             exact: matrix instructions give a matrix core's bits.
             approximate: transcendental instructions err as the launch requests.
             late: loads complete when the launch requests.
+            scheduled: with `late`, waves can stop where the launch requests.
 
         Raises:
             UnsupportedInstruction: the kernel has an instruction that is not implemented.
         """
-        key = kernel, sanitize, single, exact, approximate, late
+        key = kernel, sanitize, single, exact, approximate, late, scheduled
         translation = self.translations.get(key)
         if translation is None:
             from workbench.emulator.translate.translator import translate
@@ -81,6 +85,7 @@ class LoadedCode:
                 exact=exact,
                 approximate=approximate,
                 late=late,
+                scheduled=scheduled,
             )
         return translation
 

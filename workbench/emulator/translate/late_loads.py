@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from workbench.codeobject.instruction import Instruction, Operand
-from workbench.codeobject.instructions import Access, Registers, Trait
+from workbench.codeobject.instructions import Access, Control, Registers, Trait
 
 Loaded = frozenset[tuple[str, int]]
 
@@ -64,6 +64,29 @@ def one_by_one(block: Sequence[Instruction]) -> Iterator[list[Instruction]]:
         if piece and not indexed:
             yield piece
             piece = []
+    if piece:
+        yield piece
+
+
+def can_stop_before(instruction: Instruction) -> bool:
+    """True if a schedule can have a wave stop before an instruction: an access or a wait."""
+    return instruction.record.memory is not None or instruction.record.control is Control.WAIT
+
+
+def at_stops(block: Sequence[Instruction]) -> Iterator[list[Instruction]]:
+    """Splits a block before each instruction at which a wave can stop.
+
+    Loads that follow each other stay together, and so do instructions whose register numbers M0 offsets.
+    """
+    piece: list[Instruction] = []
+    indexed = False
+    for instruction in block:
+        if piece and not indexed and can_stop_before(instruction) and not follow_at_once(piece[-1], instruction):
+            yield piece
+            piece = []
+        piece.append(instruction)
+        if Trait.INDEXES in instruction.record.traits:
+            indexed = bool(instruction.record.writes & Registers.M0)
     if piece:
         yield piece
 

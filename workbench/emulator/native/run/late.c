@@ -15,7 +15,8 @@
  *   stores and atomics to memory: at the issue; they are in the queue because vmcnt counts them
  *
  * All accesses in flight take effect before a wave lets others run, except at a barrier: another wave's turn takes
- * longer than any access, and a wave that polls must see what was written.
+ * longer than any access, and a wave that polls must see what was written. A schedule stops waves at instructions; then
+ * its late accesses stay in flight, too.
  */
 #include "run/late.h"
 
@@ -39,6 +40,7 @@ typedef struct Access {
     uint64_t exec;
     uint32_t m0;
     uint32_t effect;
+    uint32_t is_late; /* HK_LATE_LISTED: the schedule has it wait */
     uint32_t start; /* TO_LDS: offset of the first lane's data */
     uint32_t rows[ROWS * HK_LANES] __attribute__((aligned(64)));
 } Access;
@@ -50,7 +52,8 @@ typedef struct Queue {
 
 struct HkLate {
     Queue vector, lds;
-    uint32_t draws;
+    uint32_t mode; /* HK_LATE_* */
+    const HkSchedule *schedule; /* HK_LATE_LISTED: NULL if no access of this wave is late */
     uint64_t random;
 };
 
@@ -67,7 +70,9 @@ void hk_late_start(const Launch *l, Wave *w, void *memory) {
     Access *accesses = (Access *)(mine + align64(sizeof *late));
     late->vector = (Queue){.accesses = accesses, .room = VECTOR_ROOM};
     late->lds = (Queue){.accesses = accesses + VECTOR_ROOM, .room = LDS_ROOM};
-    late->draws = l->machine->late == HK_LATE_DRAWN;
+    late->mode = l->machine->late;
+    const HkSchedule *schedule = w->group->schedule;
+    late->schedule = schedule != NULL && schedule->waves >> w->index & 1 ? schedule : NULL;
     late->random = l->machine->late_seed + 0x9e3779b97f4a7c15ull * (w->group->index * HK_MAX_WAVES + w->index + 1);
     w->late = late;
 }
@@ -150,6 +155,8 @@ static int32_t issue(Wave *w, Queue *q, const SanOp *o, NativeFn operation, Acce
     a->exec = hk_exec(w);
     a->m0 = w->s[HK_M0];
     a->effect = DONE;
+    const HkSchedule *schedule = w->late->schedule;
+    a->is_late = schedule != NULL && schedule->late[(o->op.pc - schedule->code_first) / 4];
     return 0;
 }
 
@@ -225,12 +232,22 @@ static int32_t come(Wave *w, HkLate *late, Queue *q) {
     return random & 1 ? 0 : leave(w, q, random & 2 ? (random >> 8) % q->count : 0);
 }
 
+/* The accesses before the first late one take effect; those behind it return in order and wait with it. */
+static int32_t come_listed(Wave *w, Queue *q) {
+    while (q->count > 0 && !q->accesses[q->first].is_late)
+        if (leave(w, q, q->count - 1)) return 1;
+    return 0;
+}
+
 HK_EXPORT int32_t hk_late_pass(Wave *w, const Op *op) {
     (void)op;
     HkLate *late = w->late;
-    if (late == NULL || !late->draws) return 0;
+    if (late == NULL || late->mode == HK_LATE_LAST) return 0;
+    if (late->mode == HK_LATE_LISTED) return come_listed(w, &late->vector) || come_listed(w, &late->lds);
     return come(w, late, &late->vector) || come(w, late, &late->lds);
 }
+
+int32_t hk_late_stop(Wave *w) { return come_listed(w, &w->late->vector) || come_listed(w, &w->late->lds); }
 
 int32_t hk_late_finish(Wave *w) {
     HkLate *late = w->late;

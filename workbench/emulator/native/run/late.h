@@ -20,5 +20,7 @@ HK_EXPORT int32_t hk_late_pass(Wave *w, const Op *op);
 size_t hk_late_bytes(const Launch *l, uint32_t waves);
 void hk_late_start(const Launch *l, Wave *w, void *memory);
 int32_t hk_late_finish(Wave *w);
+/* For the driver: a schedule stops the wave, so those accesses take effect that are not to be late. */
+int32_t hk_late_stop(Wave *w);
 
 #endif
