@@ -32,6 +32,7 @@ VARIABLE = "HIPKITTENS_SCHEDULE"
 LOG_VARIABLE = "HIPKITTENS_SCHEDULE_LOG"
 PLAIN = "plain"
 REVERSE = "reverse"
+MIXED = "mixed"
 MOST_WAVES = 16
 """Waves of the largest work-group."""
 
@@ -103,7 +104,8 @@ class Schedule:
         hold: instructions before which a wave stops until the other waves have had a turn.
         late: instructions whose accesses stay in flight until a wait requires their effect.
         order: waves that take their turns first, in this order; the others follow by number.
-        reverse_groups: True if work-groups run from the last to the first.
+        groups: "reverse": work-groups run from the last to the first; "mixed": at a stop of a wave other
+            work-groups have their turns, too; "": one after the other.
         waves: the waves that `hold` and `late` apply to; empty for all.
         group: linear number of the only work-group with deviations; None for all.
         kernel: symbol of the only kernel with deviations; "" for all.
@@ -113,7 +115,7 @@ class Schedule:
     hold: Selection = Selection()
     late: Selection = Selection()
     order: tuple[int, ...] = ()
-    reverse_groups: bool = False
+    groups: str = ""
     waves: tuple[int, ...] = ()
     group: int | None = None
     kernel: str = ""
@@ -130,8 +132,8 @@ class Schedule:
         if self.order:
             is_reverse = self.order == _REVERSED
             parts.append(f"order={REVERSE if is_reverse else ','.join(map(str, self.order))}")
-        if self.reverse_groups:
-            parts.append(f"groups={REVERSE}")
+        if self.groups:
+            parts.append(f"groups={self.groups}")
         if self.hold:
             parts.append(f"hold={self.hold}")
         if self.late:
@@ -160,8 +162,8 @@ class Schedule:
 _REVERSED = tuple(reversed(range(MOST_WAVES)))
 _GRAMMAR = (
     "expected 'plain', or a list such as 'group=0 waves=1 order=2,0 hold=0x1f40 late=0x1f48': hold= and late= "
-    "take addresses, all, lds, memory or a percentage (with seed=), order= waves or reverse, groups= reverse, "
-    "kernel= a symbol"
+    "take addresses, all, lds, memory or a percentage (with seed=), order= waves or reverse, groups= reverse or "
+    "mixed, kernel= a symbol"
 )
 
 
@@ -205,16 +207,16 @@ def parsed(text: str, origin: str = "schedule") -> Schedule:
             raise refuse(f"{value!r} names no instructions")
         return Selection(tuple(sorted({int(part, 16) for part in parts})))
 
-    def reverse(value: str) -> bool:
-        if value != REVERSE:
-            raise refuse(f"groups={value!r} is not {REVERSE!r}")
-        return True
+    def order_of_groups(value: str) -> str:
+        if value not in (REVERSE, MIXED):
+            raise refuse(f"groups={value} is neither {REVERSE} nor {MIXED}")
+        return value
 
     readers: dict[str, tuple[str, Callable[[str], object]]] = {
         "hold": ("hold", selection),
         "late": ("late", selection),
         "order": ("order", lambda value: _REVERSED if value == REVERSE else numbers(value)),
-        "groups": ("reverse_groups", reverse),
+        "groups": ("groups", order_of_groups),
         "waves": ("waves", numbers),
         "group": ("group", number),
         "kernel": ("kernel", str),

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from workbench.errors import KernelFault, UsageError
-from workbench.schedules import MOST_WAVES, REVERSE, Points, Schedule, Selection, logged, parsed, schedule
+from workbench.schedules import MIXED, MOST_WAVES, REVERSE, Points, Schedule, Selection, logged, parsed, schedule
 
 SHRINKING_RUNS = 64
 """Most runs that make a schedule smaller."""
@@ -29,9 +29,12 @@ _SIMPLE = (
     "late=memory",
     f"order={REVERSE} late=all",
     f"groups={REVERSE}",
+    f"groups={MIXED} hold=all",
     f"order={REVERSE} late=lds hold=all",
     "late=memory hold=all",
     "late=all hold=all",
+    "waves=0 late=all hold=all",
+    "waves=0 late=memory hold=all",
 )
 """Schedules that are tried first: each races of a kind, in all waves at all instructions."""
 
@@ -165,7 +168,8 @@ def _candidates(tries: int, seed: int) -> Iterator[Schedule]:
             hold=Selection(percent=draw.choice((5, 20, 50))),
             late=draw.choice((Selection(), Selection(percent=10), Selection(percent=50), Selection(kind="lds"))),
             order=order,
-            reverse_groups=draw.random() < 0.3,
+            waves=draw.choice(((), (0,), (1,), (0, 2))),
+            groups=draw.choice(("", "", REVERSE, MIXED)),
             seed=seed * 1000 + number,
         )
 
@@ -186,13 +190,13 @@ def _shrunk(
     kernels = list(dict.fromkeys(points.kernel for points in launched))
     if not found.kernel:
         smaller.try_each(lambda s: replace(s, kernel=kernel) for kernel in kernels)
-    smaller.try_each([lambda s: replace(s, reverse_groups=False)] if found.reverse_groups else [])
+    smaller.try_each([lambda s: replace(s, groups="")] if found.groups else [])
     smaller.try_each([lambda s: replace(s, late=Selection())] if found.late else [])
     smaller.try_each([lambda s: replace(s, hold=Selection())] if found.hold else [])
     smaller.try_each([lambda s: replace(s, order=())] if found.order else [])
     run = [points for points in launched if smaller.best.kernel in ("", points.kernel)]
     waves, groups = max(p.waves for p in run), max(p.groups for p in run)
-    if not smaller.best.reverse_groups and groups > 1:
+    if smaller.best.groups != REVERSE and groups > 1:
         numbers = dict.fromkeys((0, groups // 2, groups - 1))
         smaller.try_each(lambda s, n=n: replace(s, group=n) for n in numbers)  # type: ignore[misc]
     if smaller.best.order:

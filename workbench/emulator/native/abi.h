@@ -248,6 +248,8 @@ struct HkSchedule {
     uint64_t group;       /* the work-group that deviates, or HK_EVERY_GROUP */
     uint32_t waves;       /* bit mask of the waves to which `holds` and `late` apply */
     uint32_t reverse;     /* nonzero: work-groups start from the last to the first */
+    uint32_t mixes;       /* nonzero: where waves stop, other work-groups run, too */
+    uint32_t reserved;
     uint32_t order[HK_MAX_WAVES]; /* waves in the order of their turns */
 };
 

@@ -43,13 +43,17 @@ def prepare(prepared: Dispatch, request: Request, scene: Scene) -> None:
             "code_first": text.address,
             "group": abi.EVERY_GROUP if schedule.group is None else schedule.group,
             "waves": sum(1 << wave for wave in waves),
-            "reverse": schedule.reverse_groups,
+            "reverse": schedule.groups == schedules.REVERSE,
+            "mixes": schedule.groups == schedules.MIXED,
             "order": schedule.turns(),
         },
     )
     launch.schedule = record
     launch.machine.late = abi.LATE_LISTED
     launch.turn_blocks *= _TURNS
+    if schedule.groups == schedules.MIXED:
+        # No other thread takes work-groups, so this one starts all that the device holds.
+        launch.share = launch.group_total
     prepared.keep += [holds, late, record]
 
 
@@ -88,6 +92,8 @@ def _can_be_late(instruction: Instruction) -> bool:
     memory = instruction.record.memory
     if memory is None:
         return False
+    if memory.space in (Space.SCALAR, Space.SCALAR_BUFFER):
+        return memory.access is Access.LOAD
     if memory.space in _LDS or memory.to_lds or instruction.modifiers.get("lds"):
         return True
     return memory.access is not Access.NONE and any(operand.kind in "va" for operand in instruction.dst)

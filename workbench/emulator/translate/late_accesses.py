@@ -37,6 +37,7 @@ class LateAccesses:
         if self._issued and passes:
             self._call("hk_late_pass", instruction, OpFields("").record(instruction.address))
             self._issued = False
+        self._issued |= self._scheduled and instruction.record.memory is not None
         if waits:
             self._call("hk_late_wait", instruction, self._record(instruction))
 

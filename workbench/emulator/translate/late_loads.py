@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from workbench.codeobject.instruction import Instruction, Operand
-from workbench.codeobject.instructions import Access, Control, Registers, Trait
+from workbench.codeobject.instructions import Access, Control, Flow, Registers, Trait
 
 Loaded = frozenset[tuple[str, int]]
 
@@ -69,8 +69,9 @@ def one_by_one(block: Sequence[Instruction]) -> Iterator[list[Instruction]]:
 
 
 def can_stop_before(instruction: Instruction) -> bool:
-    """True if a schedule can have a wave stop before an instruction: an access or a wait."""
-    return instruction.record.memory is not None or instruction.record.control is Control.WAIT
+    """True if a schedule can have a wave stop before an instruction: an access, a wait, or its end."""
+    record = instruction.record
+    return record.memory is not None or record.control is Control.WAIT or record.flow is Flow.END
 
 
 def at_stops(block: Sequence[Instruction]) -> Iterator[list[Instruction]]:

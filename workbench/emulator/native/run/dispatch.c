@@ -282,9 +282,10 @@ static int run_group(Worker *worker, Resident *r, uint64_t deadline) {
         /* The usual case, handled separately: rounds between barriers can be as short as 100 ns. */
         int works = r->group.watch == NULL && r->seen != HK_SLEPT && r->waits == 0 && hk_blocks_run(r) < r->next_watch;
         int state = __builtin_expect(works, 1) ? HK_WATCH_ON : look(r, l);
+        int mixes = schedule != NULL && schedule->mixes && r->seen & HK_STOPPED;
         r->seen = 0;
         if (state == HK_WATCH_POLLS || state == HK_WATCH_STUCK) return GROUP_WAITS;
-        if (r->spent >= (uint64_t)l->turn_blocks * l->turn_rounds) {
+        if (mixes || r->spent >= (uint64_t)l->turn_blocks * l->turn_rounds) {
             r->before += r->spent;
             r->spent = 0;
             return GROUP_AGAIN;

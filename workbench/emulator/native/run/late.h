@@ -10,6 +10,8 @@
 
 /* Runs a memory instruction, which takes effect now or later; nonzero after a fault, as the operation returns. */
 HK_EXPORT int32_t hk_late_native(Wave *w, const SanOp *o, NativeFn operation);
+/* The same for a scalar load, in code translated for a schedule. */
+HK_EXPORT int32_t hk_late_scalar(Wave *w, const Op *op, NativeFn operation);
 /* s_waitcnt: the accesses that it waits for take effect. */
 HK_EXPORT int32_t hk_late_wait(Wave *w, const SanOp *o);
 /* Time passes: with HK_LATE_DRAWN, some accesses in flight take effect. */
