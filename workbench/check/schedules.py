@@ -114,7 +114,7 @@ def prove(run: Run, *, tries: int = 32, seed: int = 0) -> Proof | None:
             difference = trial.difference(candidate)
             if difference:
                 smallest, difference = _shrunk(trial, candidate, difference, points())
-                elements = sum(tensor.numel() for tensor in expected)
+                elements = sum(len(tensor) for tensor in expected)
                 return Proof(
                     str(smallest), difference.count, elements, count, trial.runs + 1, difference.fault
                 )

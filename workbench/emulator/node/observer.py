@@ -83,9 +83,20 @@ class Observer:
             prepared.launch.only = self._steps.only
             prepared.keep.append(self._steps)
         if options.tape is not None:
-            blocks = [block.instructions for block in loaded.translation(request.kernel, single=True).blocks]
+            is_scheduled = request.schedule is not None
+            translation = loaded.translation(
+                request.kernel,
+                single=True,
+                exact=request.is_exact,
+                approximate=request.approximation is not None,
+                late=is_scheduled,
+                scheduled=is_scheduled,
+            )
+            blocks = [block.instructions for block in translation.blocks]
             descriptor = loaded.code_object.kernels[request.kernel].descriptor
-            self._tape = TapeRecorder(options.tape, prepared.launch, blocks, descriptor.accum_offset)
+            self._tape = TapeRecorder(
+                options.tape, prepared.launch, blocks, descriptor.accum_offset, anywhere=is_scheduled
+            )
             self._tape.tell(prepared.launch)
             prepared.keep.append(self._tape)
 

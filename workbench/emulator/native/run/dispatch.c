@@ -244,6 +244,7 @@ static int run_group(Worker *worker, Resident *r, uint64_t deadline) {
                 if (__builtin_expect(w->late != NULL, 0) && result != HK_BARRIER && result != HK_FAULT &&
                     (result == HELD ? hk_late_stop(w) : hk_late_finish(w)))
                     result = HK_FAULT;
+                if (__builtin_expect(schedule != NULL, 0) && r->group.tape != NULL) hk_tape_late(r->group.tape, w);
                 if (__builtin_expect(w->packet != 0, 0)) {
                     if (!answer(worker, r, index)) return GROUP_FAULT;
                     r->seen |= HK_MOVED;
