@@ -242,8 +242,10 @@ class EmulatedDevice:
             KernelInterrupt: the launch was interrupted and has stopped.
         """
         requested = options = self.node.options()
+        schedule = None if options.sanitize else default_schedule()
         clock, timed = self.node.clock, None
-        if clock.active and options.tape is None:
+        # Neither a tape's blocks nor a schedule's are those that the clock knows.
+        if clock.active and options.tape is None and schedule is None:
             shape = geometry.groups, geometry.block, dynamic_shared
             timed = clock.launch(loaded, kernel_name, shape, arguments, options)
             options = timed.options
@@ -255,7 +257,6 @@ class EmulatedDevice:
             approximation = approximation.for_kernel(kernel_name)
         # The sanitizer checks the order itself, and a tape records what each instruction changes.
         late = None if options.sanitize or options.tape is not None else options.late or default_lateness()
-        schedule = None if options.sanitize else default_schedule()
         request = Request(
             loaded,
             kernel_name,

@@ -41,7 +41,7 @@ class LoadedCode:
     forms: dict[Any, Any] = field(default_factory=dict)
     points: dict[str, tuple[tuple[int, ...], frozenset[int], tuple[int, ...]]] = field(default_factory=dict)
     timed: dict[str, Any] = field(default_factory=dict)
-    _addresses: dict[str, list[list[int]]] = field(default_factory=dict)
+    _addresses: dict[tuple[str, bool], list[list[int]]] = field(default_factory=dict)
     _kinds: dict[str, npt.NDArray[np.uint8]] = field(default_factory=dict)
     _sizes: dict[str, npt.NDArray[np.uint64]] = field(default_factory=dict)
 
@@ -89,13 +89,18 @@ class LoadedCode:
             )
         return translation
 
-    def block_addresses(self, kernel: str) -> list[list[int]]:
-        """Addresses of the instructions of each of a kernel's blocks."""
-        blocks = self._addresses.get(kernel)
+    def block_addresses(self, kernel: str, scheduled: bool = False) -> list[list[int]]:
+        """Addresses of the instructions of each of a kernel's blocks.
+
+        Args:
+            scheduled: of the code for schedules, whose blocks are shorter.
+        """
+        key = kernel, scheduled
+        blocks = self._addresses.get(key)
         if blocks is None:
-            blocks = self._addresses[kernel] = [
-                [instruction.address for instruction in block.instructions]
-                for block in self.translation(kernel).blocks
+            translation = self.translation(kernel, late=scheduled, scheduled=scheduled)
+            blocks = self._addresses[key] = [
+                [instruction.address for instruction in block.instructions] for block in translation.blocks
             ]
         return blocks
 
@@ -106,10 +111,12 @@ class LoadedCode:
             sizes = self._sizes[kernel] = np.array([*map(len, self.block_addresses(kernel))], dtype=np.uint64)
         return sizes
 
-    def by_instruction(self, kernel: str, counts: npt.NDArray[np.uint64]) -> dict[int, int]:
-        """Executions of each instruction, from those of a kernel's blocks."""
+    def by_instruction(
+        self, kernel: str, counts: npt.NDArray[np.uint64], scheduled: bool = False
+    ) -> dict[int, int]:
+        """Executions of each instruction, from those of a kernel's blocks; arguments as for `block_addresses`."""
         result: dict[int, int] = {}
-        for addresses, count in zip(self.block_addresses(kernel), counts.tolist(), strict=True):
+        for addresses, count in zip(self.block_addresses(kernel, scheduled), counts.tolist(), strict=True):
             for address in addresses:
                 result[address] = result.get(address, 0) + count
         return result

@@ -75,7 +75,7 @@ class Observer:
             self._steps = StepRecorder(
                 options.steps,
                 loaded.code_object.text.address,
-                loaded.block_addresses(request.kernel),
+                loaded.block_addresses(request.kernel, request.schedule is not None),
                 geometry.group_count,
                 -(-geometry.block_size // abi.LANES),
             )
@@ -153,7 +153,8 @@ class Observer:
             return record
         counts = None
         if options.count:
-            counts = self._request.loaded.by_instruction(record.kernel, outcome.counts)
+            scheduled = self._request.schedule is not None
+            counts = self._request.loaded.by_instruction(record.kernel, outcome.counts, scheduled)
         return replace(
             record,
             counts=counts,
