@@ -1,15 +1,15 @@
 """Schedules: which wave of a work-group runs on, and when its loads come, as text that repeats a run.
 
-An emulated device runs the waves of a work-group in turns from barrier to barrier, wave 0 first, and does each
-access when it is issued. Hardware promises neither. A schedule is a list of deviations from that plain order,
-each of which hardware may make too: a wave stops before an instruction until the others have had their turn, an
-access stays in flight until a wait requires it, the waves or the work-groups take their turns in another order.
-A kernel whose results depend on none of that gives the same bits under every schedule; for one with a race or a
-missing wait, a schedule with another result is the proof (`workbench.check.schedules`).
+An emulated device runs the waves of a work-group in turns from barrier to barrier, wave 0 first, and does
+each access when it is issued. Hardware promises neither. A schedule is a list of deviations from that plain
+order, each of which hardware may make too: a wave stops before an instruction until the others have had their
+turn, an access stays in flight until a wait requires it, the waves or the work-groups take their turns in
+another order. A kernel whose results depend on none of that gives the same bits under every schedule; for one
+with a race or a missing wait, a schedule with another result is the proof (`workbench.check.schedules`).
 
-A schedule applies to every launch on an emulated device inside a `with schedule(...)` block, in this process and
-in those that it starts; else HIPKITTENS_SCHEDULE has it. It goes before late loads (`workbench.lateness`). The
-sanitizer looks at the order itself and ignores it.
+A schedule applies to every launch on an emulated device inside a `with schedule(...)` block, in this process
+and in those that it starts; else HIPKITTENS_SCHEDULE has it. It goes before late loads
+(`workbench.lateness`). The sanitizer looks at the order itself and ignores it.
 """
 
 from __future__ import annotations
@@ -161,9 +161,9 @@ class Schedule:
 
 _REVERSED = tuple(reversed(range(MOST_WAVES)))
 _GRAMMAR = (
-    "expected 'plain', or a list such as 'group=0 waves=1 order=2,0 hold=0x1f40 late=0x1f48': hold= and late= "
-    "take addresses, all, lds, memory or a percentage (with seed=), order= waves or reverse, groups= reverse or "
-    "mixed, kernel= a symbol"
+    "expected 'plain', or a list such as 'group=0 waves=1 order=2,0 hold=0x1f40 late=0x1f48': hold= and "
+    "late= take addresses, all, lds, memory or a percentage (with seed=), order= waves or reverse, groups= "
+    "reverse or mixed, kernel= a symbol"
 )
 
 

@@ -139,8 +139,8 @@ SETTINGS = (
     ),
     Setting(
         "HIPKITTENS_SCHEDULE_LOG",
-        "set by `wb.prove` for its children: a file to which each launch under a schedule appends a line of JSON "
-        "with the instructions at which schedules can deviate",
+        "set by `wb.prove` for its children: a file to which each launch under a schedule appends a line of "
+        "JSON with the instructions at which schedules can deviate",
         "nothing is appended",
     ),
     Setting(

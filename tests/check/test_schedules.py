@@ -1,4 +1,4 @@
-"""Proofs by schedules: each kind of fault gets one that is small and repeats, and right kernels give the same bits."""
+"""Proofs by schedules: each kind of fault has one that is small and repeats, and right kernels have none."""
 
 from __future__ import annotations
 
@@ -83,11 +83,14 @@ def test_a_fault_has_a_small_proof_that_repeats(
             results.append(run())
     assert all(torch.equal(a.view(torch.int32), b.view(torch.int32)) for a, b in zip(*results, strict=True))
     differing = sum(
-        int((a.view(torch.int32) != b.view(torch.int32)).sum()) for a, b in zip(results[0], plain, strict=True)
+        int((a.view(torch.int32) != b.view(torch.int32)).sum())
+        for a, b in zip(results[0], plain, strict=True)
     )
     assert differing == proof.differences
     monkeypatch.setenv("HIPKITTENS_SCHEDULE", proof.schedule)
-    assert all(torch.equal(a.view(torch.int32), b.view(torch.int32)) for a, b in zip(run(), results[0], strict=True))
+    assert all(
+        torch.equal(a.view(torch.int32), b.view(torch.int32)) for a, b in zip(run(), results[0], strict=True)
+    )
 
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)

@@ -1,10 +1,10 @@
-"""Proof that a kernel's result depends on timing: a schedule with another result, as small as a few runs make it.
+"""Proof that a kernel's result depends on timing: a small schedule under which the result is another one.
 
 The sanitizer says what hardware does not promise. `prove` shows what that does: it runs the kernel under
 schedules (`workbench.schedules`), each of which hardware may follow, until an output differs from the plain
-order's, and then removes what is not needed for a difference (Zeller and Hildebrandt, "Simplifying and Isolating
-Failure-Inducing Input", IEEE TSE 2002). The order of the tries is fixed, simple ones first; the draws of the
-others follow from a seed.
+order's, and then removes what is not needed for a difference (Zeller and Hildebrandt, "Simplifying and
+Isolating Failure-Inducing Input", IEEE TSE 2002). The order of the tries is fixed, simple ones first; the
+draws of the others follow from a seed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,17 @@ from dataclasses import dataclass, replace
 import torch
 
 from workbench.errors import KernelFault, UsageError
-from workbench.schedules import MIXED, MOST_WAVES, REVERSE, Points, Schedule, Selection, logged, parsed, schedule
+from workbench.schedules import (
+    MIXED,
+    MOST_WAVES,
+    REVERSE,
+    Points,
+    Schedule,
+    Selection,
+    logged,
+    parsed,
+    schedule,
+)
 
 SHRINKING_RUNS = 64
 """Most runs that make a schedule smaller."""
@@ -153,7 +163,9 @@ def _bits(run: Run, candidate: Schedule) -> list[torch.Tensor]:
         raise UsageError(f"prove: run() returned {type(outputs).__name__}; expected a sequence of tensors")
     for output in outputs:
         if not isinstance(output, torch.Tensor):
-            raise UsageError(f"prove: run() returned a {type(output).__name__} among its outputs, not a tensor")
+            raise UsageError(
+                f"prove: run() returned a {type(output).__name__} among its outputs, not a tensor"
+            )
     flat = (output.detach().cpu().contiguous().clone().reshape(-1) for output in outputs)
     return [output.view(torch.uint8).reshape(len(output), output.element_size()) for output in flat]
 
@@ -166,7 +178,9 @@ def _candidates(tries: int, seed: int) -> Iterator[Schedule]:
         order = tuple(draw.sample(range(MOST_WAVES), MOST_WAVES)) if draw.random() < 0.7 else ()
         yield Schedule(
             hold=Selection(percent=draw.choice((5, 20, 50))),
-            late=draw.choice((Selection(), Selection(percent=10), Selection(percent=50), Selection(kind="lds"))),
+            late=draw.choice(
+                (Selection(), Selection(percent=10), Selection(percent=50), Selection(kind="lds"))
+            ),
             order=order,
             waves=draw.choice(((), (0,), (1,), (0, 2))),
             groups=draw.choice(("", "", REVERSE, MIXED)),
@@ -189,7 +203,7 @@ def _shrunk(
     smaller = _Shrinking(trial, found, difference)
     kernels = list(dict.fromkeys(points.kernel for points in launched))
     if not found.kernel:
-        smaller.try_each(lambda s: replace(s, kernel=kernel) for kernel in kernels)
+        smaller.try_each(lambda s, k=kernel: replace(s, kernel=k) for kernel in kernels)  # type: ignore[misc]
     smaller.try_each([lambda s: replace(s, groups="")] if found.groups else [])
     smaller.try_each([lambda s: replace(s, late=Selection())] if found.late else [])
     smaller.try_each([lambda s: replace(s, hold=Selection())] if found.hold else [])
@@ -238,7 +252,6 @@ class _Shrinking:
                 return
 
 
-
 def _fewer_instructions(smaller: _Shrinking, run: Sequence[Points]) -> None:
     """Leaves out instructions as long as a difference remains: delta debugging, by halves first."""
     start = smaller.best
@@ -260,7 +273,9 @@ def _fewer_instructions(smaller: _Shrinking, run: Sequence[Points]) -> None:
             parts = [items[at : at + size] for at in range(0, len(items), size)]
             rests = [items[:at] + items[at + size :] for at in range(0, len(items), size)]
             tried = (*parts, *rests) if pieces == 2 else (*rests, *parts)
-            remaining = next((part for part in tried if part and len(part) < len(items) and accepts(part)), None)
+            remaining = next(
+                (part for part in tried if part and len(part) < len(items) and accepts(part)), None
+            )
             if remaining is not None:
                 pieces = 2 if remaining in parts else max(pieces - 1, 2)
                 items = remaining
@@ -268,6 +283,11 @@ def _fewer_instructions(smaller: _Shrinking, run: Sequence[Points]) -> None:
                 break
             else:
                 pieces = min(2 * pieces, len(items))
-    if smaller.best.late.kind or smaller.best.late.percent or smaller.best.hold.kind or smaller.best.hold.percent:
+    if (
+        smaller.best.late.kind
+        or smaller.best.late.percent
+        or smaller.best.hold.kind
+        or smaller.best.hold.percent
+    ):
         # The text names the instructions even if none could be left out.
         accepts(items)

@@ -233,8 +233,8 @@ struct Machine {
 
 enum {
     HK_LATE_OFF = 0,
-    HK_LATE_LAST = 1,  /* when a wait asks for them */
-    HK_LATE_DRAWN = 2, /* at a wait, or at an earlier time drawn from the seed */
+    HK_LATE_LAST = 1,   /* when a wait asks for them */
+    HK_LATE_DRAWN = 2,  /* at a wait, or at an earlier time drawn from the seed */
     HK_LATE_LISTED = 3, /* at a wait those that the schedule lists, the others at once */
 };
 
@@ -373,9 +373,9 @@ typedef struct Launch {
     /* Answers the hostcall that a wave of a work-group submitted, given the pointer to its packet; returns 0, or the
      * number of the service that is not available. */
     int32_t (*serve)(uint64_t group, uint32_t wave, uint64_t packet);
-    HkSteps *steps;      /* recorder of the waves' paths, or NULL */
-    const uint8_t *only; /* [group_total] nonzero: run this work-group; NULL: run all */
-    HkTape *tape;        /* tape of one work-group's execution, or NULL */
+    HkSteps *steps;             /* recorder of the waves' paths, or NULL */
+    const uint8_t *only;        /* [group_total] nonzero: run this work-group; NULL: run all */
+    HkTape *tape;               /* tape of one work-group's execution, or NULL */
     const HkSchedule *schedule; /* deviations from the plain order, or NULL; one worker only */
 } Launch;
 

@@ -114,7 +114,7 @@ class LoadedCode:
     def by_instruction(
         self, kernel: str, counts: npt.NDArray[np.uint64], scheduled: bool = False
     ) -> dict[int, int]:
-        """Executions of each instruction, from those of a kernel's blocks; arguments as for `block_addresses`."""
+        """Executions of each instruction, from those of the blocks that `block_addresses` has."""
         result: dict[int, int] = {}
         for addresses, count in zip(self.block_addresses(kernel, scheduled), counts.tolist(), strict=True):
             for address in addresses:

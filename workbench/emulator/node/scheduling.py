@@ -1,4 +1,4 @@
-"""A launch's schedule (`workbench.schedules`) in the form of the C side: instructions as flags of blocks and code."""
+"""A launch's schedule (`workbench.schedules`) for the C side: flags of blocks and of instructions."""
 
 from __future__ import annotations
 

@@ -280,8 +280,8 @@ def _hazard(scene: Scene, report: CData) -> str:
             f"instruction set guides do not ask for them. To do as the compiler does, put {nops} between them"
         )
     return (
-        f"hazard: {pair}, which needs {needed} wait states in between and has {there}; hardware does not wait: "
-        f"put {nops}, or as many other instructions, between them"
+        f"hazard: {pair}, which needs {needed} wait states in between and has {there}; hardware does not "
+        f"wait: put {nops}, or as many other instructions, between them"
     )
 
 

@@ -82,7 +82,12 @@ def at_stops(block: Sequence[Instruction]) -> Iterator[list[Instruction]]:
     piece: list[Instruction] = []
     indexed = False
     for instruction in block:
-        if piece and not indexed and can_stop_before(instruction) and not follow_at_once(piece[-1], instruction):
+        if (
+            piece
+            and not indexed
+            and can_stop_before(instruction)
+            and not follow_at_once(piece[-1], instruction)
+        ):
             yield piece
             piece = []
         piece.append(instruction)

@@ -42,7 +42,7 @@ typedef struct Access {
     uint32_t m0;
     uint32_t effect;
     uint32_t is_late; /* HK_LATE_LISTED: the schedule has it wait */
-    uint32_t start; /* TO_LDS: offset of the first lane's data */
+    uint32_t start;   /* TO_LDS: offset of the first lane's data */
     uint32_t rows[ROWS * HK_LANES] __attribute__((aligned(64)));
 } Access;
 
@@ -62,7 +62,7 @@ struct HkLate {
     Queue vector, lds;
     ScalarLoad scalars[LDS_ROOM]; /* with a schedule alone; counted by lgkmcnt, too */
     uint32_t scalar_count;
-    uint32_t mode; /* HK_LATE_* */
+    uint32_t mode;              /* HK_LATE_* */
     const HkSchedule *schedule; /* HK_LATE_LISTED: NULL if no access of this wave is late */
     uint64_t random;
 };
@@ -309,7 +309,6 @@ HK_EXPORT int32_t hk_late_pass(Wave *w, const Op *op) {
     if (late->mode == HK_LATE_LISTED) return hk_late_stop(w);
     return come(w, late, &late->vector) || come(w, late, &late->lds);
 }
-
 
 int32_t hk_late_finish(Wave *w) {
     HkLate *late = w->late;
