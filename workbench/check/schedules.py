@@ -95,8 +95,8 @@ def prove(run: Run, *, tries: int = 32, seed: int = 0) -> Proof | None:
     None means that no schedule made a difference in these tries, not that none can.
 
     Args:
-        run: executes the kernel from fresh, equal inputs, here or in a process that it starts, and returns its
-            outputs.
+        run: executes the kernel from fresh, equal inputs, here or in a process that it starts, and returns
+            its outputs.
         tries: schedules to try. Up to `SHRINKING_RUNS` further runs make the first one with a difference
             smaller.
         seed: seed of the schedules that are drawn.
@@ -202,7 +202,7 @@ def _shrunk(
     """A smaller schedule that still makes a difference, and that difference."""
     smaller = _Shrinking(trial, found, difference)
     kernels = list(dict.fromkeys(points.kernel for points in launched))
-    if not found.kernel:
+    if not found.kernel and len(kernels) > 1:
         smaller.try_each(lambda s, k=kernel: replace(s, kernel=k) for kernel in kernels)  # type: ignore[misc]
     smaller.try_each([lambda s: replace(s, groups="")] if found.groups else [])
     smaller.try_each([lambda s: replace(s, late=Selection())] if found.late else [])

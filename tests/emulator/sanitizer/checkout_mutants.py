@@ -1,12 +1,12 @@
 """Mutation testing of the sanitizer on the kernels of a checkout of HipKittens that has been built.
 
-    python -m tests.emulator.sanitizer.checkout_mutants CHECKOUT [--mutants 20] [--seed 0] [--only softmax gqa]
+    python -m tests.emulator.sanitizer.checkout_mutants CHECKOUT [--mutants 20] [--seed 0] [--only gqa]
 
 CHECKOUT has the layout of June 2026, with the Python modules that its Makefiles built for CDNA4 beside
 their sources. Mutants of the kernels without a finding are drawn: an `s_waitcnt` or an `s_barrier` less. A
-wait is drawn only if the code alone proves that it matters: without it a register is used, on some path, while
-its access is under way (`mutations.Waits`, which shares no code with the sanitizer). A mutant is found if a
-finding is about two instructions with the removed one between them.
+wait is drawn only if the code alone proves that it matters: without it a register is used, on some path,
+while its access is under way (`mutations.Waits`, which shares no code with the sanitizer). A mutant is found
+if a finding is about two instructions with the removed one between them.
 """
 
 from __future__ import annotations
@@ -165,11 +165,8 @@ def main() -> int:
         started = time.monotonic()
         result = launch.sanitized(launch.kernel)
         drawn = list(launch.drawn()) if result.passed else []
-        print(
-            f"{subject.name}: {len(result.findings)} findings, {len(result.notes)} notes, {len(drawn)} mutants "
-            f"({time.monotonic() - started:.1f} s)",
-            flush=True,
-        )
+        count = f"{len(result.findings)} findings, {len(result.notes)} notes, {len(drawn)} mutants"
+        print(f"{subject.name}: {count} ({time.monotonic() - started:.1f} s)", flush=True)
         for finding in result.findings[:3]:
             print(f"    {finding}", flush=True)
         candidates += ((launch, mutant) for mutant in drawn)
@@ -185,18 +182,12 @@ def report(chosen: Sequence[tuple[Launch, Mutant]]) -> int:
         right = [finding for finding in result.findings if is_about(finding, mutant.address)]
         at_place += bool(right)
         anywhere += not result.passed
-        words = (
-            f"line {right[0].line}, {right[0].category}"
-            if right
-            else "elsewhere"
-            if result.findings
-            else "MISSED"
-        )
+        words = "MISSED" if result.passed else "elsewhere"
+        if right:
+            words = f"line {right[0].line}, {right[0].category}"
         place = line_of(launch.kernel, mutant.address)
         print(f"{launch.subject.name:10} {mutant.address:#x} {place} {mutant.change}: {words}", flush=True)
-    print(
-        f"{anywhere} of {len(chosen)} mutants are found, {at_place} with the removed instruction between their lines"
-    )
+    print(f"{anywhere} of {len(chosen)} mutants are found, {at_place} of them between their two lines")
     return int(at_place < len(chosen))
 
 

@@ -189,8 +189,8 @@ class _Walk:
     def result(self) -> Hazards:
         hazards = Hazards()
 
-        # If an instruction breaks several rules with another, the one with the most wait states is enough, and
-        # a rule of the guides hides those of the compiler alone.
+        # If an instruction breaks several rules with another, the one with the most wait states is enough,
+        # and a rule of the guides hides those of the compiler alone.
         def weight(hazard: Hazard) -> tuple[bool, int]:
             return not RULES[hazard.rule].is_note, hazard.required
 
