@@ -21,12 +21,12 @@ from pathlib import Path
 import torch
 
 import workbench as wb
-from tests.emulator.sanitizer.mutations import Mutant, Waits, _followers, mutants
-from workbench.check.sanitizer import SanitizeResult
+from tests.emulator.sanitizer.mutations import SECONDS, Mutant, Waits, _followers, mutants
 from workbench.codeobject.instruction import Instruction
 from workbench.emulator.translate import flow
+from workbench.errors import KernelFault
 from workbench.kernel import Kernel
-from workbench.runtime.findings import Finding
+from workbench.launches import LaunchOptions, RawFinding
 
 ARCH = "gfx950"
 
@@ -42,6 +42,7 @@ class Subject:
         tensors: shapes of its bfloat16 arguments, by name; outputs too.
         floats: shapes of its float32 arguments.
         numbers: its other arguments.
+        shared: bytes of dynamic shared memory.
     """
 
     folder: str
@@ -51,6 +52,7 @@ class Subject:
     tensors: dict[str, tuple[int, ...]]
     floats: dict[str, tuple[int, ...]]
     numbers: dict[str, int]
+    shared: int = 0
 
     @property
     def name(self) -> str:
@@ -91,6 +93,7 @@ SUBJECTS = (
         },
         {"L_vec": (1, 64, 1, 1024)},
         {},
+        shared=160000,
     ),
 )
 
@@ -107,15 +110,24 @@ class Launch:
         code = self.kernel.module.code_object
         self.blocks = flow.blocks_of(flow.reachable(code, self.kernel.info.entry))
 
-    def sanitized(self, kernel: Kernel) -> SanitizeResult:
+    def findings(self, kernel: Kernel) -> list[RawFinding]:
+        """The findings of a launch under the sanitizer; without notes."""
         generator = torch.Generator().manual_seed(1)
         tensors = {
             name: torch.randn(shape, generator=generator).bfloat16()
             for name, shape in self.subject.tensors.items()
         }
         floats = {name: torch.zeros(shape) for name, shape in self.subject.floats.items()}
-        launch = kernel[self.subject.grid, self.subject.block]
-        return wb.sanitize(launch, **tensors, **floats, **self.subject.numbers, device=f"emulated:{ARCH}")
+        arguments = {**tensors, **floats, **self.subject.numbers}
+        launch = wb.Launch(self.subject.grid, self.subject.block, self.subject.shared)
+        options = LaunchOptions(sanitize=True, timeout=SECONDS)
+        try:
+            record = kernel.launch(
+                launch, (), arguments, device=wb.device(f"emulated:{ARCH}"), options=options
+            )
+        except KernelFault as fault:
+            return list(fault.findings)
+        return [finding for finding in record.findings if finding.category != "note"]
 
     def drawn(self) -> Iterator[Mutant]:
         """The mutants of which the code alone proves that they matter, and those without a barrier."""
@@ -136,7 +148,7 @@ class Launch:
         return bool(Waits(blocks, _followers(self.blocks)).beyond(waits))
 
 
-def is_about(finding: Finding, address: int) -> bool:
+def is_about(finding: RawFinding, address: int) -> bool:
     """True if the instruction at an address is between the two of a finding, in the code or around a loop."""
     if finding.other_pc is None:
         return False
@@ -163,12 +175,12 @@ def main() -> int:
             continue
         launch = Launch(subject, options.checkout)
         started = time.monotonic()
-        result = launch.sanitized(launch.kernel)
-        drawn = list(launch.drawn()) if result.passed else []
-        count = f"{len(result.findings)} findings, {len(result.notes)} notes, {len(drawn)} mutants"
+        found = launch.findings(launch.kernel)
+        drawn = [] if found else list(launch.drawn())
+        count = f"{len(found)} findings, {len(drawn)} mutants"
         print(f"{subject.name}: {count} ({time.monotonic() - started:.1f} s)", flush=True)
-        for finding in result.findings[:3]:
-            print(f"    {finding}", flush=True)
+        for finding in found[:3]:
+            print(f"    {line_of(launch.kernel, finding.pc)}: {finding.message}", flush=True)
         candidates += ((launch, mutant) for mutant in drawn)
     chosen = random.Random(options.seed).sample(candidates, min(options.mutants, len(candidates)))
     return report(chosen)
@@ -178,13 +190,13 @@ def report(chosen: Sequence[tuple[Launch, Mutant]]) -> int:
     """Runs the mutants and prints a line for each; 1 if any is not found."""
     at_place = anywhere = 0
     for launch, mutant in chosen:
-        result = launch.sanitized(mutant.applied_to(launch.kernel))
-        right = [finding for finding in result.findings if is_about(finding, mutant.address)]
+        found = launch.findings(mutant.applied_to(launch.kernel))
+        right = [finding for finding in found if is_about(finding, mutant.address)]
         at_place += bool(right)
-        anywhere += not result.passed
-        words = "MISSED" if result.passed else "elsewhere"
+        anywhere += bool(found)
+        words = "elsewhere" if found else "MISSED"
         if right:
-            words = f"line {right[0].line}, {right[0].category}"
+            words = f"{right[0].category} at {line_of(launch.kernel, right[0].pc)}"
         place = line_of(launch.kernel, mutant.address)
         print(f"{launch.subject.name:10} {mutant.address:#x} {place} {mutant.change}: {words}", flush=True)
     print(f"{anywhere} of {len(chosen)} mutants are found, {at_place} of them between their two lines")
