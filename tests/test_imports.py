@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 LAYERS = (
     "paths", "magic_options", "settings", "errors", "origin", "dtypes", "targets", "progress", "events",
-    "theme", "display", "cache", "patches", "approximation", "lateness", "launches", "bounds",
+    "theme", "display", "cache", "patches", "approximation", "lateness", "schedules", "launches", "bounds",
     "hardware_mode", "live_tensors",
     "numerics", "codeobject", "toolchain", "emulator", "runtime", "kernel", "operators", "ops", "nn",
     "integrations", "collection", "check", "step", "profile",

@@ -16,6 +16,8 @@ from .check.compare import compare as compare
 from .check.results import VerifyResult as VerifyResult
 from .check.sanitizer import sanitize as sanitize
 from .check.sanitizer import sanitizing as sanitizing
+from .check.schedules import Proof as Proof
+from .check.schedules import prove as prove
 from .check.verify import verify as verify
 from .doctor import doctor as doctor
 from .errors import CompileError as CompileError
@@ -66,6 +68,7 @@ from .profile import xcd_map as xcd_map
 from .runtime import Device as Device
 from .runtime import device as device
 from .runtime import devices as devices
+from .schedules import schedule as schedule
 from .step import Stepper as Stepper
 from .step import provenance as provenance
 from .step import step as step

@@ -132,6 +132,18 @@ SETTINGS = (
         "they come at once",
     ),
     Setting(
+        "HIPKITTENS_SCHEDULE",
+        "a schedule of waves and loads, such as `wb.prove` returns: launches on emulated devices follow it "
+        "([page](sanitizer.md#schedules))",
+        "the plain order",
+    ),
+    Setting(
+        "HIPKITTENS_SCHEDULE_LOG",
+        "set by `wb.prove` for its children: a file to which each launch under a schedule appends a line of "
+        "JSON with the instructions at which schedules can deviate",
+        "nothing is appended",
+    ),
+    Setting(
         AS_HARDWARE,
         "`last` or a seed: everything of emulated devices as hardware may have it: loads that come late, "
         "results that err, accesses beyond memory that continue; what is set for one of these goes first. "

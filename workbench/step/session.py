@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from workbench.check.sanitizer import Finding
@@ -15,6 +16,8 @@ from workbench.launches import Dim, LaunchOptions, TapeOptions
 from workbench.operators import KernelSpec, Shape, kernels
 from workbench.operators.launch_target import resolve
 from workbench.runtime import Device
+from workbench.schedules import parsed
+from workbench.schedules import schedule as under_schedule
 from workbench.step.stepper import Stepper
 
 
@@ -27,6 +30,7 @@ def step(
     device: Device | str | None = None,
     group: int | Dim = 0,
     wave: int = 0,
+    schedule: str | None = None,
     at: Finding | None = None,
     skip: int = 0,
     launch: int = 0,
@@ -48,6 +52,8 @@ def step(
         target, args, kwargs, spec, shape, seed, device: the launch, as in `sanitize`.
         group: linear number of the work-group, or (x, y, z).
         wave: the wave to follow first; `Stepper.choose` follows another.
+        schedule: the schedule of the launch, such as `Proof.schedule`; if it names a work-group or waves and
+            `group` and `wave` are 0, these are followed.
         at: a finding of `wb.sanitize`: go to the work-group and wave that it names, before its instruction.
         skip: start the tape after this many instructions of the wave.
         launch: index of the launch, for an operator of several.
@@ -56,7 +62,7 @@ def step(
         bytes: size limit of the tape; later events are missing from it.
 
     Raises:
-        UsageError: there is no such target; or `debug` is set for code of unknown source.
+        UsageError: there is no such target; `schedule` is none; or `debug` is set for code of unknown source.
         LaunchError: the launch has no such work-group or wave.
         DeviceError: the device is a GPU, which records no tape.
         CompileError: with `debug`, the kernel does not compile without optimization.
@@ -72,10 +78,14 @@ def step(
         if debug:
             raise UsageError("at= names an instruction of the optimized code; leave debug=True out")
         group, wave = at.workgroup or group, at.wave or wave
+    deviations = parsed(schedule) if schedule is not None else None
+    if deviations is not None:
+        group, wave = group or deviations.group or 0, wave or min(deviations.waves, default=0)
     options = LaunchOptions(tape=TapeOptions(group, wave, skip, bytes))
-    for before in launches.parts[:launch]:
-        before.run(None)
-    stepper = Stepper(part.kernel, part.run(options), wave)
+    with under_schedule(deviations) if deviations is not None else nullcontext():
+        for before in launches.parts[:launch]:
+            before.run(None)
+        stepper = Stepper(part.kernel, part.run(options), wave)
     return stepper if at is None else stepper.to_address(at.pc)
 
 

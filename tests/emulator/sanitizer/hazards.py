@@ -85,6 +85,8 @@ def _plain() -> list[Pair]:
         Pair("exec-mfma", _CMPX, "v_mfma_f32_4x4x4_16b_f16 v[4:7], v[0:1], v[2:3], 0"),
         Pair("exec-permlane", _CMPX, "v_permlane32_swap_b32 v1, v2"),
         Pair("m0", "s_mov_b32 m0, 0", "s_movrels_b32 s30, s20"),
+        Pair("m0", "s_mov_b32 m0, 0", "global_load_lds_dword v10, s[20:21]"),
+        Pair("m0-buffer", "s_mov_b32 m0, 0", "buffer_load_dword v10, s[24:27], 0 offen lds"),
         Pair(
             "setreg", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 0", "s_getreg_b32 s30, hwreg(HW_REG_MODE)"
         ),
@@ -132,19 +134,15 @@ def _matrix(target: str) -> list[Pair]:
         pairs += [Pair("xdl-gemm-c-overlap", first, second, passes) for second in (_C_SGEMM, _C_DGEMM)]
         reads = ("v_add_f32_e32 v20, v32, v1", _STORE, "ds_write_b32 v10, v33", "v_accvgpr_write_b32 a0, v32")
         pairs += [Pair("xdl-read", first, second, passes) for second in reads]
-        writes = ("v_mov_b32_e32 v32, 0", _LOAD, "ds_read_b32 v32, v10")
-        pairs += [Pair("xdl-write", first, second, passes) for second in writes]
-        pairs += [
-            Pair(
-                "xdl-c-write",
-                {
-                    8: "v_mfma_f32_32x32x8_f16 v[32:47], v[0:1], v[2:3], v[48:63]",
-                    16: "v_mfma_f32_32x32x4_2b_f16 v[32:63], a[0:1], a[2:3], v[0:31]",
-                }.get(passes, first),
-                f"v_mov_b32_e32 v{ {8: 50, 16: 20}.get(passes, 42) }, 0",
-                passes,
-            )
-        ]
+        pairs.append(Pair("xdl-write", first, "v_mov_b32_e32 v32, 0", passes))
+        pairs += [Pair("xdl-load", first, second, passes) for second in (_LOAD, "ds_read_b32 v32, v10")]
+        reads_c = {
+            8: "v_mfma_f32_32x32x8_f16 v[32:47], v[0:1], v[2:3], v[48:63]",
+            16: "v_mfma_f32_32x32x4_2b_f16 v[32:63], a[0:1], a[2:3], v[0:31]",
+        }.get(passes, first)
+        c = {8: 50, 16: 20}.get(passes, 42)
+        pairs.append(Pair("xdl-c-write", reads_c, f"v_mov_b32_e32 v{c}, 0", passes))
+        pairs.append(Pair("xdl-c-load", reads_c, f"ds_read_b32 v{c}, v10", passes))
     pairs += [
         Pair("two-pass-c", _MFMA[2], _exactly(_MFMA[2]), 2),
         Pair("sgemm-two-pass-c", _SGEMM[2], _exactly(_SGEMM[2]), 2),
@@ -163,6 +161,7 @@ def _matrix(target: str) -> list[Pair]:
             Pair("sgemm-read", first, "v_add_f32_e32 v20, v32, v1", passes),
             Pair("sgemm-read", first, _STORE, passes),
             Pair("sgemm-write", first, "v_mov_b32_e32 v32, 0", passes),
+            Pair("sgemm-load", first, _LOAD, passes),
         ]
     pairs += [
         Pair("dgemm-4x4-ab", _DGEMM_4, "v_mfma_f64_4x4x4_4b_f64 v[4:5], v[32:33], v[2:3], 0", 4),
@@ -170,6 +169,7 @@ def _matrix(target: str) -> list[Pair]:
         Pair("dgemm-4x4-c", _DGEMM_4, _C_SGEMM.replace("34:37", "32:35"), 4),
         Pair("dgemm-4x4-valu", _DGEMM_4, "v_add_f64 v[20:21], v[32:33], v[4:5]", 4),
         Pair("dgemm-4x4-valu", _DGEMM_4, "v_mov_b32_e32 v33, 0", 4),
+        Pair("dgemm-4x4-load", _DGEMM_4, _LOAD, 4),
         Pair("dgemm-4x4-memory", _DGEMM_4, _STORE, 4),
     ]
     sixteen = _DGEMM_16_PASSES[target]
@@ -178,6 +178,7 @@ def _matrix(target: str) -> list[Pair]:
         Pair("dgemm-16x16-c-overlap", _DGEMM_16, _C_DGEMM, sixteen),
         Pair("dgemm-16x16-read", _DGEMM_16, "v_add_f64 v[20:21], v[32:33], v[4:5]", sixteen),
         Pair("dgemm-16x16-write", _DGEMM_16, "v_mov_b32_e32 v33, 0", sixteen),
+        Pair("dgemm-16x16-load", _DGEMM_16, _LOAD, sixteen),
         Pair("dgemm-16x16-memory", _DGEMM_16, _STORE, sixteen),
         Pair("dgemm-fma64", _DGEMM_4, "v_fma_f64 v[20:21], v[4:5], v[4:5], v[6:7]", 4),
         Pair("dgemm-fma64", _DGEMM_4, "v_fmac_f64_e32 v[20:21], v[4:5], v[4:5]", 4),

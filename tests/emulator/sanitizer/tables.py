@@ -41,13 +41,14 @@ def _counts(rule: Rule, target: str) -> str:
 def hazard_table() -> str:
     """One row for each rule: both instructions and the wait states on each target."""
     rows = [
-        "| first | second | gfx942 | gfx950 | LLVM's GCNHazardRecognizer |",
-        "| --- | --- | --- | --- | --- |",
+        "| first | second | gfx942 | gfx950 | guides ask | LLVM's GCNHazardRecognizer |",
+        "| --- | --- | --- | --- | --- | --- |",
     ]
     for rule in RULES:
         counts = " | ".join(_counts(rule, target) for target in TARGETS)
         source = rule.source if rule.source == "ISA guide only" else f"`{rule.source}`"
-        rows.append(f"| {rule.after} | {rule.before} | {counts} | {source} |")
+        guide = "no: a note" if rule.is_note else "yes"
+        rows.append(f"| {rule.after} | {rule.before} | {counts} | {guide} | {source} |")
     return "\n".join(rows)
 
 

@@ -50,7 +50,7 @@ def test_every_row_has_a_pair() -> None:
             )
         }
         # No f32 matrix instruction has 4 passes.
-        rows -= {(f"sgemm-{what}", 4) for what in ("ab", "c-overlap", "read", "write")}
+        rows -= {(f"sgemm-{what}", 4) for what in ("ab", "c-overlap", "read", "write", "load")}
         tested = {
             (pair.rule, 0 if isinstance(pair.row.counts[target], int) else pair.passes)
             for pair in pairs(target)
@@ -63,13 +63,22 @@ def test_one_wait_state_too_few_is_reported(module: Module, target: str) -> None
         states = pair.row.states(target, pair.passes)
         assert states > 0, pair
         result = run(module, f"few{number}", target)
-        hazards = [finding for finding in result.findings if finding.category == "hazard"]
+        hazards = [
+            finding for finding in (*result.findings, *result.notes) if finding.message.startswith("hazard: ")
+        ]
         assert hazards, f"{target}: {pair} with {states - 1} wait states is not reported"
-        assert len(result.findings) == len(hazards) == 1, f"{pair}: {result}"
+        assert len(hazards) == 1, f"{pair}: {result}"
         message = hazards[0].message
-        assert f"needs {states} wait states in between and has {states - 1};" in message, f"{pair}: {message}"
+        # What the guides do not ask for is a note, and the kernel passes.
+        assert hazards[0].category == ("note" if pair.row.is_note else "hazard"), f"{pair}: {result}"
+        assert result.passed == pair.row.is_note, f"{pair}: {result}"
+        if pair.row.is_note:
+            assert f"LLVM puts {states} wait states where this code has {states - 1};" in message
+        else:
+            needs = f"needs {states} wait states in between and has {states - 1};"
+            assert needs in message, f"{pair}: {message}"
         assert pair.row.after in message
-        assert "put s_nop 0," in message
+        assert "put s_nop 0" in message
         assert hazards[0].instruction.split()[0].startswith(pair.second.split()[0].split("_e32")[0])
         assert (hazards[0].wave, hazards[0].workgroup) == (0, (0, 0, 0))
 

@@ -82,6 +82,7 @@ typedef struct HkWatch HkWatch;
 typedef struct HkOverrun HkOverrun;
 typedef struct HkPast HkPast;
 typedef struct HkLate HkLate;
+typedef struct HkSchedule HkSchedule;
 typedef struct San San;
 
 /* Generated code of a basic block: runs it for a wave, and returns the next block's index or one of the values above.
@@ -146,7 +147,8 @@ struct Wave {
     uint64_t slept;        /* cycles of s_sleep since that read */
     /* Issued accesses that the wave has not waited for, in a launch with late loads; else NULL. */
     HkLate *late;
-    uint64_t unused[5];                 /* padding: waves begin at cache lines */
+    uint64_t held;                      /* one more than the block before which a schedule just stopped the wave */
+    uint64_t unused[4];                 /* padding: waves begin at cache lines */
     uint32_t scratch_low, scratch_high; /* range of a lane's scratch, in bytes, written since the tape last looked */
     /* Indexed by row; nonzero: the row holds the result of a chain of matrix instructions, so a later chain may add to
      * it without checking it again (ops/matrix.c). Generated code clears the entries of rows that any other instruction
@@ -179,6 +181,8 @@ struct Group {
     HkWatch *watch;     /* record of the memory touched while HK_PROFILE_WATCH is set; else NULL */
     HkOverrun *overrun; /* the worker's */
     HkPast *past;       /* the worker's */
+    /* The launch's schedule if it has one that deviates in this work-group; else NULL. */
+    const HkSchedule *schedule;
 };
 
 /* HK_ALLOCATION_HOST: the host may write the memory while a kernel runs. HK_ALLOCATION_ROUNDED: the memory may be
@@ -229,8 +233,24 @@ struct Machine {
 
 enum {
     HK_LATE_OFF = 0,
-    HK_LATE_LAST = 1,  /* when a wait asks for them */
-    HK_LATE_DRAWN = 2, /* at a wait, or at an earlier time drawn from the seed */
+    HK_LATE_LAST = 1,   /* when a wait asks for them */
+    HK_LATE_DRAWN = 2,  /* at a wait, or at an earlier time drawn from the seed */
+    HK_LATE_LISTED = 3, /* at a wait those that the schedule lists, the others at once */
+};
+
+#define HK_EVERY_GROUP 0xffffffffffffffff
+
+/* Deviations from the plain order of waves and accesses (workbench/schedules.py), in code translated for them. */
+struct HkSchedule {
+    const uint8_t *holds; /* [block_count] nonzero: a wave stops before the block until the others had a turn */
+    const uint8_t *late;  /* by dword of the code: nonzero: the instruction's access waits for s_waitcnt */
+    uint64_t code_first;  /* code object address of the first dword of `late` */
+    uint64_t group;       /* the work-group that deviates, or HK_EVERY_GROUP */
+    uint32_t waves;       /* bit mask of the waves to which `holds` and `late` apply */
+    uint32_t reverse;     /* nonzero: work-groups start from the last to the first */
+    uint32_t mixes;       /* nonzero: where waves stop, other work-groups run, too */
+    uint32_t reserved;
+    uint32_t order[HK_MAX_WAVES]; /* waves in the order of their turns */
 };
 
 /* Target of the hidden argument hidden_hostcall_buffer (rocclr's devhostcall.hpp). A packet is identified by its index,
@@ -353,9 +373,10 @@ typedef struct Launch {
     /* Answers the hostcall that a wave of a work-group submitted, given the pointer to its packet; returns 0, or the
      * number of the service that is not available. */
     int32_t (*serve)(uint64_t group, uint32_t wave, uint64_t packet);
-    HkSteps *steps;      /* recorder of the waves' paths, or NULL */
-    const uint8_t *only; /* [group_total] nonzero: run this work-group; NULL: run all */
-    HkTape *tape;        /* tape of one work-group's execution, or NULL */
+    HkSteps *steps;             /* recorder of the waves' paths, or NULL */
+    const uint8_t *only;        /* [group_total] nonzero: run this work-group; NULL: run all */
+    HkTape *tape;               /* tape of one work-group's execution, or NULL */
+    const HkSchedule *schedule; /* deviations from the plain order, or NULL; one worker only */
 } Launch;
 
 typedef struct HkQueue {

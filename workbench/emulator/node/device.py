@@ -21,7 +21,7 @@ from workbench.codeobject import CodeObject, KernelInfo
 from workbench.codeobject.elf import MAX_ARGUMENT_BYTES
 from workbench.codeobject.names import demangle, first_names, short_name
 from workbench.emulator.native import abi
-from workbench.emulator.node import console, dispatch, faults, limits
+from workbench.emulator.node import console, dispatch, faults, limits, scheduling
 from workbench.emulator.node.allocations import Allocation, Memory, MemoryKind
 from workbench.emulator.node.clock import Clock
 from workbench.emulator.node.dispatch import Dispatch, Geometry, Outcome
@@ -34,6 +34,7 @@ from workbench.events import hub
 from workbench.lateness import default_lateness
 from workbench.launches import COUNTED, ForeignLaunch, LaunchOptions, LaunchRecord
 from workbench.progress import counted
+from workbench.schedules import default_schedule
 from workbench.targets import Product, default_product
 
 # The argument block begins this far after the dispatch packet and is followed by as many zeros; the ABI
@@ -241,8 +242,10 @@ class EmulatedDevice:
             KernelInterrupt: the launch was interrupted and has stopped.
         """
         requested = options = self.node.options()
+        schedule = None if options.sanitize else default_schedule()
         clock, timed = self.node.clock, None
-        if clock.active and options.tape is None:
+        # Neither a tape's blocks nor a schedule's are those that the clock knows.
+        if clock.active and options.tape is None and schedule is None:
             shape = geometry.groups, geometry.block, dynamic_shared
             timed = clock.launch(loaded, kernel_name, shape, arguments, options)
             options = timed.options
@@ -263,7 +266,8 @@ class EmulatedDevice:
             cooperative,
             options,
             approximation,
-            late,
+            None if schedule is not None else late,
+            schedule.for_kernel(kernel_name) if schedule is not None else None,
         )
         scene, record, outcome = self._execute(request)
         if counter is not None:
@@ -292,6 +296,8 @@ class EmulatedDevice:
         with self.node.launch_lock:
             served = self.node.services.for_launch(loaded, form.kinds)
             prepared = self._prepare(form, request, served)
+            if request.schedule is not None:
+                scheduling.prepare(prepared, request, form.scene)
             observer = Observer(request, prepared, self.node.memory)
             try:
                 outcome, assertions = _run(prepared, observer, served, timeout, form.name)
@@ -350,7 +356,8 @@ class EmulatedDevice:
             single=request.is_single,
             exact=request.is_exact,
             approximate=request.approximation is not None,
-            late=request.lateness is not None,
+            late=request.lateness is not None or request.schedule is not None,
+            scheduled=request.schedule is not None,
         )
         shared = limits.static_shared(kernel) + dynamic_shared
         scene = faults.Scene(
@@ -522,7 +529,7 @@ def _run(
         outcome = dispatch.run(
             prepared,
             timeout=timeout,
-            threads=1 if observer.one_thread or served.one_thread else None,
+            threads=1 if observer.one_thread or served.one_thread or prepared.launch.schedule else None,
             traffic=observer.traffic,
             progress=tell,
         )

@@ -28,6 +28,7 @@ class LoadedCode:
         prints: True if its kernels print into the buffer of `console`.
         asks: True if its kernels use the result of printf.
         forms: shared parts of launches, by kernel and shape.
+        points: where schedules can deviate, by kernel (`scheduling.points_of`).
         timed: the clock's state for each kernel.
     """
 
@@ -38,8 +39,9 @@ class LoadedCode:
     prints: bool = False
     asks: bool = False
     forms: dict[Any, Any] = field(default_factory=dict)
+    points: dict[str, tuple[tuple[int, ...], frozenset[int], tuple[int, ...]]] = field(default_factory=dict)
     timed: dict[str, Any] = field(default_factory=dict)
-    _addresses: dict[str, list[list[int]]] = field(default_factory=dict)
+    _addresses: dict[tuple[str, bool], list[list[int]]] = field(default_factory=dict)
     _kinds: dict[str, npt.NDArray[np.uint8]] = field(default_factory=dict)
     _sizes: dict[str, npt.NDArray[np.uint64]] = field(default_factory=dict)
 
@@ -56,6 +58,7 @@ class LoadedCode:
         exact: bool = False,
         approximate: bool = False,
         late: bool = False,
+        scheduled: bool = False,
     ) -> TranslatedKernel:
         """The kernel as native code, which reports to the sanitizer if requested.
 
@@ -64,11 +67,12 @@ class LoadedCode:
             exact: matrix instructions give a matrix core's bits.
             approximate: transcendental instructions err as the launch requests.
             late: loads complete when the launch requests.
+            scheduled: with `late`, waves can stop where the launch requests.
 
         Raises:
             UnsupportedInstruction: the kernel has an instruction that is not implemented.
         """
-        key = kernel, sanitize, single, exact, approximate, late
+        key = kernel, sanitize, single, exact, approximate, late, scheduled
         translation = self.translations.get(key)
         if translation is None:
             from workbench.emulator.translate.translator import translate
@@ -81,16 +85,22 @@ class LoadedCode:
                 exact=exact,
                 approximate=approximate,
                 late=late,
+                scheduled=scheduled,
             )
         return translation
 
-    def block_addresses(self, kernel: str) -> list[list[int]]:
-        """Addresses of the instructions of each of a kernel's blocks."""
-        blocks = self._addresses.get(kernel)
+    def block_addresses(self, kernel: str, scheduled: bool = False) -> list[list[int]]:
+        """Addresses of the instructions of each of a kernel's blocks.
+
+        Args:
+            scheduled: of the code for schedules, whose blocks are shorter.
+        """
+        key = kernel, scheduled
+        blocks = self._addresses.get(key)
         if blocks is None:
-            blocks = self._addresses[kernel] = [
-                [instruction.address for instruction in block.instructions]
-                for block in self.translation(kernel).blocks
+            translation = self.translation(kernel, late=scheduled, scheduled=scheduled)
+            blocks = self._addresses[key] = [
+                [instruction.address for instruction in block.instructions] for block in translation.blocks
             ]
         return blocks
 
@@ -101,10 +111,12 @@ class LoadedCode:
             sizes = self._sizes[kernel] = np.array([*map(len, self.block_addresses(kernel))], dtype=np.uint64)
         return sizes
 
-    def by_instruction(self, kernel: str, counts: npt.NDArray[np.uint64]) -> dict[int, int]:
-        """Executions of each instruction, from those of a kernel's blocks."""
+    def by_instruction(
+        self, kernel: str, counts: npt.NDArray[np.uint64], scheduled: bool = False
+    ) -> dict[int, int]:
+        """Executions of each instruction, from those of the blocks that `block_addresses` has."""
         result: dict[int, int] = {}
-        for addresses, count in zip(self.block_addresses(kernel), counts.tolist(), strict=True):
+        for addresses, count in zip(self.block_addresses(kernel, scheduled), counts.tolist(), strict=True):
             for address in addresses:
                 result[address] = result.get(address, 0) + count
         return result

@@ -75,7 +75,7 @@ class Observer:
             self._steps = StepRecorder(
                 options.steps,
                 loaded.code_object.text.address,
-                loaded.block_addresses(request.kernel),
+                loaded.block_addresses(request.kernel, request.schedule is not None),
                 geometry.group_count,
                 -(-geometry.block_size // abi.LANES),
             )
@@ -83,9 +83,20 @@ class Observer:
             prepared.launch.only = self._steps.only
             prepared.keep.append(self._steps)
         if options.tape is not None:
-            blocks = [block.instructions for block in loaded.translation(request.kernel, single=True).blocks]
+            is_scheduled = request.schedule is not None
+            translation = loaded.translation(
+                request.kernel,
+                single=True,
+                exact=request.is_exact,
+                approximate=request.approximation is not None,
+                late=is_scheduled,
+                scheduled=is_scheduled,
+            )
+            blocks = [block.instructions for block in translation.blocks]
             descriptor = loaded.code_object.kernels[request.kernel].descriptor
-            self._tape = TapeRecorder(options.tape, prepared.launch, blocks, descriptor.accum_offset)
+            self._tape = TapeRecorder(
+                options.tape, prepared.launch, blocks, descriptor.accum_offset, anywhere=is_scheduled
+            )
             self._tape.tell(prepared.launch)
             prepared.keep.append(self._tape)
 
@@ -142,7 +153,8 @@ class Observer:
             return record
         counts = None
         if options.count:
-            counts = self._request.loaded.by_instruction(record.kernel, outcome.counts)
+            scheduled = self._request.schedule is not None
+            counts = self._request.loaded.by_instruction(record.kernel, outcome.counts, scheduled)
         return replace(
             record,
             counts=counts,

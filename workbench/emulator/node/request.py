@@ -11,6 +11,7 @@ from workbench.emulator.node.loaded import LoadedCode
 from workbench.lateness import Lateness
 from workbench.launches import LaunchOptions
 from workbench.numerics import EXACT, default_numerics
+from workbench.schedules import Schedule
 
 
 class Request(NamedTuple):
@@ -26,6 +27,7 @@ class Request(NamedTuple):
         options: observations, and the kind of arithmetic.
         approximation: errors of the kernel's transcendental instructions; None for none.
         lateness: when loads complete; None for at once.
+        schedule: deviations from the plain order; None for a launch on all threads.
     """
 
     loaded: LoadedCode
@@ -37,6 +39,7 @@ class Request(NamedTuple):
     options: LaunchOptions
     approximation: Approximation | None
     lateness: Lateness | None
+    schedule: Schedule | None
 
     @property
     def form(self) -> tuple[Any, ...]:
@@ -55,6 +58,7 @@ class Request(NamedTuple):
             self.is_exact,
             self.approximation is not None,
             self.lateness is not None,
+            self.schedule is not None,
         )
 
     @property

@@ -164,6 +164,8 @@ def _category(scene: Scene, report: CData, within: Container[int]) -> str:
         # Compilers turn `b[i - 16]` into an address before b, which may be in another variable.
         is_sure = int(report.pc) in within or not scene.has_data(int(report.address))
         return CLASSES[report.kind] if is_sure else "note"
+    if report.kind == abi.SAN_FOUND_HAZARD and RULES[int(report.detail) >> 16].is_note:
+        return "note"
     if report.kind == abi.SAN_FOUND_FAULT and int(report.detail) >> abi.SAN_FAULT_KIND == abi.FAULT_ALIGNMENT:
         return "misaligned"
     return CLASSES[report.kind]
@@ -271,10 +273,15 @@ def _hazard(scene: Scene, report: CData) -> str:
     register = f"register {name}: " if name else ""
     missing = needed - there
     nops = " and ".join(f"s_nop {min(16, missing - done) - 1}" for done in range(0, missing, 16))
+    pair = f"{register}{rule.after} ({_where(scene, int(report.other_pc))}), then {rule.before}"
+    if rule.is_note:
+        return (
+            f"hazard: {pair}, before which LLVM puts {needed} wait states where this code has {there}; AMD's "
+            f"instruction set guides do not ask for them. To do as the compiler does, put {nops} between them"
+        )
     return (
-        f"hazard: {register}{rule.after} ({_where(scene, int(report.other_pc))}), then {rule.before}, which "
-        f"needs {needed} wait states in between and has {there}; hardware does not wait: put {nops}, or as "
-        "many other instructions, between them"
+        f"hazard: {pair}, which needs {needed} wait states in between and has {there}; hardware does not "
+        f"wait: put {nops}, or as many other instructions, between them"
     )
 
 

@@ -247,7 +247,10 @@ def _memory(roles: Roles, instruction: Instruction, memory: Memory) -> None:
     roles.consume("memory reads", _vector_units(instruction.src))
     roles.consume("memory writes", _vector_units(instruction.dst))
     to_lds = memory.to_lds or bool(instruction.modifiers.get("lds"))
-    if to_lds or Trait.M0_NOT_INTERLOCKED in instruction.record.traits:
+    # Table 11 of the guides names scratch and global loads to LDS, not those through a buffer resource.
+    if to_lds and memory.space is Space.BUFFER:
+        roles.consume("buffer uses m0", (_M0,))
+    elif to_lds or Trait.M0_NOT_INTERLOCKED in instruction.record.traits:
         roles.consume("uses m0", (_M0,))
     if to_lds:
         roles.consume("memory scalar", (_M0,))

@@ -34,6 +34,7 @@ class Rule:
         consumers: classes of accesses of the second one.
         counts: required wait states by target; after a matrix instruction, by its passes.
         source: the function or constant of LLVM's GCNHazardRecognizer that has the count.
+        is_note: True if the compiler keeps to it and the guides do not ask for it: a note, not a finding.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Rule:
     consumers: tuple[str, ...]
     counts: Counts
     source: str
+    is_note: bool = False
 
     def states(self, target: str, passes: int = 0) -> int:
         """Wait states whose lack is reported, on a target after this many passes; 0 if there is no rule."""
@@ -157,11 +159,21 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "m0",
         "a scalar instruction writes M0",
-        "s_movrel, s_sendmsg, an LDS add-TID instruction, GDS, or a load from memory to LDS",
+        "s_movrel, s_sendmsg, an LDS add-TID instruction, GDS, or a global or scratch load to LDS",
         ("salu m0",),
         ("uses m0",),
         _both(1),
         "checkReadM0Hazards",
+    ),
+    Rule(
+        "m0-buffer",
+        "a scalar instruction writes M0",
+        "a buffer load to LDS",
+        ("salu m0",),
+        ("buffer uses m0",),
+        _both(1),
+        "checkReadM0Hazards (isLdsDma)",
+        is_note=True,
     ),
     Rule(
         "setreg",
@@ -312,20 +324,40 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "xdl-write",
         "an XDL matrix instruction writes a result",
-        "a VALU, vector memory or LDS instruction writes it",
+        "a VALU instruction writes it",
         ("xdl",),
-        ("valu writes", "memory writes"),
+        ("valu writes",),
         _AFTER_XDL,
         "GFX940_XDL_N_PassWriteVgprVALUWawWaitStates",
     ),
     Rule(
+        "xdl-load",
+        "an XDL matrix instruction writes a result",
+        "a load from memory or LDS writes it",
+        ("xdl",),
+        ("memory writes",),
+        _AFTER_XDL,
+        "GFX940_XDL_N_PassWriteVgprVALUWawWaitStates",
+        is_note=True,
+    ),
+    Rule(
         "xdl-c-write",
         "an XDL matrix instruction reads SrcC",
-        "a VALU, vector memory or LDS instruction writes it",
+        "a VALU instruction writes it",
         ("xdl c",),
-        ("valu writes", "memory writes"),
+        ("valu writes",),
         _by_passes((1, 3, 7, 15)),
         "checkMAIVALUHazards (SMFMA*ReadVgprVALUWarWaitStates)",
+    ),
+    Rule(
+        "xdl-c-load",
+        "an XDL matrix instruction reads SrcC",
+        "a load from memory or LDS writes it",
+        ("xdl c",),
+        ("memory writes",),
+        _by_passes((1, 3, 7, 15)),
+        "checkMAIVALUHazards (SMFMA*ReadVgprVALUWarWaitStates)",
+        is_note=True,
     ),
     Rule(
         "sgemm-ab",
@@ -366,11 +398,21 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "sgemm-write",
         "an f32 matrix instruction writes a result",
-        "a VALU, vector memory or LDS instruction writes it",
+        "a VALU instruction writes it",
         ("sgemm",),
-        ("valu writes", "memory writes"),
+        ("valu writes",),
         _AFTER_SGEMM,
         "GFX940_SMFMA_N_PassWriteVgprVALUWawWaitStates",
+    ),
+    Rule(
+        "sgemm-load",
+        "an f32 matrix instruction writes a result",
+        "a load from memory or LDS writes it",
+        ("sgemm",),
+        ("memory writes",),
+        _AFTER_SGEMM,
+        "GFX940_SMFMA_N_PassWriteVgprVALUWawWaitStates",
+        is_note=True,
     ),
     Rule(
         "dgemm-4x4-ab",
@@ -393,11 +435,21 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "dgemm-4x4-valu",
         "v_mfma_f64_4x4x4_4b_f64 writes a result",
-        "a VALU instruction reads or writes it, or a load writes it",
+        "a VALU instruction reads or writes it",
         ("dgemm_4x4",),
-        ("valu reads", "valu writes", "memory writes"),
+        ("valu reads", "valu writes"),
         _both(6),
         "DMFMA4x4WriteVgprVALUReadWaitStates, DMFMA4x4WriteVgprVALUWriteWaitStates",
+    ),
+    Rule(
+        "dgemm-4x4-load",
+        "v_mfma_f64_4x4x4_4b_f64 writes a result",
+        "a load from memory or LDS writes it",
+        ("dgemm_4x4",),
+        ("memory writes",),
+        _both(6),
+        "DMFMA4x4WriteVgprVALUWriteWaitStates",
+        is_note=True,
     ),
     Rule(
         "dgemm-4x4-memory",
@@ -438,11 +490,21 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "dgemm-16x16-write",
         "v_mfma_f64_16x16x4_f64 writes a result",
-        "a VALU, vector memory or LDS instruction writes it",
+        "a VALU instruction writes it",
         ("dgemm_16x16",),
-        ("valu writes", "memory writes"),
+        ("valu writes",),
         _both(11),
         "DMFMA16x16WriteVgprVALUWriteWaitStates",
+    ),
+    Rule(
+        "dgemm-16x16-load",
+        "v_mfma_f64_16x16x4_f64 writes a result",
+        "a load from memory or LDS writes it",
+        ("dgemm_16x16",),
+        ("memory writes",),
+        _both(11),
+        "DMFMA16x16WriteVgprVALUWriteWaitStates",
+        is_note=True,
     ),
     Rule(
         "dgemm-16x16-memory",
@@ -461,5 +523,6 @@ RULES: tuple[Rule, ...] = (
         ("fma f64",),
         _both(2),
         "checkMAIVALUHazards (DMFMAToFMA64WaitStates)",
+        is_note=True,
     ),
 )

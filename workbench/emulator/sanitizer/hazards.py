@@ -188,11 +188,16 @@ class _Walk:
 
     def result(self) -> Hazards:
         hazards = Hazards()
-        # If an instruction breaks several rules with another, the one with the most wait states is enough.
+
+        # If an instruction breaks several rules with another, the one with the most wait states is enough,
+        # and a rule of the guides hides those of the compiler alone.
+        def weight(hazard: Hazard) -> tuple[bool, int]:
+            return not RULES[hazard.rule].is_note, hazard.required
+
         most: dict[tuple[int, int], Hazard] = {}
         for hazard in self._found.values():
             pair = hazard.producer, hazard.consumer
-            if pair not in most or most[pair].required < hazard.required:
+            if pair not in most or weight(most[pair]) < weight(hazard):
                 most[pair] = hazard
         hazards.pairs = sorted(most.values(), key=lambda hazard: (hazard.consumer, hazard.producer))[:MOST]
         for number, hazard in enumerate(hazards.pairs):

@@ -44,7 +44,8 @@ def _load(function: str, dwords: int) -> None:
             offset=offset,
             imm=(dwords,),
         )
-        block.native(function, fields.record(instruction.address), can_fault=True)
+        through = "hk_late_scalar" if block.options.scheduled else ""
+        block.native(function, fields.record(instruction.address), can_fault=True, through=through)
 
     register(stem + (f"x{dwords}" if dwords > 1 else ""), handle)
 

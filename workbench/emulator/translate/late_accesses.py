@@ -12,6 +12,7 @@ from workbench.emulator.native.abi import ffi
 from workbench.emulator.native.ops import OpFields, Rows
 from workbench.emulator.sanitizer.describe import describe
 from workbench.emulator.translate.block import BlockTranslator
+from workbench.emulator.translate.late_loads import follow_at_once
 
 
 class LateAccesses:
@@ -20,14 +21,23 @@ class LateAccesses:
     def __init__(self, translator: BlockTranslator, rows: Rows) -> None:
         self._translator = translator
         self._rows = rows
-        self._issued = False
+        self._scheduled = translator.options.scheduled
+        # With a schedule, a block begins where the last one has issued an access.
+        self._issued = self._scheduled
+        self._previous: Instruction | None = None
 
     def before(self, instruction: Instruction) -> None:
         """Code that runs before an instruction: a wait's effect, or time that passes after accesses."""
         waits = instruction.record.control is Control.WAIT
-        if self._issued and (waits or instruction.record.memory is None):
+        passes = waits or instruction.record.memory is None
+        if self._scheduled:
+            # In the plain order an access is over before the next one, except for loads one after the other.
+            passes = self._previous is None or not follow_at_once(self._previous, instruction)
+            self._previous = instruction
+        if self._issued and passes:
             self._call("hk_late_pass", instruction, OpFields("").record(instruction.address))
             self._issued = False
+        self._issued |= self._scheduled and instruction.record.memory is not None
         if waits:
             self._call("hk_late_wait", instruction, self._record(instruction))
 

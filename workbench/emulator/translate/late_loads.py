@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from workbench.codeobject.instruction import Instruction, Operand
-from workbench.codeobject.instructions import Access, Registers, Trait
+from workbench.codeobject.instructions import Access, Control, Flow, Registers, Trait
 
 Loaded = frozenset[tuple[str, int]]
 
@@ -64,6 +64,35 @@ def one_by_one(block: Sequence[Instruction]) -> Iterator[list[Instruction]]:
         if piece and not indexed:
             yield piece
             piece = []
+    if piece:
+        yield piece
+
+
+def can_stop_before(instruction: Instruction) -> bool:
+    """True if a schedule can have a wave stop before an instruction: an access, a wait, or its end."""
+    record = instruction.record
+    return record.memory is not None or record.control is Control.WAIT or record.flow is Flow.END
+
+
+def at_stops(block: Sequence[Instruction]) -> Iterator[list[Instruction]]:
+    """Splits a block before each instruction at which a wave can stop.
+
+    Loads that follow each other stay together, and so do instructions whose register numbers M0 offsets.
+    """
+    piece: list[Instruction] = []
+    indexed = False
+    for instruction in block:
+        if (
+            piece
+            and not indexed
+            and can_stop_before(instruction)
+            and not follow_at_once(piece[-1], instruction)
+        ):
+            yield piece
+            piece = []
+        piece.append(instruction)
+        if Trait.INDEXES in instruction.record.traits:
+            indexed = bool(instruction.record.writes & Registers.M0)
     if piece:
         yield piece
 

@@ -69,6 +69,7 @@ class Options:
         exact: True if matrix instructions compute a matrix core's bits (docs/numerics.md).
         approximate: True if transcendental instructions err as the launch requests (docs/numerics.md).
         late: True if loads complete when the launch requests (workbench/lateness.py).
+        scheduled: True, with `late`, if waves can stop before each access and wait (workbench/schedules.py).
     """
 
     target: str
@@ -81,3 +82,4 @@ class Options:
     exact: bool = False
     approximate: bool = False
     late: bool = False
+    scheduled: bool = False

@@ -34,7 +34,7 @@ from workbench.emulator.translate.flow import (
     reachable,
     split_where_skipped,
 )
-from workbench.emulator.translate.late_loads import one_by_one
+from workbench.emulator.translate.late_loads import at_stops, one_by_one
 from workbench.emulator.translate.options import Mode, Options
 from workbench.errors import CodeObjectError, EmptyKernel, UnsupportedInstruction
 from workbench.toolchain import cpu
@@ -94,6 +94,7 @@ def translate(
     exact: bool = False,
     approximate: bool = False,
     late: bool = False,
+    scheduled: bool = False,
 ) -> Translation:
     """Native code for a kernel of a code object, from the cache if it has been translated before.
 
@@ -104,6 +105,7 @@ def translate(
         exact: matrix instructions give a matrix core's bits.
         approximate: transcendental instructions err as the launch requests.
         late: loads complete when the launch requests.
+        scheduled: with `late`, waves can stop where the launch requests.
 
     Raises:
         UnsupportedInstruction: instructions that the kernel can reach are not executed; the message names
@@ -130,13 +132,15 @@ def translate(
         exact=exact,
         approximate=approximate,
         late=late,
+        scheduled=scheduled,
     )
     cache_ = Cache("translations")
     key = digest(
         translator_version(),
         engine.identity(),
         repr(options.mode),
-        f"sanitize {sanitize}, single {single}, exact {exact}, approximate {approximate}, late {late}",
+        f"sanitize {sanitize}, single {single}, exact {exact}, approximate {approximate}, late {late}, "
+        f"scheduled {scheduled}",
         f"{options.target} {options.acc_offset} {options.rows} {info.entry} {code_object.text.address}",
         repr(function_symbols(code_object)),
         code_object.text_digest,
@@ -211,6 +215,8 @@ def _compile(code_object: CodeObject, kernel: str, options: Options) -> _Program
     blocks, skipped = split_where_skipped(blocks_of(code), info.entry)
     if options.single:
         blocks = [piece for block in blocks for piece in one_by_one(block)]
+    elif options.scheduled:
+        blocks = [piece for block in blocks for piece in at_stops(block)]
     index_of = {block[0].address: index for index, block in enumerate(blocks)}
     roots = [
         index_of[address] for address in (info.entry, *function_symbols(code_object)) if address in index_of

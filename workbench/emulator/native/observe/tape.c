@@ -145,6 +145,16 @@ void hk_tape_after(HkTape *t, Wave *w, int32_t block) {
     }
 }
 
+void hk_tape_late(HkTape *t, Wave *w) {
+    if (t->running != 1 || t->event_count == 0 || t->events[t->event_count - 1].wave != w->index) return;
+    static const HkChanges anything = {.flags = HK_TAPE_ROWS | HK_TAPE_LDS};
+    uint64_t before = t->word_count;
+    if (put_changes(t, w, &anything)) return;
+    t->word_count = before;
+    t->running = 2;
+    t->cut = 1;
+}
+
 static uint64_t differing(const uint32_t *a, const void *b, size_t count) {
     uint64_t found = 0;
     for (size_t i = 0; i < count; i++) found += a[i] != ((const uint32_t *)b)[i];

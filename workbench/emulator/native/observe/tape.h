@@ -12,6 +12,8 @@
 /* Called before and after a block of a wave runs. */
 void hk_tape_before(HkTape *t, Wave *w);
 void hk_tape_after(HkTape *t, Wave *w, int32_t block);
+/* Accesses of the wave that ran last took effect after its last block. */
+void hk_tape_late(HkTape *t, Wave *w);
 /* Called when the work-group ends. */
 void hk_tape_end(HkTape *t, const Group *g, const Wave *waves);
 

@@ -33,10 +33,16 @@ class TapeRecorder:
     Args:
         launch: a `Launch` whose registers and memory are known.
         blocks: blocks of the kernel, each with one instruction, or with loads that are executed as one.
+        anywhere: True if any instruction may change any register and LDS, because accesses come late.
     """
 
     def __init__(
-        self, options: TapeOptions, launch: CData, blocks: Sequence[Sequence[Instruction]], acc_offset: int
+        self,
+        options: TapeOptions,
+        launch: CData,
+        blocks: Sequence[Sequence[Instruction]],
+        acc_offset: int,
+        anywhere: bool = False,
     ) -> None:
         self.blocks = tuple(tuple(instruction.address for instruction in block) for block in blocks)
         self.acc_offset = acc_offset
@@ -58,11 +64,13 @@ class TapeRecorder:
         }
         self._begin, now = self._state(), self._state()
         changes = ffi.new("HkChanges[]", len(blocks))
-        everywhere = any(
+        everywhere = anywhere or any(
             instruction.record.traits & Trait.INDEXES for block in blocks for instruction in block
         )
         for place, block in enumerate(blocks):
             changes[place] = _changes(block, acc_offset, everywhere)
+            if anywhere:
+                changes[place].flags |= abi.TAPE_LDS
         self._trace = Trace(_ACCESSES)
         self._only = np.zeros(launch.group_total, dtype=np.uint8)
         self._only[self.group] = 1

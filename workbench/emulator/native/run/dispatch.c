@@ -36,6 +36,8 @@ enum { GROUP_ENDED, GROUP_AGAIN, GROUP_FAULT, GROUP_SLICE_OVER, GROUP_WAITS };
 
 /* Result of run_blocks in addition to a block's HK_END and so on: the turn's blocks are used up. */
 #define TURN_OVER (-100)
+/* Likewise: a schedule stops the wave before its next block. */
+#define HELD (-101)
 #define SHORT_TURN 64 /* blocks per turn of a wave in a work-group that has been seen waiting */
 #define EPOCH 0x10000ull
 /* Consecutive checks without work: after SPINS a worker sleeps between checks; after the second number, about 2 ms, it
@@ -69,15 +71,28 @@ static inline int comes_back(const Wave *w, const HkWatch *watch, uint32_t grown
     return watch != NULL && (block == w->block || watch->grown != grown);
 }
 
-/* Runs a wave's turn; HK_END, HK_BARRIER, HK_FAULT, or HK_YIELD or TURN_OVER if it is to continue later. */
+/* True if a schedule stops the wave before a block at which it has not just been stopped. */
+static inline int stops(Wave *w, const uint8_t *holds, int32_t block) {
+    uint64_t mark = (uint64_t)block + 1;
+    int result = holds[block] && w->held != mark;
+    w->held = result ? mark : 0;
+    return result;
+}
+
+/* Runs a wave's turn; HK_END, HK_BARRIER, HK_FAULT, or HK_YIELD, TURN_OVER or HELD if it is to continue later. */
 __attribute__((always_inline)) static inline int32_t run_blocks(const Launch *l, uint64_t *counts, Wave *w,
                                                                 uint32_t turn, uint64_t *spent, HkWay *way,
-                                                                HkTape *tape, const HkWatch *watch) {
+                                                                HkTape *tape, const HkWatch *watch,
+                                                                const uint8_t *holds) {
     const BlockFn *functions = l->functions;
     int32_t block = w->block;
     uint32_t used = 0, grown = watch != NULL ? watch->grown : 0;
     int32_t result = TURN_OVER;
     while (used < turn) {
+        if (holds != NULL && stops(w, holds, block)) {
+            result = HELD;
+            break;
+        }
         used++;
         counts[block]++;
         if (way != NULL) hk_steps_block(way, block);
@@ -111,10 +126,15 @@ __attribute__((always_inline)) static inline int32_t run_blocks(const Launch *l,
 /* Picks a specialised copy of run_blocks, so that launches without recorders need not check for them at each block. */
 static int32_t run_wave(const Launch *l, uint64_t *counts, Wave *w, uint32_t turn, uint64_t *spent) {
     const Group *g = w->group;
-    if (__builtin_expect(g->watch != NULL, 0)) return run_blocks(l, counts, w, turn, spent, w->way, g->tape, g->watch);
-    if (__builtin_expect(g->tape != NULL, 0)) return run_blocks(l, counts, w, turn, spent, NULL, g->tape, NULL);
-    return __builtin_expect(w->way != NULL, 0) ? run_blocks(l, counts, w, turn, spent, w->way, NULL, NULL)
-                                               : run_blocks(l, counts, w, turn, spent, NULL, NULL, NULL);
+    if (__builtin_expect(g->schedule != NULL, 0)) {
+        const uint8_t *holds = g->schedule->waves >> w->index & 1 ? g->schedule->holds : NULL;
+        return run_blocks(l, counts, w, turn, spent, w->way, g->tape, g->watch, holds);
+    }
+    if (__builtin_expect(g->watch != NULL, 0))
+        return run_blocks(l, counts, w, turn, spent, w->way, g->tape, g->watch, NULL);
+    if (__builtin_expect(g->tape != NULL, 0)) return run_blocks(l, counts, w, turn, spent, NULL, g->tape, NULL, NULL);
+    return __builtin_expect(w->way != NULL, 0) ? run_blocks(l, counts, w, turn, spent, w->way, NULL, NULL, NULL)
+                                               : run_blocks(l, counts, w, turn, spent, NULL, NULL, NULL, NULL);
 }
 
 static void report(Worker *worker, const Resident *r, uint32_t wave, const Fault *fault, int has_pc) {
@@ -209,32 +229,37 @@ __attribute__((noinline)) static int look(Resident *r, const Launch *l) {
 
 static int run_group(Worker *worker, Resident *r, uint64_t deadline) {
     Launch *l = worker->launch;
-    uint32_t count = r->group.wave_count;
+    const HkSchedule *schedule = r->group.schedule;
+    uint32_t count = r->group.wave_count, turns = schedule != NULL ? HK_MAX_WAVES : count;
     uint64_t since_check = 0;
     for (;;) {
-        while (r->cursor < count) {
-            Wave *w = &r->waves[r->cursor];
-            if (w->state == HK_WAVE_READY) {
+        while (r->cursor < turns) {
+            uint32_t index = schedule != NULL ? schedule->order[r->cursor] : r->cursor;
+            Wave *w = &r->waves[index];
+            if (index < count && w->state == HK_WAVE_READY) {
                 uint64_t blocks = 0;
                 int32_t result = run_wave(l, worker->counts, w, r->turn_blocks, &blocks);
                 r->spent += blocks;
                 since_check += blocks;
                 if (__builtin_expect(w->late != NULL, 0) && result != HK_BARRIER && result != HK_FAULT &&
-                    hk_late_finish(w))
+                    (result == HELD ? hk_late_stop(w) : hk_late_finish(w)))
                     result = HK_FAULT;
+                if (__builtin_expect(schedule != NULL, 0) && r->group.tape != NULL) hk_tape_late(r->group.tape, w);
                 if (__builtin_expect(w->packet != 0, 0)) {
-                    if (!answer(worker, r, r->cursor)) return GROUP_FAULT;
+                    if (!answer(worker, r, index)) return GROUP_FAULT;
                     r->seen |= HK_MOVED;
                 }
                 if (result == HK_BARRIER || result == HK_END) {
                     w->state = result == HK_END ? HK_WAVE_ENDED : HK_WAVE_WAITING;
                     r->seen |= HK_MOVED;
-                } else if (result == TURN_OVER)
+                } else if (result == HELD)
+                    r->seen |= HK_MOVED | HK_STOPPED;
+                else if (result == TURN_OVER)
                     r->seen |= HK_RAN_OUT;
                 else if (result == HK_YIELD)
                     r->seen |= HK_SLEPT;
                 else {
-                    report(worker, r, r->cursor, &w->fault, w->fault.kind != HK_FAULT_JUMP);
+                    report(worker, r, index, &w->fault, w->fault.kind != HK_FAULT_JUMP);
                     return GROUP_FAULT;
                 }
             }
@@ -253,14 +278,15 @@ static int run_group(Worker *worker, Resident *r, uint64_t deadline) {
         if (ended == count) return GROUP_ENDED;
         if (waiting + ended == count)
             pass_barrier(worker, r);
-        else if (__builtin_expect(r->waves[0].late != NULL, 0) && !finish_waiting(worker, r))
+        else if (__builtin_expect(r->waves[0].late != NULL, 0) && !(r->seen & HK_STOPPED) && !finish_waiting(worker, r))
             return GROUP_FAULT;
         /* The usual case, handled separately: rounds between barriers can be as short as 100 ns. */
         int works = r->group.watch == NULL && r->seen != HK_SLEPT && r->waits == 0 && hk_blocks_run(r) < r->next_watch;
         int state = __builtin_expect(works, 1) ? HK_WATCH_ON : look(r, l);
+        int mixes = schedule != NULL && schedule->mixes && r->seen & HK_STOPPED;
         r->seen = 0;
         if (state == HK_WATCH_POLLS || state == HK_WATCH_STUCK) return GROUP_WAITS;
-        if (r->spent >= (uint64_t)l->turn_blocks * l->turn_rounds) {
+        if (mixes || r->spent >= (uint64_t)l->turn_blocks * l->turn_rounds) {
             r->before += r->spent;
             r->spent = 0;
             return GROUP_AGAIN;
@@ -323,8 +349,10 @@ static Resident *take_group(Worker *worker, int *failed) {
     if (__atomic_load_n(&l->next_group, __ATOMIC_RELAXED) >= l->group_total || !has_room(worker)) return NULL;
     worker->resident_count++;
     uint64_t index;
-    do index = __atomic_fetch_add(&l->next_group, 1, __ATOMIC_RELAXED);
-    while (l->only != NULL && index < l->group_total && !l->only[index]);
+    do {
+        index = __atomic_fetch_add(&l->next_group, 1, __ATOMIC_RELAXED);
+        if (l->schedule != NULL && l->schedule->reverse && index < l->group_total) index = l->group_total - 1 - index;
+    } while (l->only != NULL && index < l->group_total && !l->only[index]);
     Resident *r = NULL;
     if (index < l->group_total && index <= __atomic_load_n(&l->last_group, __ATOMIC_RELAXED)) {
         r = hk_start_group(worker, index);

@@ -5,8 +5,8 @@
 #include "run/wave.h"
 
 /* Reasons for which turns of waves ended: s_sleep; all blocks of the turn used; anything else, including an answered
- * hostcall. */
-enum { HK_SLEPT = 1, HK_RAN_OUT = 2, HK_MOVED = 4 };
+ * hostcall; with HK_MOVED, a schedule. */
+enum { HK_SLEPT = 1, HK_RAN_OUT = 2, HK_MOVED = 4, HK_STOPPED = 8 };
 
 typedef struct Resident {
     struct Resident *next;

@@ -13,9 +13,11 @@
  *   LDS reads, writes and atomics: at the wait, in order of issue; addresses and data are those in the registers at the
  * issue
  *   stores and atomics to memory: at the issue; they are in the queue because vmcnt counts them
+ *   scalar loads, with a schedule alone: memory is read at the issue; registers change at the wait
  *
  * All accesses in flight take effect before a wave lets others run, except at a barrier: another wave's turn takes
- * longer than any access, and a wave that polls must see what was written.
+ * longer than any access, and a wave that polls must see what was written. A schedule stops waves at instructions; then
+ * its late accesses stay in flight, too.
  */
 #include "run/late.h"
 
@@ -39,7 +41,8 @@ typedef struct Access {
     uint64_t exec;
     uint32_t m0;
     uint32_t effect;
-    uint32_t start; /* TO_LDS: offset of the first lane's data */
+    uint32_t is_late; /* HK_LATE_LISTED: the schedule has it wait */
+    uint32_t start;   /* TO_LDS: offset of the first lane's data */
     uint32_t rows[ROWS * HK_LANES] __attribute__((aligned(64)));
 } Access;
 
@@ -48,9 +51,19 @@ typedef struct Queue {
     uint32_t room, first, count;
 } Queue;
 
+/* A scalar load; scalar loads return in any order. */
+typedef struct ScalarLoad {
+    uint32_t first, dwords;
+    uint32_t is_late;
+    uint32_t values[16];
+} ScalarLoad;
+
 struct HkLate {
     Queue vector, lds;
-    uint32_t draws;
+    ScalarLoad scalars[LDS_ROOM]; /* with a schedule alone; counted by lgkmcnt, too */
+    uint32_t scalar_count;
+    uint32_t mode;              /* HK_LATE_* */
+    const HkSchedule *schedule; /* HK_LATE_LISTED: NULL if no access of this wave is late */
     uint64_t random;
 };
 
@@ -67,7 +80,10 @@ void hk_late_start(const Launch *l, Wave *w, void *memory) {
     Access *accesses = (Access *)(mine + align64(sizeof *late));
     late->vector = (Queue){.accesses = accesses, .room = VECTOR_ROOM};
     late->lds = (Queue){.accesses = accesses + VECTOR_ROOM, .room = LDS_ROOM};
-    late->draws = l->machine->late == HK_LATE_DRAWN;
+    late->scalar_count = 0;
+    late->mode = l->machine->late;
+    const HkSchedule *schedule = w->group->schedule;
+    late->schedule = schedule != NULL && schedule->waves >> w->index & 1 ? schedule : NULL;
     late->random = l->machine->late_seed + 0x9e3779b97f4a7c15ull * (w->group->index * HK_MAX_WAVES + w->index + 1);
     w->late = late;
 }
@@ -150,6 +166,8 @@ static int32_t issue(Wave *w, Queue *q, const SanOp *o, NativeFn operation, Acce
     a->exec = hk_exec(w);
     a->m0 = w->s[HK_M0];
     a->effect = DONE;
+    const HkSchedule *schedule = w->late->schedule;
+    a->is_late = schedule != NULL && schedule->late[(o->op.pc - schedule->code_first) / 4];
     return 0;
 }
 
@@ -211,9 +229,55 @@ HK_EXPORT int32_t hk_late_native(Wave *w, const SanOp *o, NativeFn operation) {
     return o->dst_count ? load(w, a) : operation(w, &o->op);
 }
 
+/* Lets scalar loads take effect, except for those that `stays` says: it also gets whether a load is one of the newest
+ * `left`. */
+static void come_scalars(Wave *w, HkLate *late, int (*stays)(const ScalarLoad *, uint32_t), uint32_t left) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < late->scalar_count; i++) {
+        const ScalarLoad *load = &late->scalars[i];
+        if (stays(load, left + i >= late->scalar_count)) {
+            late->scalars[kept++] = *load;
+            continue;
+        }
+        memcpy(w->s + load->first, load->values, load->dwords * 4);
+    }
+    late->scalar_count = kept;
+}
+
+static int none_stays(const ScalarLoad *load, uint32_t is_left) {
+    (void)load, (void)is_left;
+    return 0;
+}
+
+static int late_stays(const ScalarLoad *load, uint32_t is_left) {
+    (void)is_left;
+    return load->is_late != 0;
+}
+
+/* A load of several dwords counts 2, so a wait for one access left includes it. */
+static int left_stays(const ScalarLoad *load, uint32_t is_left) { return is_left && load->dwords == 1; }
+
+HK_EXPORT int32_t hk_late_scalar(Wave *w, const Op *op, NativeFn operation) {
+    HkLate *late = w->late;
+    uint32_t first = op->sdst, dwords = op->imm[0], old[16];
+    if (late == NULL || dwords > 16) return operation(w, op);
+    if (late->scalar_count == LDS_ROOM) come_scalars(w, late, none_stays, 0);
+    ScalarLoad *load = &late->scalars[late->scalar_count++];
+    memcpy(old, w->s + first, dwords * 4);
+    int32_t fault = operation(w, op);
+    memcpy(load->values, w->s + first, dwords * 4);
+    memcpy(w->s + first, old, dwords * 4);
+    load->first = first;
+    load->dwords = dwords;
+    load->is_late = late->schedule != NULL && late->schedule->late[(op->pc - late->schedule->code_first) / 4];
+    return fault;
+}
+
 HK_EXPORT int32_t hk_late_wait(Wave *w, const SanOp *o) {
     HkLate *late = w->late;
     if (late == NULL) return 0;
+    uint32_t left = o->imm >> 8 & 255;
+    if (late->scalar_count > 0 && left < LDS_ROOM) come_scalars(w, late, left_stays, left);
     /* SAN_NOT_WAITED exceeds the room of both queues. */
     return leave(w, &late->vector, o->imm & 255) || leave(w, &late->lds, o->imm >> 8 & 255);
 }
@@ -225,14 +289,29 @@ static int32_t come(Wave *w, HkLate *late, Queue *q) {
     return random & 1 ? 0 : leave(w, q, random & 2 ? (random >> 8) % q->count : 0);
 }
 
+/* The accesses before the first late one take effect; those behind it return in order and wait with it. */
+static int32_t come_listed(Wave *w, Queue *q) {
+    while (q->count > 0 && !q->accesses[q->first].is_late)
+        if (leave(w, q, q->count - 1)) return 1;
+    return 0;
+}
+
+int32_t hk_late_stop(Wave *w) {
+    HkLate *late = w->late;
+    if (late->scalar_count > 0) come_scalars(w, late, late_stays, 0);
+    return come_listed(w, &late->vector) || come_listed(w, &late->lds);
+}
+
 HK_EXPORT int32_t hk_late_pass(Wave *w, const Op *op) {
     (void)op;
     HkLate *late = w->late;
-    if (late == NULL || !late->draws) return 0;
+    if (late == NULL || late->mode == HK_LATE_LAST) return 0;
+    if (late->mode == HK_LATE_LISTED) return hk_late_stop(w);
     return come(w, late, &late->vector) || come(w, late, &late->lds);
 }
 
 int32_t hk_late_finish(Wave *w) {
     HkLate *late = w->late;
+    come_scalars(w, late, none_stays, 0);
     return leave(w, &late->vector, 0) || leave(w, &late->lds, 0);
 }

@@ -10,6 +10,8 @@
 
 /* Runs a memory instruction, which takes effect now or later; nonzero after a fault, as the operation returns. */
 HK_EXPORT int32_t hk_late_native(Wave *w, const SanOp *o, NativeFn operation);
+/* The same for a scalar load, in code translated for a schedule. */
+HK_EXPORT int32_t hk_late_scalar(Wave *w, const Op *op, NativeFn operation);
 /* s_waitcnt: the accesses that it waits for take effect. */
 HK_EXPORT int32_t hk_late_wait(Wave *w, const SanOp *o);
 /* Time passes: with HK_LATE_DRAWN, some accesses in flight take effect. */
@@ -20,5 +22,7 @@ HK_EXPORT int32_t hk_late_pass(Wave *w, const Op *op);
 size_t hk_late_bytes(const Launch *l, uint32_t waves);
 void hk_late_start(const Launch *l, Wave *w, void *memory);
 int32_t hk_late_finish(Wave *w);
+/* For the driver: a schedule stops the wave, so those accesses take effect that are not to be late. */
+int32_t hk_late_stop(Wave *w);
 
 #endif

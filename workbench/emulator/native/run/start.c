@@ -209,6 +209,8 @@ Resident *hk_start_group(Worker *worker, uint64_t index) {
     if (g->steps != NULL && g->steps->keep[index]) g->profile = HK_PROFILE_ALL;
     g->trace = l->trace;
     if (l->tape != NULL && l->tape->group == index) g->tape = l->tape;
+    const HkSchedule *schedule = l->schedule;
+    if (schedule != NULL && (schedule->group == HK_EVERY_GROUP || schedule->group == index)) g->schedule = schedule;
     fill(r->lds, l->poison, ((size_t)l->lds_end + 3) & ~(size_t)3);
     for (uint32_t i = 0; i < g->wave_count; i++) start_wave(worker, r, i, items - i * HK_LANES);
     if (l->san != NULL) hk_san_start(l, g, r->waves, r->shadow);
