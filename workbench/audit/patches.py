@@ -20,6 +20,7 @@ MOST = 6
 
 _FENCE = "__builtin_amdgcn_sched_barrier(0);"
 _WAIT_LDS = 'asm volatile("s_waitcnt lgkmcnt(0)" ::: "memory");'
+_WAIT_MEMORY = 'asm volatile("s_waitcnt vmcnt(0)" ::: "memory");'
 _WAIT_ALL = 'asm volatile("s_waitcnt vmcnt(0) lgkmcnt(0)" ::: "memory");'
 _BARRIER = "__builtin_amdgcn_s_barrier();"
 
@@ -37,7 +38,8 @@ class Insertion:
     statements: tuple[str, ...]
 
     def __str__(self) -> str:
-        names = {_WAIT_LDS: "a wait for lgkmcnt(0)", _WAIT_ALL: "a wait for vmcnt(0) and lgkmcnt(0)"}
+        names = {_WAIT_LDS: "a wait for lgkmcnt(0)", _WAIT_MEMORY: "a wait for vmcnt(0)"}
+        names |= {_WAIT_ALL: "a wait for vmcnt(0) and lgkmcnt(0)"}
         names |= {_BARRIER: "a barrier", "__syncthreads();": "__syncthreads()"}
         parts = [names[statement] for statement in self.statements if statement in names]
         return f"{' and '.join(parts)} before line {self.line}"
@@ -104,7 +106,8 @@ def candidates(cause: Cause, text: str, file: str) -> Iterator[Insertion]:
     is_plain = "__syncthreads" in text and "s_waitcnt" not in text
     barrier = ("__syncthreads();",) if is_plain else (_FENCE, _WAIT_LDS, _BARRIER, _FENCE)
     if first.category == "missing wait":
-        yield from (Insertion(line, (_FENCE, _WAIT_LDS, _FENCE)) for line in lines)
+        wait = _WAIT_MEMORY if "vmcnt" in first.message else _WAIT_LDS
+        yield from (Insertion(line, (_FENCE, wait, _FENCE)) for line in lines)
     yield from (Insertion(line, barrier) for line in lines)
     full = ("__syncthreads();",) if is_plain else (_FENCE, _WAIT_ALL, _BARRIER, _FENCE)
     if full != barrier:

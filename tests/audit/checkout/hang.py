@@ -1,0 +1,13 @@
+"""A script of Triton's that does not end."""
+
+import time
+
+try:
+    import triton
+
+    @triton.jit
+    def nothing():
+        pass
+
+finally:
+    time.sleep(600)
