@@ -6,6 +6,7 @@ import hashlib
 import importlib.metadata
 import json
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
@@ -80,25 +81,36 @@ def audit(
     begin = datetime.now(UTC)
     limits = limits or Limits()
 
-    def one_record(source: KernelSource) -> KernelRecord | None:
+    copies = threading.local()
+
+    def record_of(source: KernelSource) -> KernelRecord | None:
         file = folder / f"{digest(source)}.json"
         if not again and (stored := _stored(file)) is not None:
             return stored
         if minutes is not None and (datetime.now(UTC) - begin).total_seconds() > 60 * minutes:
             return None
-        record = examine(source, limits)
+        if not hasattr(copies, "folder"):
+            copies.folder = tempfile.mkdtemp(dir=scratch)
+        record = examine(source, Path(copies.folder), limits)
         file.write_text(json.dumps(asdict(record), indent=1, ensure_ascii=False), encoding="utf-8")
         told(f"{record.source} on {record.target or 'no target'}: {record.result}: {record.text}"[:300])
         return record
 
-    with ThreadPoolExecutor(jobs) as pool:
-        records = [record for record in pool.map(one_record, selected) if record is not None]
+    with (
+        tempfile.TemporaryDirectory(prefix="hipkittens-audit-", ignore_cleanup_errors=True) as scratch,
+        ThreadPoolExecutor(jobs) as pool,
+    ):
+        records = [record for record in pool.map(record_of, selected) if record is not None]
     root = selected[0].root
     return Report(root.name, revision_of(root), _tool(), tuple(records))
 
 
-def examine(source: KernelSource, limits: Limits) -> KernelRecord:
-    """Result of one kernel source; whatever goes wrong is in the result."""
+def examine(source: KernelSource, folder: Path, limits: Limits) -> KernelRecord:
+    """Result of one kernel source; whatever goes wrong is in the result.
+
+    Args:
+        folder: folder for the copy of its checkout; the next source may use it.
+    """
     record = KernelRecord(
         source.name,
         source.target,
@@ -109,14 +121,14 @@ def examine(source: KernelSource, limits: Limits) -> KernelRecord:
     )
     if reason := _not_run(source):
         return replace(record, text=reason)
-    with tempfile.TemporaryDirectory(prefix="hipkittens-audit-", ignore_cleanup_errors=True) as folder:
-        try:
-            return _examined(record, Workplace(source, Path(folder), limits))
-        except UsageError:
-            raise
-        except (WorkbenchError, OSError, ValueError, RuntimeError) as error:
-            # The other kernel sources go on.
-            return replace(record, result=Result.FAILS, text=f"{type(error).__name__}: {error}"[:500])
+    workplace = Workplace(source, folder, limits)
+    try:
+        return _examined(record, workplace)
+    except (WorkbenchError, OSError, ValueError, RuntimeError) as error:
+        # The other kernel sources go on.
+        return replace(record, result=Result.FAILS, text=f"{type(error).__name__}: {error}"[:500])
+    finally:
+        workplace.restore()
 
 
 def _not_run(source: KernelSource) -> str:

@@ -46,7 +46,7 @@ class Workplace:
 
     Args:
         source: the kernel source.
-        folder: an empty folder for the copy.
+        folder: folder for the copy; several sources of a checkout may use it one after the other.
         limits: of the processes.
         smaller: whether sizes of the problem are reduced.
 
@@ -59,7 +59,8 @@ class Workplace:
         self.source = source
         self.limits = limits
         self.root = folder / "checkout"
-        _copy(source.root, self.root)
+        if not self.root.exists():
+            _copy(source.root, self.root)
         self._tools = _tools(folder / "bin")
         self.path = self.root / source.name
         self.original = self.path.read_text(encoding="utf-8", errors="replace")
@@ -77,6 +78,10 @@ class Workplace:
             for name, _, number in (word.partition("=") for word in self._variables)
             if (default := _default(source, name))
         )
+
+    def restore(self) -> None:
+        """Gives the copy its original source again."""
+        self.path.write_text(self.original, encoding="utf-8")
 
     def environment(self) -> dict[str, str]:
         """Variables of this process and those with which a child finds the emulated device and the tools."""
@@ -188,7 +193,7 @@ def _copy(root: Path, folder: Path) -> None:
 
 def _tools(folder: Path) -> Path:
     """A folder with this Python as `python3`, and the `python3-config` that Makefiles of modules ask."""
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     python = shlex.quote(sys.executable)
     (folder / "python3").write_text(f'#!/bin/sh\nexec {python} "$@"\n')
     (folder / "python3-config").write_text(
