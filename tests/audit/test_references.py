@@ -95,5 +95,7 @@ def test_limits(tmp_path: Path) -> None:
         # A zombie that nobody waits for would still be there.
         while True:
             os.kill(int(result.output), 0)
+    result = ended("while True: pass", seconds=1)
+    assert result.status is None and result.limit == "not done after 1 s"
     result = ended("x = bytearray(1 << 28); import time; time.sleep(600)", memory=1 << 27)
     assert result.status is None and "GiB of memory" in result.limit

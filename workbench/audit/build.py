@@ -91,8 +91,8 @@ class Workplace:
         variables["PYTORCH_ROCM_ARCH"] = self.source.target
         variables["THUNDERKITTENS_ROOT"] = str(self.root)
         variables["HIPKITTENS_HISTORY"] = "off"
-        # hipcc of several kernels at a time is the audit's to limit.
-        variables["HIPKITTENS_COMPILE_TIMEOUT"] = str(int(self.limits.build))
+        # The audit's own limits apply, which are of processor time.
+        variables["HIPKITTENS_COMPILE_TIMEOUT"] = str(int(10 * self.limits.build))
         return variables
 
     def build(self, text: str | None = None) -> Built:

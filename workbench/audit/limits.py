@@ -1,4 +1,8 @@
-"""Child processes under limits of time and memory; whatever they start ends with them."""
+"""Child processes under limits of time and memory; whatever they start ends with them.
+
+Limits of time are of processor time: on a busy computer a build takes longer, and is not worse for it. A process
+that sleeps is ended after as much wall time.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,12 @@ _GRACE = 5.0
 """Seconds between the request to end and the end."""
 
 _INTERVAL = 0.2
+_PATIENCE = 10
+"""Wall time in limits after which a process is ended in any case."""
+
+_ASLEEP = 0.005
+"""Processor time in wall time below which a process counts as asleep."""
+
 _LAST = 1 << 20
 """Bytes of output that are read: the last ones."""
 
@@ -25,8 +35,8 @@ class Limits:
     """Limits of the processes of one kernel.
 
     Attributes:
-        build: seconds of a build.
-        run: seconds of a run.
+        build: seconds of processor time of a build.
+        run: seconds of processor time of a run.
         memory: bytes that a process and all that it starts may hold.
     """
 
@@ -62,7 +72,7 @@ def run_limited(
     """Runs a command in a session of its own, and ends all of it at a limit.
 
     Args:
-        seconds: of wall time.
+        seconds: of processor time of all its processes; where /proc is absent, of wall time.
         memory: bytes of resident memory of all its processes together; not watched where /proc is absent.
     """
     begin = time.monotonic()
@@ -82,9 +92,10 @@ def run_limited(
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(_INTERVAL)
                     break
-                if time.monotonic() - begin > seconds:
+                used, resident = _used(process.pid)
+                if _is_late(time.monotonic() - begin, used, seconds):
                     limit = f"not done after {seconds:g} s"
-                elif _resident(process.pid) > memory:
+                elif resident > memory:
                     limit = f"needs more than {memory / 2**30:.1f} GiB of memory"
         finally:
             # Also what it left running.
@@ -109,16 +120,23 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _resident(group: int) -> int:
-    """Bytes of resident memory of a process group."""
-    pages = 0
+def _is_late(wall: float, used: float, seconds: float) -> bool:
+    """Whether a process is past its limit."""
+    return used > seconds or (wall > seconds and used < _ASLEEP * wall) or wall > _PATIENCE * seconds
+
+
+def _used(group: int) -> tuple[float, int]:
+    """Seconds of processor time, and bytes of resident memory, of a process group."""
+    ticks = pages = 0
     for file in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError, ValueError, IndexError):
             # The name of the program, in parentheses, may have spaces.
             fields = file.read_text().rpartition(")")[2].split()
             if int(fields[2]) == group:
+                # Its own, and those of the children that it waited for.
+                ticks += sum(map(int, fields[11:15]))
                 pages += int(fields[21])
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    return ticks / os.sysconf("SC_CLK_TCK"), pages * os.sysconf("SC_PAGE_SIZE")
 
 
 __all__ = ["Ended", "Limits", "run_limited"]
