@@ -1,10 +1,10 @@
-"""The page about audits of published kernels, and the results that it is made from.
+"""Results of audits of published kernels, and the part of the page that is made from them.
 
     python docs/audit_document.py                                  # writes the page
     python docs/audit_document.py audit.json --project NAME --revision COMMIT   # stores an audit first
 
-`data/audit.jsonl` has a line for each kernel source and target: the record of `workbench.audit`, with project and
-revision. An audit that is stored replaces what is there of the same project and revision, source and target.
+`data/audit.jsonl` has a line for each kernel source and target: the record of `workbench.audit`, with project
+and revision. A stored audit replaces what is there of the same project and revision, source and target.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
-if str(DOCS.parent) not in sys.path:
-    sys.path.insert(0, str(DOCS.parent))
+for folder in (DOCS.parent, DOCS.parent / "tests"):
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+import page_parts  # noqa: E402
 
 from workbench.audit.certainty import Certainty  # noqa: E402
 from workbench.audit.records import (  # noqa: E402
@@ -32,6 +35,7 @@ from workbench.audit.records import (  # noqa: E402
 
 DATA = DOCS / "data" / "audit.jsonl"
 PAGE = DOCS / "audit.md"
+BEGIN, END = "<!-- audits: begin -->\n", "<!-- audits: end -->\n"
 LONGEST = 110
 
 
@@ -84,75 +88,30 @@ def rows_of(report: Report, project: str, revision: str) -> list[Row]:
 
 LETTERS = {
     "kernels/gemm/mxfp8/MXFP8_4wave/4_wave.cu": """\
-Thank you for publishing this kernel: it reads well, and its schedule is worth learning from. We believe that its main
-loop overwrites two tiles in LDS a little too early.
+Thank you for publishing this kernel: it reads well, and its schedule is worth learning from. We believe
+that its main loop overwrites two tiles in LDS a little too early.
 
-- Line 182 reads `As[curr][1]` (`load(a[1], ...)`), and line 184 starts the asynchronous load that overwrites it for
-  iteration `k + 2`. No wait and no barrier lies between them, so the load may land before this wave's read, and before
-  those of the other three waves.
-- Line 174 reads `Bs[curr][1]`, and line 183 starts the load that overwrites it. The `s_waitcnt lgkmcnt(0)` of line 177
-  makes a wave wait for its own reads; nothing makes it wait for the other waves'.
+- Line 182 reads `As[curr][1]` (`load(a[1], ...)`), and line 184 starts the asynchronous load that
+  overwrites it for iteration `k + 2`. No wait and no barrier lies between them, so the load may land before
+  this wave's read, and before those of the other three waves.
+- Line 174 reads `Bs[curr][1]`, and line 183 starts the load that overwrites it. The `s_waitcnt lgkmcnt(0)`
+  of line 177 makes a wave wait for its own reads; nothing makes it wait for the other waves'.
 
-On a GPU a load from memory takes hundreds of cycles and the reads are usually over by then, which is why a test there can
-pass. On the emulated device, where one wave may run ahead and loads may land at once, the program's own check fails.
-The barrier at the top of the loop does not help: it comes before the reads. One wait and one barrier before line 183 keep
-both pairs in order. With it, the program's check passes and
+On a GPU a load from memory takes hundreds of cycles and the reads are usually over by then, which is why a
+test there can pass. On the emulated device, where one wave may run ahead and loads may land at once, the
+program's own check fails. The barrier at the top of the loop does not help: it comes before the reads. One
+wait and one barrier before line 183 keep both pairs in order. With it, the program's check passes and
 nothing else is found. We have not measured the cost on a GPU; the model says 2 %.
 """
 }
 """What one would tell the authors, in Markdown, by source."""
 
-INTRODUCTION = """# Audits
-
-```
-python -m workbench audit CHECKOUT            # or a folder, or a source file
-python -m workbench audit CHECKOUT --out FOLDER --only gemm --target gfx950
-```
-
-builds the kernels of a checkout, runs each at a small size under [the sanitizer](sanitizer.md), compares its results with
-a reference, and writes `audit.html`, `audit.json` and `audit.sarif` (SARIF 2.1.0, which code hosts show beside the
-lines). The checkout itself is not changed. A second run with the same `--out` does only what is missing.
-
-**What it builds.** Sources with a `PYBIND11_MODULE` or a `main` (`.cpp`, `.cu`, `.hip`), by the Makefile beside them as
-it is, otherwise by `hipcc`; and Triton scripts. It reduces sizes and repetitions that a source fixes (`#define SIZE 8192`
-becomes 512), and the report lists them. Results that are wrong at reduced sizes, without a finding, count as
-*unconfirmed*: the source may not be written for them.
-
-**What it compares with.** A program's own check decides, by what it prints. A module's function is called if the
-arguments in its kernel's globals are of a known form: matrix product, attention forward and backward, rotary embedding,
-softmax. The reference is PyTorch in float64.
-
-**How sure it is.**
-
-"""
-
-REPAIRS = """
-For a race or a missing wait the audit runs the kernel again in other orders of waves and loads that hardware allows, and
-looks for a result that differs. It also tries to insert a wait or a barrier in front of one of the two lines. It offers
-the patch only if the patched source builds, its results are right and no race or missing wait is left; the cost is
-[modelled](timing.md).
-
-**Exit status**: 0 if all is clean, 1 for a wrong result or a finding, 2 if nothing could be run. Each process has limits of
-processor time and memory (`--build-seconds`, `--run-seconds`, `--memory`); one broken kernel does not stop the audit.
-
-**Nothing here ran on a GPU.** A kernel with a proven race may well give right results on one, as long as latency hides it.
-"""
-
 
 def page() -> str:
-    """The page."""
+    """The page, with what follows from the results."""
     rows = stored()
-    parts = [
-        "<!-- Made by `python docs/audit_document.py` from data/audit.jsonl; edit that script, not this page. -->\n",
-        INTRODUCTION.lstrip(),
-        *(f"- **{each.value}**: {each.sentence}\n" for each in Certainty),
-        REPAIRS,
-        "\n## Findings\n",
-        *_findings(rows),
-        "\n## Kernel sources\n",
-        *_tables(rows),
-    ]
-    return "".join(parts)
+    parts = ["\n## Findings\n", *_findings(rows), "\n## Kernel sources\n", *_tables(rows), "\n"]
+    return page_parts.replace(PAGE.read_text(encoding="utf-8"), BEGIN, "".join(parts), END)
 
 
 def _findings(rows: Sequence[Row]) -> Iterator[str]:

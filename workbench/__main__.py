@@ -236,8 +236,18 @@ def _add_audit(commands: Any) -> None:
     add("--again", action="store_true", help="audit kernel sources again whose results are there")
     add("--jobs", type=int, default=1, metavar="N", help="kernel sources at a time; default: 1")
     add("--minutes", type=float, metavar="N", help="after these, begin no other kernel source")
-    add("--build-seconds", type=float, default=400, help="limit of processor time of a build; default: %(default)g")
-    add("--run-seconds", type=float, default=300, help="limit of processor time of a run; default: %(default)g")
+    add(
+        "--build-seconds",
+        type=float,
+        default=400,
+        help="processor time of a build; default: %(default)g",
+    )
+    add(
+        "--run-seconds",
+        type=float,
+        default=300,
+        help="processor time of a run; default: %(default)g",
+    )
     add(
         "--memory",
         type=float,

@@ -35,7 +35,8 @@ def of(report: Report, name: str) -> KernelRecord:
 def test_a_clean_kernel_has_no_findings(report: Report) -> None:
     kernel = of(report, "clean.hip")
     assert (kernel.result, kernel.findings, kernel.proof, kernel.repair) == (Result.RIGHT, (), None, None)
-    assert kernel.launches == 1 and kernel.text == "0 of 128 differ: PASSED"
+    assert kernel.launches == 1
+    assert kernel.text == "0 of 128 differ: PASSED"
 
 
 def test_a_race_is_proven_and_repaired(report: Report, folder: Path, tmp_path: Path) -> None:
@@ -43,12 +44,14 @@ def test_a_race_is_proven_and_repaired(report: Report, folder: Path, tmp_path: P
     assert kernel.result is Result.WRONG
     write, read = 7, 8
     races = [finding for finding in kernel.findings if finding.category == "race"]
-    assert races and all(finding.certainty is Certainty.PROVEN for finding in races)
+    assert races
+    assert all(finding.certainty is Certainty.PROVEN for finding in races)
     lines = {place.line for finding in races for place in (finding.place, finding.related) if place}
     assert lines == {write, read}
     assert kernel.repair is not None
     assert "+    __syncthreads();" in kernel.repair.patch.splitlines()
-    assert kernel.repair.cost is not None and -0.5 < kernel.repair.cost < 1
+    assert kernel.repair.cost is not None
+    assert -0.5 < kernel.repair.cost < 1
     # The patch applies to the original, and gives the clean kernel.
     copy = shutil.copytree(folder, tmp_path / "copy")
     words = ["git", "apply", "-p1", "-"]
@@ -64,10 +67,15 @@ def test_a_missing_wait_changes_results_of_late_loads(report: Report) -> None:
     assert kernel.result is Result.RIGHT
     (finding,) = kernel.findings
     assert (finding.category, finding.certainty) == ("missing wait", Certainty.PROVEN)
-    assert finding.place is not None and finding.place.line == 8
-    assert finding.related is not None and finding.related.line == 7
-    assert kernel.proof is not None and kernel.proof.differences > 0 and "=" in kernel.proof.setting
-    assert kernel.repair is not None and kernel.repair.about == "a wait for vmcnt(0) before line 8"
+    assert finding.place is not None
+    assert finding.place.line == 8
+    assert finding.related is not None
+    assert finding.related.line == 7
+    assert kernel.proof is not None
+    assert kernel.proof.differences > 0
+    assert "=" in kernel.proof.setting
+    assert kernel.repair is not None
+    assert kernel.repair.about == "a wait for vmcnt(0) before line 8"
 
 
 def test_wrong_arithmetic_has_no_finding(report: Report) -> None:
@@ -92,7 +100,8 @@ def test_the_report_is_clean_json_and_nothing_changed(report: Report, folder: Pa
 def test_a_second_audit_reads_what_is_there(report: Report, folder: Path) -> None:
     lines: list[str] = []
     again = audit(folder, folder.parent / "out", target="gfx950", only=".hip", told=lines.append)
-    assert again == report and not lines
+    assert again == report
+    assert not lines
 
 
 def test_a_script_that_hangs_is_ended(folder: Path, tmp_path: Path) -> None:

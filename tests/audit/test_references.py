@@ -28,7 +28,8 @@ def test_attention(name: str) -> None:
     problem = problem_for(Signature("f", ("Qg", "Kg", "Vg", "Og", "L_vec")), ATTENTION, name)
     assert problem is not None
     q, k, v = (problem.tensors[key].float() for key in ("Qg", "Kg", "Vg"))
-    assert q.shape == (2, 64, 4, 32) and k.shape == (2, 64, 2, 32)
+    assert q.shape == (2, 64, 4, 32)
+    assert k.shape == (2, 64, 2, 32)
     problem.tensors["Og"].copy_(attention(q, k, v, "causal" in name))
     assert errors_of(problem)["L_vec"] == float("inf")
     problem.tensors["L_vec"].copy_(problem.expected["L_vec"])
@@ -44,7 +45,8 @@ def test_attention_backward() -> None:
     assert problem is not None
     q, k, v = (problem.tensors[key].float().requires_grad_() for key in "QKV")
     torch.autograd.backward(attention(q, k, v, False), problem.tensors["dOg"].float())
-    assert k.grad is not None and v.grad is not None
+    assert k.grad is not None
+    assert v.grad is not None
     problem.tensors["dKg"].copy_(k.grad)
     problem.tensors["dVg"].copy_(v.grad)
     assert max(errors_of(problem).values()) < 0.005
@@ -88,14 +90,16 @@ def test_limits(tmp_path: Path) -> None:
     result = ended("print('x'); raise SystemExit(3)")
     assert (result.status, result.output, result.limit) == (3, "x\n", "")
     # Its children end with it, too.
-    code = "import subprocess, time; p = subprocess.Popen(['sleep', '600']); print(p.pid, flush=True); time.sleep(600)"
+    code = "import subprocess as s, time; print(s.Popen(['sleep', '600']).pid, flush=True); time.sleep(600)"
     result = ended(code, seconds=2)
-    assert result.status is None and result.limit == "not done after 2 s"
-    with pytest.raises(ProcessLookupError):
-        # A zombie that nobody waits for would still be there.
-        while True:
-            os.kill(int(result.output), 0)
+    assert result.status is None
+    assert result.limit == "not done after 2 s"
+    state = Path("/proc", result.output.strip(), "stat")
+    # It may be a zombie that nobody has waited for yet.
+    assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
     result = ended("while True: pass", seconds=1)
-    assert result.status is None and result.limit == "not done after 1 s"
+    assert result.status is None
+    assert result.limit == "not done after 1 s"
     result = ended("x = bytearray(1 << 28); import time; time.sleep(600)", memory=1 << 27)
-    assert result.status is None and "GiB of memory" in result.limit
+    assert result.status is None
+    assert "GiB of memory" in result.limit

@@ -25,11 +25,12 @@ from workbench.audit.records import (
 from workbench.audit.sarif import RULES, to_sarif
 from workbench.views.audit_page import write_page
 
-
 PATCH = "--- a/k/race one.cu\n+++ b/k/race one.cu\n@@ -1,2 +1,3 @@\n a;\n+__syncthreads();\n b;\n"
 
 
-def _finding(category: str, certainty: Certainty, place: Place | None, related: Place | None) -> FindingRecord:
+def _finding(
+    category: str, certainty: Certainty, place: Place | None, related: Place | None
+) -> FindingRecord:
     message = f"{category}: <x> & y"
     return FindingRecord(category, "reverse", message, certainty, place, related, "ds_read_b32 v0", 2, 64)
 
@@ -116,7 +117,8 @@ def test_sarif_has_what_the_standard_requires() -> None:
             assert place["region"]["startLine"] >= 1
             # 3.4.3 and 3.4.4: a relative URI has a base that the run knows.
             uri = place["artifactLocation"]["uri"]
-            assert not uri.startswith("/") and " " not in uri
+            assert not uri.startswith("/")
+            assert " " not in uri
             assert place["artifactLocation"]["uriBaseId"] in run["originalUriBaseIds"]
     prints = [result["partialFingerprints"]["audit/v1"] for result in run["results"]]
     assert len(set(prints)) == len(prints)
@@ -162,8 +164,10 @@ def test_the_page_has_findings_proof_and_patch(tmp_path: Path) -> None:
     assert all(text in page for text in _texts())
     assert "+__syncthreads();" in page
     # Text of others is escaped, and nothing is fetched.
-    assert "&lt;x&gt; &amp; y" in page and "<x>" not in page
-    assert "http://" not in page and "https://" not in page
+    assert "&lt;x&gt; &amp; y" in page
+    assert "<x>" not in page
+    assert "http://" not in page
+    assert "https://" not in page
     assert "color-scheme:light dark" in page
 
 
@@ -172,4 +176,5 @@ def test_the_summary_names_lines_and_repair() -> None:
     assert "race (proven) at k/race one.cu:9 and k/race one.cu:7" in text
     assert "certified repair: __syncthreads() before line 9; modelled time +2.0 %" in text
     assert "clean.cu" not in text
-    assert RACE.repair is not None and RACE.repair.patch == PATCH
+    assert RACE.repair is not None
+    assert RACE.repair.patch == PATCH

@@ -1,4 +1,4 @@
-"""Audits of checkouts: each kernel built, run with verification under the sanitizer, with proofs and repairs."""
+"""Audits of checkouts: kernels built, verified and sanitized, with proofs and repairs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Child processes under limits of time and memory; whatever they start ends with them.
 
-Limits of time are of processor time: on a busy computer a build takes longer, and is not worse for it. A process
-that sleeps is ended after as much wall time.
+Limits of time are of processor time: on a busy computer a build takes longer, and is not worse for it. A
+process that sleeps is ended after as much wall time.
 """
 
 from __future__ import annotations

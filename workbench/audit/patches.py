@@ -1,7 +1,7 @@
 """Repairs of a missing wait or barrier: inserted in a copy, built, run, and only then offered.
 
-A repair is certified if the patched source builds, its results are right, and the sanitizer finds no race and no
-missing wait in it any more. Anything else is not offered.
+A repair is certified if the patched source builds, its results are right, and the sanitizer finds no race and
+no missing wait in it any more. Anything else is not offered.
 """
 
 from __future__ import annotations

@@ -39,7 +39,13 @@ def search(run: Run, tries: int = 16) -> Evidence:
 
     Args:
         tries: number of schedules.
+
+    Returns:
+        the evidence; nothing was tried if two runs in the plain order differ, since then a difference proves
+        nothing.
     """
+    if count(run(), run()):
+        return Evidence("", 0, 0)
     if importlib.util.find_spec("workbench.check.schedules") is not None:
         prove = importlib.import_module("workbench.check.schedules").prove
         proof = prove(run, tries=tries)

@@ -246,6 +246,8 @@ def proof_sentence(proof: ProofRecord) -> str:
     """What the search for another order came to."""
     if proof.setting:
         return f"With {proof.setting}, {proof.differences:,} elements differ."
+    if not proof.tried:
+        return "Two runs in the same order differ, so other orders were not tried."
     return f"The results are the same in the {proof.tried} other orders of waves and loads that were tried."
 
 

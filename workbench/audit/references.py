@@ -6,7 +6,6 @@ has one function here, which makes small inputs, and the results in float64 from
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

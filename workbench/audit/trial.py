@@ -59,9 +59,7 @@ class Trial:
         return self.kernels.get((finding.category, finding.pc), "")
 
 
-def run_trial(
-    workplace: Workplace, product: Path, *, sanitize: bool = False, timed: bool = False
-) -> Trial:
+def run_trial(workplace: Workplace, product: Path, *, sanitize: bool = False, timed: bool = False) -> Trial:
     """Runs a program, a script, or a function of a module with known arguments.
 
     Args:

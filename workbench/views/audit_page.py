@@ -62,7 +62,9 @@ def _items(report: Report) -> Iterator[Any]:
     yield "# All kernel sources"
     yield _Section(_table(report))
     yield "# How sure a finding is"
-    yield _Section(Table(("", ""), [(Cell(each.value, _CERTAINTY[each]), each.sentence) for each in Certainty]))
+    yield _Section(
+        Table(("", ""), [(Cell(each.value, _CERTAINTY[each]), each.sentence) for each in Certainty])
+    )
 
 
 def _totals(report: Report) -> Table:
@@ -81,8 +83,8 @@ def _details(kernel: KernelRecord) -> Iterator[Any]:
     if kernel.proof is not None:
         yield tag("div", proof_sentence(kernel.proof))
     if kernel.repair is not None:
-        text = f"Certified repair: {repair_sentence(kernel.repair)}. It was applied in a copy: the results are "
-        yield tag("div", text, "right, and the findings above are gone.")
+        text = "In a copy with this patch the results are right, and no race and no missing wait is left."
+        yield tag("div", f"Certified repair: {repair_sentence(kernel.repair)}. {text}")
         yield _patch(kernel.repair.patch)
 
 
