@@ -22,7 +22,7 @@ for folder in (DOCS.parent, DOCS.parent / "tests"):
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 
-import page_parts  # noqa: E402
+import page_parts  # type: ignore[import-not-found]  # noqa: E402
 
 from workbench.audit.certainty import Certainty  # noqa: E402
 from workbench.audit.records import (  # noqa: E402
@@ -111,7 +111,7 @@ def page() -> str:
     """The page, with what follows from the results."""
     rows = stored()
     parts = ["\n## Findings\n", *_findings(rows), "\n## Kernel sources\n", *_tables(rows), "\n"]
-    return page_parts.replace(PAGE.read_text(encoding="utf-8"), BEGIN, "".join(parts), END)
+    return str(page_parts.replace(PAGE.read_text(encoding="utf-8"), BEGIN, "".join(parts), END))
 
 
 def _findings(rows: Sequence[Row]) -> Iterator[str]:

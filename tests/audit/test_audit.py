@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from workbench.audit import Certainty, KernelRecord, Limits, Report, Result, audit
@@ -90,8 +91,6 @@ def test_a_source_that_does_not_build_says_why(report: Report) -> None:
 
 
 def test_the_report_is_clean_json_and_nothing_changed(report: Report, folder: Path) -> None:
-    import jsonschema
-
     jsonschema.validate(json.loads(report.to_json()), json.loads(SCHEMA_FILE.read_text()))
     assert report.exit_status == 1
     assert sorted(path.name for path in folder.iterdir()) == sorted(path.name for path in CHECKOUT.iterdir())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from workbench.audit.output import first_error, telling_line, verdict, without_times
-from workbench.audit.patches import Insertion, applied, starts_statement, unified
+from workbench.audit.patches import Insertion, applied, original_line, starts_statement, unified
 from workbench.audit.signature import Signature, constant, signatures
 from workbench.audit.sizes import make_variables, reduced
 from workbench.audit.sources import Kind, checkout_of, kernel_sources
@@ -140,6 +140,8 @@ def test_insertions_go_before_statements_only() -> None:
         "    __syncthreads();",
         "    b();",
     ]
+    # Line 5 is the sixth of the patched source.
+    assert [original_line(line, [insertion]) for line in (4, 6, 7)] == [4, 5, 6]
     patch = unified("k/a.cu", CODE, [insertion, Insertion(2, ("wait();",))])
     assert patch.startswith("--- a/k/a.cu\n+++ b/k/a.cu\n@@ ")
     assert [line for line in patch.splitlines() if line.startswith("+ ")] == [

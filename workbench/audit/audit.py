@@ -17,7 +17,15 @@ from pathlib import Path
 from workbench.audit.build import Workplace
 from workbench.audit.certainty import ORDER, certainty_of
 from workbench.audit.limits import Limits
-from workbench.audit.patches import MOST, Insertion, applied, candidates, remaining, unified
+from workbench.audit.patches import (
+    MOST,
+    Insertion,
+    applied,
+    candidates,
+    places,
+    remaining,
+    unified,
+)
 from workbench.audit.proof import search
 from workbench.audit.records import (
     SCHEMA,
@@ -191,12 +199,12 @@ def _repair(workplace: Workplace, broken: Trial) -> RepairRecord | None:
     try:
         while (causes := remaining(current)) and builds < MOST:
             better = None
-            for insertion in candidates(causes[0], workplace.text, file):
+            for insertion in candidates(causes[0], workplace.text, file, insertions):
                 if builds == MOST or insertion in insertions:
                     break
                 builds += 1
                 trial = _trial_of(workplace, [*insertions, insertion])
-                if trial is not None and _is_gone(causes[0], trial, insertion, insertions):
+                if trial is not None and _is_gone(causes[0], insertions, trial, [*insertions, insertion]):
                     better = insertion, trial
                     break
             if better is None:
@@ -221,28 +229,11 @@ def _trial_of(workplace: Workplace, insertions: Sequence[Insertion]) -> Trial | 
     return None if trial.has_failed else trial
 
 
-def _is_gone(cause: Cause, trial: Trial, insertion: Insertion, before: Sequence[Insertion]) -> bool:
-    """Whether a run has no cause any more of this kind between the same lines, which have moved."""
-    everything = [*before, insertion]
-
-    def moved(line: int, those: Sequence[Insertion]) -> int:
-        return line + sum(len(each.statements) for each in those if each.line <= line)
-
-    def lines(of: Cause, those: Sequence[Insertion] | None) -> frozenset[object]:
-        first = of.first
-        pair = {(first.file, first.line), first.related or (first.file, first.line)}
-        if those is None:
-            return frozenset(pair)
-        return frozenset((file, moved(line, those)) for file, line in pair)
-
-    def back(line: int) -> int:
-        """The line without the insertions before this one."""
-        return next((n for n in range(line, 0, -1) if moved(n, before) == line), line)
-
-    pair = {(file, back(line)) for file, line in lines(cause, None)}  # type: ignore[misc]
-    expected = frozenset((file, moved(line, everything)) for file, line in pair)
+def _is_gone(cause: Cause, before: Sequence[Insertion], trial: Trial, after: Sequence[Insertion]) -> bool:
+    """Whether a run has no cause any more of this kind between the same lines of the source."""
+    lines = places(cause, before)
     return not any(
-        other.first.category == cause.first.category and lines(other, None) == expected
+        other.first.category == cause.first.category and places(other, after) == lines
         for other in remaining(trial)
     )
 

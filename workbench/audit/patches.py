@@ -88,21 +88,37 @@ def starts_statement(text: str, line: int) -> bool:
     return bool(code) and code[-1].endswith((";", "{", "}")) and not here.startswith(("#", "}", "else"))
 
 
-def candidates(cause: Cause, text: str, file: str) -> Iterator[Insertion]:
+def original_line(line: int, insertions: Sequence[Insertion]) -> int:
+    """The line of a source that is this one with the insertions."""
+    for insertion in sorted(insertions, key=lambda each: each.line):
+        if line >= insertion.line + len(insertion.statements):
+            line -= len(insertion.statements)
+    return line
+
+
+def places(cause: Cause, insertions: Sequence[Insertion]) -> frozenset[tuple[str, int]]:
+    """Files and lines of both sides of a cause, in the source without the insertions."""
+    first = cause.first
+    sides = {(first.file, first.line), first.related or (first.file, first.line)}
+    return frozenset((file, original_line(line, insertions)) for file, line in sides)
+
+
+def candidates(
+    cause: Cause, text: str, file: str, insertions: Sequence[Insertion] = ()
+) -> Iterator[Insertion]:
     """Insertions that may repair a cause, the cheapest first.
 
     Args:
         text: the source.
         file: path of the source, as findings have it.
+        insertions: those that the source had when the cause was found.
     """
     first = cause.first
     if first.category not in ORDER:
         return
-    places = [first.line] if first.file == file else []
-    if first.related is not None and first.related[0] == file:
-        places.append(first.related[1])
+    own_lines = {line for path, line in places(cause, insertions) if path == file}
     # The access that comes second in the source is the one that has to wait; inside a loop either may.
-    lines = [line for line in sorted(set(places), reverse=True) if starts_statement(text, line)]
+    lines = [line for line in sorted(own_lines, reverse=True) if starts_statement(text, line)]
     is_plain = "__syncthreads" in text and "s_waitcnt" not in text
     barrier = ("__syncthreads();",) if is_plain else (_FENCE, _WAIT_LDS, _BARRIER, _FENCE)
     if first.category == "missing wait":
@@ -119,4 +135,15 @@ def remaining(trial: Trial) -> list[Cause]:
     return [cause for cause in trial.causes if cause.first.category in ORDER]
 
 
-__all__ = ["MOST", "Insertion", "Repair", "applied", "candidates", "remaining", "starts_statement", "unified"]
+__all__ = [
+    "MOST",
+    "Insertion",
+    "Repair",
+    "applied",
+    "candidates",
+    "original_line",
+    "places",
+    "remaining",
+    "starts_statement",
+    "unified",
+]

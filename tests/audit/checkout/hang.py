@@ -6,7 +6,7 @@ try:
     import triton
 
     @triton.jit
-    def nothing():
+    def nothing() -> None:
         pass
 
 finally:
