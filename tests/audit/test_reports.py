@@ -50,7 +50,7 @@ RACE = KernelRecord(
         _finding("hazard", Certainty.HARDWARE_RULE, Place("/usr/include/x.h", 3), None),
         _finding("uninitialised", Certainty.CERTAIN, None, None),
     ),
-    ProofRecord("HIPKITTENS_LATE=last", 64, 1),
+    ProofRecord("HIPKITTENS_LATE=last", 64, 1, "elements"),
     RepairRecord(PATCH, "__syncthreads() before line 9", 0.02),
     1.5,
     2.5,

@@ -188,7 +188,8 @@ def _result(trial: Trial, is_smaller: bool) -> Result:
 
 def _proof(workplace: Workplace, product: Path) -> ProofRecord:
     evidence = search(lambda: run_trial(workplace, product).outputs)
-    return ProofRecord(**asdict(evidence))
+    compared = "elements" if workplace.source.kind is Kind.MODULE else "printed bytes"
+    return ProofRecord(**asdict(evidence), compared=compared)
 
 
 def _repair(workplace: Workplace, broken: Trial) -> RepairRecord | None:

@@ -25,7 +25,7 @@ class Certainty(StrEnum):
 
 _SENTENCES = {
     Certainty.PROVEN: "A run gives a wrong or another result when waves and loads are ordered in a way "
-    "that the hardware allows.",
+    "that the hardware allows. Of several findings in a kernel, at least one is the cause.",
     Certainty.CERTAIN: "The instruction set's rules for waits, barriers and memory do not order or define "
     "the accesses, whatever the result was in the runs that were tried.",
     Certainty.HARDWARE_RULE: "A published rule of the hardware or of LLVM asks for more distance between two "

@@ -73,11 +73,17 @@ class FindingRecord:
 
 @dataclass(frozen=True)
 class ProofRecord:
-    """The search for an order of waves and loads that changes the results; see `workbench.audit.proof`."""
+    """The search for an order of waves and loads that changes the results.
+
+    Attributes:
+        setting, differences, tried: see `workbench.audit.proof.Evidence`.
+        compared: "elements" of the outputs, or "printed bytes" of a program.
+    """
 
     setting: str
     differences: int
     tried: int
+    compared: str
 
 
 @dataclass(frozen=True)
@@ -245,7 +251,7 @@ def kernel_lines(kernel: KernelRecord) -> Sequence[str]:
 def proof_sentence(proof: ProofRecord) -> str:
     """What the search for another order came to."""
     if proof.setting:
-        return f"With {proof.setting}, {proof.differences:,} elements differ."
+        return f"With {proof.setting}, {proof.differences:,} {proof.compared} differ."
     if not proof.tried:
         return "Two runs in the same order differ, so other orders were not tried."
     return f"The results are the same in the {proof.tried} other orders of waves and loads that were tried."
