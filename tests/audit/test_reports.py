@@ -171,6 +171,14 @@ def test_the_page_has_findings_proof_and_patch(tmp_path: Path) -> None:
     assert "color-scheme:light dark" in page
 
 
+def test_the_page_begins_with_what_is_surest(tmp_path: Path) -> None:
+    rule = replace(RACE, source="k/rule.cu", result=Result.RIGHT, findings=RACE.findings[1:2])
+    page = write_page(replace(REPORT, kernels=(CLEAN, rule, RACE)), tmp_path / "audit.html").read_text()
+    headings = ["<h2>k/race one.cu on gfx950", "<h2>k/rule.cu on gfx950", "<h2>All kernel sources"]
+    places = [page.index(heading) for heading in headings]
+    assert places == sorted(places)
+
+
 def test_the_summary_names_lines_and_repair() -> None:
     text = str(REPORT)
     assert "race (proven) at k/race one.cu:9 and k/race one.cu:7" in text

@@ -70,14 +70,15 @@ class Workplace:
         self.sizes: tuple[Size, ...] = ()
         self.text = self.original
         if smaller and source.kind is not Kind.CODE_OBJECT:
-            self.text, sizes = reduced(self.original, self.path.suffix == ".py")
-            self.sizes = tuple(size for size in sizes if is_problem(size.name))
+            self.text, smaller_sizes = reduced(self.original, self.path.suffix == ".py")
+            self.sizes = tuple(size for size in smaller_sizes if is_problem(size.name))
             self.path.write_text(self.text, encoding="utf-8")
-        self.sizes += tuple(
-            Size(name, value(default), int(number))
-            for name, _, number in (word.partition("=") for word in self._variables)
-            if (default := _default(source, name))
-        )
+        words = (word.partition("=") for word in self._variables)
+        by_make = [(name, _default(source, name), int(number)) for name, _, number in words]
+        # The Makefile's value goes before that of the source.
+        sizes = {size.name: size for size in self.sizes}
+        sizes |= {name: Size(name, value(default), size) for name, default, size in by_make if default}
+        self.sizes = tuple(sizes.values())
 
     def restore(self) -> None:
         """Gives the copy its original source again."""

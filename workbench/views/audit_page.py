@@ -55,7 +55,8 @@ def _items(report: Report) -> Iterator[Any]:
         f"the machine code that a GPU would run, under the sanitizer. None of this ran on a GPU."
     )
     yield _Section(_totals(report))
-    for kernel in report.kernels:
+    # The surest first; within that, in the order of the audit.
+    for kernel in sorted(report.kernels, key=_rank):
         if not kernel.is_clean:
             yield f"# {kernel.source} on {kernel.target}"
             yield _Section(*_details(kernel))
@@ -65,6 +66,12 @@ def _items(report: Report) -> Iterator[Any]:
     yield _Section(
         Table(("", ""), [(Cell(each.value, _CERTAINTY[each]), each.sentence) for each in Certainty])
     )
+
+
+def _rank(kernel: KernelRecord) -> int:
+    """Place of a kernel's section: that of its surest finding, behind wrong results."""
+    ranks = [[*Certainty].index(finding.certainty) for finding in kernel.findings]
+    return 0 if kernel.result is Result.WRONG else 1 + min(ranks, default=len(Certainty))
 
 
 def _totals(report: Report) -> Table:
@@ -91,10 +98,10 @@ def _details(kernel: KernelRecord) -> Iterator[Any]:
 def _row(finding: FindingRecord) -> tuple[Cell | str, ...]:
     text = Markup("{}<br>{}").format(finding.message, code(finding.instruction))
     return (
-        Cell(finding.category, "wb-bad"),
+        Cell(finding.category, _CERTAINTY[finding.certainty]),
         Cell(finding.certainty.value, _CERTAINTY[finding.certainty], tip=finding.certainty.sentence),
         _line(finding.place),
-        _line(finding.related),
+        _line(finding.related) if finding.related != finding.place else "",
         Cell(text),
         number(finding.instructions),
         number(finding.count),
