@@ -7,11 +7,19 @@ from pathlib import Path
 import pytest
 
 from workbench.audit.output import first_error, telling_line, verdict, without_times
-from workbench.audit.patches import Insertion, applied, original_line, starts_statement, unified
+from workbench.audit.patches import (
+    Insertion,
+    applied,
+    candidates,
+    original_line,
+    starts_statement,
+    unified,
+)
 from workbench.audit.signature import Signature, constant, signatures
 from workbench.audit.sizes import make_variables, reduced
 from workbench.audit.sources import Kind, checkout_of, kernel_sources
 from workbench.errors import UsageError
+from workbench.runtime.findings import Cause, Finding
 
 PROGRAM = "#include <hip/hip_runtime.h>\n__global__ void k() {}\nint main() { k<<<1, 1>>>(); }\n"
 MODULE = '#include "kittens.cuh"\nPYBIND11_MODULE(tk_kernel, m) {}\n'
@@ -130,6 +138,27 @@ def test_lines_of_output() -> None:
 
 
 CODE = "void k() {\n    int a =\n        1;\n    // second\n    b();\n    if (a)\n        c();\n}\n"
+
+
+def race(file: str, line: int, other: int) -> Cause:
+    who = (0, 0, 0), 1, 0, 64
+    return Cause((Finding("race", "", file, line, 1, True, "", 16, *who, related=(file, other)),))
+
+
+def test_candidates_are_in_the_words_of_the_source() -> None:
+    cause = race("/k.cu", 2, 5)
+    plain = list(candidates(cause, CODE, "/k.cu"))
+    assert [(each.line, each.statements) for each in plain] == [
+        (5, ("__syncthreads();",)),
+        (2, ("__syncthreads();",)),
+    ]
+    tiles = list(candidates(cause, CODE + 'asm volatile("s_waitcnt vmcnt(0)");', "/k.cu"))
+    assert str(tiles[0]) == "a wait for lgkmcnt(0) and a barrier before line 5"
+    # The same lines once there is an insertion before line 4.
+    before = [Insertion(4, ("__syncthreads();",))]
+    assert list(candidates(race("/k.cu", 2, 6), CODE, "/k.cu", before)) == plain
+    # Nothing is inserted into another file.
+    assert not list(candidates(cause, CODE, "/other.cu"))
 
 
 def test_insertions_go_before_statements_only() -> None:

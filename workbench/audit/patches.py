@@ -119,7 +119,8 @@ def candidates(
     own_lines = {line for path, line in places(cause, insertions) if path == file}
     # The access that comes second in the source is the one that has to wait; inside a loop either may.
     lines = [line for line in sorted(own_lines, reverse=True) if starts_statement(text, line)]
-    is_plain = "__syncthreads" in text and "s_waitcnt" not in text
+    # A source that orders its instructions itself gets the instructions, any other HIP's function.
+    is_plain = "s_waitcnt" not in text and "sched_barrier" not in text
     barrier = ("__syncthreads();",) if is_plain else (_FENCE, _WAIT_LDS, _BARRIER, _FENCE)
     if first.category == "missing wait":
         wait = _WAIT_MEMORY if "vmcnt" in first.message else _WAIT_LDS
