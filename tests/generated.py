@@ -48,6 +48,7 @@ DERIVED = (
             *("docs/model_error.md", "docs/targets.md"),
         ),
     ),
+    Product("docs/audit_document.py", ("docs/audit.md",)),
     Product("docs/benchmark_pages.py", ("docs/benchmarks.md",)),
     Product("-m workbench.profile.counter_table", ("docs/counters.md",)),
     Product("-m workbench.operators.catalogue_page", ("docs/kernels.md",)),
@@ -69,6 +70,11 @@ NOTEBOOKS = (
 """Notebooks whose cells say how long they take."""
 
 MEASURED = (
+    Product(
+        "docs/audit_document.py AUDIT.json --project NAME",
+        ("docs/data/audit.jsonl",),
+        "an audit of a checkout",
+    ),
     Product(f"notebooks/cell_seconds.py {' '.join(NOTEBOOKS)}", NOTEBOOKS, "some minutes"),
     Product(
         "-m workbench.codeobject.instructions.isa.enumerate",

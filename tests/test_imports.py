@@ -22,7 +22,7 @@ LAYERS = (
     "numerics", "codeobject", "toolchain", "emulator", "runtime", "kernel", "operators", "ops", "nn",
     "integrations", "collection", "check", "step", "profile",
     "history", "exercises", "tiles", "triton_driver", "torch_gpu", "execute", "doctor", "prebuilt",
-    "compatibility", "bench", "hardware",
+    "compatibility", "audit", "bench", "hardware",
     "views", "lab", "magics", "training", "__main__", "",
 )  # fmt: skip
 """Modules and packages of `workbench` from the lowest to the highest; "" is `workbench` itself."""
@@ -39,6 +39,7 @@ LAZY: dict[str, tuple[set[str], str]] = {
     "workbench.__main__": (
         {
             *(
+                "audit",
                 "bench",
                 "cache",
                 "check",
@@ -121,6 +122,7 @@ LAZY: dict[str, tuple[set[str], str]] = {
 """By importer: layers imported inside functions, and the reason: start-up time or an optional package."""
 
 BY_NAME = {
+    "workbench.audit.proof": "the search for schedules is asked for only where it is there",
     "workbench.bench.implementations": "Triton and FlyDSL, which our kernels in them import, are optional",
     "workbench": "public names load their modules when they are first used",
     "workbench.runtime.emulated": "a program that asks how long it took loads `profile`, which models times",

@@ -114,6 +114,7 @@ def commands() -> argparse.ArgumentParser:
     compared.add_argument("--arch", help="gfx942 or gfx950; default: that of the checkout's tree of headers")
     compared.add_argument("--json", action="store_true", help="print JSON")
     compared.set_defaults(run=_compatibility)
+    _add_audit(commands)
     _add_hardware(commands)
     keys = _command(
         commands,
@@ -212,6 +213,60 @@ def _bench(options: argparse.Namespace) -> int:
             print(f"wrote {path}")
     wrong = [row for row in result if row.failure and not row.failure.startswith("not run")]
     return 1 if wrong else 0
+
+
+def _add_audit(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "audit",
+        help="build and run the kernels of a checkout under the sanitizer; exits with 1 if there are wrong "
+        "results or findings, with 2 if nothing could be run",
+    )
+    parser.set_defaults(run=_audit)
+    add = parser.add_argument
+    add("path", metavar="CHECKOUT|FOLDER|FILE", help="kernel sources, with their Makefiles if they have some")
+    add("--target", choices=("gfx942", "gfx950"), help="only this target; default: all that a source is for")
+    add("--only", default="", metavar="TEXT", help="only sources with this text in their path")
+    add(
+        "--out",
+        default="audit",
+        metavar="FOLDER",
+        help="folder for audit.json, audit.sarif and audit.html; a second run continues there",
+    )
+    add("--again", action="store_true", help="audit kernel sources again whose results are there")
+    add("--jobs", type=int, default=1, metavar="N", help="kernel sources at a time; default: 1")
+    add("--minutes", type=float, metavar="N", help="after these, begin no other kernel source")
+    add(
+        "--build-seconds",
+        type=float,
+        default=400,
+        help="processor time of a build; default: %(default)g",
+    )
+    add(
+        "--run-seconds",
+        type=float,
+        default=300,
+        help="processor time of a run; default: %(default)g",
+    )
+    add(
+        "--memory",
+        type=float,
+        default=8,
+        metavar="GIB",
+        help="limit of the memory of a build or a run; default: %(default)g",
+    )
+
+
+def _audit(options: argparse.Namespace) -> int:
+    from workbench.audit.command import audited
+    from workbench.views.audit_page import write_page
+
+    report = audited(options)
+    print(report)
+    folder = Path(options.out)
+    page = write_page(report, folder / "audit.html")
+    print(f"wrote {folder / 'audit.json'}, {folder / 'audit.sarif'} and {page}")
+    return report.exit_status
 
 
 def _add_hardware(commands: Any) -> None:

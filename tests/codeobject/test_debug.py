@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.codeobject.conftest import SOURCE, compiled
 from workbench.codeobject import CodeObject
-from workbench.codeobject.debug import DebugInfo, Field
+from workbench.codeobject.debug import DebugInfo, Field, is_library_header
 from workbench.codeobject.decoder import decode
 from workbench.toolchain import CompileOptions, compile_device
 
@@ -117,3 +119,14 @@ def test_without_debug_information_questions_have_no_answer() -> None:
 
 def test_unknown_kernel_has_no_parameters(debug: DebugInfo) -> None:
     assert debug.parameters("nothing") == ()
+
+
+def test_headers_of_a_checkout_belong_to_the_library(tmp_path: Path) -> None:
+    include = tmp_path / "checkout" / "include"
+    (include / "cdna4" / "ops").mkdir(parents=True)
+    (include / "kittens.cuh").write_text("")
+    assert is_library_header(str(include / "cdna4" / "ops" / "load.cuh"))
+    assert is_library_header(str(include / "kittens.cuh"))
+    assert not is_library_header(str(tmp_path / "checkout" / "kernels" / "kernel.cpp"))
+    # Another project's folder of headers is its author's own.
+    assert not is_library_header(str(tmp_path / "other" / "include" / "mine.h"))

@@ -11,7 +11,7 @@ import io
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from elftools.dwarf.die import DIE
@@ -107,7 +107,18 @@ _POINTEE_DEPTH = 4
 def is_library_header(file: str) -> bool:
     """True for a header of the tile library, of HIP or of the compiler; False for the user's own files."""
     path = os.path.normpath(file)
-    return path.startswith(_LIBRARY_FOLDERS) or any(part in path for part in _LIBRARY_PARTS)
+    return (
+        path.startswith(_LIBRARY_FOLDERS)
+        or any(part in path for part in _LIBRARY_PARTS)
+        or _is_in_checkout(os.path.dirname(path))
+    )
+
+
+@cache
+def _is_in_checkout(folder: str) -> bool:
+    """True for a folder of headers of a checkout of HipKittens: it or one above has `kittens.cuh`."""
+    head, mark, _ = folder.rpartition("/include")
+    return bool(mark) and os.path.isfile(f"{head}{mark}/kittens.cuh")
 
 
 class DebugInfo:

@@ -1,0 +1,184 @@
+"""Results of audits of published kernels, and the part of the page that is made from them.
+
+    python docs/audit_document.py                                  # writes the page
+    python docs/audit_document.py audit.json --project NAME --revision COMMIT   # stores an audit first
+
+`data/audit.jsonl` has a line for each kernel source and target: the record of `workbench.audit`, with project
+and revision. A stored audit replaces what is there of the same project and revision, source and target.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parent
+for folder in (DOCS.parent, DOCS.parent / "tests"):
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+import page_parts  # type: ignore[import-not-found]  # noqa: E402
+
+from workbench.audit.certainty import Certainty  # noqa: E402
+from workbench.audit.records import (  # noqa: E402
+    KernelRecord,
+    Report,
+    Result,
+    proof_sentence,
+    repair_sentence,
+)
+
+DATA = DOCS / "data" / "audit.jsonl"
+PAGE = DOCS / "audit.md"
+BEGIN, END = "<!-- audits: begin -->\n", "<!-- audits: end -->\n"
+LONGEST = 110
+
+
+@dataclass(frozen=True)
+class Row:
+    """A kernel source that was audited.
+
+    Attributes:
+        project: name of the project.
+        revision: its commit.
+        kernel: the result.
+    """
+
+    project: str
+    revision: str
+    kernel: KernelRecord
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        return self.project, self.revision, self.kernel.source, self.kernel.target
+
+
+def stored() -> list[Row]:
+    """The results on file."""
+    rows = []
+    for line in DATA.read_text(encoding="utf-8").splitlines() if DATA.exists() else ():
+        data = json.loads(line)
+        project, revision = data.pop("project"), data.pop("revision")
+        rows.append(Row(project, revision, KernelRecord.of_data(data)))
+    return rows
+
+
+def store(rows: Sequence[Row]) -> None:
+    """Adds results, and replaces those of the same kernel sources."""
+    merged = {row.key: row for row in (*stored(), *rows)}
+    lines = [
+        json.dumps({"project": r.project, "revision": r.revision, **asdict(r.kernel)}, ensure_ascii=False)
+        for r in merged.values()
+    ]
+    DATA.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def rows_of(report: Report, project: str, revision: str) -> list[Row]:
+    """Rows of a report; times of this computer are left out."""
+    return [
+        Row(project, revision, replace(kernel, build_seconds=0.0, run_seconds=0.0))
+        for kernel in report.kernels
+    ]
+
+
+LETTERS = {
+    "kernels/gemm/mxfp8/MXFP8_4wave/4_wave.cu": """\
+Thank you for publishing this kernel: it reads well, and its schedule is worth learning from. We believe
+that its main loop overwrites two tiles in LDS a little too early.
+
+- Line 182 reads `As[curr][1]` (`load(a[1], ...)`), and line 184 starts the asynchronous load that
+  overwrites it for iteration `k + 2`. No wait and no barrier lies between them, so the load may land before
+  this wave's read, and before those of the other three waves.
+- Line 174 reads `Bs[curr][1]`, and line 183 starts the load that overwrites it. The `s_waitcnt lgkmcnt(0)`
+  of line 177 makes a wave wait for its own reads; nothing makes it wait for the other waves'.
+
+On a GPU a load from memory takes hundreds of cycles and the reads are usually over by then, which is why a
+test there can pass. On the emulated device, where one wave may run ahead and loads may land at once, the
+program's own check fails. The barrier at the top of the loop does not help: it comes before the reads. One
+wait and one barrier before line 183 keep both pairs in order. With it, the program's check passes and
+nothing else is found. We have not measured the cost on a GPU; the model says 2 %.
+"""
+}
+"""What one would tell the authors, in Markdown, by source."""
+
+
+def page() -> str:
+    """The page, with what follows from the results."""
+    rows = stored()
+    parts = ["\n## Findings\n", *_findings(rows), "\n## Kernel sources\n", *_tables(rows), "\n"]
+    return str(page_parts.replace(PAGE.read_text(encoding="utf-8"), BEGIN, "".join(parts), END))
+
+
+def _findings(rows: Sequence[Row]) -> Iterator[str]:
+    with_findings = [row for row in rows if _is_told(row)]
+    # What has a letter comes first.
+    for row in sorted(with_findings, key=lambda row: row.kernel.source not in LETTERS):
+        kernel = row.kernel
+        yield f"\n### {kernel.source}, {kernel.target}\n\n"
+        yield f"{row.project} at `{row.revision[:8]}`, {kernel.date}. "
+        yield f"Result: **{kernel.result}** (`{_short(kernel.text)}`)"
+        yield f", run with {', '.join(kernel.sizes)}.\n" if kernel.sizes else ".\n"
+        if letter := LETTERS.get(kernel.source):
+            yield f"\n{letter}"
+        yield "\n"
+        for finding in kernel.findings:
+            lines = [place.line for place in (finding.place, finding.related) if place is not None]
+            where = " and ".join(map(str, dict.fromkeys(lines)))
+            yield f"- {finding.category}, {finding.certainty}, lines {where}: `{finding.kernel}`, "
+            yield f"{finding.count:,} times from {finding.instructions} instructions.\n"
+        if kernel.proof is not None:
+            yield f"\n{proof_sentence(kernel.proof)}\n"
+        if kernel.repair is not None:
+            yield f"\nCertified repair: {repair_sentence(kernel.repair)}.\n"
+            yield f"\n```diff\n{kernel.repair.patch.rstrip()}\n```\n"
+
+
+def _is_told(row: Row) -> bool:
+    """Whether a kernel has findings beyond rules of the hardware, which the table counts."""
+    return any(finding.certainty is not Certainty.HARDWARE_RULE for finding in row.kernel.findings)
+
+
+def _tables(rows: Sequence[Row]) -> Iterator[str]:
+    projects = dict.fromkeys((row.project, row.revision) for row in rows)
+    for project, revision in projects:
+        kernels = [row.kernel for row in rows if (row.project, row.revision) == (project, revision)]
+        counts = Counter(kernel.result for kernel in kernels)
+        summary = ", ".join(f"{counts[result]} {result}" for result in Result if counts[result])
+        yield f"\n### {project} at `{revision[:8]}`\n\n{summary}.\n\n"
+        yield "| kernel source | target | result | findings | checked, or the reason | date |\n"
+        yield "| --- | --- | --- | --- | --- | --- |\n"
+        for kernel in kernels:
+            found = Counter(f"{f.category} ({f.certainty})" for f in kernel.findings)
+            findings = ", ".join(f"{number} {name}" for name, number in found.items())
+            text = _short(kernel.text).replace("|", "\\|")
+            cells = (kernel.source, kernel.target, kernel.result, findings, text and f"`{text}`", kernel.date)
+            yield f"| {' | '.join(map(str, cells))} |\n"
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.replace("`", "'").split())
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
+
+
+def main(arguments: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("report", nargs="?", type=Path, help="audit.json to store first")
+    parser.add_argument("--project", help="name of the audited project")
+    parser.add_argument("--revision", help="commit; default: the report's")
+    options = parser.parse_args(arguments)
+    if options.report is not None:
+        report = Report.of_json(options.report.read_text(encoding="utf-8"))
+        revision = options.revision or report.revision
+        if not options.project or not revision:
+            parser.error("a report needs --project, and --revision if it has none itself")
+        store(rows_of(report, options.project, revision))
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,179 @@
+"""What an audit finds in a checkout, and how it makes problems smaller."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from workbench.audit.output import first_error, telling_line, verdict, without_times
+from workbench.audit.patches import (
+    Insertion,
+    applied,
+    candidates,
+    original_line,
+    starts_statement,
+    unified,
+)
+from workbench.audit.signature import Signature, constant, signatures
+from workbench.audit.sizes import make_variables, reduced
+from workbench.audit.sources import Kind, checkout_of, kernel_sources
+from workbench.errors import UsageError
+from workbench.runtime.findings import Cause, Finding
+
+PROGRAM = "#include <hip/hip_runtime.h>\n__global__ void k() {}\nint main() { k<<<1, 1>>>(); }\n"
+MODULE = '#include "kittens.cuh"\nPYBIND11_MODULE(tk_kernel, m) {}\n'
+
+
+def write(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def test_sources_of_a_checkout(tmp_path: Path) -> None:
+    rules = "GPU_TARGET ?= CDNA4\nSRC ?= kernel.cpp\ninclude ../common.mk\n"
+    checkout = write(
+        tmp_path,
+        {
+            "include/kittens.cuh": "",
+            "include/cdna4/common.cuh": "",
+            "include/cdna4/main.cpp": PROGRAM,
+            "kernels/common.mk": "# CDNA3, CDNA4\nall:\n\t$(HIPCXX) $(SRC)\n",
+            "kernels/softmax/Makefile": rules,
+            "kernels/softmax/kernel.cpp": MODULE,
+            "kernels/softmax/helper.cpp": "void helper() {}\n",
+            "kernels/old/archive/kernel.cpp": MODULE,
+            "kernels/gfx1250/kernel.cpp": MODULE,
+            "analysis/mi325x/kernel.cpp": MODULE,
+            "plain.hip": PROGRAM,
+            "cuda.cu": "#include <cuda_runtime.h>\n" + PROGRAM,
+            "triton_add.py": "import triton\n@triton.jit\ndef add(): ...\n",
+            "plot.py": "import matplotlib\n",
+            "add.hsaco": "",
+        },
+    )
+    rows = [(s.name, s.kind, s.target, s.makefile is not None) for s in kernel_sources(checkout)]
+    assert rows == [
+        ("kernels/gfx1250/kernel.cpp", Kind.MODULE, "", False),
+        ("kernels/softmax/kernel.cpp", Kind.MODULE, "gfx950", True),
+        ("analysis/mi325x/kernel.cpp", Kind.MODULE, "gfx942", False),
+        ("add.hsaco", Kind.CODE_OBJECT, "", False),
+        ("plain.hip", Kind.PROGRAM, "gfx942", False),
+        ("plain.hip", Kind.PROGRAM, "gfx950", False),
+        ("triton_add.py", Kind.SCRIPT, "gfx942", False),
+        ("triton_add.py", Kind.SCRIPT, "gfx950", False),
+        ("kernels/old/archive/kernel.cpp", Kind.MODULE, "gfx950", False),
+    ]
+    # A folder or a file of it belongs to the same checkout.
+    (source,) = kernel_sources(checkout / "kernels" / "softmax")
+    assert source.root == checkout
+    assert source.module == "tk_kernel"
+    assert kernel_sources(source.path) == [source]
+    assert checkout_of(source.path) == checkout
+
+
+def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"there is no .*absent; expected a checkout"):
+        kernel_sources(tmp_path / "absent")
+
+
+def test_sizes_become_smaller_and_lines_stay() -> None:
+    text = (
+        "#define SIZE 8192\n#define M 192*40 // rows\nconstexpr int warmup_iters  = 500;\n"
+        "constexpr int N = 64;\nconstexpr int ATTN_B = 16; // batch\nint K = g.cols();\n#define NUM_WARPS 8\n"
+    )
+    smaller, sizes = reduced(text)
+    assert smaller == (
+        "#define SIZE 512\n#define M 768 // rows\nconstexpr int warmup_iters  = 1;\n"
+        "constexpr int N = 64;\nconstexpr int ATTN_B = 1; // batch\nint K = g.cols();\n#define NUM_WARPS 8\n"
+    )
+    assert [str(size) for size in sizes] == [
+        "SIZE 8192 as 512",
+        "M 7680 as 768",
+        "warmup_iters 500 as 1",
+        "ATTN_B 16 as 1",
+    ]
+
+
+def test_sizes_of_a_script_and_a_makefile() -> None:
+    script = "B = 16\nN = int(sys.argv[5]) if len(sys.argv) > 5 else 2048\nnum_iters = 100\nD = 128\n"
+    smaller, _ = reduced(script, is_python=True)
+    assert smaller == "B = 1\nN = int(sys.argv[5]) if len(sys.argv) > 5 else 512\nnum_iters = 1\nD = 128\n"
+    assert make_variables("ATTN_B ?= 16\nATTN_N ?= 2048\nATTN_D ?= 128\n") == ("ATTN_B=1", "ATTN_N=512")
+
+
+def test_signatures() -> None:
+    text = (
+        'PYBIND11_MODULE(tk, m) {\n  py::bind_function<dispatch<D>>(m, "dispatch_micro",\n'
+        "    &globals<D>::x, // &globals<D>::y,\n    &globals<D>::o\n  );\n"
+        '  py::bind_kernel<k>(m, "k", &other::a);\n}\n'
+    )
+    assert signatures(text) == [Signature("dispatch_micro", ("x", "o")), Signature("k", ("a",))]
+    assert constant("constexpr int ATTN_N = 4 * 128;", "ATTN_H", "ATTN_N") == 512
+    assert constant("int main() {}", "ATTN_N") is None
+
+
+@pytest.mark.parametrize(
+    ("output", "passed"),
+    [
+        ("atol: 2.8e-02 -> 83655 / 262144 failures -> FAIL\n", False),
+        ("atol: 2.8e-02 -> 0 / 262144 failures -> PASS\nCorrectness: PASSED\n", True),
+        ("0 errors, failed: 0\n", None),
+        ("3 of 4 tests pass, Results MISMATCH", False),
+        ("time 3 ms\n", None),
+    ],
+)
+def test_verdicts(output: str, passed: bool | None) -> None:
+    assert verdict(output) is passed
+
+
+def test_lines_of_output() -> None:
+    output = "header\nrow 3 FAILED by 2\nPASSED\n"
+    assert telling_line(output) == "row 3 FAILED by 2"
+    assert first_error("x\na.cpp:3:1: error: no member\nmake: *** [all] Error 1\n") == "no member"
+    assert without_times("7 wrong\ntook 3.5 ms, 12 GB/s\nTFLOPS: 3\nend") == "7 wrong\nend"
+
+
+CODE = "void k() {\n    int a =\n        1;\n    // second\n    b();\n    if (a)\n        c();\n}\n"
+
+
+def race(file: str, line: int, other: int) -> Cause:
+    who = (0, 0, 0), 1, 0, 64
+    return Cause((Finding("race", "", file, line, 1, True, "", 16, *who, related=(file, other)),))
+
+
+def test_candidates_are_in_the_words_of_the_source() -> None:
+    cause = race("/k.cu", 2, 5)
+    plain = list(candidates(cause, CODE, "/k.cu"))
+    assert [(each.line, each.statements) for each in plain] == [
+        (5, ("__syncthreads();",)),
+        (2, ("__syncthreads();",)),
+    ]
+    tiles = list(candidates(cause, CODE + 'asm volatile("s_waitcnt vmcnt(0)");', "/k.cu"))
+    assert str(tiles[0]) == "a wait for lgkmcnt(0) and a barrier before line 5"
+    # The same lines once there is an insertion before line 4.
+    before = [Insertion(4, ("__syncthreads();",))]
+    assert list(candidates(race("/k.cu", 2, 6), CODE, "/k.cu", before)) == plain
+    # Nothing is inserted into another file.
+    assert not list(candidates(cause, CODE, "/other.cu"))
+
+
+def test_insertions_go_before_statements_only() -> None:
+    assert [line for line in range(1, 9) if starts_statement(CODE, line)] == [2, 4, 5, 6]
+    insertion = Insertion(5, ("__syncthreads();",))
+    assert applied(CODE, [insertion]).splitlines()[3:6] == [
+        "    // second",
+        "    __syncthreads();",
+        "    b();",
+    ]
+    # Line 5 is the sixth of the patched source.
+    assert [original_line(line, [insertion]) for line in (4, 6, 7)] == [4, 5, 6]
+    patch = unified("k/a.cu", CODE, [insertion, Insertion(2, ("wait();",))])
+    assert patch.startswith("--- a/k/a.cu\n+++ b/k/a.cu\n@@ ")
+    assert [line for line in patch.splitlines() if line.startswith("+ ")] == [
+        "+    wait();",
+        "+    __syncthreads();",
+    ]

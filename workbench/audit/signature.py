@@ -1,0 +1,48 @@
+"""Functions that a HipKittens module binds, read from its source: their names and the tensors they take."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_BINDING = re.compile(r'py::bind_\w+<.*?>\(\s*\w+,\s*"(\w+)",([^;]*)\);', re.DOTALL)
+_MEMBER = re.compile(r"::(\w+)\s*(?=[,)])")
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A bound function.
+
+    Attributes:
+        function: its name in Python.
+        members: the members of the kernel's arguments that its parameters fill, in order.
+    """
+
+    function: str
+    members: tuple[str, ...]
+
+
+def signatures(text: str) -> list[Signature]:
+    """The functions that a source binds with HipKittens' `bind_function` or `bind_kernel`."""
+    code = _COMMENT.sub("", text)
+    return [
+        Signature(function, tuple(_MEMBER.findall(f"{members})")))
+        for function, members in _BINDING.findall(code)
+    ]
+
+
+def constant(text: str, *names: str) -> int | None:
+    """Value of the first of these constants or macros that a source defines; None if it defines none."""
+    number = r"\(?(\d+(?:\s*\*\s*\d+)*)"
+    for name in names:
+        head = rf"^\s*(?:#define\s+{name}\s+|(?:static\s+)?constexpr\s+int\s+{name}\s*=\s*)"
+        if match := re.search(head + number, text, re.MULTILINE):
+            product = 1
+            for factor in re.findall(r"\d+", match[1]):
+                product *= int(factor)
+            return product
+    return None
+
+
+__all__ = ["Signature", "constant", "signatures"]
