@@ -29,7 +29,8 @@
 #include <type_traits>
 
 // Headers that host code relies on, as ROCm's headers include them: printf, memset, std::array, std::thread and with it
-// std::chrono. A kernel alone does not wait for them.
+// std::chrono. Up to GCC 11's library, algorithm includes functional and this unordered_map, which programs such as
+// AITER use without including it. A kernel alone does not wait for them.
 #if defined(__HIP_WHOLE_PROGRAM__)
 #include <stdio.h>
 #include <limits.h>
@@ -37,6 +38,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <iosfwd>
 #include <limits>
 #include <thread>
