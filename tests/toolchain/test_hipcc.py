@@ -199,7 +199,7 @@ template <typename T> __host__ __device__ void change(T *x, const T &y) {
     x->data = {y.data + float_4{1, 2, 3, 4}};
     x->data[2] *= 10;
 }
-__global__ void k(float4 *x, const float4 *y) { change(x, *y); }
+__global__ void k(float4 *x, const float4 *y) { assert(x); change(x, *y); }
 static_assert(sizeof(float3) == 12 && float4{1, 2, 3, 4}.z == 3);
 int main() {
     std::unordered_map<int, std::function<float()>> functions;
