@@ -61,7 +61,6 @@ def flydsl_flash_attn_func(q, k, v, *, causal):
 }
 """Stand-ins for the modules of FlyDSL's repository, which launch nothing."""
 COMPILER = """
-tensors = {}
 
 def from_c_void_p(element, address):
     assert element == "BFloat16"
@@ -127,14 +126,16 @@ def replaced_modules(*packages: str) -> Iterator[None]:
 def test_flydsl_computes_what_ours_does(
     operator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With stand-ins for the package of FlyDSL's repository and its compiler, checks arguments and results."""
+    """With stand-ins for FlyDSL's repository and compiler, checks arguments and results."""
     for name, text in FLYDSL.items():
         file = tmp_path / "kernels" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"import torch\n{text}")
     (tmp_path / "flydsl").mkdir()
     (tmp_path / "flydsl" / "compiler.py").write_text(COMPILER)
-    (tmp_path / "flydsl" / "expr.py").write_text('Float32, Float16, BFloat16 = "Float32", "Float16", "BFloat16"')
+    (tmp_path / "flydsl" / "expr.py").write_text(
+        'Float32, Float16, BFloat16 = "Float32", "Float16", "BFloat16"'
+    )
     monkeypatch.syspath_prepend(tmp_path)
     with replaced_modules("kernels", "flydsl", "workbench.bench.flydsl_kernels"):
         case = Case(operator, wb.kernels[operator].shape(SHAPES.get(operator, {"rows": 8, "cols": 384})))

@@ -12,7 +12,8 @@ from typing import Any
 import torch
 
 _DTYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
-"""FlyDSL's names."""
+_ELEMENTS = {torch.float32: "Float32", torch.float16: "Float16", torch.bfloat16: "BFloat16"}
+"""FlyDSL's names, in functions' arguments and of its types."""
 
 
 def rmsnorm(inputs: Mapping[str, Any]) -> Callable[[], torch.Tensor]:
@@ -33,7 +34,7 @@ def rmsnorm(inputs: Mapping[str, Any]) -> Callable[[], torch.Tensor]:
 
 
 def layernorm(inputs: Mapping[str, Any]) -> Callable[[], torch.Tensor]:
-    """Each row less its mean, divided by its standard deviation, times a weight plus a bias for each column."""
+    """Each row less its mean, over its standard deviation, times a weight plus a bias for each column."""
     import flydsl.compiler as flyc
     from flydsl import expr
     from kernels.norm.layernorm_kernel import build_layernorm_module
@@ -41,7 +42,7 @@ def layernorm(inputs: Mapping[str, Any]) -> Callable[[], torch.Tensor]:
     x = inputs["x"]
     out, columns = torch.empty_like(x), x.shape[-1]
     tensors = [x, inputs["weight"], inputs["bias"], out]
-    element = {torch.float32: expr.Float32, torch.float16: expr.Float16, torch.bfloat16: expr.BFloat16}[x.dtype]
+    element = getattr(expr, _ELEMENTS[x.dtype])
     rows, stream = x.numel() // columns, torch.cuda.current_stream()
     launch = flyc.compile(
         build_layernorm_module(columns, _DTYPES[x.dtype], eps=inputs["eps"]),
@@ -82,7 +83,7 @@ def gemm(inputs: Mapping[str, Any]) -> Callable[[], torch.Tensor]:
 
 
 def attention(inputs: Mapping[str, Any]) -> Callable[[], torch.Tensor]:
-    """Attention of (batch, tokens, heads, dim), scaled by the root of dim, by the kernel that FlyDSL chooses."""
+    """Attention of (batch, tokens, heads, dim) by the kernel that FlyDSL chooses."""
     from kernels.attention.flash_attn_interface import flydsl_flash_attn_func
 
     q, k, v = inputs["q"], inputs["k"], inputs["v"]
