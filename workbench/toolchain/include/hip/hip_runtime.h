@@ -29,8 +29,8 @@
 #include <type_traits>
 
 // Headers that programs rely on, as ROCm's headers include them: assert, printf, memset, std::array, std::thread and
-// with it std::chrono. Up to GCC 11's library, algorithm includes functional and this unordered_map, which programs such as
-// AITER use without including it. A kernel alone does not wait for them.
+// with it std::chrono. Up to GCC 11's library, algorithm includes functional and this unordered_map, which programs
+// such as AITER use without including it. A kernel alone does not wait for them.
 #if defined(__HIP_WHOLE_PROGRAM__)
 #include <assert.h>
 #include <stdio.h>

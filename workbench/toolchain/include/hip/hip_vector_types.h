@@ -53,8 +53,8 @@ __host__ __device__ inline bool equal(const Vector &a, const Vector &b, unsigned
     __host__ __device__ Native_vec_ &__native() { return reinterpret_cast<Native_vec_ &>(*this); }                     \
     __host__ __device__ const Native_vec_ &__native() const { return reinterpret_cast<const Native_vec_ &>(*this); }   \
     __host__ __device__ void __set_native(const Native_vec_ &vector) { __native() = vector; }                          \
-    [[deprecated("HIP 7 has no member data: write get_native_vector(x)")]] __declspec(                                 \
-        property(get = __native, put = __set_native)) Native_vec_ data;
+    [[deprecated("HIP 7 has no member data: write get_native_vector(x)")]]                                             \
+    __declspec(property(get = __native, put = __set_native)) Native_vec_ data;
 #else
 #define __HIP_VECTOR_DATA
 #endif

@@ -1,5 +1,5 @@
-// Half precision's functions as the device library calls them, single and in pairs, which Composable Kernel and TileLang
-// call by name. They are computed in float and rounded once.
+// Half precision's functions as the device library calls them, single and in pairs, which Composable Kernel and
+// TileLang call by name. They are computed in float and rounded once.
 #pragma once
 
 #include "hip/device/math.h"
