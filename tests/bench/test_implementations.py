@@ -23,9 +23,8 @@ SHAPES = {
 }
 """Small problems; a few rows for other operators."""
 
-FLYDSL = """
-import torch
-
+FLYDSL = {
+    "norm/rmsnorm_kernel.py": """
 def build_rmsnorm_module(columns, dtype, *, eps, weight_dtype_str):
     assert (columns, dtype, weight_dtype_str) == (384, "bf16", "bf16")
 
@@ -35,6 +34,49 @@ def build_rmsnorm_module(columns, dtype, *, eps, weight_dtype_str):
         out.copy_(wide * (wide.pow(2).mean(1, keepdim=True) + eps).rsqrt() * weight.float())
 
     return launch
+""",
+    "norm/layernorm_kernel.py": """
+def build_layernorm_module(columns, dtype, *, eps):
+    assert (columns, dtype) == (384, "bf16")
+    return lambda x, weight, bias, out, rows, stream: out.copy_(
+        torch.nn.functional.layer_norm(x, (columns,), weight, bias, eps)
+    )
+""",
+    "norm/softmax_kernel.py": """
+def build_softmax_module(rows, columns, dtype):
+    assert (rows, columns, dtype) == (8, 384, "bf16")
+    return lambda x, out, rows, *, stream: out.copy_(x.softmax(-1))
+""",
+    "gemm/gemm_a16w16_gfx950.py": """
+def gemm_a16w16(a, b, out, *, layout):
+    assert layout == "nt" and b.stride(0) == 1
+    return out.copy_(a @ b)
+""",
+    "attention/flash_attn_interface.py": """
+def flydsl_flash_attn_func(q, k, v, *, causal):
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    function = torch.nn.functional.scaled_dot_product_attention
+    return function(q, k, v, is_causal=causal, enable_gqa=True).transpose(1, 2)
+""",
+}
+"""Stand-ins for the modules of FlyDSL's repository, which launch nothing."""
+COMPILER = """
+
+def from_c_void_p(element, address):
+    assert element == "BFloat16"
+    return address
+
+def compile(launch, *arguments):
+    def compiled(*values):
+        assert len(values) == len(arguments)
+        return launch(*(torch_tensor(value) for value in values[:4]), *values[4:])
+
+    return compiled
+
+def torch_tensor(address):
+    import gc, torch
+
+    return next(x for x in gc.get_objects() if isinstance(x, torch.Tensor) and x.data_ptr() == address)
 """
 
 IN_TRITON = [
@@ -80,18 +122,23 @@ def replaced_modules(*packages: str) -> Iterator[None]:
         sys.modules.update(before)
 
 
-def test_flydsl_computes_what_ours_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a stand-in for the package of FlyDSL's repository, checks its arguments and the results."""
-    folder = tmp_path / "kernels" / "norm"
-    folder.mkdir(parents=True)
-    (folder / "__init__.py").write_text("")
-    (folder.parent / "__init__.py").write_text("")
-    (folder / "rmsnorm_kernel.py").write_text(FLYDSL)
+@pytest.mark.parametrize("operator", next(rival for rival in RIVALS if rival.name == "FlyDSL").operators)
+def test_flydsl_computes_what_ours_does(
+    operator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With stand-ins for FlyDSL's repository and compiler, checks arguments and results."""
+    for name, text in FLYDSL.items():
+        file = tmp_path / "kernels" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"import torch\n{text}")
+    (tmp_path / "flydsl").mkdir()
+    (tmp_path / "flydsl" / "compiler.py").write_text(COMPILER)
+    (tmp_path / "flydsl" / "expr.py").write_text(
+        'Float32, Float16, BFloat16 = "Float32", "Float16", "BFloat16"'
+    )
     monkeypatch.syspath_prepend(tmp_path)
-    with replaced_modules("kernels", "workbench.bench.flydsl_kernels"):
-        case = Case(
-            "normalization/rmsnorm", wb.kernels["normalization/rmsnorm"].shape({"rows": 8, "cols": 384})
-        )
+    with replaced_modules("kernels", "flydsl", "workbench.bench.flydsl_kernels"):
+        case = Case(operator, wb.kernels[operator].shape(SHAPES.get(operator, {"rows": 8, "cols": 384})))
         result = run_rival("FlyDSL", case, "emulated:gfx950")
     # The stand-in is right, and launches nothing that could be timed.
     assert "launched nothing" in result.failure

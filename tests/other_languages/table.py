@@ -1,12 +1,14 @@
 """Other kernel languages on the emulated devices: programs of theirs, as they are, and a table of it.
 
-    python tests/other_languages/table.py LANGUAGE[=CHECKOUT] ... [--tests TEST ...] [--seconds S] [--write]
+    python tests/other_languages/table.py LANGUAGE[=CHECKOUT] ... [--tests TEST ...] [--seconds S] [--jobs N]
+        [--write]
 
 Run it with a Python that has the language's wheel beside the workbench. LANGUAGE is `flydsl` or `hip-python`,
 each with a checkout of AMD's repository of that name, whose examples and tests it reads; or `gluon`, `helion`
 or `tilelang`, whose programs lie beside this file (CHECKOUT of `tilelang` is a folder of headers with
 `rocwmma/`). Each program runs by `python -m workbench exec`. Of FlyDSL's test functions in TESTS the
-smallest case runs. S: CPU seconds of a case, and a tenth of the seconds that a program may take. `--write`
+smallest case runs. S: CPU seconds of a case, and a tenth of the seconds that a program may take; N: programs
+and files of tests at a time. `--write`
 keeps what came in `tests/data/other_languages.json`, and puts the table of all that this has into
 docs/other_languages.md.
 """
@@ -23,6 +25,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -103,6 +106,29 @@ def programs(language: str, checkout: Path | None) -> Iterator[Program]:
             (str(HERE / f"{language}_kernels.py"),),
             variables=variables,
         )
+
+
+@dataclass(frozen=True)
+class Task:
+    """What runs on a device: a program, or a file of FlyDSL's tests by its name in FLYDSL_TESTS."""
+
+    language: str
+    device: str
+    of: Program | str
+    checkout: Path | None
+
+
+def tasks(languages: Sequence[str], devices: Sequence[str], tests: Sequence[str]) -> Iterator[Task]:
+    """The programs and tests of LANGUAGE[=CHECKOUT]s on these devices."""
+    for word in languages:
+        language, _, folder = word.partition("=")
+        checkout = Path(folder).absolute() if folder else None
+        name = version(language)
+        for device in devices:
+            for program in programs(language, checkout):
+                yield Task(name, device, program, checkout)
+            for test in tests if language == "flydsl" else ():
+                yield Task(name, device, test, checkout)
 
 
 def start(program: Program, device: str, timeout: float) -> tuple[str, int | None]:
@@ -245,27 +271,28 @@ def main(arguments: Sequence[str]) -> None:
         "--tests", nargs="*", default=list(FLYDSL_TESTS), choices=FLYDSL_TESTS, metavar="TEST"
     )
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--write", action="store_true", help="keep it, and write the page")
     options = parser.parse_intermixed_args(arguments)
     results: Results = json.loads(DATA.read_text()) if DATA.is_file() else {}
-    for word in options.languages:
-        language, _, folder = word.partition("=")
-        checkout = Path(folder).absolute() if folder else None
-        name = version(language)
-        results.setdefault(name, {})
-        for device in options.devices:
-            records = {
-                program.name: outcome(*start(program, device, 10 * options.seconds))
-                for program in programs(language, checkout)
-            }
-            if language == "flydsl" and checkout is not None and options.tests:
-                timeout = 10 * options.seconds * len(options.tests)
-                records |= flydsl_tests(checkout, options.tests, device, options.seconds, timeout)
-            for program, record in records.items():
-                results[name].setdefault(program, {})[device] = record
-            print(table({name: {program: {device: record} for program, record in records.items()}}))
+    limit = 10 * options.seconds
+
+    def records(task: Task) -> dict[str, Record]:
+        if isinstance(task.of, Program):
+            return {task.of.name: outcome(*start(task.of, task.device, limit))}
+        assert task.checkout is not None
+        return flydsl_tests(task.checkout, [task.of], task.device, options.seconds, limit)
+
+    with ThreadPoolExecutor(options.jobs) as pool:
+        work = list(tasks(options.languages, options.devices, options.tests))
+        for task, by_program in zip(work, pool.map(records, work), strict=True):
+            language = results.setdefault(task.language, {})
+            for program, record in by_program.items():
+                language.setdefault(program, {})[task.device] = record
+                print(f"{task.language}, {program} on {task.device}: {record}", flush=True)
             if options.write:
                 write(results)
+    print(table(results))
 
 
 if __name__ == "__main__":

@@ -192,6 +192,36 @@ def test_commands_are_shown_and_not_run(folder: Path) -> None:
         assert not (folder / "shown.so").exists()
 
 
+OLDER = """
+#include <hip/hip_runtime.h>
+typedef float float_4 __attribute__((ext_vector_type(4)));
+template <typename T> __host__ __device__ void change(T *x, const T &y) {
+    x->data = {y.data + float_4{1, 2, 3, 4}};
+    x->data[2] *= 10;
+}
+__global__ void k(float4 *x, const float4 *y) { assert(x); change(x, *y); }
+static_assert(sizeof(float3) == 12 && float4{1, 2, 3, 4}.z == 3);
+int main() {
+    std::unordered_map<int, std::function<float()>> functions;
+    float4 *x, y(10, 20, 30, 40), z;
+    if (hipMalloc(&x, 2 * sizeof y) || hipMemcpy(x + 1, &y, sizeof y, hipMemcpyHostToDevice)) return 1;
+    k<<<1, 1>>>(x, x + 1);
+    if (hipMemcpy(&z, x, sizeof z, hipMemcpyDeviceToHost)) return 2;
+    change(&y, y);
+    functions[1] = [&] { return z.z; };
+    std::printf("%g %g %g %g %d", z.x, z.y, functions[1](), z.w, y == z);
+}
+"""
+
+
+def test_what_programs_from_before_hip_7_use(folder: Path) -> None:
+    """The member `data` of vectors, which HIP 7 lacks; headers that GCC 11's library included."""
+    (folder / "older.hip").write_text(OLDER)
+    messages = hipcc("--offload-arch=gfx942", "older.hip", "-o", "older")
+    assert "HIP 7 has no member data: write get_native_vector(x)" in messages
+    assert run("./older") == (0, "11 22 330 44 1")
+
+
 def test_code_for_several_targets(folder: Path) -> None:
     words = ("-Iinc", "-DOFFSET=7", "main.hip", "scale.cpp", "multiply.cu")
     output = hipcc(*words, "--offload-arch=gfx1100,gfx942", "--offload-arch=gfx950", "-o", "both")

@@ -231,7 +231,13 @@ OURS_IN_TRITON = Rival(
 FLYDSL = Rival(
     "FlyDSL",
     "flydsl",
-    {"normalization/rmsnorm": (_here("flydsl_kernels", "rmsnorm"), _any)},
+    {
+        "normalization/rmsnorm": (_here("flydsl_kernels", "rmsnorm"), _any),
+        "normalization/layernorm": (_here("flydsl_kernels", "layernorm"), _affine),
+        "activations/softmax": (_here("flydsl_kernels", "softmax"), _any),
+        "gemm/bf16": (_here("flydsl_kernels", "gemm"), _dense),
+        "attention/forward": (_here("flydsl_kernels", "attention"), _square_attention),
+    },
     "kernels.norm.rmsnorm_kernel",
 )
 RIVALS = (

@@ -28,8 +28,9 @@
 #include <cstdint>
 #include <type_traits>
 
-// Headers that host code relies on, as ROCm's headers include them: assert, printf, memset, std::array, std::thread and
-// with it std::chrono. A kernel alone does not wait for them.
+// Headers that programs rely on, as ROCm's headers include them: assert, printf, memset, std::array, std::thread and
+// with it std::chrono. Up to GCC 11's library, algorithm includes functional and this unordered_map, which programs
+// such as AITER use without including it. A kernel alone does not wait for them.
 #if defined(__HIP_WHOLE_PROGRAM__)
 #include <assert.h>
 #include <stdio.h>
@@ -38,6 +39,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <iosfwd>
 #include <limits>
 #include <thread>

@@ -45,6 +45,20 @@ __host__ __device__ inline bool equal(const Vector &a, const Vector &b, unsigned
 
 } // namespace __hip_vector
 
+// The compiler's vector as a member, which HIP's vectors had before HIP 7. Programs for hipcc have it, with a warning,
+// because rocWMMA 1 and others of its time use it; cells do not, as with HIP 7. A property takes no storage, so x to w
+// stay the only members and constant expressions.
+#if defined(__HIP__) && defined(__HIP_WHOLE_PROGRAM__)
+#define __HIP_VECTOR_DATA                                                                                              \
+    __host__ __device__ Native_vec_ &__native() { return reinterpret_cast<Native_vec_ &>(*this); }                     \
+    __host__ __device__ const Native_vec_ &__native() const { return reinterpret_cast<const Native_vec_ &>(*this); }   \
+    __host__ __device__ void __set_native(const Native_vec_ &vector) { __native() = vector; }                          \
+    [[deprecated("HIP 7 has no member data: write get_native_vector(x)")]]                                             \
+    __declspec(property(get = __native, put = __set_native)) Native_vec_ data;
+#else
+#define __HIP_VECTOR_DATA
+#endif
+
 // Storage of the elements, by HIP's name: programs specialise it for more elements, with a Native_vec_ that has the
 // operators (rocWMMA's vector.hpp).
 template <typename T, unsigned N>
@@ -54,6 +68,7 @@ struct alignas(sizeof(T)) HIP_vector_base<T, 1> {
     using Native_vec_ = typename __hip_vector::native<T, 1>::type;
     using value_type = T;
     T x;
+    __HIP_VECTOR_DATA
     HIP_vector_base() = default;
     __host__ __device__ constexpr explicit HIP_vector_base(T x) : x(x) {}
 };
@@ -62,6 +77,7 @@ struct alignas(2 * sizeof(T)) HIP_vector_base<T, 2> {
     using Native_vec_ = typename __hip_vector::native<T, 2>::type;
     using value_type = T;
     T x, y;
+    __HIP_VECTOR_DATA
     HIP_vector_base() = default;
     __host__ __device__ constexpr explicit HIP_vector_base(T x) : x(x), y() {}
     __host__ __device__ constexpr HIP_vector_base(T x, T y) : x(x), y(y) {}
@@ -72,6 +88,7 @@ struct HIP_vector_base<T, 3> {
     using Native_vec_ = typename __hip_vector::native<T, 3, int>::type;
     using value_type = T;
     T x, y, z;
+    __HIP_VECTOR_DATA
     HIP_vector_base() = default;
     __host__ __device__ constexpr explicit HIP_vector_base(T x) : x(x), y(), z() {}
     __host__ __device__ constexpr HIP_vector_base(T x, T y, T z) : x(x), y(y), z(z) {}
@@ -81,10 +98,13 @@ struct alignas(4 * sizeof(T)) HIP_vector_base<T, 4> {
     using Native_vec_ = typename __hip_vector::native<T, 4>::type;
     using value_type = T;
     T x, y, z, w;
+    __HIP_VECTOR_DATA
     HIP_vector_base() = default;
     __host__ __device__ constexpr explicit HIP_vector_base(T x) : x(x), y(), z(), w() {}
     __host__ __device__ constexpr HIP_vector_base(T x, T y, T z, T w) : x(x), y(y), z(z), w(w) {}
 };
+
+#undef __HIP_VECTOR_DATA
 
 // As HIP 7 has it (its amd_hip_vector_types.h): made of N numbers of any type, or of the first; then the others are 0.
 template <typename T, unsigned N>

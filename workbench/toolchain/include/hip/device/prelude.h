@@ -22,6 +22,7 @@
 #include <new>
 
 #include "hip/device/math.h"
+#include "hip/device/half_math.h"
 #include "hip/device/rounded.h"
 #include "hip/device/complex.h"
 
