@@ -280,10 +280,10 @@ def test_folder_follows_xdg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert cache.folder() == tmp_path / "home" / ".cache" / "hipkittens"
 
 
+@pytest.mark.usefixtures("temporary_folder")
 def test_a_folder_that_cannot_be_made_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("HIPKITTENS_CACHE", str(tmp_path / "file" / "cache"))
-    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
     store = cache.Cache("things")
     with pytest.warns(UserWarning, match="HIPKITTENS_CACHE"):
         assert store.put("key", b"content")
@@ -356,21 +356,18 @@ def test_a_filled_folder_that_is_read_only_is_read(monkeypatch: pytest.MonkeyPat
         assert tools.is_dir()
 
 
-def test_an_untrusted_read_only_folder_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("temporary_folder")
+def test_an_untrusted_read_only_folder_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     store = cache.Cache("things")
     store.put("key", b"content")
     cache.folder().chmod(0o777)
     monkeypatch.setattr(cache, "_usable", lambda path: False)
-    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
     with pytest.warns(UserWarning, match=r"cannot be written; using .*hipkittens-cache-"):
         assert store.get("key") is None
 
 
-def test_no_lock_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(path: Path) -> None:
-        raise PermissionError(13, "Permission denied", str(path))
-
-    monkeypatch.setattr(cache, "FileLock", refused)
+def test_no_lock_stops_nobody() -> None:
+    (cache.folder() / "locks").write_text("not a folder")
     with pytest.warns(UserWarning, match="nothing could be locked"), cache.Cache("things").lock("key"):
         pass
     with pytest.raises(OSError, match="the body's own"), cache.Cache("things").lock("key"):

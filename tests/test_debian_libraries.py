@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import debian_libraries
 import pytest
-from debian_libraries import SAMPLES, Listing, outcome, stored, table
+from debian_libraries import SAMPLES, STORE, Listing, outcome, table
 
 GOOGLETEST = """
 [       OK ] a.one (1 ms)
@@ -51,9 +50,9 @@ def test_what_a_sample_printed(output: str, status: int | None, record: dict[str
 
 
 def test_the_page_has_what_is_stored() -> None:
-    results = stored()
+    results = STORE.read()
     assert set(results) <= set(SAMPLES)
-    assert table(results) in debian_libraries.PAGE.read_text()
+    assert table(results) in STORE.page.read_text()
 
 
 def test_a_short_listing() -> None:

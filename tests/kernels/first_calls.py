@@ -70,12 +70,12 @@ def summary(rows: Mapping[str, Sequence[str]], every: Collection[str], device: s
     )
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("names", nargs="*", help="operators; default all")
     parser.add_argument("--device", default="emulated:gfx950")
     parser.add_argument("--print", action="store_true", help="show it instead of storing it")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if os.environ.get(SERVE):
         for row in calls(options.names, options.device):
             print(*row, sep="\t", flush=True)
@@ -107,4 +107,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

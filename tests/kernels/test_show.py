@@ -227,6 +227,7 @@ def test_names_that_mean_several_tiles_are_told() -> None:
     assert "2.0f" in display
 
 
+@pytest.mark.usefixtures("gpu_machine")  # Its tensors are on the GPU, and nothing is copied.
 def test_a_gpus_launch_shows_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """By the GPU's back end, which knows HIP alone, with the emulator's HIP for AMD's."""
     where = wb.device("emulated:gfx950")
@@ -239,8 +240,6 @@ def test_a_gpus_launch_shows_too(monkeypatch: pytest.MonkeyPatch) -> None:
         with node().memory.lent(merged(invocation.buffers), {}):
             return gpu.GpuBackend().launch(hip, invocation, call)
 
-    # A PyTorch for ROCm has its tensors on the GPU, and nothing is copied.
-    monkeypatch.setattr(gpu, "torch_without_rocm", lambda: "")
     monkeypatch.setattr(where.backend, "observes", False)
     monkeypatch.setattr(where.backend, "launch", launch)
     display = kernel.launch(Launch(1, 64), (x,), {}, device=where).shown

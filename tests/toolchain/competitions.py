@@ -43,14 +43,17 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 import hip_programs  # noqa: E402
-import json_records  # noqa: E402
 import page_parts  # noqa: E402
 
-DATA = ROOT / "tests" / "data" / "competitions.json"
-PAGE = ROOT / "docs" / "host_programs.md"
 TIMEOUT = 600
 """Seconds for a submission."""
-_START, _END = "<!-- submissions -->\n", "<!-- end of submissions -->"
+STORE = page_parts.StoredResults(
+    page_parts.DATA / "competitions.json",
+    page_parts.DOCS / "host_programs.md",
+    "<!-- submissions -->\n",
+    "<!-- end of submissions -->",
+    depth=1,
+)
 _RECORD = re.compile(r"^ +- (\{.*\}) *$", re.MULTILINE)
 
 Result = dict[str, Any]
@@ -146,17 +149,10 @@ def table(results: Mapping[str, Result]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def stored() -> dict[str, Result]:
-    """The results that `--write` stored."""
-    results: dict[str, Result] = json.loads(DATA.read_text()) if DATA.exists() else {}
-    return results
-
-
-def write(name: str, result: Result) -> None:
-    """Keep a submission's result beside the others', and put the table of all into the page."""
-    results = {**stored(), name: result}
-    DATA.write_text(json_records.dumps(results, 1))
-    page_parts.write(PAGE, _START, table(results), _END)
+def write(name: str, result: Result, store: page_parts.StoredResults = STORE) -> None:
+    """Store a submission's result with the other results, and update the table in the page."""
+    results = {**store.read(), name: result}
+    store.write(results, table(results))
 
 
 def main(arguments: Sequence[str]) -> None:

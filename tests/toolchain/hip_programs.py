@@ -29,7 +29,6 @@ into docs/host_programs.md.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import shlex
@@ -51,17 +50,20 @@ from workbench.toolchain.hipcc.script import install
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-import json_records  # noqa: E402
 import page_parts  # noqa: E402
 
-DATA = ROOT / "tests" / "data" / "hip_programs.json"
-PAGE = ROOT / "docs" / "host_programs.md"
 TIMEOUT = 240
 """Seconds for a program to build, and again to run."""
 LONGEST = 150
 """Characters of a reason."""
 _WRONG = re.compile(r"(?<!\b0 )failed|incorrect|mismatch(?!es: 0)", re.IGNORECASE)
-_START, _END = "<!-- programs -->\n", "<!-- end of programs -->"
+STORE = page_parts.StoredResults(
+    page_parts.DATA / "hip_programs.json",
+    page_parts.DOCS / "host_programs.md",
+    "<!-- programs -->\n",
+    "<!-- end of programs -->",
+    depth=2,
+)
 
 Results = dict[str, dict[str, dict[str, Any]]]
 """Results of `attempt` by collection, program and target."""
@@ -155,12 +157,6 @@ def _check_keys(where: str, record: Any, kinds: Mapping[str, type], needed: set[
         if not (listed if kinds[key] is list else isinstance(value, str)):
             expected = "a list of strings" if kinds[key] is list else "a string"
             raise ListError(f"{where}: `{key}` is {value!r}, wanted is {expected}")
-
-
-def stored() -> Results:
-    """The results that `--write` stored."""
-    results: Results = json.loads(DATA.read_text()) if DATA.exists() else {}
-    return results
 
 
 def started(
@@ -324,15 +320,20 @@ def table(results: Results, *, failures_only: bool = False) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write(collection: str, name: str, target: str, result: Mapping[str, Any]) -> None:
+def write(
+    collection: str,
+    name: str,
+    target: str,
+    result: Mapping[str, Any],
+    store: page_parts.StoredResults = STORE,
+) -> None:
     """Store a program's result with the other results, and update the table in the page."""
-    results = stored()
+    results = store.read()
     results.setdefault(collection, {}).setdefault(name, {})[target] = dict(result)
-    DATA.write_text(json_records.dumps(results, 2))
-    page_parts.write(PAGE, _START, table(results, failures_only=True), _END)
+    store.write(results, table(results, failures_only=True))
 
 
-def main(arguments: Sequence[str]) -> None:
+def main(arguments: Sequence[str], store: page_parts.StoredResults = STORE) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -352,7 +353,7 @@ def main(arguments: Sequence[str]) -> None:
     for name, target, result in run_all(collection, options.patterns, targets, options.timeout, options.jobs):
         results.setdefault(name, {})[target] = result
         if options.write:
-            write(collection.name, name, target, result)
+            write(collection.name, name, target, result, store)
     print(table({collection.name: results}))
 
 

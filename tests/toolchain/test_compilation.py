@@ -66,7 +66,7 @@ def test_a_machine_without_zigs_headers_uses_the_systems(
 ) -> None:
     if any_compiler.kind != "clang":
         pytest.skip("zig has its own headers")
-    monkeypatch.setattr("workbench.toolchain.zig.folder", lambda: None)
+    monkeypatch.setitem(sys.modules, "ziglang", None)
     search.forget()
     try:
         compiler = toolchain.find_compiler("gfx950")
@@ -709,14 +709,11 @@ def test_the_time_limit_of_the_environment(impostor: Path, monkeypatch: pytest.M
         compile_device(SCALE, CompileOptions("gfx950"))
 
 
-def test_nothing_is_left_in_the_temporary_folder(
-    zig: toolchain.Compiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+def test_nothing_is_left_in_the_temporary_folder(zig: toolchain.Compiler, temporary_folder: Path) -> None:
     compile_device(unique(SCALE), CompileOptions("gfx950"))
     failure("oops")
     precompiled.wait()
-    assert os.listdir(tmp_path) == []
+    assert os.listdir(temporary_folder) == []
 
 
 def test_report(zig: toolchain.Compiler) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import io
 import random
@@ -9,7 +10,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import IPython
 import pytest
 
 from workbench import errors
@@ -95,16 +95,15 @@ def test_who_waits_for_a_build_is_told(source: Path, monkeypatch: pytest.MonkeyP
             return True
 
     for kind, is_terminal in ((Terminal, True), (io.StringIO, False)):
-        stream = kind()
-        monkeypatch.setattr(sys, "stderr", stream)
-        monkeypatch.setattr(IPython, "get_ipython", lambda: None)
-        build.build("answer", [source], flags=[f"-DVALUE={is_terminal + 0}"])
+        monkeypatch.delitem(sys.modules, "IPython", raising=False)
+        with contextlib.redirect_stderr(kind()) as stream:
+            build.build("answer", [source], flags=[f"-DVALUE={is_terminal + 0}"])
         assert ("library answer, once on this computer" in stream.getvalue()) is is_terminal
 
 
 def test_a_missing_compiler_says_what_to_install(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build.compiler_identity.cache_clear()
-    monkeypatch.setattr(build.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "ziglang", None)
     try:
         with pytest.raises(errors.CompilerNotFound, match="pip install ziglang"):
             build.build("answer", [source])

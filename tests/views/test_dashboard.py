@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
 import threading
@@ -15,6 +14,7 @@ import pytest
 import torch
 
 import workbench as wb
+from workbench import events
 from workbench.events import Event, Hub, hub
 from workbench.history import recorder
 from workbench.origin import Origin
@@ -219,10 +219,9 @@ def test_code_is_told_by_its_bytes(small):
     assert first.digest != other.digest
 
 
-def test_the_log_tells_what_figures_do_not(small, monkeypatch):
-    hub = Hub()
-    for name in ("kernel.compilation", "kernel.kernel", "runtime.findings", "emulator.node.console"):
-        monkeypatch.setattr(importlib.import_module(f"workbench.{name}"), "hub", hub)
+def test_the_log_tells_what_figures_do_not(small):
+    hub = events.hub
+    hub.clear()
     page = Dashboard(source=hub)
     source = """#include <hip/hip_runtime.h>
 __global__ void say(float *x) {
@@ -297,34 +296,27 @@ def test_a_profile_is_drawn_at_once_after_lines_that_came_before(small, monkeypa
 
 def test_who_publishes_never_draws(small, monkeypatch):
     """Drawing in the thread of a kernel's launches would make each profile slower while the page is open."""
-    clock, hub, threads = Clock(monkeypatch), Hub(), []
+    clock, hub = Clock(monkeypatch), Hub()
     page = Dashboard(source=hub)
-    monkeypatch.setattr(live, "views", lambda *given: threads.append(1) or views(*given))
     clock.passes(60.0)
+    before = page.updates
     hub.publish("profile", small.name, small)
     hub.publish("time", small.name, small.timing)
-    assert not threads
+    assert page.updates == before
     clock.passes(INTERVAL)
-    assert threads == [1]
+    assert page.updates == before + 1
     page.close()
 
 
-def test_the_copy_waits_where_the_page_stays(small, monkeypatch):
+def test_the_copy_waits_where_the_page_stays(small, displayed, notebook_request):
     """Pictures take seconds: a page that shows the live one gets them later, a conversion at once."""
-    outputs = []
-    monkeypatch.setattr(
-        "IPython.display.display", lambda bundle, **options: outputs.append((bundle, options))
-    )
-    request = {"metadata": {}}
-    kernel = SimpleNamespace(get_parent=lambda: request)
-    monkeypatch.setattr("workbench.views.static_copy.shell", lambda: SimpleNamespace(kernel=kernel))
     drawn = [view for view in views(board_of(small)) if not view.is_empty]
     for metadata, complete in (({}, True), ({"cellId": "a"}, False)):
-        request["metadata"] = metadata
-        outputs.clear()
+        notebook_request["metadata"] = metadata
+        displayed.clear()
         assert Copy("Dashboard", drawn).complete is complete
-        assert len(outputs) == len(drawn) + 1
-        assert all(("image/svg+xml" in bundle) is complete for bundle, _ in outputs[1:])
+        assert len(displayed) == len(drawn) + 1
+        assert all(("image/svg+xml" in bundle) is complete for bundle in displayed[1:])
 
 
 def test_bounds(small):
@@ -451,21 +443,20 @@ def test_a_report_without_items_is_the_dashboard(tmp_path, small):
     assert "<summary>Speed of light: data" in text
 
 
-def test_a_cell_s_output_is_the_live_page_and_the_copy(small, monkeypatch):
+@pytest.mark.usefixtures("notebook_request")
+def test_a_cell_s_output_is_the_live_page_and_the_copy(small, displayed):
     from workbench.views import static_copy
 
     hub = Hub()
     page = Dashboard(source=hub)
     hub.publish("profile", small.name, small)
-    outputs = []
-    monkeypatch.setattr("IPython.display.display", lambda bundle, **_: outputs.append(bundle))
-    monkeypatch.setattr("workbench.views.static_copy.in_terminal", lambda: False)
     page._ipython_display_()
     view = {"version_major": 2, "version_minor": 0, "model_id": page.box.model_id}
     # The extension recognises a dashboard's view by its own type; other front ends show the widget.
-    assert outputs[0][static_copy.MIME_TYPE] == outputs[0]["application/vnd.jupyter.widget-view+json"] == view
-    assert "wb-static" in outputs[1]["text/html"]
-    assert len(outputs) == 2 + len(KEYS)
+    live_page = displayed[0]
+    assert live_page[static_copy.MIME_TYPE] == live_page["application/vnd.jupyter.widget-view+json"] == view
+    assert "wb-static" in displayed[1]["text/html"]
+    assert len(displayed) == 2 + len(KEYS)
     page.close()
 
 
@@ -528,18 +519,9 @@ def test_of_many_runs_none_is_uncounted_and_no_failure_is_lost(small):
     page.close()
 
 
-def test_a_fault_of_a_launch_is_told(monkeypatch):
-    hub = Hub()
-    for name in (
-        "kernel.compilation",
-        "kernel.kernel",
-        "profile.timing",
-        "operators.launch_target",
-        "profile.profiler",
-        "check.verify",
-        "check.sanitizer",
-    ):
-        monkeypatch.setattr(importlib.import_module(f"workbench.{name}"), "hub", hub)
+def test_a_fault_of_a_launch_is_told():
+    hub = events.hub
+    hub.clear()
     module = wb.compile("__global__ void wild(float *x) { x[1 << 28] = 1; }", arch="gfx950", name="w.hip")
     launcher = module["wild"][1, 64]
     for act in (launcher, lambda x: wb.time(launcher, x), lambda x: wb.profile(launcher, x)):
@@ -569,30 +551,19 @@ def test_a_fault_of_a_launch_is_told(monkeypatch):
     assert failures[1].data["device"] == "emulated:gfx950"
 
 
-def test_a_panel_keeps_a_copy_and_no_plotly(monkeypatch):
+@pytest.mark.usefixtures("notebook_request")
+def test_a_panel_keeps_a_copy_and_no_plotly(displayed):
     from ipywidgets.widgets import widget
 
-    outputs, updates = [], []
-
-    class Handle:
-        @staticmethod
-        def update(bundle, raw):
-            updates.append(bundle)
-
-    def display(bundle, **options):
-        outputs.append(bundle)
-        return Handle() if "display_id" in options else None
-
-    monkeypatch.setattr("IPython.display.display", display)
     before = set(widget._instances)
     panel = wb.panel("activations/softmax", device="emulated:gfx950")
-    monkeypatch.setattr("workbench.views.static_copy.in_terminal", lambda: False)
     panel._ipython_display_()
-    assert "application/vnd.jupyter.widget-view+json" in outputs[0]
-    assert [b["text/plain"] for b in outputs[2:]] == ["", ""], "nothing is no picture"
+    assert "application/vnd.jupyter.widget-view+json" in displayed[0]
+    assert [b["text/plain"] for b in displayed[2:]] == ["", ""], "nothing is no picture"
     panel.controls["rows"].value = 16
     panel.run()
-    note, timeline, parts = updates
+    # Slow runs also display their progress.
+    *_, note, timeline, parts = displayed.updates
     for text in ("activations/softmax", "✓ passed", "SQ_WAVES", "rows=16"):
         assert text in note["text/html"], text
     assert timeline["application/vnd.plotly.v1+json"]["data"][0]["y"]

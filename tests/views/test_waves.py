@@ -146,19 +146,13 @@ def test_a_picture_has_both_lanes_and_words(line):
         line.beside(3)
 
 
-def test_a_notebook_shows_a_live_figure_and_a_terminal_shows_text(line, monkeypatch, capsys):
-    outputs = []
-    monkeypatch.setattr("IPython.display.display", lambda bundle, **_: outputs.append(bundle))
+def test_a_notebook_shows_a_live_figure_and_a_terminal_shows_text(line, displayed, request, capsys):
     line._ipython_display_()
     assert "modelled" in capsys.readouterr().out
-    assert not outputs
-
-    class Shell:
-        kernel = True
-
-    monkeypatch.setattr("IPython.get_ipython", Shell)
+    assert not displayed
+    request.getfixturevalue("notebook_request")
     line._ipython_display_()
-    live, note, picture = outputs
+    live, note, picture = displayed
     assert "application/vnd.jupyter.widget-view+json" in live
     assert 'data-outputs="1"' in note["text/html"]
     assert picture["image/svg+xml"].startswith("<svg")
