@@ -1,4 +1,4 @@
-"""Benchmarks: which problems, verified where, kept how, compared with what; one small case is timed."""
+"""Benchmarks: problems, verification, stored results, comparisons; one small case is timed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damaged code objects: whatever is wrong with the bytes, a CodeObjectError and no other exception."""
+"""Damaged code objects raise CodeObjectError and no other exception."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code objects as the compiler makes them: kernels, descriptors, symbols, relocations."""
+"""Code objects from the compiler: kernels, descriptors, symbols, relocations."""
 
 from __future__ import annotations
 

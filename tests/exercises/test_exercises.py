@@ -37,7 +37,7 @@ def own_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file = tmp_path / "runs.sqlite"
     monkeypatch.setenv("HIPKITTENS_HISTORY", str(file))
     monkeypatch.setattr(progress, "_of_process", {})
-    hub.clear()  # a recorder that starts writes what earlier tests ran
+    hub.clear()  # a recorder that starts writes the runs of earlier tests
     yield file
     recorder.stop()
 

@@ -29,7 +29,7 @@ SMALL = ("normalization/rmsnorm",)
 
 @pytest.fixture(scope="module")
 def examined(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Report]:
-    """Fast arithmetic beside exact: bits of matrix instructions differ, all else agrees."""
+    """Fast and exact arithmetic: bits of matrix instructions differ, all else agrees."""
     path = tmp_path_factory.mktemp("hardware") / "r.json"
     parts = ("machine", "operators", "counters", "times")
     lines: list[str] = []
@@ -248,7 +248,7 @@ def test_a_process_that_dies_takes_one_case_with_it(side: Side, tmp_path: Path) 
 
 
 def test_fast_and_exact_matrix_arithmetic_are_told_apart(tmp_path: Path) -> None:
-    """The check can fail: fast mode differs from a matrix core's bits, a conversion does not."""
+    """The check can fail: fast mode differs from a matrix core's bits; a conversion does not."""
     for name, same in (("v_mfma_f32_16x16x16_bf16", False), ("v_cvt_pk_fp8_f32", True)):
         folders = {}
         for choice in ("fast", "exact"):

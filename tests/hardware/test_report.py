@@ -1,4 +1,4 @@
-"""Reports as files: whole or not at all, without anybody's names, with right sums."""
+"""Reports as files: complete or absent, without personal names, with correct sums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs over sessions: found again with what they ran, pinned, and compared."""
+"""Runs of several sessions: listed with their code, pinned, and compared."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def run(source: str, how: Callable[..., Any] = wb.time) -> Any:
 
 
 def restarted() -> None:
-    """Puts the process into the state of a new kernel: nothing of earlier runs is in memory."""
+    """Puts the process into the state of a new kernel, without earlier runs in memory."""
     recorder.stop()
     hub.clear()
 

@@ -1,4 +1,4 @@
-"""The file of runs: made when it is needed, shared, and never harmed."""
+"""The file of runs: created when needed, shared, and never damaged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compilers are tried on what some of them get wrong."""
+"""Trial of compilers on code that some compile wrongly."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KERNEL = "__global__ void k(int *x) { *x = 1; }\n"
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Clears what the process has found out about compilers."""
+    """Clears the process's results about compilers."""
     monkeypatch.delenv("HIPKITTENS_COMPILER", raising=False)
     search.forget()
     yield

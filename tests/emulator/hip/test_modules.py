@@ -139,7 +139,7 @@ def test_a_file_that_is_not_there(hip) -> None:
 
 
 def test_code_that_ends_too_soon(hip, code: bytes) -> None:
-    """Whatever part of a code object is there, loading it is an error and nothing worse."""
+    """Loading any part of a code object is an error and nothing worse."""
     for length in (0, 3, 64, 200, len(code) // 2, len(code) - 100):
         content = ctypes.create_string_buffer(code[:length], length + 1)
         status = hip.hipModuleLoadData(ctypes.addressof(content))[0]

@@ -1,4 +1,4 @@
-"""The emulated node's allocations: exact to the byte, never given again soon, limits, host ranges."""
+"""The emulated node's allocations: exact to the byte, not reused soon, limits, host ranges."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_a_forked_process_asks_for_its_own_memory() -> None:
         assert host_access(base, page)
         child = os.fork()
         if not child:
-            # Only the child has taken its right to write away.
+            # Only the child has revoked write access.
             ctypes.CDLL(None).mprotect(ctypes.c_void_p(base), ctypes.c_size_t(page), mmap.PROT_READ)
             os._exit(host_access(base, page) != abi.ALLOCATION_READ)
         assert os.waitpid(child, 0)[1] == 0

@@ -1,5 +1,5 @@
-"""Launches that the clock models, and times of other launches; the model takes one nanosecond per
-instruction, so that every time is known."""
+"""Modelled and other times of launches; the model takes one nanosecond per instruction, so that every time is
+known."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def module() -> wb.Module:
 
 
 def executed(launch: Launcher, *args: object) -> int:
-    """Instructions of a launch, counted apart."""
+    """Instructions of a launch, counted separately."""
     record = launch.kernel.launch(launch.launch, args, {}, options=LaunchOptions(count=True))
     assert record.counts is not None
     return sum(record.counts.values())
@@ -205,7 +205,7 @@ def test_what_waits_to_be_modelled_is_bounded(
     events[0].record()
     events[1].record()
     events[0].seconds_until(events[1])
-    # Now that somebody asks, those that wait are modelled to make room.
+    # A request models the waiting launches to make room.
     for n in range(8, 14):
         module["spin"][3, 64](out, n)
     assert len(model.records) >= 6

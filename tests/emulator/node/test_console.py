@@ -48,7 +48,7 @@ def test_formats_are_cs() -> None:
             precision = ""
         length = rng.choice(["", "l", "ll", "h", "hh"]) if kind in "diuxXo" else ""
         if "0" in flags and precision and kind in "diuxXo":
-            # C lets the precision win over the zero flag, which nobody combines; keep to what has a meaning.
+            # In C the precision overrides the zero flag; combine only flags that have a meaning.
             flags = flags.replace("0", "")
         if kind in "eEfFgG":
             value: object = rng.choice([0.0, -1.5, rng.uniform(-1e6, 1e6), 1e-12, 123456789.0])
@@ -118,7 +118,7 @@ def test_arguments_of_every_kind(module: wb.Module, capsys: pytest.CaptureFixtur
 def test_printf_returns_the_bytes_that_it_prints(
     module: wb.Module, threads: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As C's printf on the host, for lanes that go different ways and several work-groups."""
+    """As C's printf on the host, for divergent lanes and several work-groups."""
     monkeypatch.setenv("HIPKITTENS_THREADS", threads)
     values = x()
     module["returned"][3, 64](values)
@@ -173,7 +173,7 @@ int main() {
 
 
 def test_device_and_host_print_alike() -> None:
-    """A text of the device's memory, and a kernel that nobody waits for, among them."""
+    """Includes a text in the device's memory, and a kernel that nothing waits for."""
     result = wb.run_program(BOTH, device="emulated:gfx950").check()
     host, device, last = result.stdout.split("---\n")
     assert device == host
@@ -195,7 +195,7 @@ def test_a_full_buffer_says_so(module: wb.Module, capsys: pytest.CaptureFixture[
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == "hipkittens: the kernel printed more than 16 MB; the rest is lost"
     assert len(lines) > 100_000
-    # And the next launch has all of it again.
+    # The next launch has the whole buffer again.
     module["everything"][1, 64](x())
     assert capsys.readouterr().out.startswith("a 0 3000000000")
 

@@ -1,4 +1,4 @@
-"""Threads that are kept from one launch to the next."""
+"""Threads that are reused from one launch to the next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small kernels with one fault seeded where FAULT is defined, and right where it is not."""
+"""Small kernels with one fault if FAULT is defined, and correct ones otherwise."""
 
 from __future__ import annotations
 

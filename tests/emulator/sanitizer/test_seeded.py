@@ -38,7 +38,7 @@ def far_apart(elements: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def run(name: str, arch: str, fault: bool) -> tuple[SanitizeResult, set[int]]:
-    """The result, and the lines that are at fault."""
+    """The result, and the faulty lines."""
     case = CASES[name]
     source = HEAD + case.source
     lines = {n for n, text in enumerate(source.splitlines(), 1) if text.endswith("// HERE")}

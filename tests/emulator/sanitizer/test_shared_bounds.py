@@ -1,4 +1,4 @@
-"""Shared memory beyond what a kernel asked for: a finding, and the launch goes on as on hardware."""
+"""Shared memory beyond a kernel's request: a finding, and the launch continues as on hardware."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_writes_behind_the_end(arch: str) -> None:
     result, out = run(arch, "written", 32)
     assert out == [*map(float, range(32)), *32 * [-1.0]]
     assert [(f.category, f.line, f.count) for f in result.findings] == [("out of bounds", 20, 32)]
-    # A load to LDS may mean to mask its lanes there.
+    # A load to LDS may mask lanes by such addresses on purpose.
     for by in (32, target(arch).lds_granule // 4):
         result, _ = run(arch, "loaded", by)
         assert result.passed, str(result)

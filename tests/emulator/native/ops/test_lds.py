@@ -1,4 +1,4 @@
-"""DS operations against a model in Python, and bank conflicts against what was measured on a gfx950."""
+"""DS operations against a model in Python, and bank conflicts against measurements on a gfx950."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_fault_names_the_lane(native, opcode: str) -> None:
 
 
 GIVEN = 512
-"""Bytes that hardware gives where a kernel asks for 100."""
+"""Bytes that hardware allocates for a request of 100."""
 
 _AT, _DATA, _RESULT = 20, 24, 40
 
@@ -224,7 +224,7 @@ def test_beyond_the_share_hardware_goes_on(native, random) -> None:
     for opcode, (results, sources, modifiers, size) in beyond_cases(native).items():
         wave, model = native.Wave(lds_size=100, lds_end=GIVEN), native.Wave(lds_size=GIVEN)
         wave.lds[:] = model.lds[:] = random.integers(0, 256, wave.lds.size)
-        # Both addresses of an instruction that has two are on one side.
+        # Both addresses of an instruction with two are on one side.
         addresses = 2 if "offset0" in modifiers else 1
         places = 16 * random.integers(0, 2 * GIVEN // 16, 64)
         places[[3, 4, 5]] = GIVEN - 16, GIVEN, 1 << 20
@@ -399,7 +399,7 @@ def test_atomic(native, random, name: str) -> None:
     sources = [native.v(20), native.v(30, size // 4), *([native.v(40, size // 4)] if two else [])]
     returns = "rtn" in name
     before = wave.v.copy()
-    # The value from before replaces the data.
+    # The previous value replaces the data.
     run = native.instruction(f"ds_{name}", [native.v(30, 2)] if returns else [], sources, offset=8 * size)
     assert not wave.run(run)
     expected = before.copy()
