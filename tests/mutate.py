@@ -4,10 +4,10 @@
     python tests/mutate.py emulator --count 60 --seed 1
 
 A mutant is another operator, constant or condition at a place that the seed draws. The tests that cover its
-file run until the first one fails: those of `make test` first, and where they find nothing the full product
-of generated kernels, so that a mutant that only this finds shows what the covering arrays miss. Survivors of
-both are named; some of them compute the same as the original. Tests that found a mutant go first for the next
-one, and `--folder` keeps what was compiled for another run.
+file run until one fails: first those of `make test`, then the full product of generated kernels, so a mutant
+that only this finds shows a gap in the covering arrays. Survivors of both are listed; some of them compute
+the same as the original. Tests that found a mutant run first for the next one, and `--folder` keeps compiled
+code for another run.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 GENERATED = "tests/kernels/generated"
 SECONDS = 90
-"""CPU time, not wall time, that a test may take; a mutant that makes it take more, such as an endless loop,
-is found."""
+"""CPU time, not wall time, that a test may take; a mutant that makes it take longer, such as an endless loop,
+is killed."""
 
 AREAS = {
     "tiles": ("kernels/include/**/*.cuh",),
@@ -219,7 +219,7 @@ PREDICATES = {
 }
 """LLVM's comparisons, which the semantics name in strings."""
 
-# Text that never runs: comments, literals, directives, what only the compiler sees.
+# Text that never runs: comments, literals, directives, text only for the compiler.
 _C_SILENT = re.compile(
     r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|^[ \t]*#(?:[^\n]*\\\n)*[^\n]*"
     r"|\bstatic_assert\s*\(.*?\)\s*;|\b_Static_assert\s*\(.*?\)\s*;|\brequires\b[^{;]*|\[\[.*?\]\]"
@@ -352,7 +352,7 @@ def environment(tree: Path) -> dict[str, str]:
         "HIPKITTENS_CACHE": str(tree.parent / "cache"),
         "ZIG_LOCAL_CACHE_DIR": str(tree.parent / "zig"),
         "HIPKITTENS_TEST_SEED": os.environ.get("HIPKITTENS_TEST_SEED", "1"),
-        # The first kernel that fails ends a run, so few are compiled before it.
+        # The first failing kernel ends a run, so few are compiled before it.
         "HIPKITTENS_TEST_BATCH": "6",
     }
 
@@ -360,14 +360,14 @@ def environment(tree: Path) -> dict[str, str]:
 class Turns:
     """A pytest plugin: tests that killed mutants before run first, and endless tests are stopped.
 
-    The order decides how long a run takes and nothing else.
+    The order affects only the time of a run.
     """
 
     def __init__(self) -> None:
         self._found: dict[str, int] = {}
 
     def note(self, failed: str) -> None:
-        """`failed` is a line of pytest's summary: a test's id, and why it failed."""
+        """`failed` is a line of pytest's summary: a test's id, and the reason."""
         test = failed.split(" - ")[0]
         self._found[test] = self._found.get(test, 0) + 1
 
@@ -381,7 +381,7 @@ class Turns:
 
 
 def import_what_stays(tree: Path) -> None:
-    """Imports ahead of the forks what most mutants do not change."""
+    """Imports modules that most mutants do not change, before the forks."""
     os.environ.update(environment(tree))
     os.chdir(tree)
     sys.path.insert(0, str(tree))
@@ -399,7 +399,7 @@ def forget(package: str) -> None:
 def run_tests(
     tree: Path, tests: tuple[str, ...], tier: str, turns: Turns, path: str, seed: int
 ) -> str | None:
-    """The test that failed first; None where all pass. In a fork, where `path` has changed."""
+    """The test that failed first; None if all pass. Runs in a fork with the changed `path`."""
     log = tree.parent / "log"
     child = os.fork()
     if child == 0:
@@ -416,7 +416,7 @@ def run_tests(
         os._exit(pytest.main([*options, *tests], plugins=[turns]))
     _, status = os.waitpid(child, 0)
     with suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)  # processes that it started and left behind
+        os.killpg(child, signal.SIGKILL)  # remaining processes of the test
     if os.WIFEXITED(status) and os.WEXITSTATUS(status) in (
         pytest.ExitCode.OK,
         pytest.ExitCode.NO_TESTS_COLLECTED,
@@ -441,7 +441,7 @@ INCLUDED = re.compile(r'^#include "(families/)?([\w/]+\.cuh)"', re.MULTILINE)
 
 
 def reached(source: str, tree: Path) -> set[str]:
-    """Names of the families' headers that a source includes, also by way of others."""
+    """Names of the families' headers that a source includes, also indirectly."""
     names, texts = set(), [source]
     while texts:
         for _, name in INCLUDED.findall(texts.pop()):
@@ -455,7 +455,7 @@ def reached(source: str, tree: Path) -> set[str]:
 @cache
 def operators(header: str, tree: Path) -> tuple[str, ...]:
     """Tests of the operators whose kernels are compiled from a header of the families."""
-    # The copy's module: the copy is on the path by now.
+    # The copy's module: the copy is already on the path.
     import workbench as wb
     from workbench.targets import TILE_TARGETS
 
@@ -477,7 +477,7 @@ def tests_of(mutant: Mutant, tree: Path) -> tuple[str, ...]:
 
 @contextmanager
 def mutated(tree: Path, mutant: Mutant) -> Iterator[str]:
-    """Gives the change as text; the file is as before afterwards."""
+    """Returns the change as text, and restores the file."""
     path = tree / mutant.path
     source = path.read_text()
     path.write_text(mutant.applied(source))
@@ -488,7 +488,7 @@ def mutated(tree: Path, mutant: Mutant) -> Iterator[str]:
 
 
 def copy_of_the_tree(to: Path) -> None:
-    """Makes `to` the same as what git lists; what Python compiled of files that have not changed stays."""
+    """Makes `to` equal to the files that git lists; compiled Python of unchanged files stays."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
     names = {name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()}
     for path in to.rglob("*"):
@@ -521,7 +521,7 @@ def killer(
 
 
 def one_job(options: argparse.Namespace, folder: Path, job: int) -> dict[str, int]:
-    """Runs one job; gives how many mutants each tier killed first, and under "alive" the survivors."""
+    """Runs a job; returns the numbers of mutants by the tier that killed them first, or "alive"."""
     turns, counts = Turns(), dict.fromkeys((*TIERS, "alive"), 0)
     tree = folder / f"job-{job}" / "tree"
     copy_of_the_tree(tree)

@@ -1,4 +1,4 @@
-"""The cache keeps what is put, in its limit, whatever several processes do at once."""
+"""The cache returns stored entries, within its limit, with concurrent processes."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_the_least_recently_used_go(monkeypatch: pytest.MonkeyPatch) -> None:
         store.put(f"{index}", bytes([65 + index]) * (100 - OVERHEAD))
         os.utime(store.path(f"{index}"), (old + index, old + index))
     assert store.usage().size == 1000
-    assert store.get("0") is not None  # a use keeps it
+    assert store.get("0") is not None  # a use preserves it
     store.put("new", b"n" * (250 - OVERHEAD))
     remaining = [index for index in range(10) if store.path(f"{index}").exists()]
     assert remaining == [0, 4, 5, 6, 7, 8, 9]
@@ -195,7 +195,7 @@ def test_damage_is_never_a_result(kind: str) -> None:
     assert refused > 0.9 * CORRUPTIONS
 
 
-# Others' files.
+# Files of other users.
 
 
 def test_an_entry_that_everybody_may_write_is_made_again() -> None:

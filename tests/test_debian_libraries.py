@@ -56,7 +56,7 @@ def test_the_page_has_what_is_stored() -> None:
 
 
 def test_a_short_listing() -> None:
-    """Tests of one function and category, evenly spaced, behind the listing's own header."""
+    """Tests of one function and category, evenly spaced, after the listing's header."""
 
     def record(function: str, category: str, number: int) -> bytes:
         words = (word.encode().ljust(64, b"\0") for word in (function, "name", category))

@@ -1,4 +1,4 @@
-"""The doctor finds what is missing, names the command that helps, and stops at nothing."""
+"""The doctor finds missing parts, names the remedies, and survives all failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The conda environment gives what pyproject.toml asks for."""
+"""The conda environment has the dependencies of pyproject.toml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The switch "as hardware": all that it sets, for launches, by its variable and for programs."""
+"""The switch "as hardware": its settings for launches, by its variable and for programs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _nothing_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(by: int = 1) -> tuple[bool, bool, bool]:
-    """True where a launch's loads came late, its inverses erred, and an access beyond LDS was warned of."""
+    """True if a launch's loads came late, its inverses had errors, an access beyond LDS gave a warning."""
     module = wb.compile(SOURCE, arch="gfx942", name="as_hardware.hip")
     x, out = torch.arange(1.0, 65.0), torch.zeros(192)
     with warnings.catch_warnings(record=True) as caught:

@@ -185,7 +185,7 @@ def test_time_and_profile_repeat_the_last_launch(shell):
     assert payload["run"]["kind"] == "profile"
     assert payload["run"]["time"]["origin"] == "modelled"
     assert {line["line"] for line in payload["heat"]["lines"]} <= set(range(3, 7))
-    # The cell's own lines: the loads and the product stand on line 5 of the cell, magic included.
+    # The cell's own lines: the loads and the product are on line 5 of the cell, magic included.
     assert any(line["line"] == 5 for line in payload["heat"]["lines"])
 
 
@@ -435,7 +435,7 @@ def test_findings_from_another_cell_are_marked_in_the_kernels_cell(shell, monkey
     place = cell_output.transient["display_id"]
 
     def marked(code):
-        """Data of the cell's output after another cell has run; None where that did not update it."""
+        """Data of the cell's output after another cell has run; None if it was not updated."""
         with capture_output() as out:
             shell.run_cell(code)
         updates = [

@@ -1,4 +1,4 @@
-"""Replaced attributes come back as they were, in reverse, unless other code replaced them as well."""
+"""Replaced attributes are restored in reverse, unless other code replaced them as well."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def test_the_libraries_build_for_arm_without_a_warning(
 
 @pytest.mark.skipif(cpu.machine() != "x86_64", reason="AMX is of x86-64")
 def test_the_emulator_builds_for_cpus_with_tiles() -> None:
-    """Code that this computer's CPU may never compile."""
+    """Code that is not compiled for this computer's CPU."""
     with native.made_for(native.Target("x86_64", "linux", cpu.LEVELS["x86-64-v4-amx"])) as libraries:
         build()
     assert [name.partition("-x86-64-")[0] for name in libraries] == ["hkemu"]

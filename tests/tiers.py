@@ -2,9 +2,9 @@
 
     python tests/tiers.py    # what test-quick runs
 
-In `make test` a function's tests may take SECONDS of processor time. Of those that take longer the run's seed
-draws so many that they take that on average, so that all have their turn. CI runs a tenth of them besides,
-another one with each commit (`--tier=commit`). docs/tests.md has what each part costs.
+In `make test` a function's tests may take SECONDS of CPU time. Of those that take longer the run's seed draws
+as many as take that on average, so that all run at times. CI also runs a tenth of them, a different one with
+each commit (`--tier=commit`). docs/tests.md has what each part costs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from workers import OPERATORS, group
 TIERS = ("test", "commit", "all")
 
 RESULTS = re.compile(rf"{OPERATORS}::test_results\[(.*)-(gfx\w+)\]$")
-"""For each operator one target's results are compared: nothing else finds most faults of its kernels."""
+"""For each operator the results of one target are compared: only these find most faults of its kernels."""
 
 TARGET = re.compile(r"gfx\w+")
 
@@ -69,7 +69,7 @@ QUICK: tuple[str, ...] = (
 
 
 OF_A_COMMIT = 10
-"""CI draws one in so many costly tests by the commit, and more where `make test` does."""
+"""CI draws one in this many costly tests by the commit, and more if `make test` does."""
 
 
 def number(drawn: str, seed: str) -> int:
@@ -117,7 +117,7 @@ def share(test: str) -> int:
 
 
 def runs(test: str, tier: str, seed: str) -> bool:
-    """True where a test, given by its node id, runs in a tier, `test`, `commit` or `all`, with a seed."""
+    """True if a test, by its node id, runs in a tier, `test`, `commit` or `all`, with a seed."""
     if tier == "all":
         return True
     if tier == "test" and (match := RESULTS.match(test)):

@@ -1,4 +1,4 @@
-"""The host's pass over kernels: of a source with host and device code, clang reads the device part twice.
+"""The host's pass over kernels: clang reads the device part of a source with host code twice.
 
 Code that runs on no host has errors there too, such as a builtin that takes another kind of pointer, and only
 where it is instantiated. HIPKITTENS_TEST_CLANGS names folders of further clangs, which differ in this.

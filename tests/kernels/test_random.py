@@ -1,4 +1,4 @@
-"""Philox and dropout: known answers, and masks that PyTorch makes too."""
+"""Philox and dropout: known answers, and PyTorch's masks."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def have_node(version: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    """Puts a Node and an npm that say this version on PATH, and hides the wheel's."""
+    """Puts a Node and an npm that report this version on PATH, and hides the wheel's."""
     for name in ("node", "npm"):
         program = folder / name
         program.write_text(f"#!/bin/sh\necho v{version}\n")
@@ -186,7 +186,7 @@ def test_the_build_after_a_killed_one_is_whole(checkout: _Checkout, stop: str, a
         os.killpg(killed.pid, signal.SIGKILL)
     assert after.wait(60) == 0
     assert checkout.built() == "second"
-    # The build of the first sources no longer counts as one of these.
+    # The build of the first sources no longer counts for the changed ones.
     (checkout.folder / "src" / "index.ts").write_text("first")
     assert checkout.start().wait(60) == 0
     assert checkout.built() == "first"

@@ -1,4 +1,4 @@
-"""clangd's answers about cells; what happens where it is missing, ends or says nothing, with stand-ins."""
+"""clangd's answers about cells; stand-ins that are missing, end or do not answer."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_of_overloads_the_documented_one(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_an_edit_while_the_headers_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """clangd takes back the question that tells when they are read; the next answer does not suffer."""
+    """clangd cancels the request that waits for the headers; the next answer is not affected."""
     refuses = OVERLOADS.replace(
         "    elif 'id' in message:",
         """    elif 'Symbol' in message.get('method', '') and not refused:

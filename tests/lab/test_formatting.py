@@ -1,4 +1,4 @@
-"""Formatting a cell's C++ with clang-format where it is installed, in the folder's own style first."""
+"""Formatting a cell's C++ with an installed clang-format, in the folder's style if there is one."""
 
 from __future__ import annotations
 

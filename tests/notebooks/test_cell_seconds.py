@@ -1,4 +1,4 @@
-"""The seconds at the heads of cells: written where a cell takes long, taken away where it does not."""
+"""The seconds at the heads of cells: written for slow cells, removed from others."""
 
 from __future__ import annotations
 

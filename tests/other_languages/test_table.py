@@ -1,4 +1,4 @@
-"""The table of other kernel languages, and what a language's own runtime does, by a stand-in for it."""
+"""The table of other kernel languages, with a stand-in for a language's runtime."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ KERNEL = 'extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2; }'
 
 
 def test_a_runtime_of_its_own(tmp_path: Path) -> None:
-    """Loads machine code that it compiled itself, and launches it on tensors: as FlyDSL's does."""
+    """Loads machine code that it compiled itself, and launches it on tensors, like FlyDSL's."""
     code = tmp_path / "twice.co"
     source = f"#include <hip/hip_runtime.h>\n{KERNEL}"
     code.write_bytes(compile_device(source, CompileOptions("gfx950")).code_object)

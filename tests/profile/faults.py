@@ -1,7 +1,5 @@
-"""Kernels with one fault each and their repair, and kernels without: what advice is held to.
-
-Each is whole on its own. A repair changes what the fault is and nothing else, so that what it gains in the
-model is what advice forecasts.
+"""Kernels with one fault each and their repair, and kernels without, for tests of advice. Each is complete. A
+repair changes only the fault, so that its gain in the model is the one that advice forecasts.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ class Fault:
         rule: the first finding.
         faulty, repaired: sources of a kernel called `kernel`.
         launch: of the faulty kernel.
-        relaunch: of the repaired one; None where it is the same.
+        relaunch: of the repaired one; None if it is the same.
     """
 
     name: str
@@ -91,7 +89,7 @@ def _fault(
 
 
 def _swap(body: str, fault: str, repair: str) -> tuple[str, str]:
-    """The two bodies of a text in which `@` stands for what differs."""
+    """The two bodies of a text in which `@` marks the difference."""
     return body.replace("@", fault), body.replace("@", repair)
 
 
@@ -761,7 +759,7 @@ FAULTS: tuple[Fault, ...] = (
 
 _MANY = 1 << 22
 WIDE = Launch(4096, 256, (_MANY, _MANY))
-"""16 MB in and out, 16 bytes a lane."""
+"""16 MB in and out, 16 bytes per lane."""
 
 GOOD: tuple[Good, ...] = (
     Good("copy", _code(IN_OUT, "    ((float4 *)out)[i] = ((const float4 *)x)[i];"), WIDE),

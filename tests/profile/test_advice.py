@@ -1,4 +1,4 @@
-"""Advice: each seeded fault is named with its line, its cured twin is not; gains are the model's own."""
+"""Advice: each seeded fault is named with its line, its repaired twin is not; gains are the model's."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def test_conflicts_that_cost_no_time_are_told_with_what_hides_them() -> None:
     assert sentence in str(result.advice._repr_html_())
     assert sentence in result._repr_html_()
     assert sentence in repr(summed("both", [(result.advice, 1.0)]))
-    # What does cost time is a finding, and only that.
+    # Only what costs time is a finding.
     assert not profiled("conflicts").advice.hidden
 
 

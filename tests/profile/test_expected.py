@@ -1,4 +1,4 @@
-"""A modelled time says how far it may be off, wherever it is shown; nothing else does."""
+"""A modelled time states its error wherever it is displayed; other times do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Timelines: every cycle of a wave is on its lane, waits name what they wait for, Perfetto can open it."""
+"""Timelines: every cycle of a wave is on its lane, waits name their causes, Perfetto can open it."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_perfetto(line, tmp_path):
     for number, lane in enumerate(line.lanes):
         thread = threads[f"SIMD {lane.simd}, work-group {lane.group}, wave {lane.wave}"]
         lane_slices = sorted((e for e in slices if e["tid"] == thread), key=lambda e: e["ts"])
-        # Perfetto rounds both to nanoseconds, and drops slices that are empty or overlap then.
+        # Perfetto rounds both to nanoseconds, and drops slices that are then empty or overlap.
         whole_ns = [(round(1000 * e["ts"]), round(1000 * e["dur"])) for e in lane_slices]
         assert [ts for ts, _ in whole_ns] == sorted(s.start for s in line.spans if s.lane == number)
         assert all(ts + dur <= after for (ts, dur), (after, _) in pairwise(whole_ns))

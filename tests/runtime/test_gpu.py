@@ -103,8 +103,8 @@ def test_software_that_plays_a_gpu_is_no_gpu(
     assert answer in backend.describe()
 
 
-# A machine with a GPU and a PyTorch that was built without ROCm: the emulator's HIP for AMD's, which knows
-# no memory of the host unless it is asked to.
+# A machine with a GPU and a PyTorch that was built without ROCm: the emulator's HIP for AMD's, which accesses
+# host memory only on request.
 WITHOUT_ROCM = """
 import torch
 from workbench.runtime import gpu
@@ -154,7 +154,7 @@ def test_a_gpu_machine_whose_pytorch_has_no_rocm() -> None:
     assert "right True True" in told
     assert "shared True" in told
     assert "add on gpu:0: " in told
-    # Here the HIP library is the emulator's, and no driver of a GPU is there.
+    # Here the HIP library is the emulator's, and there is no driver of a GPU.
     assert "us (emulated)" in told
     assert "(measured)" not in told
     refusals = [line for line in told.splitlines() if line.startswith("refused")]

@@ -1,4 +1,4 @@
-"""HIP through cffi, where hip-python has no wheel: the same answers, and the whole way of a kernel."""
+"""HIP through cffi, for platforms without hip-python's wheel: the same answers, and a kernel end to end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SOURCE = (Path(__file__).parent / "kernels.hip").read_text()
 
 @pytest.fixture(scope="module")
 def by_cffi() -> Any:
-    """The emulated device's library, which the process uses by another binding too."""
+    """The emulated device's library, which the process also uses by another binding."""
     backend = runtime.device("emulated:gfx950").backend
     hip.api(backend)
     return HipByCffi(backend.load()["amdhip64"])

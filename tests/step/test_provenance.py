@@ -1,4 +1,4 @@
-"""Provenance of numbers on kernels where it is known."""
+"""Provenance of numbers in kernels with known data flow."""
 
 from __future__ import annotations
 

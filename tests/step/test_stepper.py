@@ -181,7 +181,7 @@ def test_tiles_by_their_names(arch: str) -> None:
     expected = a[0, 0].double() @ b[0, 0].double().T
     torch.testing.assert_close(c[0, 0].double(), expected, rtol=1e-3, atol=1e-3)
     assert s.tile("sums").figure.data
-    # Optimized code keeps them in registers that nothing names.
+    # Optimized code has them in registers without names.
     plain = wb.step(kernel[1, 64, 8192], a=a, b=b, c=c).to(16)
     with pytest.raises(UsageError, match=r"'sums' is not a tile at this instruction.*debug=True"):
         plain.tile("sums")
@@ -208,7 +208,7 @@ def test_an_operator_and_what_is_skipped() -> None:
 
 
 def test_registers_that_m0_counts_from() -> None:
-    """Instructions between s_set_gpr_idx_on and _off are one step, and what they write is on the tape."""
+    """Instructions between s_set_gpr_idx_on and _off are one step, and their writes are on the tape."""
     source = """#include <hip/hip_runtime.h>
 __global__ void pick(const float *x, float *out, int at) {
     float kept[16];

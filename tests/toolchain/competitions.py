@@ -3,7 +3,7 @@
     python tests/toolchain/competitions.py LIST.toml [PATTERN ...] [--device DEVICE] [--timeout S] [--jobs N]
         [--write]
 
-The list is one's own, and stays outside of this repository:
+The list is yours, and stays outside of this repository:
 
     problems = "/home/me/reference-kernels/problems"
     folder = "/home/me/submissions"      # where they are; without it, the list's own folder
@@ -13,12 +13,12 @@ The list is one's own, and stays outside of this repository:
     language = "HIP"
     problem = "amd/fp8-mm"               # in the folder of problems
     file = "fp8_gemm.py"
-    beside = ["solution.hip"]            # files that it reads, in the same folder
+    beside = ["solution.hip"]            # other files that it reads, in the same folder
     cases = ["m: 64; n: 64; k: 128; seed: 1"]   # in place of the tests in the problem's task.yml
     cause = "a sum in another order"     # beside the judge's words where cases are not right
 
-PATTERN: of the submissions whose name it finds alone; S: seconds for each; N: submissions at a time.
-`--write` keeps what came of each in `tests/data/competitions.json` as it comes, and puts the table into
+PATTERN: only submissions whose names match; S: seconds for each; N: submissions at a time. `--write` stores
+each result in `tests/data/competitions.json` as it comes, and puts the table into
 docs/host_programs.md.
 """
 
@@ -57,18 +57,18 @@ STORE = page_parts.StoredResults(
 _RECORD = re.compile(r"^ +- (\{.*\}) *$", re.MULTILINE)
 
 Result = dict[str, Any]
-"""Of a submission: its language and problem, how many cases there are and are right, seconds, and where not
-all are, "why" by the judge's words and "cause" by the list's."""
+"""Of a submission: its language and problem, the numbers of cases and of right ones, seconds, and if not all
+are right, "why" from the judge and "cause" from the list."""
 
 
 def records(task: str, key: str) -> list[dict[str, Any]]:
-    """The records of a key of a problem's task.yml, which has one a line."""
+    """The records of a key of a problem's task.yml, one per line."""
     section = re.search(rf"^{key}:\n((?:[ #].*\n|\n)*)", task + "\n", re.MULTILINE)
     return [json.loads(record) for record in _RECORD.findall(section[1] if section else "")]
 
 
 def lay_out(submission: Mapping[str, Any], problems: Path, folder: Path, place: Path) -> int:
-    """Puts what the judge wants into a folder: the number of cases."""
+    """Puts the judge's files into a folder; returns the number of cases."""
     problem = problems / submission["problem"]
     task = (problem / "task.yml").read_text()
     for record in records(task, "files"):
@@ -86,7 +86,7 @@ def lay_out(submission: Mapping[str, Any], problems: Path, folder: Path, place: 
 
 
 def judged(log: str, output: str, status: int | None, cases: int, timeout: float) -> Result:
-    """The result, from what the judge logged, and from what was printed."""
+    """The result, from the judge's log and the output."""
     right = len(re.findall(r"^test\.\d+\.status: pass$", log, re.MULTILINE))
     result: Result = {"cases": cases, "right": right}
     if right == cases and status == 0:
@@ -102,7 +102,7 @@ def judged(log: str, output: str, status: int | None, cases: int, timeout: float
 
 
 def _without_warnings(output: str) -> str:
-    """The lines that tell of an error: those of a build that passed its sources through hipify are not."""
+    """The lines about an error, without those of a build that passes its sources through hipify."""
     errors = re.findall(r"^(?:hipkittens: a launch failed.*|[\w.]*(?:Error|Fault)\b.*)", output, re.MULTILINE)
     return errors[-1] if errors else output
 

@@ -24,13 +24,13 @@ COMPILES = 'while [ $# -gt 0 ]; do [ "$1" = -o ] && echo code > "$2"; shift; don
 
 @pytest.fixture(autouse=True)
 def _nothing_else(bare_path: Path, system: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No compiler of this machine counts."""
+    """Hides the compilers of this machine."""
     monkeypatch.setitem(sys.modules, "ziglang", None)
     monkeypatch.setattr(sys, "prefix", str(system / "environment"))
 
 
 def fake(path: Path, version: str, compile_: str = COMPILES, targets: str = TARGETS) -> Path:
-    """A program that answers questions of a compiler and does `compile_` for everything else."""
+    """A program that answers a compiler's queries and runs `compile_` for everything else."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
         f"""#!/bin/sh

@@ -17,7 +17,7 @@ I8MM, BF16 = 1 << 13, 1 << 14
     ("first", "second", "level"),
     [
         (0, 0, "armv8"),
-        (ATOMICS | DOTS | 1 << 9, BF16, "armv8"),  # halves in scalar registers alone
+        (ATOMICS | DOTS | 1 << 9, BF16, "armv8"),  # halves in scalar registers only
         (ATOMICS | HALVES | DOTS, I8MM, "armv8.2"),
         (ATOMICS | HALVES | DOTS | HALVES_TO_FLOATS, I8MM | BF16, "armv8.6"),
     ],

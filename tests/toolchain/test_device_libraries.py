@@ -1,4 +1,4 @@
-"""ROCm's device libraries: where they are looked for, how they are linked, and that kernels call them."""
+"""ROCm's device libraries: the search, the link, and calls by kernels."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def nothing_installed(system: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_search(nothing_installed: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The variable alone decides; then ROCm, the system, a Triton."""
+    """The variable takes precedence, then ROCm, the system, Triton."""
     assert find_device_libraries() is None
     monkeypatch.delitem(sys.modules, "triton")
     triton = libraries_in(tmp_path / "site" / "triton" / "backends" / "amd" / "lib")

@@ -78,7 +78,7 @@ run = "grep gfx950 target"
 def test_of_a_list(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is built in a copy, and what is written goes beside what was known."""
+    """It is built in a copy, and its results are added to the stored ones."""
     folder = tmp_path / "checkout" / "a"
     folder.mkdir(parents=True)
     (folder / "main.cpp").write_text(

@@ -1,4 +1,4 @@
-"""AMD's libraries that are headers alone, where they are installed; stand-ins take their places here."""
+"""AMD's header-only libraries, if they are installed; tests use stand-ins."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def put(root: Path, **files: str) -> None:
 
 @pytest.fixture
 def rocm(tmp_path: Path, system: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that ROCM_PATH names, with nothing in it; nothing is installed elsewhere."""
+    """An empty folder that ROCM_PATH names; nothing is installed elsewhere."""
     monkeypatch.setenv("ROCM_PATH", str(tmp_path / "rocm"))
     return tmp_path / "rocm"
 

@@ -1,4 +1,4 @@
-"""Native libraries: built once for a content and for several processes; errors in the compiler's words."""
+"""Native libraries: built once for a content and for several processes; the compiler's errors."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_several_processes_build_once(source: Path) -> None:
 
 @pytest.mark.skipif(zig.program() is None, reason="needs the ziglang wheel")
 def test_zig_needs_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It opens its own cache before it answers; neither a home nor this folder can be written."""
+    """It opens its own cache before it answers; neither the home folder nor this one can be written."""
     monkeypatch.setenv("HIPKITTENS_CACHE", str(tmp_path))
     for variable in ("HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(variable, "/proc/nobody")

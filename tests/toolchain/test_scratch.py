@@ -1,4 +1,4 @@
-"""Builds whose temporary folder something takes away are repeated once, and say so."""
+"""Builds whose temporary folder is removed are repeated once, with a warning."""
 
 from __future__ import annotations
 

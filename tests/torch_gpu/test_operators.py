@@ -1,4 +1,4 @@
-"""Operators of `torch.library` in the door: those for CUDA, PyTorch's checks, tensors without data."""
+"""Operators of `torch.library` inside `torch_as_gpu`: for CUDA, PyTorch's checks, tensors without data."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def test_atomics_of_every_kind(arch: str, dtype: torch.dtype) -> None:
     anded = torch.full_like(x[:8], 127)
     kernels.more_atomics[(2,)](x, added, ored, anded, xored, BLOCK=64)
     columns = x.view(16, 8).t().tolist()
-    # Sums of whole numbers below 2,048; bf16 has those up to 256 alone.
+    # Sums of whole numbers below 2,048; bf16 has only those up to 256.
     close(added, x.view(16, 8).sum(0), rtol=0.1 if dtype is torch.bfloat16 else 0)
     assert ored.tolist() == [functools.reduce(operator.or_, column) for column in columns]
     assert anded.tolist() == [functools.reduce(operator.and_, column, 127) for column in columns]
@@ -237,7 +237,7 @@ def test_the_sanitizer_reports_a_read_in_the_padding_of_pytorchs_block(arch: str
     [finding] = wb.sanitize(kernels.copied[(1,)], x, out, 64, BLOCK=128).findings
     assert finding.category == "out of bounds"
     assert "argument 'x'" in finding.message
-    # On this computer the memory there may belong to something else.
+    # On this computer that memory may belong to something else.
     with pytest.raises(AddressFault, match=r"wrote .* argument 'out'"):
         kernels.copied[(1,)](out, torch.empty(64), 64, BLOCK=128)
 
@@ -260,7 +260,7 @@ def test_benchmark_functions_give_modelled_time(arch: str) -> None:
 
 
 def test_benchmark_functions_return_nan_without_launches(arch: str) -> None:
-    """Tutorials and tests time PyTorch's operators beside their own kernels."""
+    """Tutorials and tests time PyTorch's operators and their own kernels."""
     x = drawn(512)
     with pytest.warns(ModelledTime, match="launched no kernel.*nan"):
         assert math.isnan(triton.testing.do_bench(lambda: x + x))
@@ -299,7 +299,7 @@ def test_where_the_time_goes_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
         again = wb.triton.spent.kernels["scaled"]
     assert again.launches == 1
     assert again.compiler == 0
-    # Nor was it translated again.
+    # It was not translated again.
     assert sorted((tmp_path / "ours").rglob("*")) == cached
     assert spent.kernels["scaled"].launches == 2
 

@@ -1,4 +1,4 @@
-"""The dashboard: what each figure draws, what a baseline changes, and that a long sweep stays cheap."""
+"""The dashboard: each figure's data, the effect of a baseline, and the cost of a long sweep."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from workbench.views.static_copy import Copy
 
 KEYS = [view.key for view in views(Board())]
 OF_LAUNCHES = [key for key in KEYS if key != "step"]
-"""A training step's card has data where one was profiled."""
+"""A training step's card has data if one was profiled."""
 
 
 @pytest.fixture(scope="module")
@@ -204,7 +204,7 @@ def test_verification_is_shown_with_the_run(small):
     hub.publish("profile", small.name, small)
     assert board.shown.verified is False
     assert by_key(board)["timeline"].rows[0][6] == "failed"
-    # The code is verified: edited and not verified again, it no longer counts.
+    # The code is verified: after an edit it no longer counts as verified.
     hub.publish("profile", small.name, replace(small, code="edited"))
     assert board.shown.verified is None
 
@@ -295,7 +295,7 @@ def test_a_profile_is_drawn_at_once_after_lines_that_came_before(small, monkeypa
 
 
 def test_who_publishes_never_draws(small, monkeypatch):
-    """Drawing in the thread of a kernel's launches would make each profile slower while the page is open."""
+    """Drawing in the thread of a kernel's launches would slow down each profile while the page is open."""
     clock, hub = Clock(monkeypatch), Hub()
     page = Dashboard(source=hub)
     clock.passes(60.0)
@@ -359,7 +359,7 @@ class Clock:
 
 
 def test_a_sweep_of_a_thousand_runs(small, monkeypatch):
-    """Updates are batched, and drawing takes a small part of the time of the one who publishes."""
+    """Updates are batched, and drawing takes a small part of the publisher's time."""
     clock, hub, drawing = Clock(monkeypatch), Hub(), 0.05
 
     def drawn(*arguments):
@@ -395,7 +395,7 @@ def test_memory_is_bounded(small):
         hub.publish("time", result.name, result)
     grown = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
-    # The runs that came in are traced and those that they pushed out are not: at most RUNS of them are kept.
+    # New runs are traced and evicted ones are not: at most RUNS of them are stored.
     assert grown < RUNS * 3072
     assert len(board.runs) == RUNS
 
@@ -414,7 +414,7 @@ def test_sliders_build_and_run_again():
         assert line.y[-1] == run.time.value
         page.pin()
         assert "baseline" in page.widgets.summary.value
-        # The shown run is named once on the page, in the first card.
+        # The page names its run once, in the first card.
         assert "verified" in page.widgets.cards.first.value
         assert run.label in page.widgets.cards.first.value
         assert run.label not in page.widgets.summary.value
@@ -802,7 +802,7 @@ def test_sliders_that_moved_make_the_figures_stale():
         assert "press Run" in page.widgets.stale.value
         page.controls["rows"].value = 16
         assert page.widgets.grid.stale == ""
-        # A cell that profiles the kernel at another shape shows figures that are no less fresh.
+        # A cell that profiles the kernel at another shape shows figures that are current too.
         wb.time("activations/softmax", shape={"rows": 64, "cols": 128}, device="emulated:gfx950")
         wb.profile("activations/softmax", shape={"rows": 64, "cols": 128}, device="emulated:gfx950")
         page.refresh()

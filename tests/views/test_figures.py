@@ -1,4 +1,4 @@
-"""Figures, badges and the page: what is drawn, and that its origin stands beside it."""
+"""Figures, badges and the page: the drawn data with their origins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gallery has every figure, and what is written on figures can be read on light and dark pages."""
+"""The gallery has every figure, and text on figures is readable on light and dark pages."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_every_figure_is_in_the_gallery() -> None:
 
 @pytest.fixture(scope="module")
 def drawn() -> tuple[dict[str, Any], set[tuple[str, str]]]:
-    """Figures by sample, but those that need a compiler; and the functions that ran for them."""
+    """Figures by sample, except those that need a compiler; and the functions that ran for them."""
     ran: set[CodeType] = set()
 
     def note(frame: FrameType, event: str, _: Any) -> None:
@@ -73,7 +73,7 @@ def drawn() -> tuple[dict[str, Any], set[tuple[str, str]]]:
 def test_every_function_that_draws_is_run_by_a_sample(
     drawn: tuple[dict[str, Any], set[tuple[str, str]]],
 ) -> None:
-    """Figures that no type is registered for, such as a page's own, are in the gallery too."""
+    """Figures without a registered type, such as a page's own, are in the gallery too."""
     # A layout's samples need a compiler, so they are not among the drawn ones.
     apart = {(importlib.import_module("workbench.views.layout.figure").__file__, "layout_figure")}
     assert drawing_functions() - drawn[1] - apart == set()

@@ -69,7 +69,7 @@ def test_a_baseline_s_timeline_stands_under_the_run_s(page, profiled):
     page.board.take(Event(0, "profile", "later", replace(profiled.compact()), 0.0))
     page.refresh()
     assert names() == [profiled.name, profiled.name]
-    # Sliders that were moved stay when only the baseline is another.
+    # Moved sliders stay if only the baseline changes.
     slider = page.widgets.cards.what_if.sliders["bank_conflicts"]
     slider.value = 0.5
     page.board.compare_with("")
