@@ -90,7 +90,7 @@ def step(model: Any, inputs: dict[str, torch.Tensor]) -> tuple[float, dict[str, 
 
 
 def cosines(actual: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> dict[str, float]:
-    """Cosines of gradients by parameter, without those that are zero but for rounding, such as a key's bias."""
+    """Cosines of gradients by parameter, without those that are zero but for rounding, as a key's bias."""
     largest = max(gradient.norm().item() for gradient in expected.values())
     cosine: Callable[..., torch.Tensor] = torch.nn.functional.cosine_similarity
     return {

@@ -7,7 +7,7 @@ Every file in FOLDER, at any depth, that is an AMDGPU ELF, a fat binary or a hos
 counts. Nothing runs. `--sample` draws N files by the seed, and NAME then says so. `--write` stores the counts
 and every reason under NAME in `tests/data/code_objects.json`, and puts the table of all that this has into
 docs/host_programs.md.
-Exits with 1 if a kernel for an emulated device is not translated. FILE keeps what came of each file, so that
+Exits with 1 if a kernel for an emulated device is not translated. FILE has the result of each file, so that
 an interrupted count goes on where it stopped; after `--minutes M` it begins no other file, and says which.
 """
 

@@ -86,7 +86,7 @@ def test_functions_of_halves() -> None:
         for n, (line, mode, low, high) in enumerate(integers):
             expected = np.where(np.isnan(x), 0, np.clip(rounded[mode], low, high))
             np.testing.assert_array_equal(out[n], expected, err_msg=line)
-        # Products of two such numbers are exact in float64; sums of three are up to digits that no rounding sees,
+        # Products of two such numbers are exact in float64; sums of three up to digits that no rounding sees,
         # if the halves' exponents differ by more than float64's width.
         fused = (x * y + z).astype(np.float16).astype(float)
         rest = out[len(integers) :]

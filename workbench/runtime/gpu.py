@@ -67,7 +67,7 @@ def gpus() -> tuple[Node, ...]:
 @cache
 def find_library() -> str | None:
     """Path or name of AMD's libamdhip64; None if there is none."""
-    roots = [os.environ.get("ROCM_PATH"), os.environ.get("ROCM_HOME"), paths.rocm_dir()]
+    roots = [os.environ.get("ROCM_PATH"), os.environ.get("ROCM_HOME"), str(paths.rocm_dir())]
     for root in filter(None, roots):
         path = Path(root) / "lib" / "libamdhip64.so"
         if path.exists():
