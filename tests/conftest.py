@@ -123,6 +123,20 @@ def _seeded(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture
+def seed() -> int:
+    """A random seed, which a failing test shows."""
+    value = random.randrange(1 << 32)
+    print("seed", value)
+    return value
+
+
+@pytest.fixture
+def draw(seed: int) -> random.Random:
+    """Python's generator from a random seed, which a failing test shows."""
+    return random.Random(seed)
+
+
+@pytest.fixture
 def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder in place of the root of the file system: no ROCm, no Debian packages, no list of devices."""
     from workbench import paths

@@ -63,20 +63,17 @@ def test_an_atomic_that_returns_to_agprs_keeps_sc1(target: str, opcode: int) -> 
 
 
 @pytest.mark.parametrize("target", NAMES)
-def test_random_instructions_are_what_llvm_assembles(target: str) -> None:
+def test_random_instructions_are_what_llvm_assembles(target: str, draw: random.Random) -> None:
     """LLVM's assembler returns its own text and encoding of our text: the decoder must agree.
 
     Its encodings have no bit set that means nothing; LLVM's disassembler would refuse most of the others.
     """
-    seed = random.randrange(1 << 32)
-    print(f"seed {seed}")
-    generator = random.Random(seed)
     texts = []
     for (format_, opcode), form in forms(target).items():
         for _ in range(3):
             # A source operand with a reserved code has no text.
             with contextlib.suppress(CodeObjectError):
-                data = random_encoding(generator, format_, opcode, form)
+                data = random_encoding(draw, format_, opcode, form)
                 texts.append(text(decode_one(data, 0, 0, target)))
     # The others break a rule that only the assembler checks, such as that of the constant bus, or LLVM itself
     # cannot write what it has encoded, such as a literal with the name of a register.
@@ -256,14 +253,11 @@ def test_unknown_target_is_named() -> None:
         decode(b"", 0, "gfx1100")
 
 
-def test_random_bytes_never_raise_anything_else() -> None:
-    seed = random.randrange(1 << 32)
-    print(f"seed {seed}")
-    generator = random.Random(seed)
+def test_random_bytes_never_raise_anything_else(draw: random.Random) -> None:
     for _ in range(20000):
-        data = generator.randbytes(16)
+        data = draw.randbytes(16)
         with contextlib.suppress(CodeObjectError):
-            text(decode_one(data, 0, 0, generator.choice(NAMES)))
+            text(decode_one(data, 0, 0, draw.choice(NAMES)))
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from clangs import FOLDERS, zigs
 
 import workbench as wb
 from workbench.toolchain import zig
@@ -100,7 +101,6 @@ kernel matrix(float *out, const _Float16 *a, const _Float16 *b) {
 OBJECTS = {15: ("4",), 16: ("4", "5"), 19: ("4", "5", "6")}
 """Formats by the first compiler that writes them."""
 
-FOLDERS = "HIPKITTENS_TEST_CLANGS"
 # -O2 differs little from -O3; it runs only with more compilers.
 LEVELS = ("-O0", "-O1", *(("-O2",) if os.environ.get(FOLDERS) else ()), "-O3")
 WHEELS = {17: "0.12.1", 18: "0.13.0", 19: "0.14.1", 20: "0.15.2", 21: "0.16.0", 22: "0.17.1"}
@@ -139,11 +139,7 @@ def programs() -> Iterator[tuple[tuple[str, ...], str | None]]:
         path = shutil.which(name)
         if path is not None and shutil.which("lld", path=str(Path(path).resolve().parent)) is not None:
             yield (path,), None
-    folders = [Path(folder) for folder in os.environ.get(FOLDERS, "").split(os.pathsep) if folder]
-    wheels = [
-        path for folder in folders for n in ("", "*/") for path in sorted(folder.glob(f"{n}ziglang/zig"))
-    ]
-    for program in filter(None, [*wheels, zig.program()]):
+    for program in filter(None, [*zigs(), zig.program()]):
         yield (str(program), "clang"), f'"{program}" ld.lld'
 
 

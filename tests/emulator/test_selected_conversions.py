@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from clangs import compilers
 from tiers import number
 
 import workbench as wb
@@ -24,7 +25,6 @@ from workbench.errors import CompilerNotFound
 from workbench.runtime import device
 from workbench.toolchain import find_compiler
 
-FOLDERS = "HIPKITTENS_TEST_CLANGS"
 LANES = 64
 SCALE = 0.25
 """A power of two with which no result of any format is too small or too large."""
@@ -209,13 +209,6 @@ def reference(target: str, case: Conversion, of: dict[str, torch.Tensor]) -> tor
         result = word(large.contiguous().view(torch.uint8).reshape(LANES, -1))
         rows.append(result if case.top is None else placed(of["old"], result, 16 * case.top, 16))
     return torch.stack(rows)
-
-
-def compilers() -> list[str]:
-    """The compiler that is used here, and where FOLDERS names some, those in their ziglang wheels."""
-    folders = filter(None, os.environ.get(FOLDERS, "").split(os.pathsep))
-    zigs = (p for folder in folders for n in ("", "*/") for p in sorted(Path(folder).glob(f"{n}ziglang/zig")))
-    return ["", *map(str, zigs)]
 
 
 EXCHANGED = frozenset(

@@ -11,24 +11,21 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 
 import pytest
 import torch
+from clangs import FOLDERS
 from main_loop import branch_target
 from tile_cases import PREAMBLE
 
 import workbench as wb
 from workbench.codeobject.instruction import Instruction
-from workbench.errors import CompilerNotFound
 from workbench.runtime import device
-from workbench.toolchain.search import find_compiler
 
 WAVES = 4
 SIDE = 32
 ROUNDS = 3
 STEPS = 10
-FOLDERS = "HIPKITTENS_TEST_CLANGS"
 
 TILES = {
     "rows": ("row_l, rt_16x32_s", "st_16x32_s"),
@@ -232,22 +229,6 @@ def misplaced(instructions: Sequence[Instruction], body: list[str]) -> str | Non
         if instruction.opcode != "s_branch":
             todo.append((at + 1, state))
     return None
-
-
-def compilers() -> list[str]:
-    """The compiler that is used here, and where FOLDERS names some, those in their ziglang wheels."""
-    folders = filter(None, os.environ.get(FOLDERS, "").split(os.pathsep))
-    return ["", *(str(p) for folder in folders for p in sorted(Path(folder).glob("*/ziglang/zig")))]
-
-
-@pytest.fixture(params=compilers(), ids=lambda path: Path(path).parent.parent.name or "compiler")
-def compiler(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, arch: str) -> None:
-    if request.param:
-        monkeypatch.setenv("HIPKITTENS_COMPILER", request.param)
-        try:
-            find_compiler(arch)
-        except CompilerNotFound as error:
-            pytest.skip(str(error))
 
 
 @pytest.mark.usefixtures("compiler")

@@ -63,6 +63,12 @@ def zig(monkeypatch: pytest.MonkeyPatch) -> toolchain.Compiler:
 
 
 @pytest.fixture
+def generator(seed: int) -> np.random.Generator:
+    """NumPy's generator from a random seed, which a failing test shows."""
+    return np.random.default_rng(seed)
+
+
+@pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache for one test."""
     folder = tmp_path / "cache"

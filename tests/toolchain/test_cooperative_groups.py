@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 
 import numpy as np
@@ -16,13 +15,6 @@ HEAD = """
 #include <hip/hip_cooperative_groups.h>
 namespace cg = cooperative_groups;
 """
-
-
-@pytest.fixture
-def generator() -> np.random.Generator:
-    seed = random.randrange(1 << 30)
-    print("seed", seed)
-    return np.random.default_rng(seed)
 
 
 def run(body: str, block: int, *arrays: np.ndarray, arch: str = "gfx950", flag: str = "-O3") -> None:

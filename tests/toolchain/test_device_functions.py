@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 import struct
 from collections.abc import Sequence
 
@@ -22,13 +21,6 @@ UNARY = (
     *("rint", "round", "sin", "sinh", "sqrt", "tan", "tanh", "tgamma", "trunc"),
 )
 BINARY = (*("atan2", "copysign", "fdim", "fmax", "fmin", "fmod", "hypot", "nextafter", "pow", "remainder"),)
-
-
-@pytest.fixture
-def generator() -> np.random.Generator:
-    seed = random.randrange(1 << 30)
-    print("seed", seed)
-    return np.random.default_rng(seed)
 
 
 def launch(

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import random
 from fractions import Fraction
 
 import numpy as np
@@ -14,13 +13,6 @@ import torch
 
 import workbench as wb
 from workbench.targets import NAMES
-
-
-@pytest.fixture
-def generator() -> np.random.Generator:
-    seed = random.randrange(1 << 30)
-    print("seed", seed)
-    return np.random.default_rng(seed)
 
 
 def run(

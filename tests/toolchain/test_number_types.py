@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import random
 from collections.abc import Callable
 from typing import Any
 
@@ -80,13 +79,6 @@ FORMATS = [torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.
 @pytest.fixture(scope="module")
 def functions(host_library: Callable[[str], Any]) -> Any:
     return host_library(SOURCE)
-
-
-@pytest.fixture
-def generator() -> np.random.Generator:
-    seed = random.randrange(1 << 30)
-    print("seed", seed)
-    return np.random.default_rng(seed)
 
 
 def floats(generator: np.random.Generator, count: int = 20000) -> np.ndarray:

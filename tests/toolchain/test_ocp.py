@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 import pytest
 import torch
@@ -75,13 +73,6 @@ __global__ void k(const float *x, unsigned *results, const unsigned *seeds, cons
 }
 """
 COUNT = AGAINST_INSTRUCTIONS.count("both(out,")
-
-
-@pytest.fixture
-def generator() -> np.random.Generator:
-    seed = random.randrange(1 << 30)
-    print("seed", seed)
-    return np.random.default_rng(seed)
 
 
 def numbers(generator: np.random.Generator, *shape: int) -> np.ndarray:

@@ -72,19 +72,16 @@ def test_host_memory_may_be_read_to_its_granularity(memory: Memory) -> None:
     assert ends() == [72]
 
 
-def test_find_agrees_with_a_plain_search(memory: Memory) -> None:
-    seed = random.randrange(2**32)
-    print("seed", seed)
-    generator = random.Random(seed)
+def test_find_agrees_with_a_plain_search(memory: Memory, draw: random.Random) -> None:
     live = []
     for _ in range(300):
-        if live and generator.random() < 0.4:
-            memory.free(live.pop(generator.randrange(len(live))))
+        if live and draw.random() < 0.4:
+            memory.free(live.pop(draw.randrange(len(live))))
         else:
-            live.append(memory.allocate(generator.randrange(1, 20000), MemoryKind.DEVICE, 0))
+            live.append(memory.allocate(draw.randrange(1, 20000), MemoryKind.DEVICE, 0))
     for _ in range(500):
-        near = generator.choice(live)
-        address = near.base + generator.randrange(-100, near.size + 100)
+        near = draw.choice(live)
+        address = near.base + draw.randrange(-100, near.size + 100)
         matches = [a for a in live if a.base <= address < a.end]
         assert memory.find(address) is (matches[0] if matches else None)
 

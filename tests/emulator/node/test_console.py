@@ -30,34 +30,31 @@ def c_printf(text: str, *values: object) -> str:
     return buffer.value.decode("latin-1")
 
 
-def test_formats_are_cs() -> None:
-    seed = random.randrange(2**32)
-    print("seed", seed)
-    rng = random.Random(seed)
+def test_formats_are_cs(draw: random.Random) -> None:
     for _ in range(3000):
-        kind = rng.choice("diuxXoceEfFgGs")
-        flags = "".join(rng.sample("-+ 0", rng.randint(0, 2)))
-        if kind in "xXo" and rng.random() < 0.3:
+        kind = draw.choice("diuxXoceEfFgGs")
+        flags = "".join(draw.sample("-+ 0", draw.randint(0, 2)))
+        if kind in "xXo" and draw.random() < 0.3:
             flags += "#"
         if kind in "cs":
             flags = flags.replace("0", "").replace("+", "").replace(" ", "")
-        width = rng.choice(["", "", "1", "7", "20"])
+        width = draw.choice(["", "", "1", "7", "20"])
         # An integer zero with a precision of zero has no digits in C, and one here.
-        precision = rng.choice(["", "", ".3", ".12", *([".", ".0"] if kind not in "diuxXo" else [])])
+        precision = draw.choice(["", "", ".3", ".12", *([".", ".0"] if kind not in "diuxXo" else [])])
         if kind == "c":
             precision = ""
-        length = rng.choice(["", "l", "ll", "h", "hh"]) if kind in "diuxXo" else ""
+        length = draw.choice(["", "l", "ll", "h", "hh"]) if kind in "diuxXo" else ""
         if "0" in flags and precision and kind in "diuxXo":
             # In C the precision overrides the zero flag; combine only flags that have a meaning.
             flags = flags.replace("0", "")
         if kind in "eEfFgG":
-            value: object = rng.choice([0.0, -1.5, rng.uniform(-1e6, 1e6), 1e-12, 123456789.0])
+            value: object = draw.choice([0.0, -1.5, draw.uniform(-1e6, 1e6), 1e-12, 123456789.0])
         elif kind == "s":
-            value = rng.choice(["", "abc", "longer than the width"])
+            value = draw.choice(["", "abc", "longer than the width"])
         elif kind == "c":
-            value = rng.randint(33, 126)
+            value = draw.randint(33, 126)
         else:
-            value = rng.choice([0, 1, 255, 2**31, 2**32 - 1, 2**63 + 5, 2**64 - 1, rng.getrandbits(64)])
+            value = draw.choice([0, 1, 255, 2**31, 2**32 - 1, 2**63 + 5, 2**64 - 1, draw.getrandbits(64)])
         text = f"<%{flags}{width}{precision}{length}{kind}>"
         assert console.format_text(text, [value]) == c_printf(text, value), (text, value)
 
