@@ -63,7 +63,7 @@ def test_refuses_a_namespace_that_is_no_folder_name(name: str) -> None:
         cache.Cache(name)
 
 
-def test_digest_tells_parts_apart() -> None:
+def test_digest_distinguishes_parts() -> None:
     keys = {
         cache.digest("ab", "c"),
         cache.digest("a", "bc"),
@@ -366,7 +366,7 @@ def test_an_untrusted_read_only_folder_is_not_read(monkeypatch: pytest.MonkeyPat
         assert store.get("key") is None
 
 
-def test_no_lock_stops_nobody() -> None:
+def test_a_failing_lock_does_not_stop_the_caller() -> None:
     (cache.folder() / "locks").write_text("not a folder")
     with pytest.warns(UserWarning, match="nothing could be locked"), cache.Cache("things").lock("key"):
         pass

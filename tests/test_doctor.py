@@ -60,7 +60,7 @@ def test_settings_are_those_that_are_read() -> None:
     assert of_package <= package
 
 
-def test_a_setting_that_nobody_reads_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unused_setting_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIPKITTENS_DEVCE", "emulated:gfx942")
     monkeypatch.setenv("HIPKITTENS_THREADS", "2")
     states = {f.text: f.state for f in findings(wb.doctor(), "setting")}

@@ -81,7 +81,7 @@ def test_the_variable_sets_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(0) == (False, False, False)
 
 
-def test_what_is_set_for_itself_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_single_settings_take_precedence(monkeypatch: pytest.MonkeyPatch) -> None:
     def settings() -> tuple[str, int | None, bool]:
         late, errs = lateness.default_lateness(), approximation.default_approximation()
         return str(late), errs.seed if errs else None, bounds.is_exact(bounds.SHARED)
@@ -106,7 +106,7 @@ def test_what_is_set_for_itself_goes_first(monkeypatch: pytest.MonkeyPatch) -> N
         settings()
 
 
-def test_programs_of_a_block_are_told() -> None:
+def test_programs_of_a_block_are_reported() -> None:
     assert not {*VARIABLES} & {*program._environment(None)}
     with wb.as_hardware(6):
         environment = program._environment(None)

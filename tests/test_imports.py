@@ -199,7 +199,7 @@ def test_private_layers() -> None:
     assert sorted(wrong) == []
 
 
-def test_the_editor_is_told_what_the_cell_answers() -> None:
+def test_the_editor_gets_the_cell_s_answers() -> None:
     """Modules that pass on a cell's results take them from `views.cell`, not from results or kernels.
     `magics.marks` has later findings.
     """

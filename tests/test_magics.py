@@ -34,7 +34,7 @@ def html_of(out):
     return "".join(o.data.get("text/html", "") for o in out.outputs)
 
 
-def test_colab_is_told_once_what_is_missing(shell, monkeypatch, capsys):
+def test_colab_gets_one_list_of_missing_parts(shell, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "google.colab", ModuleType("google.colab"))
     shell.run_line_magic("reload_ext", "workbench")
     assert capsys.readouterr().out.count("Colab is not JupyterLab: magics, figures and tables work") == 1
@@ -230,7 +230,7 @@ def test_help_in_the_line(shell, line):
     assert "%hipkittens doctor" in out.stdout
 
 
-def test_a_cell_without_a_kernel_says_so(shell):
+def test_a_cell_without_a_kernel_is_reported(shell):
     out = run(shell, "empty", "// nothing yet\n")
     assert "no kernel: is a function marked __global__" in html_of(out)
     assert "no kernel: is a function marked __global__" in str(out.outputs[0].data["text/plain"])

@@ -111,7 +111,7 @@ def test_what_is_not_faster_by_enough_stays(ran: list[Case]) -> None:
     assert (row.variant, dict(row.settings)) == ("ping_pong", {})
 
 
-def test_a_search_goes_on_where_it_was_stopped(ran: list[Case], tmp_path: Path) -> None:
+def test_a_stopped_search_is_resumed(ran: list[Case], tmp_path: Path) -> None:
     class Stopped(Exception):
         pass
 

@@ -215,7 +215,7 @@ class TestDetails:
             *("Measure of the line heat", "banks › banks", "Whose runs are listed", "Clear the history"),
         ]
 
-    def test_a_cell_moved_copied_and_brought_back_keeps_its_marks(self, lab: Lab) -> None:
+    def test_a_cell_moved_copied_and_restored_has_its_marks(self, lab: Lab) -> None:
         def heat_of(number: int) -> list[str]:
             return lab.cell(number).locator(".jp-hipkittens-HeatMark").all_inner_texts()
 

@@ -439,7 +439,7 @@ class TestJourney:
         lab.write(RMS, KERNEL)
         lab.press("Profile", RMS)
 
-    def test_a_reload_brings_everything_back(self, lab: Lab) -> None:
+    def test_a_reload_restores_everything(self, lab: Lab) -> None:
         lab.editor(RMS).click()
         heat = lab.cell(RMS).locator(".jp-hipkittens-HeatMark").all_inner_texts()
         runs = lab.sidebar.get_by_role("list", name="Run history, newest first").inner_text()

@@ -131,7 +131,7 @@ def test_a_selection_among_a_thousand_runs_is_shown_at_once(page: Page) -> None:
     print(f"selection: {took:.1f} ms")
 
 
-def test_no_run_says_why(page: Page) -> None:
+def test_no_run_has_a_reason(page: Page) -> None:
     runs = {**json.loads(runs_json(0, 0, 0)), "none": "2 launches in this session, none timed"}
     page.evaluate("([code, runs]) => widget(code, { runs })", [script("runlist.js"), json.dumps(runs)])
     assert page.locator(".wb-none").inner_text() == "2 launches in this session, none timed"

@@ -181,7 +181,7 @@ class TestTyping:
         tip.wait_for(state="hidden")
         lab.write(CPP, CELLS[CPP])
 
-    def test_a_cell_is_brought_to_form(self, lab: Lab) -> None:
+    def test_a_cell_is_formatted(self, lab: Lab) -> None:
         lab.write(CPP, CELLS[CPP].replace("    zero(tile);", "zero( tile ) ;"))
         lab.page.keyboard.press("Alt+Shift+F")
         lab.until(lambda: lab.text(CPP) == CELLS[CPP], lambda: lab.text(CPP))

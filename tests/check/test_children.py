@@ -209,7 +209,7 @@ def test_a_call_with_launches_here_and_in_a_child() -> None:
         launch("fill", 100)
 
 
-def test_the_same_in_many_launches_is_said_once() -> None:
+def test_the_same_finding_in_many_launches_is_reported_once() -> None:
     with wb.sanitizing() as watch:
         for _ in range(3):
             launch("turn")

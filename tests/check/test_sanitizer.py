@@ -99,7 +99,7 @@ __global__ void k(float *x, float *y, int n) {
 
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)
-def test_a_launch_goes_on_without_the_lanes_that_are_out_of_bounds(arch: str) -> None:
+def test_a_launch_continues_without_the_lanes_out_of_bounds(arch: str) -> None:
     module = wb.compile(BEYOND, arch=arch, name="beyond.hip")
     x, y = torch.zeros(60), torch.full((64,), -1.0)
     result = wb.sanitize(module["k"][1, 64], x, y, 0, device=f"emulated:{arch}")

@@ -123,7 +123,7 @@ def test_nonfinite_references_want_the_same(special):
     assert compare(got, expected, tolerance=(1e9, 1e9)).nonfinite_mismatches == 1
 
 
-def test_a_reference_beyond_the_range_wants_infinity():
+def test_a_reference_beyond_the_range_needs_infinity():
     expected = torch.tensor([1e6, -1e6, 2.0], dtype=torch.float64)
     got = torch.tensor([math.inf, -math.inf, 2.0], dtype=torch.float16)
     assert compare(got, expected, pytorch=got).passed
@@ -213,7 +213,7 @@ def test_several_outputs():
     assert result.passed
 
 
-def test_usage_errors_say_what_is_wanted():
+def test_usage_errors_name_the_expected_value():
     with pytest.raises(UsageError, match="expected a KernelSpec"):
         verify(softmax)
 

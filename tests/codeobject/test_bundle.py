@@ -145,7 +145,7 @@ def test_a_generic_entry_serves_targets_without_one_of_their_own() -> None:
         CodeObject.from_bytes(data, "gfx90a")
 
 
-def test_the_wanted_target_is_taken() -> None:
+def test_the_requested_target_is_taken() -> None:
     data = bundle([HOST, entry("gfx942"), entry("gfx950")])
     assert CodeObject.from_bytes(data, "gfx950").target == "gfx950"
     assert CodeObject.from_bytes(data, "gfx942").data == compiled("gfx942")

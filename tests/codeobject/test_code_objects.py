@@ -108,9 +108,7 @@ def test_the_command_writes_the_page_beside_other_collections(
     assert "no file with device code" in capsys.readouterr().err
 
 
-def test_a_count_goes_on_where_it_stopped(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_stopped_count_is_resumed(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kept = ["--results", str(tmp_path / "fates.jsonl")]
     assert code_objects.main([str(folder), *kept, "--minutes", "0"]) == 1
     assert "gfx950 | 0 | 0 | 0 | 0 | 0 | 4 |" in capsys.readouterr().out

@@ -33,7 +33,7 @@ def test_table_has_its_own_form() -> None:
 
 
 @pytest.mark.parametrize("target", NAMES)
-def test_recording_is_what_llvm_says(target: str) -> None:
+def test_recording_matches_llvm(target: str) -> None:
     """Compared where LLVM is installed; elsewhere each target must at least have its own recording."""
     recorded = llvm_answers.recorded(target)
     assert len(recorded) > 30000
@@ -76,7 +76,7 @@ def stand_in(tmp_path: Path) -> str:
     return str(program)
 
 
-def test_disassemble_tells_size_and_refusal(stand_in: str) -> None:
+def test_disassemble_returns_sizes_and_refusals(stand_in: str) -> None:
     encodings = [
         encode("VOP2", 1, {"src0": 255}, 0x12345678)[:4],
         encode("VOP2", 1, {"src0": 256}),

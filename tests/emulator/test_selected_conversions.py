@@ -282,7 +282,7 @@ def test_each_selection(target: str, compiler: str, monkeypatch: pytest.MonkeyPa
     assert wrong == expected, f"clang {version[1]}, HIPKITTENS_TEST_SEED={seed}"
 
 
-def test_faults_are_told_apart() -> None:
+def test_faults_are_distinguished() -> None:
     case = next(of for of in conversions("gfx950") if of.builtin == "cvt_scalef32_pk_fp4_f32")
     right = reference("gfx950", case, drawn("gfx950", case, torch.Generator().manual_seed(1)))
     assert fault(case, right, right) == ""

@@ -70,7 +70,7 @@ def test_what_is_done_is_not_done_again(examined: tuple[Path, Report]) -> None:
     assert Report.read(path).done("operators", SMALL[0])
 
 
-def test_a_section_without_a_case_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_section_without_a_case_has_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SECTIONS, "notebooks", replace(SECTIONS["notebooks"], cases=lambda plan: []))
     monkeypatch.setattr(Side, "answer", lambda *arguments: {"passed": True, "text": "well"})
     lines: list[str] = []
@@ -90,7 +90,7 @@ def test_a_section_without_a_case_says_why(tmp_path: Path, monkeypatch: pytest.M
     assert Report.read(path) == report
 
 
-def test_a_section_that_was_not_reached_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_section_that_was_not_reached_has_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def answer(side: Side, section: str, *arguments: object) -> dict[str, object]:
         if section == "times":
             raise KeyboardInterrupt

@@ -368,7 +368,7 @@ def test_fp8_types_of_hip_mean_the_encoding_that_they_name(arch):
             pack(argument, torch.zeros(4))
 
 
-def test_a_gpu_wants_its_own_tensors():
+def test_a_gpu_needs_its_own_tensors():
     with pytest.raises(
         ArgumentError, match=r"is a tensor on cpu; expected one on cuda:1, where gpu:1 has its memory"
     ):

@@ -63,7 +63,7 @@ def test_doctor_names_limits_with_the_way_round(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("trap", compiler_trial.TRAPS, ids=lambda trap: trap.name)
-def test_each_trap_is_told_apart(trap: compiler_trial.Trap) -> None:
+def test_each_trap_is_identified(trap: compiler_trial.Trap) -> None:
     """Swaps rows as clang 21 does in the fp4 conversions, where bytes 1 and 2 change places."""
     results = np.zeros((max(other.rows.stop for other in compiler_trial.TRAPS), 64), np.uint64)
     for other in compiler_trial.TRAPS:

@@ -194,7 +194,7 @@ def test_launch_shapes(module):
         kernel[1, 64, 1 << 20](x, 2.0, 64)
 
 
-def test_a_kernel_of_another_target_says_so():
+def test_a_kernel_of_another_target_is_an_error():
     module = wb.compile(SOURCE, arch="gfx942", name="kernels.hip")
     with pytest.raises(DeviceError, match="compiled for gfx942, and emulated:gfx950 runs gfx950"):
         module["scale"].launch(

@@ -41,7 +41,7 @@ def test_node_that_is_too_old(version: str, monkeypatch: pytest.MonkeyPatch, tmp
         build.find_node()
 
 
-def test_missing_node_is_said_and_no_failure(
+def test_missing_node_is_reported_without_failing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -68,7 +68,7 @@ def ask(service: Service, method: str, **params: Any) -> Any:
     return reply
 
 
-def test_state_tells_device_compiler_and_modules(service: Service) -> None:
+def test_state_has_device_compiler_and_modules(service: Service) -> None:
     state = ask(service, "state")["result"]
     (scale,) = state["modules"]
     assert scale["name"] == "scale"
@@ -115,7 +115,7 @@ def test_previous_compile_comes_with_the_listing(module: wb.Module) -> None:
     assert ask(service, "isa", module="scale")["result"]["previous"]["texts"] == reply["previous"]["texts"]
 
 
-def test_refresh_tells_what_changed(module: wb.Module) -> None:
+def test_refresh_lists_the_changes(module: wb.Module) -> None:
     namespace: dict[str, Any] = {}
     service = Service(namespace)
     assert not service.refresh()

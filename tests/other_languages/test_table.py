@@ -54,7 +54,7 @@ def test_cases_are_added_up_by_file() -> None:
     }
 
 
-def test_the_page_has_the_table_of_what_is_kept() -> None:
+def test_the_page_has_the_table_of_stored_results() -> None:
     assert table.table(json.loads(table.DATA.read_text())) in table.PAGE.read_text()
 
 

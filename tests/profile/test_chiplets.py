@@ -130,7 +130,7 @@ def test_a_spec(module):
     assert "modelled" in xcd_map._repr_html_()
 
 
-def test_what_is_wrong_is_said(module):
+def test_wrong_input_is_reported(module):
     two = module["both"][1, 64]
     x, y = torch.zeros(64), torch.zeros(64)
     options = {"device": f"emulated:{module.arch}"}

@@ -64,7 +64,7 @@ def test_zeros_and_short_loads_are_fast() -> None:
     assert clocks[-1] == pytest.approx(data)
 
 
-def test_types_that_nobody_saw_follow_from_relatives() -> None:
+def test_unmeasured_types_follow_from_relatives() -> None:
     # bf16 was measured on CDNA 3 only, where it costs less than fp16.
     bf16, fp16 = matrix_cost(MI355X, "BF16"), matrix_cost(MI355X, "F16")
     assert bf16 is not None

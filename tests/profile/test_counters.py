@@ -127,7 +127,7 @@ def test_counters_add_up():
     assert counters["SQ_WAVES"].source == "emulated:gfx950"
 
 
-def test_conflicts_by_rules_that_nobody_measured_are_modelled():
+def test_conflicts_by_unmeasured_rules_are_modelled():
     counters = collect(counted(lds_bank_conflict=60, lds_cycles=100, lds_unconfirmed=1), "d")
     assert counters["SQ_LDS_BANK_CONFLICT"].origin is Origin.MODELLED
     assert counters["SQ_LDS_IDX_ACTIVE"].origin is Origin.MODELLED

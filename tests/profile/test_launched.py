@@ -144,7 +144,7 @@ def test_the_same_times_again_with_any_number_of_threads(printed: wb.ProgramResu
     assert ran(HIPKITTENS_THREADS="2").stdout == printed.stdout
 
 
-def test_it_says_once_what_the_times_are(printed: wb.ProgramResult) -> None:
+def test_the_origin_of_times_is_printed_once(printed: wb.ProgramResult) -> None:
     assert printed.stderr.count("hipkittens:") == 1
     assert LABEL in printed.stderr
     assert "HIPKITTENS_EVENT_TIMES=host" in printed.stderr

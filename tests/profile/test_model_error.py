@@ -119,7 +119,7 @@ def test_other_tuning_tables_do_not_change_the_expected_error() -> None:
     assert classes["gemm"] == {"kernels": ["gemm/bf16"], "rows": 1, "median": 0.0, "low": 1.0, "high": 1.0}
 
 
-def test_a_store_goes_on_and_marks_what_another_model_said(tmp_path: Path) -> None:
+def test_a_store_is_resumed_and_marks_other_models(tmp_path: Path) -> None:
     problem = Problem("gemm/bf16", "m=64 n=64 k=64", "MI355X")
     modelled = Modelled(1.5, 1.4, "mfma", 2400.0, 0.1)
     Store(tmp_path / "store", "a").add(problem, modelled)
@@ -139,7 +139,7 @@ def test_a_store_goes_on_and_marks_what_another_model_said(tmp_path: Path) -> No
     assert Store(tmp_path / "store", "b").known == {problem: replace(modelled, us=2.5)}
 
 
-def test_the_kept_times_are_of_rows_that_were_published() -> None:
+def test_the_stored_times_are_of_published_rows() -> None:
     store = Store(model_error.KEPT, "any")
     rows = published() + published("published_triton") + published("published_aiter")
     assert store.known.keys() <= model_error.problems_of(rows)

@@ -129,7 +129,7 @@ def test_a_call_on_an_emulated_device_is_an_error():
         timing.measure_call(lambda: None, "library", wb.device("emulated:gfx950"))
 
 
-def test_a_device_without_events_says_so(cleared):
+def test_a_device_without_events_is_an_error(cleared):
     launch, _ = target(iter([None] * 100))
     with pytest.raises(DeviceError, match="gpu:0 gave no event time for k"):
         timing.time_target(launch)

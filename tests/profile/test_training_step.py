@@ -75,7 +75,7 @@ def test_modules_and_passes() -> None:
     assert not [module for module, _, _ in counts if module == OUTSIDE]
 
 
-def test_checkpointing_is_told_apart() -> None:
+def test_checkpointing_is_distinguished() -> None:
     plain, checkpointed = counted(checkpointing=False), counted(checkpointing=True)
     again = {(m, o): n for (m, phase, o), n in checkpointed.items() if phase == "recomputed"}
     assert again

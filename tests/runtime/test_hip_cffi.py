@@ -54,7 +54,7 @@ def test_devices_and_their_properties(by_cffi: Any) -> None:
         answer(by_cffi.hipSetDevice(before))
 
 
-def test_memory_comes_and_goes(by_cffi: Any) -> None:
+def test_memory_is_allocated_and_freed(by_cffi: Any) -> None:
     sent = np.random.default_rng(7).integers(0, 256, 1000, dtype=np.uint8)
     back = np.zeros_like(sent)
     address = answer(by_cffi.hipMalloc(sent.nbytes))

@@ -243,7 +243,7 @@ def test_shapes_that_the_device_cannot_take(
         launch(loaded, "dynamic_shared", grid, block, out, 1, shared=shared)
 
 
-def test_launch_bounds_are_kept(loaded: Any, works: None) -> None:
+def test_launch_bounds_are_respected(loaded: Any, works: None) -> None:
     out = np.zeros(256, dtype=np.int32)
     launch(loaded, "small_blocks", 1, 128, out)
     with pytest.raises(errors.LaunchError, match="at most 128"):

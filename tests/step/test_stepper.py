@@ -225,14 +225,14 @@ __global__ void pick(const float *x, float *out, int at) {
     assert len(s.last) > 2
 
 
-def test_a_full_tape_is_told() -> None:
+def test_a_full_tape_is_reported() -> None:
     s, *_ = turns(count=256, bytes=1 << 18)
     assert s.tape.cut
     assert s.goto(s.length).ended
     assert "the tape was full then" in repr(s)
 
 
-def test_wrong_use_is_told() -> None:
+def test_wrong_use_is_an_error() -> None:
     with pytest.raises(LaunchError, match="wave 9 of work-group 0 is asked for"):
         turns(wave=9)
     with pytest.raises(LaunchError, match="work-groups 0 to 1, of waves 0 to 3"):

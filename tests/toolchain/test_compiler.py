@@ -57,7 +57,7 @@ def lld(folder: Path) -> None:
     fake(folder / "lld", "LLD 22\n")
 
 
-def test_nothing_there_says_what_to_install() -> None:
+def test_without_a_compiler_the_error_names_a_package() -> None:
     with pytest.raises(CompilerNotFound, match="pip install ziglang") as caught:
         find_compiler()
     assert "wheel is not installed" in str(caught.value)

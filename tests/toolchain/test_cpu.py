@@ -34,7 +34,7 @@ def test_the_level_of_an_arm_cpu(
     assert expected == "-mcpu=" + "+".join(("native", *sorted(features)))
 
 
-def test_nothing_is_told_of_another_machines_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_reported_for_another_machines_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu, "machine", lambda: "x86_64")
     monkeypatch.setattr(cpu, "_auxiliary", lambda kind: pytest.fail("it was asked"))
     assert cpu.reported_features() == frozenset()

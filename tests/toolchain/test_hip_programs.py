@@ -141,7 +141,7 @@ PROGRAM = 'collection = "c"\n[[program]]\nname = "p"\n'
         (f'{PROGRAM}build = "x"\n[[program]]\nname = "p"\nbuild = "x"', "two programs are called 'p'"),
     ],
 )
-def test_what_a_list_says_wrong(tmp_path: Path, text: str, says: str) -> None:
+def test_errors_of_a_list(tmp_path: Path, text: str, says: str) -> None:
     (tmp_path / "list.toml").write_text(text)
     with pytest.raises(ListError) as error:
         hip_programs.read(tmp_path / "list.toml")

@@ -34,7 +34,7 @@ def rocm(tmp_path: Path, system: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "rocm"
 
 
-def test_each_library_is_found_by_itself_and_by_what_tells_it(rocm: Path, system: Path) -> None:
+def test_each_library_is_found_by_its_own_sign(rocm: Path, system: Path) -> None:
     assert installed_libraries() == {}
     without = header_flags("clang 18.1.3")
     put(rocm, rocprim__rocprim_hpp="", thrust__sort_h="", hipblas__hipblas_h="")

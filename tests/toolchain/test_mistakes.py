@@ -437,7 +437,7 @@ __global__ void h(float *x) { x[0] = p; }
 """Undeclared names, one of which follows from an error in its declaration: that of `w`."""
 
 
-def test_an_undeclared_name_stands_for_itself_unless_its_declaration_is_wrong() -> None:
+def test_an_undeclared_name_is_an_error_unless_its_declaration_is_wrong() -> None:
     errors = failure(UNKNOWN)
     undeclared = [
         (error.line, match[1])
@@ -449,7 +449,7 @@ def test_an_undeclared_name_stands_for_itself_unless_its_declaration_is_wrong() 
     assert {error.line: error.follows for error in errors if error.follows} == {4: 1, 7: 1}
 
 
-def test_a_name_beside_a_mistake_with_tiles_stands_for_itself() -> None:
+def test_a_name_beside_a_mistake_with_tiles_is_its_own_error() -> None:
     errors = failure(f"{HEAD}__global__ void f(float *x) {{ rt_fl<16, 64, rt_16x16_s> t; x[0] = other; }}")
     assert [error.message[:28] for error in errors] == [
         "the third argument of rt_fl ",

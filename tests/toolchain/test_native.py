@@ -80,7 +80,7 @@ def test_what_needs_the_compilers_helper_functions_has_them(source: Path) -> Non
     assert library.third(1, 5) == ((1 << 64) + 5) // 3
 
 
-def test_a_full_disk_says_where_room_is_wanted(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_names_the_folder(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "warning(zcu): unable to write cached ZIR code for a.zig: NoSpaceLeft\nfatal error: IO failure\n"
     full = subprocess.CompletedProcess((), 1, "", text)
     monkeypatch.setattr(build.subprocess, "run", lambda *_, **__: full)
@@ -89,7 +89,7 @@ def test_a_full_disk_says_where_room_is_wanted(source: Path, monkeypatch: pytest
     assert "zcu" not in str(caught.value)
 
 
-def test_who_waits_for_a_build_is_told(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_build_is_announced_in_a_terminal(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True
@@ -101,7 +101,7 @@ def test_who_waits_for_a_build_is_told(source: Path, monkeypatch: pytest.MonkeyP
         assert ("library answer, once on this computer" in stream.getvalue()) is is_terminal
 
 
-def test_a_missing_compiler_says_what_to_install(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_compiler_comes_with_its_package(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build.compiler_identity.cache_clear()
     monkeypatch.setitem(sys.modules, "ziglang", None)
     try:

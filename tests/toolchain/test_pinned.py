@@ -141,7 +141,7 @@ def test_what_a_called_function_writes_counts() -> None:
     assert ("v", 1) in kernel.lost
 
 
-def test_a_number_that_cannot_be_read_is_said() -> None:
+def test_a_number_that_cannot_be_parsed_is_an_error() -> None:
     with pytest.raises(ValueError, match=r"the register number '4\*2' is not a sum of constants"):
         functions('__global__ void k() { asm volatile("v_mov_b32 v[4*2], 0"); }')
 

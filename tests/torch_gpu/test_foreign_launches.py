@@ -285,7 +285,7 @@ def test_a_failure_that_no_exception_tells_of(
     assert all(line.startswith(f"{start}kernels.cpp:10") for line in lines)
 
 
-def test_failures_in_the_door_are_said(
+def test_failures_inside_torch_as_gpu_are_reported(
     call: Call, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As in a separate process.

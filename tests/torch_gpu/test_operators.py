@@ -36,7 +36,7 @@ def test_opcheck_of_an_operator_for_cuda(library: torch.library.Library) -> None
 
 
 @pytest.mark.parametrize("order", [("CPU", "CUDA"), ("CUDA", "CPU")])
-def test_the_implementation_for_cuda_goes_first(
+def test_the_implementation_for_cuda_has_precedence(
     library: torch.library.Library, order: tuple[str, str]
 ) -> None:
     with warnings.catch_warnings():

@@ -162,7 +162,7 @@ def test_a_copy_is_the_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "Training" in runpy.run_path(str(copy))
 
 
-def test_what_it_writes_depends_on_what_stands_before() -> None:
+def test_the_written_text_depends_on_the_context() -> None:
     """The padding after a short text has no effect."""
     training = train.Training(train.parser().parse_args(["--kernels", "pytorch-fp32", "--steps", "1"]))
     tokens = training.continued(list(b"A kernel"), 4)

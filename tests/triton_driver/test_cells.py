@@ -108,7 +108,7 @@ def test_a_plain_cell_is_marked_too(shell: Any) -> None:
     assert plain(shell, CELL)[1] == plain(shell, "1 + 1")[1] == []
 
 
-def test_a_cell_that_launches_nothing_says_so(shell: Any) -> None:
+def test_a_cell_without_launches_is_reported(shell: Any) -> None:
     result, payload = run(shell, "sums", "z = 1\n")
     assert not payload
     assert "no kernel was launched" in str(result.error_in_exec)

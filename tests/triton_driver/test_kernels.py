@@ -276,7 +276,7 @@ def test_tensors_are_where_the_driver_says(arch: str) -> None:
         assert torch.empty(1, device=place()).is_cuda
 
 
-def test_where_the_time_goes_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_use_of_time_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
     monkeypatch.setenv("HIPKITTENS_CACHE", str(tmp_path / "ours"))
     x, out = drawn(64), torch.empty(64)
@@ -369,9 +369,7 @@ def test_verify_takes_a_function_that_launches(arch: str) -> None:
     ("product", "units", "lds", "clock", "bandwidth"),
     [("MI355X", 256, 160 << 10, 2_400_000, 8000), ("MI300X", 304, 64 << 10, 2_100_000, 5300)],
 )
-def test_properties_are_those_that_hip_tells(
-    product: str, units: int, lds: int, clock: int, bandwidth: int
-) -> None:
+def test_properties_are_those_of_hip(product: str, units: int, lds: int, clock: int, bandwidth: int) -> None:
     """Values from AMD's white papers; a work-group's registers and a unit's waves from rocminfo."""
     with wb.triton(f"emulated:{product}"):
         properties = triton.runtime.driver.active.utils.get_device_properties(0)
@@ -392,7 +390,7 @@ def test_properties_are_those_that_hip_tells(
     )
 
 
-def test_an_empty_grid_says_so(arch: str) -> None:
+def test_an_empty_grid_is_an_error(arch: str) -> None:
     """Triton's own driver skips an empty grid, as ours does: nothing is written or reported."""
     x, out = drawn(64), torch.zeros(64)
     for grid in ((0,), (1, 0, 1)):

@@ -209,7 +209,7 @@ def test_verification_is_shown_with_the_run(small):
     assert board.shown.verified is None
 
 
-def test_code_is_told_by_its_bytes(small):
+def test_code_is_identified_by_its_bytes(small):
     spec = wb.kernels[small.name]
     verified = wb.verify(spec, shape=small.shape, device=small.device)
     timed = wb.time(spec, shape=small.shape, device=small.device)
@@ -219,7 +219,7 @@ def test_code_is_told_by_its_bytes(small):
     assert first.digest != other.digest
 
 
-def test_the_log_tells_what_figures_do_not(small):
+def test_the_log_has_events_without_figures(small):
     hub = events.hub
     hub.clear()
     page = Dashboard(source=hub)
@@ -473,7 +473,7 @@ def test_the_copy_for_a_notebook_without_a_kernel(small, capsys):
     json.dumps(bundle)
 
 
-def test_what_failed_stands_in_the_timeline(small):
+def test_failures_are_in_the_timeline(small):
     hub = Hub()
     page = Dashboard(source=hub)
     hub.publish("profile", small.name, small)
@@ -653,7 +653,7 @@ def test_the_copy_has_no_picture_of_nothing(small):
     assert "image/svg+xml" in static_copy.figure_bundle(something[0])
 
 
-def test_what_was_sanitized_stands_among_the_runs(small):
+def test_sanitized_launches_are_among_the_runs(small):
     hub = Hub()
     page = Dashboard(source=hub)
     sanitization = {
@@ -838,7 +838,7 @@ def test_a_panel_marks_figures_of_other_settings():
         panel.close()
 
 
-def test_hidden_and_ordered_cards_are_kept(restart):
+def test_hidden_and_ordered_cards_are_restored(restart):
     page = wb.dashboard()
     keys = list(page.widgets.grid.order)
     page.widgets.grid.order = keys[::-1]

@@ -79,7 +79,7 @@ def test_every_function_that_draws_is_run_by_a_sample(
     assert drawing_functions() - drawn[1] - apart == set()
 
 
-def test_wrong_names_are_told() -> None:
+def test_wrong_names_are_errors() -> None:
     with pytest.raises(UsageError, match="no figure's name begins with 'pie'; there are time-modelled"):
         gallery("pie")
 
@@ -118,7 +118,7 @@ def test_contrast_is_that_of_wcag(first: str, other: str, ratio: float) -> None:
     assert theme.contrast(other, first) == theme.contrast(first, other)
 
 
-def test_patterns_tell_origins_and_hues_do_not(drawn: tuple[dict[str, Any], set[tuple[str, str]]]) -> None:
+def test_patterns_show_origins_and_hues_do_not(drawn: tuple[dict[str, Any], set[tuple[str, str]]]) -> None:
     assert "pattern" not in badge.marker("#3a86d4", [Origin.COUNTED])
     mixed = badge.marker("#3a86d4", [Origin.COUNTED, Origin.MODELLED])
     assert (mixed["color"], mixed["pattern"]["shape"]) == ("#3a86d4", ["", "/"])

@@ -115,7 +115,7 @@ def test_of_a_kernel_with_a_spec(with_inputs: bool, presented: list[Any]) -> Non
     assert row * 1024 + column in provenance.elements["x"]
 
 
-def test_what_goes_wrong_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_are_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     widgets = pytest.importorskip("ipywidgets")
     links = opening._opener_class()(key=opening.new_key())
     sent: list[Any] = []

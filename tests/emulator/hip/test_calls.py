@@ -264,7 +264,7 @@ def test_a_pool_of_another_device(hip) -> None:
     assert handle.hipMemPoolCreate(ctypes.byref(pool), ctypes.byref(bad)) == structures.INVALID_DEVICE
 
 
-def test_a_value_that_nobody_writes_is_not_waited_for_forever(hip, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wait_for_an_unwritten_value_ends(hip, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "_PATIENCE_SECONDS", 0.05)
     handle = emulated.load().handle
     flag = int(check(hip.hipMalloc(8)))

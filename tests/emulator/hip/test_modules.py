@@ -110,7 +110,7 @@ def test_a_fault_is_an_error_code_with_an_exception_behind_it(hip, module) -> No
     check(hip.hipFree(data))
 
 
-def test_use_after_free_is_a_fault_that_says_so(hip, module) -> None:
+def test_use_after_free_is_a_fault(hip, module) -> None:
     kernel = check(hip.hipModuleGetFunction(module, b"out_of_bounds"))
     data = int(check(hip.hipMalloc(256)))
     check(hip.hipFree(data))

@@ -86,7 +86,7 @@ def test_find_agrees_with_a_plain_search(memory: Memory, draw: random.Random) ->
         assert memory.find(address) is (matches[0] if matches else None)
 
 
-def test_freed_addresses_are_not_given_again_and_are_recognised(memory: Memory) -> None:
+def test_freed_addresses_are_not_reused_and_are_recognised(memory: Memory) -> None:
     first = memory.allocate(4096, MemoryKind.DEVICE, 0)
     memory.free(first)
     second = memory.allocate(4096, MemoryKind.DEVICE, 0)
@@ -96,7 +96,7 @@ def test_freed_addresses_are_not_given_again_and_are_recognised(memory: Memory) 
     )
 
 
-def test_memory_given_back_is_zero_again(memory: Memory) -> None:
+def test_freed_memory_is_zero_again(memory: Memory) -> None:
     first = memory.allocate(1 << 20, MemoryKind.DEVICE, 0)
     ctypes.memset(first.base, 0xFF, first.size)
     memory.free(first)

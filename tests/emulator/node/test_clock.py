@@ -217,7 +217,7 @@ def test_a_wrong_choice_is_an_error(model: Nanoseconds, monkeypatch: pytest.Monk
         Event()
 
 
-def test_a_product_without_a_model_keeps_the_hosts_clock_and_says_so(
+def test_a_product_without_a_model_has_the_hosts_clock_and_a_note(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(clock, "_labelled", False)

@@ -327,7 +327,7 @@ def test_what_holds_is_the_launch_s_then_the_block_s_then_the_variable_s(
             pass
 
 
-def test_a_program_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     from workbench.kernel import program
 
     monkeypatch.delenv(VARIABLE, raising=False)

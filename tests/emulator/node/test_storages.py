@@ -117,13 +117,13 @@ def test_where_reads_end(granularity: int, exact: bool, reads: int) -> None:
         (12 * MIB + 1, 12 * MIB + 512 + ROOM),
     ],
 )
-def test_memory_goes_on_behind_a_tensor(size: int, reach: int) -> None:
+def test_memory_continues_after_a_tensor(size: int, reach: int) -> None:
     x = torch.empty(size, dtype=torch.int8)
     assert STORAGES.at(x.data_ptr()) == (size, reach)
     assert not STORAGES.at(x.data_ptr() + 64)[0]
 
 
-def test_addresses_that_nobody_knows() -> None:
+def test_unknown_addresses() -> None:
     x, array, memory = torch.empty(1000), np.zeros(1000), node().memory
     with memory.reaching_storages(abi.STORAGE_BLOCK):
         for last, is_unknown in ((x.data_ptr() + 4000, False), (array.ctypes.data, True)):

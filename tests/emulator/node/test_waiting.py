@@ -423,7 +423,7 @@ def test_a_wave_that_waits_in_shared_memory(module: Module, soon: None, kernel: 
     assert caught.value.wave == 1
 
 
-def test_what_is_waited_for_lies_beyond_shared_memory(soon: None) -> None:
+def test_a_wait_for_memory_beyond_shared_memory(soon: None) -> None:
     """The address 0 is read, which is no memory that could be inspected."""
     source = """#include <hip/hip_runtime.h>
     extern "C" __global__ void k(int *out, int at) {
@@ -437,7 +437,7 @@ def test_what_is_waited_for_lies_beyond_shared_memory(soon: None) -> None:
         kernel[1, 64](words(64), 1 << 28)
 
 
-def test_two_that_hold_what_the_other_wants(module: Module, soon: None, threads: str) -> None:
+def test_two_that_hold_each_other_s_locks(module: Module, soon: None, threads: str) -> None:
     with pytest.raises(errors.KernelDeadlock) as caught:
         module["crossed_locks"][2, 64](words(3))
     text = str(caught.value)

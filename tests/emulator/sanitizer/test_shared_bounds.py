@@ -78,7 +78,7 @@ def test_reads_that_are_not_used(arch: str) -> None:
 
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)
-def test_what_lies_behind_has_no_value(arch: str) -> None:
+def test_memory_after_it_has_no_value(arch: str) -> None:
     result, _ = run(arch, "used", 32)
     assert [(f.category, f.line) for f in result.findings] == [("out of bounds", 14), ("uninitialised", 14)]
 

@@ -108,7 +108,7 @@ def test_only_the_named_instructions_err(module):
     assert np.array_equal(erring(kernel="v_exp_f32"), exact)
 
 
-def test_the_variable_holds_where_nothing_else_is_said(module, monkeypatch):
+def test_the_variable_is_the_default(module, monkeypatch):
     x = np.linspace(1.1, 7.7, 64, dtype=np.float32)
     exact, erring = results(module, "v_rcp_f32", x), results(module, "v_rcp_f32", x, 9)
     monkeypatch.setenv("HIPKITTENS_APPROXIMATE", "9")

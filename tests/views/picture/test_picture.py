@@ -47,7 +47,7 @@ def test_bars_are_as_long_as_their_values() -> None:
     assert {"a", "b", "busy, us"} <= set(texts(figure))
 
 
-def test_a_picture_says_what_it_shows() -> None:
+def test_a_picture_describes_itself() -> None:
     figure = go.Figure(
         [
             go.Bar(x=[1.0, 3.0], y=["a", "b"], orientation="h", name="busy & idle"),

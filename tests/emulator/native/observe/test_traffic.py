@@ -147,7 +147,7 @@ def test_lines_beyond_the_capacity_are_evicted_before_reuse(module):
     assert total.mall_read_hits == total.mall_read_misses
 
 
-def test_a_launch_that_is_repeated_finds_what_the_infinity_cache_kept(module):
+def test_a_repeated_launch_hits_the_infinity_cache(module):
     """L1 and L2 start empty again; nothing that stays in the Infinity Cache is written to HBM twice."""
     x, out = aligned(MB // 4), torch.zeros(256)
     traffic = run(module["read"], 1, 256, x, out, MB // 16, 1).traffic

@@ -219,7 +219,7 @@ def beyond_cases(native) -> dict[str, tuple]:
     return cases
 
 
-def test_beyond_the_share_hardware_goes_on(native, random) -> None:
+def test_beyond_the_share_hardware_continues(native, random) -> None:
     """Lanes inside LDS are not affected by the others, which read 0 and write nothing."""
     for opcode, (results, sources, modifiers, size) in beyond_cases(native).items():
         wave, model = native.Wave(lds_size=100, lds_end=GIVEN), native.Wave(lds_size=GIVEN)
@@ -514,7 +514,7 @@ def test_lanes_whose_dwords_overlap_in_part(native, opcode: str, banks: int) -> 
         ("gfx942", "ds_read_b128", False),
     ],
 )
-def test_what_no_hardware_confirmed_is_told(native, target: str, opcode: str, confirmed: bool) -> None:
+def test_unconfirmed_behaviour_is_stated(native, target: str, opcode: str, confirmed: bool) -> None:
     wave = native.Wave(target=target, lds_size=4096, profile=True)
     conflicts(wave, native, opcode, 16 * np.arange(64))
     assert wave.counters.lds_unconfirmed == (not confirmed)
