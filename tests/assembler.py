@@ -1,4 +1,4 @@
-"""Machine code by its text: the assembler in the clang of the ziglang wheel, so wherever the package is."""
+"""Machine code from text, by the assembler in the ziglang wheel's clang, which every installation has."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workbench.toolchain import zig
 
 
 def _run(texts: Sequence[str], target: str) -> tuple[list[tuple[str, bytes]], set[int], str]:
-    """LLVM's own text and the encoding of each, or the places of those that it refuses; and its words."""
+    """LLVM's own text and the encoding of each, or the indexes of those that it refuses; and its messages."""
     command = [str(zig.program()), "clang", "-cc1as", "-triple", "amdgcn-amd-amdhsa", "-target-cpu", target]
     command += ["-filetype", "asm", "-show-encoding", "-o", "-", "/dev/stdin"]
     source = "".join(f"{text}\n" for text in texts)
@@ -30,7 +30,7 @@ def assemble(texts: Sequence[str], target: str) -> list[bytes]:
     """The encoding of each instruction.
 
     Raises:
-        ValueError: the assembler does not know one of them on that target; its words say which.
+        ValueError: the target does not have one of them; the assembler's message says which.
     """
     pairs, refused, words = _run(texts, target)
     if refused:
@@ -39,7 +39,7 @@ def assemble(texts: Sequence[str], target: str) -> list[bytes]:
 
 
 def assembled(texts: Sequence[str], target: str) -> list[tuple[str, bytes] | None]:
-    """LLVM's own text and the encoding of each instruction; None of one that its assembler refuses."""
+    """LLVM's own text and the encoding of each instruction; None for one that its assembler refuses."""
     places = list(range(len(texts)))
     while True:
         pairs, refused, _ = _run([texts[place] for place in places], target)

@@ -1,9 +1,9 @@
-"""`docs/collection.md`: the collection's 71 modules and its benchmark tables, beside what is here.
+"""`docs/collection.md`: the collection's 71 modules and its benchmark tables, compared with ours.
 
 python tests/collection_document.py --run      # runs every case on both targets
 python tests/modelled_times.py                 # models the time of every problem that was published
 python tests/collection_document.py --sources DIR  # compiles the collection's sources there
-python docs/made.py                            # the page, of what `tests/data/collection_results.json` has
+python docs/made.py # the page, from `tests/data/collection_results.json`
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ STATES = {
     "ok (nonzero only)": "tested for not being zero",
     "ok (shapes only)": "tested for shapes",
 }
-"""The port on an MI325X, as its own KERNEL_STATUS.md and tests say."""
+"""The port on an MI325X, according to its KERNEL_STATUS.md and tests."""
 
 HEAD = """# The collection
 
@@ -359,7 +359,7 @@ def run_cases(results: dict[str, Any]) -> None:
 
 
 def compile_sources(results: dict[str, Any], checkout: Path) -> None:
-    """Compiles the device code of the collection's sources, as they are, with our headers."""
+    """Compiles the device code of the collection's unmodified sources with our headers."""
     sys.path.append(str(ROOT / "tests" / "kernels"))
     from hipkittens_sources import first_error, host_headers
 

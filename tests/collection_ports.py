@@ -2,8 +2,8 @@
 
     python tests/collection_ports.py DIR [MODULE ...]   # a checkout of the collection; then the page
 
-Keeps what came of each in `tests/data/collection_ports.json`, from which `docs/collection.md` has it. A
-module is run in a process of its own on the emulated device of the target that it is written for.
+Stores the result of each in `tests/data/collection_ports.json`, the source of `docs/collection.md`. A module
+runs in a separate process on the emulated device of its target.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def build(path: Path) -> wb.HostModule:
 
 
 def call(module: wb.HostModule, name: str) -> str:
-    """Calls a function with a case in its own order of arguments: how far off its outputs are.
+    """Calls a function with a case in its own order of arguments; describes errors of its outputs.
 
     Returns:
         "" where every output is within the case's bounds.

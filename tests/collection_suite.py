@@ -42,7 +42,7 @@ _LOADED = "module of the collection: "
 
 
 class _Loader:
-    """Gives one of our modules for the file of the collection's."""
+    """Loads one of our modules for a file of the collection."""
 
     def __init__(self, module: ModuleType) -> None:
         self.module = module
@@ -146,7 +146,7 @@ def passed(status: str) -> bool:
 
 
 def skipped(status: str) -> bool:
-    """True where the test file itself skipped the test."""
+    """True if the test file itself skipped the test."""
     return status == "SKIP"
 
 

@@ -8,10 +8,12 @@ import os
 import random
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,8 +28,8 @@ import workers
 
 from workbench import cache
 
-# nbformat's jsonschema would build a grammar of IRIs, more than a second of each worker, for a format that no
-# notebook has; without the module it leaves that check out.
+# nbformat's jsonschema would build a grammar of IRIs, more than a second in each worker, for a format that no
+# notebook has; without the module it omits that check.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 # zig builds start files and helper functions once per cache, which takes 4 s of processor time and more:
@@ -35,7 +37,7 @@ sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(cache.tool_folder("zig")))
 
 # Tests draw their seeds with `random` and print them. Every run draws new ones, so that the tests see
-# more with time; in CI, where a failure must be the change's own, they are always the same.
+# more with time; in CI, where a failure must be due to the change, they are always the same.
 SEED = os.environ.get("HIPKITTENS_TEST_SEED")
 if not SEED:
     SEED = "1" if os.environ.get("CI") else str(random.randrange(1 << 32))
@@ -45,7 +47,7 @@ os.environ["HIPKITTENS_TEST_SEED"] = SEED
 # The seed that draws a tier's tests: with the same inputs, a test has the same result in each draw.
 DRAW = os.environ.get("HIPKITTENS_TEST_DRAW") or SEED
 
-# A shell starts what runs in the background with SIGINT ignored, and tests send it to themselves.
+# A shell starts background processes with SIGINT ignored, and tests send it to themselves.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -80,12 +82,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if file and not hasattr(config, "workerinput"):
         config.pluginmanager.register(passed_tests.Recorder(Path(file)))
     if file := config.getoption("--record-costs"):
-        # A worker measures, and the process that started it writes.
+        # Workers measure, and the process that started them writes.
         config.pluginmanager.register(costs.Recorder(None if hasattr(config, "workerinput") else Path(file)))
 
 
 # Collected tests and their modules live to the end, yet Python's garbage collection went over all of them
-# again and again, 0.6 s of the processor each time. It waits until all is there, and then leaves it out.
+# again and again, 0.6 s of CPU time each. So it waits for the end of collection, and then ignores them.
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Iterator[None]:
     gc.disable()
@@ -122,6 +124,100 @@ def _seeded(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture
+def seed() -> int:
+    """A random seed, which a failing test shows."""
+    value = random.randrange(1 << 32)
+    print("seed", value)
+    return value
+
+
+@pytest.fixture
+def draw(seed: int) -> random.Random:
+    """Python's generator from a random seed, which a failing test shows."""
+    return random.Random(seed)
+
+
+@pytest.fixture
+def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder in place of the root of the file system: no ROCm, no Debian packages, no list of devices."""
+    from workbench import paths
+    from workbench.runtime import gpu
+
+    answers = (gpu.gpus, gpu.find_library, gpu.stand_in)
+    monkeypatch.setattr(paths, "SYSTEM", tmp_path / "system")
+    for name in ("ROCM_PATH", "ROCM_HOME", "HSA_MODEL_LIB", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"):
+        monkeypatch.delenv(name, raising=False)
+    for answer in answers:
+        answer.cache_clear()
+    (tmp_path / "system").mkdir()
+    yield tmp_path / "system"
+    for answer in answers:
+        answer.cache_clear()
+
+
+@pytest.fixture
+def gpu_machine(system: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """`system` with the driver of AMD's GPUs, and a PyTorch that was built for ROCm."""
+    import torch
+
+    from workbench.runtime import gpu
+
+    (system / "proc").mkdir()
+    (system / "proc" / "devices").write_text("237 kfd\n226 drm\n")
+    monkeypatch.setattr(torch.version, "hip", "7.1")
+    gpu.torch_without_rocm.cache_clear()
+    yield system
+    gpu.torch_without_rocm.cache_clear()
+
+
+class Displayed(list[Any]):
+    """Objects that were displayed, and `updates`, those that replaced one of them later."""
+
+    def __init__(self) -> None:
+        self.updates: list[Any] = []
+
+    def display(self, *objects: Any, **options: Any) -> Any:
+        self.extend(objects)
+        return self if "display_id" in options else None
+
+    def update(self, item: Any, **_: Any) -> None:
+        self.updates.append(item)
+
+
+@pytest.fixture
+def displayed(monkeypatch: pytest.MonkeyPatch) -> Displayed:
+    """Collects what IPython is asked to display."""
+    outputs = Displayed()
+    monkeypatch.setattr("IPython.display.display", outputs.display)
+    return outputs
+
+
+@pytest.fixture
+def notebook_request(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Header of the request that a notebook's kernel executes; IPython runs in that kernel."""
+    request: dict[str, Any] = {"metadata": {}}
+    kernel = SimpleNamespace(get_parent=lambda: request)
+    monkeypatch.setattr("IPython.get_ipython", lambda: SimpleNamespace(kernel=kernel))
+    return request
+
+
+@pytest.fixture
+def temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for all temporary files of this process."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def prebuilt_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in place of that of a wheel's native libraries."""
+    from workbench.toolchain import native
+
+    monkeypatch.setattr(native, "PREBUILT", tmp_path / "prebuilt")
+    return tmp_path / "prebuilt"
+
+
+@pytest.fixture
 def in_this_tier(request: pytest.FixtureRequest) -> Callable[[int], int]:
     """A function from a number of random cases to how many of them this tier runs."""
     return partial(tiers.cases, tier=request.config.getoption("--tier"))
@@ -153,7 +249,7 @@ def _sanitized() -> Iterator[None]:
 
 @pytest.fixture
 def interrupt_of_a_launch() -> Iterator[None]:
-    """Ctrl-C once a launch runs on two threads."""
+    """Sends Ctrl-C once a launch runs on two threads."""
     over = threading.Event()
 
     def watch() -> None:
@@ -171,7 +267,7 @@ def interrupt_of_a_launch() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def shell() -> Any:
-    """An IPython shell with the magics loaded; a process can have but one."""
+    """An IPython shell with the magics loaded; a process can have only one."""
     shell = start_ipython()
     shell.run_line_magic("load_ext", "workbench")
     return shell

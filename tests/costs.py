@@ -1,9 +1,8 @@
 """The processor time that each function's tests took, with their child processes: `--record-costs FILE`.
 
-`tests/tiers.py` reads it. Functions that it runs whole anyway are left out. What the tests of a file share,
-such as a library that is compiled for them, is set up by whichever runs first. So its time is divided among
-all functions that use it. Those that take less than it are drawn together, by its name, else each draw would
-set it up.
+`tests/tiers.py` reads it. Functions that always run are omitted. The first test that uses a shared fixture,
+such as a compiled library, sets it up, so its time is divided among all functions that use it. Functions that
+take less time than their fixture are drawn together, by its name; otherwise each draw would set it up.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class Recorder:
         self.fixtures += self.setups
         file = item.nodeid.partition("::")[0]
         names = [f"{file}::{name}" for name in getattr(item, "fixturenames", ())]
-        # A report's attributes travel from a worker with it.
+        # A worker sends a report with its attributes.
         report.fixture_times = dict(self.setups)
         report.shared_fixtures = [name for name in names if name in self.fixtures]
         report.processor_time = now - self.last - self.setups.total()

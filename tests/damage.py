@@ -1,4 +1,4 @@
-"""Damage to files, by the test's seed: a damaged file must never become another result."""
+"""Damage to files, by the test's seed: a damaged file must never give another result."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 
 
 def damaged(data: bytes, other: bytes) -> bytes:
-    """The bytes with a few bits flipped, cut off, gone, longer, overwritten, or those of another file."""
+    """The bytes flipped, truncated, removed, extended or overwritten in part, or those of another file."""
     place = random.randrange(len(data))
     changed = bytearray(data)
     way = random.randrange(6)

@@ -6,14 +6,13 @@ ROOT is a folder with Debian sid and `PACKAGES`; mmdebstrap makes it unless it i
 12 GB on disk. LIBRARY: those of `SAMPLES` alone. Each program runs as Debian built it in that root, by
 `python -m workbench exec` and a mount namespace of its own (`unshare`), in which the root has this Python and
 the workbench's cache too. Debian's code objects are for gfx90a and others, none for gfx942, so DEVICE is an
-MI210 unless told. S: seconds for each sample. `--write` keeps what came in
-`tests/data/debian_libraries.json`, and puts the table of all that this has into docs/exec.md.
+MI210 by default. S: seconds for each sample. `--write` stores the results in
+`tests/data/debian_libraries.json`, and updates the table in docs/exec.md.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import shlex
@@ -24,15 +23,18 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import json_records
 import page_parts
 
 from workbench import cache, paths
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-DATA = REPOSITORY / "tests" / "data" / "debian_libraries.json"
-PAGE = REPOSITORY / "docs" / "exec.md"
-START, END = "<!-- Debian's libraries -->\n", "<!-- end of Debian's libraries -->\n"
+STORE = page_parts.StoredResults(
+    page_parts.DATA / "debian_libraries.json",
+    page_parts.DOCS / "exec.md",
+    "<!-- Debian's libraries -->\n",
+    "<!-- end of Debian's libraries -->\n",
+    depth=2,
+)
 DEVICE = "MI210"
 TIMEOUT = 600
 CASES = 8
@@ -371,7 +373,7 @@ def run(root: Path, sample: Sample, device: str, timeout: float) -> Record:
 
 
 def table(results: Mapping[str, Mapping[str, Record]]) -> str:
-    """Markdown: a row a sample."""
+    """Markdown with a row for each sample."""
     lines = ["| library | tests | device | passed | failed | launches | why not |", "| --- " * 7 + "|"]
     for library, samples in sorted(results.items(), key=lambda item: item[0].casefold()):
         for name, record in sorted(samples.items()):
@@ -379,17 +381,6 @@ def table(results: Mapping[str, Mapping[str, Record]]) -> str:
             numbers = " | ".join(str(record[key]) for key in ("device", "passed", "failed", "launches"))
             lines.append(f"| {library} | `{name}`: {record['doc']} | {numbers} | {cause} |")
     return "\n".join(lines) + "\n"
-
-
-def stored() -> dict[str, dict[str, Record]]:
-    """The stored records."""
-    return json.loads(DATA.read_text()) if DATA.is_file() else {}
-
-
-def write(results: Mapping[str, Mapping[str, Record]]) -> None:
-    """Keeps the results, and puts their table into the page."""
-    DATA.write_text(json_records.dumps(results, 2))
-    page_parts.write(PAGE, START, table(results), END)
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -407,7 +398,7 @@ def main(arguments: Sequence[str]) -> None:
         parser.error(f"{', '.join(sorted(unknown))}: expected some of {', '.join(SAMPLES)}")
     if not options.root.is_dir():
         make_root(options.root)
-    results = stored()
+    results = STORE.read()
     for library in options.libraries or SAMPLES:
         for sample in SAMPLES[library]:
             record = run(options.root.absolute(), sample, options.device, options.timeout)
@@ -415,7 +406,7 @@ def main(arguments: Sequence[str]) -> None:
             results.setdefault(library, {})[name] = {**record, "device": options.device, "doc": sample.doc}
             print(table({library: {name: results[library][name]}}).splitlines()[-1], flush=True)
             if options.write:
-                write(results)
+                STORE.write(results, table(results))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Modules of docs/, which is no package."""
+"""Modules of docs/, which is not a package."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 def load(name: str) -> ModuleType:
-    """Imports docs/NAME.py anew, under that name."""
+    """Imports docs/NAME.py again, under that name."""
     spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None

@@ -13,7 +13,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 WAITED = 8
-"""Times its CPU time, that a case may wait."""
+"""Limit of a case's wall time, as a multiple of its CPU time."""
 
 
 def numbers(value: Any) -> Iterator[int]:
@@ -27,8 +27,7 @@ def numbers(value: Any) -> Iterator[int]:
 
 
 def selection(items: Sequence[pytest.Item], count: int) -> list[pytest.Item]:
-    """The smallest of a function's cases, first those with a new value that is not a number: a dtype, a
-    layout, a switch."""
+    """The smallest cases of a function, first those with a new dtype, layout, switch or other non-number."""
 
     def parameters(item: pytest.Item) -> dict[str, Any]:
         params: dict[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}
@@ -62,7 +61,7 @@ def run_in_process(item: pytest.Item, seconds: float) -> tuple[float, str]:
         seconds: of CPU time that it may take.
 
     Returns:
-        the CPU seconds that it took, and how it ended where that was not by itself: "too long", "signal 11".
+        the CPU seconds that it took, and what ended it, if not itself: "too long", "signal 11".
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     child = os.fork()

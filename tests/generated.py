@@ -1,10 +1,10 @@
 """Files that commands write: `make generated` runs them, `make check-generated` finds stale files.
 
-    python tests/generated.py            # writes all that follows from the sources
+    python tests/generated.py # writes everything that follows from the sources
     python tests/generated.py --check    # names what is stale, with its command, and changes nothing
 
-A record a command. What must be measured first, for hours or by tools that a fresh machine lacks, is a
-`MEASURED` one: it is listed here and in docs/tests.md, and nothing makes it by itself.
+There is a record for each command. Files that need measurements, hours, or tools that a fresh machine lacks
+are `MEASURED`: they are listed here and in docs/tests.md, and no other command runs these.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ NOTEBOOKS = (
     *("notebooks/03_tiles_and_layouts.ipynb", "notebooks/04_attention.ipynb"),
     "notebooks/05_finding_the_limit.ipynb",
 )
-"""Notebooks whose cells say how long they take."""
+"""Notebooks whose cells state their time."""
 
 MEASURED = (
     Product(
@@ -142,7 +142,7 @@ MEASURED = (
         "tests/toolchain/hip_programs.py LIST --write", ("tests/data/hip_programs.json",), "others' programs"
     ),
 )
-"""Recorded: somebody must run it where its needs are met, and look at what changed."""
+"""Recorded: run it where its needs are met, and review the change."""
 
 
 def table() -> str:
@@ -181,7 +181,7 @@ def make(products: Iterable[Product]) -> None:
     """Runs the commands of products.
 
     Raises:
-        CalledProcessError: one failed; it has printed why.
+        CalledProcessError: one failed; it has printed the reason.
     """
     for product in products:
         subprocess.run(
@@ -190,7 +190,7 @@ def make(products: Iterable[Product]) -> None:
 
 
 def stale(products: Iterable[Product]) -> list[tuple[str, str]]:
-    """Files that their command would change, each with the command; the files are restored."""
+    """Files that their command would change, each with the command; restores the files."""
     outdated = []
     for product in products:
         before = contents([product])

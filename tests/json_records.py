@@ -1,4 +1,4 @@
-"""JSON of recorded results with a record a line, so that files stay short and a change is a line."""
+"""JSON of recorded results with one record per line, so that files are short and a change is one line."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
     python tests/modelled_times.py [NAME ...] [--largest 2e12] [--minutes 60] [--again]
 
-`workbench/operators/modelled.json` has what `wb.kernels`, `docs/kernels.md` and `docs/collection.md` show
-beside what was published. Nothing is measured. What is there is kept unless `--again` is given; small
-problems are first.
+`workbench/operators/modelled.json` has the times that `wb.kernels`, `docs/kernels.md` and
+`docs/collection.md` show next to published ones. Nothing is measured. Existing times do not change without
+`--again`; small problems are first.
 """
 
 from __future__ import annotations

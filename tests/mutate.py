@@ -44,8 +44,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 GENERATED = "tests/kernels/generated"
 SECONDS = 90
-"""CPU time, not wall time, that a test may take; a mutant that makes it take more, such as an endless loop,
-is found."""
+"""CPU time, not wall time, that a test may take; a mutant that makes it take longer, such as an endless loop,
+is killed."""
 
 AREAS = {
     "tiles": ("kernels/include/**/*.cuh",),
@@ -221,7 +221,7 @@ PREDICATES = {
 }
 """LLVM's comparisons, which the semantics name in strings."""
 
-# Text that never runs: comments, literals, directives, what only the compiler sees.
+# Text that never runs: comments, literals, directives, text only for the compiler.
 _C_SILENT = re.compile(
     r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|^[ \t]*#(?:[^\n]*\\\n)*[^\n]*"
     r"|\bstatic_assert\s*\(.*?\)\s*;|\b_Static_assert\s*\(.*?\)\s*;|\brequires\b[^{;]*|\[\[.*?\]\]"
@@ -354,7 +354,7 @@ def environment(tree: Path) -> dict[str, str]:
         "HIPKITTENS_CACHE": str(tree.parent / "cache"),
         "ZIG_LOCAL_CACHE_DIR": str(tree.parent / "zig"),
         "HIPKITTENS_TEST_SEED": os.environ.get("HIPKITTENS_TEST_SEED", "1"),
-        # The first kernel that fails ends a run, so few are compiled before it.
+        # The first failing kernel ends a run, so few are compiled before it.
         "HIPKITTENS_TEST_BATCH": "6",
     }
 
@@ -398,7 +398,7 @@ class Turns:
 
 
 def import_what_stays(tree: Path) -> None:
-    """Imports ahead of the forks what most mutants do not change."""
+    """Imports modules that most mutants do not change, before the forks."""
     os.environ.update(environment(tree))
     os.chdir(tree)
     sys.path.insert(0, str(tree))
@@ -434,7 +434,7 @@ def run_tests(
         os._exit(pytest.main([*options, *tests], plugins=[turns]))
     _, status = os.waitpid(child, 0)
     with suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)  # processes that it started and left behind
+        os.killpg(child, signal.SIGKILL)  # remaining processes of the test
     if os.WIFEXITED(status) and os.WEXITSTATUS(status) in (
         pytest.ExitCode.OK,
         pytest.ExitCode.NO_TESTS_COLLECTED,
@@ -459,7 +459,7 @@ INCLUDED = re.compile(r'^#include "(families/)?([\w/]+\.cuh)"', re.MULTILINE)
 
 
 def reached(source: str, tree: Path) -> set[str]:
-    """Names of the families' headers that a source includes, also by way of others."""
+    """Names of the families' headers that a source includes, also indirectly."""
     names, texts = set(), [source]
     while texts:
         for _, name in INCLUDED.findall(texts.pop()):
@@ -473,7 +473,7 @@ def reached(source: str, tree: Path) -> set[str]:
 @cache
 def operators(header: str, tree: Path) -> tuple[str, ...]:
     """Tests of the operators whose kernels are compiled from a header of the families."""
-    # The copy's module: the copy is on the path by now.
+    # The copy's module: the copy is already on the path.
     import workbench as wb
     from workbench.targets import TILE_TARGETS
 
@@ -510,7 +510,7 @@ def mutated(tree: Path, mutant: Mutant) -> Iterator[None]:
 
 
 def copy_of_the_tree(to: Path) -> None:
-    """Makes `to` the same as what git lists; what Python compiled of files that have not changed stays."""
+    """Makes `to` equal to the files that git lists; compiled Python of unchanged files stays."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
     names = {name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()}
     for path in to.rglob("*"):

@@ -1,4 +1,4 @@
-"""Marks that skip tests where the machine lacks something that the package does not install."""
+"""Marks that skip tests if the machine lacks something that the package does not install."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class DeferredModule:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        if attribute.startswith("_"):  # pytest looks for its own at collection
+        if attribute.startswith("_"):  # pytest reads its own attributes at collection
             raise AttributeError(attribute)
         return getattr(import_module(self._name), attribute)
 

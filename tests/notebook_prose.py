@@ -1,15 +1,15 @@
-"""What a tutorial's prose says with a figure, and whether the cells say it too.
+"""Figures in a tutorial's prose, and whether the cells support them.
 
 A figure is a number with a unit ("4.5 MB", "42 %", "3 and 4.5 MB"), or a ratio in words ("eight times",
 "half of"). It is supported if an output of the notebook, up to the end of the figure's section, has the same
-number with the same unit. Any other figure stands in the notebook's metadata with what supports it:
+number with the same unit. Any other figure is in the notebook's metadata with its support:
 
     "figures": {"eight times": {"output": "8.0 times"}, "16 bytes": {"reason": "the width of a lane's load"}}
 
-An output is a text that the cells show. A reason is for what no run decides: definitions, facts of a
+An output is a text that the cells show. A reason is for figures that no run decides: definitions, facts of a
 product. An origin (measured, counted, modelled) in prose must be in an output of the same section; the
-metadata's "origins" maps a sentence's first words to a reason. A cell's source never types an origin into a
-text of its own.
+metadata's "origins" maps a sentence's first words to a reason. A text in a cell's source never contains an
+origin.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ TYPED_ORIGIN = re.compile(r"""\((?:measured|counted|modelled)\b""")
 
 @dataclass(frozen=True)
 class Section:
-    """Prose between two headings, what its cells show, and what the cells so far show."""
+    """Prose between two headings, the outputs of its cells, and those of all cells so far."""
 
     title: str
     prose: str
@@ -52,14 +52,14 @@ class Section:
 
 
 def plain(markdown: str) -> str:
-    """Prose without tables, code, links' targets and the line that says how long the notebook takes."""
+    """Prose without tables, code, links' targets and the line with the notebook's time."""
     text = re.sub(r"^(\||\*\*Read ).*$", "", markdown, flags=re.MULTILINE)
     text = re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`", "` `", text))
     return re.sub(r"\s+", " ", text.replace("*", ""))
 
 
 def output_text(output: Any) -> str:
-    """Everything that a person reads of an output: its text, tables, and the words of its figures."""
+    """All visible text of an output: its text, tables, and the words of its figures."""
     parts = [output.get("text", "")]
     for kind, data in output.get("data", {}).items():
         text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
@@ -89,7 +89,7 @@ def sections(notebook: nbformat.NotebookNode) -> list[Section]:
 
 
 def figures(text: str) -> Iterator[str]:
-    """Figures of a text, a number and its unit each, or a ratio in words as it stands there."""
+    """Figures of a text: a number with its unit, or a ratio in words."""
     for match in FIGURE.finditer(text):
         first, second, unit = match.groups()
         yield from (f"{number} {unit}" for number in (first, second) if number)

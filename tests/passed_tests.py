@@ -1,7 +1,7 @@
-"""Tests that passed in one run are left out of the next: `--record-passed FILE`, then `--skip-passed FILE`.
+"""Tests that passed in one run are omitted from the next: `--record-passed FILE`, then `--skip-passed FILE`.
 
 Continuous integration runs `make test` on a machine with nothing installed, then all tests on one that has
-compilers and a browser. What passed on the first need not run again; what was skipped or failed there does.
+compilers and a browser. Tests that passed on the first need not run again; skipped and failed ones do.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pytest
 
 
 class Recorder:
-    """A plugin of pytest: writes the node ids of tests that passed in all their phases, one a line."""
+    """A plugin of pytest: writes the node ids of tests that passed in all their phases, one per line."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -37,5 +37,5 @@ def read(file: str | None) -> frozenset[str]:
 
 
 def covers(passed: frozenset[str], item: pytest.Item) -> bool:
-    """True where a test passed in full; random cases are tried in part only."""
+    """True if a test passed completely; only some of the random cases are tried."""
     return item.nodeid in passed and "in_this_tier" not in getattr(item, "fixturenames", ())

@@ -1,4 +1,4 @@
-"""Hostile texts, results that have one in place of every text, and pages parsed to find what it became."""
+"""Hostile texts, results with one in place of every text, and parsed pages that show its effect."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _HARMLESS = str.maketrans(dict.fromkeys("<>&\"'`=;{}$%@#!?()\\", "x"))
 
 
 def harmless(text: str) -> str:
-    """A text as long as another, with its words and without what HTML could take for its own."""
+    """A text of the same length and words, without characters that are special in HTML."""
     return text.translate(_HARMLESS).replace("--", "xx")
 
 
@@ -65,7 +65,7 @@ _LEFT = frozenset({"code", "code_object", "debug", "plan", "instructions", "last
 
 
 def _parts(value: Any) -> dict[str, Any] | None:
-    """Parts of an object of the package by name; None for an object that is left as it is."""
+    """Parts of an object of the package by name; None for an object that does not change."""
     kind = type(value)
     if isinstance(value, _WHOLE):
         return {n: part for n, part in vars(value).items() if n not in _LEFT and not n.startswith("_")}
@@ -80,7 +80,7 @@ def _parts(value: Any) -> dict[str, Any] | None:
 
 
 def swapped(value: T, change: Callable[[str, str], str], at: str = "") -> T:
-    """A copy of a result, with what `change` gives for each text and where that stands.
+    """A copy of a result with each text replaced by `change` of the text and its place.
 
     A place is such as ".results.[].time.unit"; "{}" and "key" are all values and keys of a mapping.
     """
@@ -130,7 +130,7 @@ class Page(HTMLParser):
 
     Attributes:
         elements: each element with the names of its attributes, in their order.
-        wrong: what a payload has become: an element's or attribute's value that the reader doesn't just see.
+        wrong: effects of a payload: values of elements or attributes that are not just visible text.
     """
 
     SHOWN = ("title", "aria-label", "data-title", "alt")

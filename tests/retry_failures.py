@@ -1,9 +1,9 @@
 """Runs pytest, and each test that failed twice more, alone: `python tests/retry_failures.py [arguments]`.
 
-The arguments are pytest's. Among 11,000 tests one that fails once in a hundred runs would turn every
-hundredth run red for a change that has nothing to do with it. A test that passes both times is listed as
-unstable, with the seed that repeats it, and the run passes; mend an unstable test before anything else.
-All else (a test that fails again, an error while collecting, an interrupt) fails as it does with pytest.
+The arguments are pytest's. Among 11,000 tests one that fails once in a hundred runs would reject every
+hundredth unrelated change. A test that passes both times is listed as unstable, with its seed, and the run
+passes; fix an unstable test before anything else. All else (a test that fails again, an error while
+collecting, an interrupt) fails as with pytest.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ REPEATS = 2
 """Number of times that a failed test must pass, each in a separate process."""
 
 MOST_FAILURES = 12
-"""More failures than that are no bad luck; they are not tried again."""
+"""More failures than that are not chance, and are not tried again."""
 
 
 class FailureRecorder:
-    """A plugin of pytest: the node ids of tests that failed, and whether something else did."""
+    """A plugin of pytest: the node ids of failed tests, and whether anything else failed."""
 
     def __init__(self) -> None:
         self.tests: dict[str, None] = {}
@@ -37,7 +37,7 @@ class FailureRecorder:
 
 
 def passes_alone(test: str) -> bool:
-    """True where a test passes each time, with the seed of the run in which it failed."""
+    """True if a test passes each time, with the seed of the run in which it failed."""
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", test]
     return all(subprocess.run(command, check=False).returncode == 0 for _ in range(REPEATS))
 

@@ -1,4 +1,4 @@
-"""The cache keeps what is put, in its limit, whatever several processes do at once."""
+"""The cache returns stored entries, within its limit, with concurrent processes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_refuses_a_namespace_that_is_no_folder_name(name: str) -> None:
         cache.Cache(name)
 
 
-def test_digest_tells_parts_apart() -> None:
+def test_digest_distinguishes_parts() -> None:
     keys = {
         cache.digest("ab", "c"),
         cache.digest("a", "bc"),
@@ -99,7 +99,7 @@ def test_the_least_recently_used_go(monkeypatch: pytest.MonkeyPatch) -> None:
         store.put(f"{index}", bytes([65 + index]) * (100 - OVERHEAD))
         os.utime(store.path(f"{index}"), (old + index, old + index))
     assert store.usage().size == 1000
-    assert store.get("0") is not None  # a use keeps it
+    assert store.get("0") is not None  # a use preserves it
     store.put("new", b"n" * (250 - OVERHEAD))
     remaining = [index for index in range(10) if store.path(f"{index}").exists()]
     assert remaining == [0, 4, 5, 6, 7, 8, 9]
@@ -195,7 +195,7 @@ def test_damage_is_never_a_result(kind: str) -> None:
     assert refused > 0.9 * CORRUPTIONS
 
 
-# Others' files.
+# Files of other users.
 
 
 def test_an_entry_that_everybody_may_write_is_made_again() -> None:
@@ -280,10 +280,10 @@ def test_folder_follows_xdg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert cache.folder() == tmp_path / "home" / ".cache" / "hipkittens"
 
 
+@pytest.mark.usefixtures("temporary_folder")
 def test_a_folder_that_cannot_be_made_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("HIPKITTENS_CACHE", str(tmp_path / "file" / "cache"))
-    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
     store = cache.Cache("things")
     with pytest.warns(UserWarning, match="HIPKITTENS_CACHE"):
         assert store.put("key", b"content")
@@ -356,21 +356,18 @@ def test_a_filled_folder_that_is_read_only_is_read(monkeypatch: pytest.MonkeyPat
         assert tools.is_dir()
 
 
-def test_an_untrusted_read_only_folder_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("temporary_folder")
+def test_an_untrusted_read_only_folder_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     store = cache.Cache("things")
     store.put("key", b"content")
     cache.folder().chmod(0o777)
     monkeypatch.setattr(cache, "_usable", lambda path: False)
-    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
     with pytest.warns(UserWarning, match=r"cannot be written; using .*hipkittens-cache-"):
         assert store.get("key") is None
 
 
-def test_no_lock_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(path: Path) -> None:
-        raise PermissionError(13, "Permission denied", str(path))
-
-    monkeypatch.setattr(cache, "FileLock", refused)
+def test_a_failing_lock_does_not_stop_the_caller() -> None:
+    (cache.folder() / "locks").write_text("not a folder")
     with pytest.warns(UserWarning, match="nothing could be locked"), cache.Cache("things").lock("key"):
         pass
     with pytest.raises(OSError, match="the body's own"), cache.Cache("things").lock("key"):

@@ -44,7 +44,7 @@ def test_every_command_describes_itself(capsys: pytest.CaptureFixture[str]) -> N
         head, _, rest = text.partition("\n\n")
         assert head.startswith("usage: "), name
         assert name in head
-        # After its usage a sentence, not yet the list of its options.
+        # After its usage there is a sentence before the list of options.
         assert re.match(r"[A-Z][a-z]+ [^.]*\.(?:\s|$)", rest), (name, rest[:100])
 
 

@@ -55,7 +55,7 @@ def test_second(library): pass
 
 @pytest.mark.parametrize("options", [(), ("-n", "2")])
 def test_processor_time_by_function(options: tuple[str, ...], tmp_path: Path) -> None:
-    """A fixture's child counts, waiting does not; what functions share is divided among them."""
+    """A fixture's child counts, waiting does not; shared time is divided among functions."""
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "test_sample.py").write_text(SAMPLE)
     (tmp_path / "test_shared.py").write_text(SHARED)

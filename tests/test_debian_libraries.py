@@ -84,13 +84,13 @@ def test_a_command_that_is_stopped_ends_with_its_children() -> None:
 
 
 def test_the_page_has_what_is_stored() -> None:
-    results = stored()
+    results = STORE.read()
     assert set(results) <= set(SAMPLES)
-    assert table(results) in debian_libraries.PAGE.read_text()
+    assert table(results) in STORE.page.read_text()
 
 
 def test_a_short_listing() -> None:
-    """Tests of one function and category, evenly spaced, behind the listing's own header."""
+    """Tests of one function and category, evenly spaced, after the listing's header."""
 
     def record(function: str, category: str, number: int) -> bytes:
         words = (word.encode().ljust(64, b"\0") for word in (function, "name", category))

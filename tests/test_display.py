@@ -1,4 +1,4 @@
-"""Results find what draws them, and importing results loads no view."""
+"""Results find their drawers, and importing results loads no view."""
 
 from __future__ import annotations
 

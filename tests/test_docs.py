@@ -22,7 +22,7 @@ DOCUMENTS = (
 )
 
 EXAMPLES = {"workbench_kernels.references.x"}
-"""Names that stand for any."""
+"""Placeholder names."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The doctor finds what is missing, names the command that helps, and stops at nothing."""
+"""The doctor finds missing parts, names the remedies, and survives all failures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 import workbench as wb
 from workbench.doctor import PACKAGES, Finding, Report
 from workbench.settings import SETTINGS
-from workbench.toolchain import cpu, native
+from workbench.toolchain import cpu
 from workbench.toolchain.zig import WHEEL
 
 ROOT = Path(__file__).parents[1]
@@ -60,7 +60,7 @@ def test_settings_are_those_that_are_read() -> None:
     assert of_package <= package
 
 
-def test_a_setting_that_nobody_reads_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unused_setting_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIPKITTENS_DEVCE", "emulated:gfx942")
     monkeypatch.setenv("HIPKITTENS_THREADS", "2")
     states = {f.text: f.state for f in findings(wb.doctor(), "setting")}
@@ -69,7 +69,9 @@ def test_a_setting_that_nobody_reads_is_noted(monkeypatch: pytest.MonkeyPatch) -
     assert states["HIPKITTENS_THREADS=2"] == "ok"
 
 
-def test_what_is_missing_comes_with_a_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_is_missing_comes_with_a_command(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     def version(name: str) -> str:
         if name == "ziglang":
             raise importlib.metadata.PackageNotFoundError(name)
@@ -82,7 +84,7 @@ def test_what_is_missing_comes_with_a_command(monkeypatch: pytest.MonkeyPatch, t
     assert packages.remedy.endswith(f"-m pip install {WHEEL}")
     assert "MISSING" in str(report)
     # A wheel with the native libraries does not need it where there is another compiler.
-    monkeypatch.setattr(native, "PREBUILT", tmp_path)
+    request.getfixturevalue("prebuilt_folder").mkdir()
     assert not findings(wb.doctor(), "packages")
 
 

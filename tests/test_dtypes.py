@@ -1,4 +1,4 @@
-"""Data types: one row each, true to PyTorch, and no second table of them anywhere."""
+"""Data types: one row each, equal to PyTorch's, and no other table of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OF_PYTORCH = [dtype for dtype in TYPES if dtypes.of_torch(dtype.torch[0]) is dty
 NAMES = {"fp8"}.union(*((t.name, t.format, t.short, t.cpp, t.qualified, *t.torch, *t.spelled) for t in TYPES))
 
 OTHER_NAMES = {Path("workbench/emulator/native/ops/matrix.py"): "the instruction set's names of its operands"}
-"""Tables whose names only look like those of types."""
+"""Tables whose keys only look like names of types."""
 
 
 @pytest.mark.parametrize("dtype", OF_PYTORCH, ids=lambda dtype: dtype.name)
@@ -89,7 +89,7 @@ def _is_number(node: ast.expr, kinds: tuple[type, ...] = (int, float)) -> bool:
 
 def _is_said_of_a_type(node: ast.expr) -> bool:
     if isinstance(node, ast.Tuple):
-        # Two floats are an operator's bounds, not what a type is.
+        # Two floats are an operator's bounds, not properties of a type.
         bounds = all(_is_number(element, (float,)) for element in node.elts)
         return not bounds and all(map(_is_said_of_a_type, node.elts))
     return _is_name(node) or _is_torchs(node) or _is_number(node)

@@ -1,4 +1,4 @@
-"""The conda environment gives what pyproject.toml asks for."""
+"""The conda environment has the dependencies of pyproject.toml."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_conda_forge_had_every_package() -> None:
     ] == []
 
 
-def test_environment_brings_a_compiler() -> None:
+def test_environment_has_a_compiler() -> None:
     dependencies = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
     named = {requirement_name(d) for d in dependencies if isinstance(d, str)}
     assert {"clangxx", "lld", "llvm-tools"} <= named

@@ -50,7 +50,7 @@ def test_muted_is_of_one_thread():
     assert [e.name for e in hub.history()] == ["other", "after"]
 
 
-def test_a_failure_is_told_once_by_the_outermost():
+def test_a_failure_is_reported_once_by_the_outermost():
     hub = Hub()
     with (
         pytest.raises(ValueError, match="first"),

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture
 def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Product:
-    """A command that writes a file, which is stale, and another."""
+    """A command that writes a stale file and another one."""
     monkeypatch.setattr(generated, "ROOT", tmp_path)
     (tmp_path / "write.py").write_text("open('a', 'w').write('new')\nopen('b', 'w').write('same')\n")
     (tmp_path / "a").write_text("old")

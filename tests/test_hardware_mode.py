@@ -1,4 +1,4 @@
-"""The switch "as hardware": all that it sets, for launches, by its variable and for programs."""
+"""The switch "as hardware": its settings for launches, by its variable and for programs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _nothing_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(by: int = 1) -> tuple[bool, bool, bool]:
-    """True where a launch's loads came late, its inverses erred, and an access beyond LDS was warned of."""
+    """True if a launch's loads came late, its inverses had errors, an access beyond LDS gave a warning."""
     module = wb.compile(SOURCE, arch="gfx942", name="as_hardware.hip")
     x, out = torch.arange(1.0, 65.0), torch.zeros(192)
     with warnings.catch_warnings(record=True) as caught:
@@ -81,7 +81,7 @@ def test_the_variable_sets_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(0) == (False, False, False)
 
 
-def test_what_is_set_for_itself_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_single_settings_take_precedence(monkeypatch: pytest.MonkeyPatch) -> None:
     def settings() -> tuple[str, int | None, bool]:
         late, errs = lateness.default_lateness(), approximation.default_approximation()
         return str(late), errs.seed if errs else None, bounds.is_exact(bounds.SHARED)
@@ -106,7 +106,7 @@ def test_what_is_set_for_itself_goes_first(monkeypatch: pytest.MonkeyPatch) -> N
         settings()
 
 
-def test_programs_of_a_block_are_told() -> None:
+def test_programs_of_a_block_are_reported() -> None:
     assert not {*VARIABLES} & {*program._environment(None)}
     with wb.as_hardware(6):
         environment = program._environment(None)

@@ -31,7 +31,7 @@ ONLY_FROM = {
     "emulator": {"emulator", "runtime"},
     "views": {"views", "lab", "magics", "training", "__main__", ""},
 }
-"""Layers that may be imported from these alone."""
+"""Layers that only these may import."""
 
 LAZY: dict[str, tuple[set[str], str]] = {
     "workbench.collection": ({"collection"}, "the record of a module needs no operators, which take 1 s"),
@@ -127,7 +127,7 @@ BY_NAME = {
     "workbench": "public names load their modules when they are first used",
     "workbench.runtime.emulated": "a program that asks how long it took loads `profile`, which models times",
 }
-"""Modules that import others of the package by a text, which no rule here can follow, and why."""
+"""Modules that import others of the package by name, which no rule here can follow, and why."""
 
 
 class Import(NamedTuple):
@@ -174,7 +174,7 @@ def _imports(name: str, path: Path) -> Iterator[Import]:
 
 
 def layer(module: str) -> str:
-    """The layer's name: the part of a module's name behind "workbench."."""
+    """The layer's name: the part of a module's name after "workbench."."""
     return module.removeprefix("workbench").removeprefix(".").partition(".")[0]
 
 
@@ -201,10 +201,9 @@ def test_private_layers() -> None:
     assert sorted(wrong) == []
 
 
-def test_the_editor_is_told_what_the_cell_answers() -> None:
-    """Modules that pass a cell's results on take them from `views.cell`, not from results or kernels.
-
-    `magics.marks` has what is found later.
+def test_the_editor_gets_the_cell_s_answers() -> None:
+    """Modules that pass on a cell's results take them from `views.cell`, not from results or kernels.
+    `magics.marks` has later findings.
     """
     asked = {
         i.imported

@@ -15,7 +15,7 @@ from workbench.live_tensors import live_tensors, tensors_at  # noqa: E402
 
 
 def test_tensors_without_memory_are_no_live_ones() -> None:
-    """Those of PyTorch's tracing, of whose address it warns, of its transformations, and of "meta"."""
+    """Those of PyTorch's tracing, whose addresses cause warnings, of its transformations, and of "meta"."""
     real = torch.zeros(4)
     with FakeTensorMode():
         fake, parameter = torch.zeros(4), torch.nn.Parameter(torch.zeros(3))

@@ -34,7 +34,7 @@ def html_of(out):
     return "".join(o.data.get("text/html", "") for o in out.outputs)
 
 
-def test_colab_is_told_once_what_is_missing(shell, monkeypatch, capsys):
+def test_colab_gets_one_list_of_missing_parts(shell, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "google.colab", ModuleType("google.colab"))
     shell.run_line_magic("reload_ext", "workbench")
     assert capsys.readouterr().out.count("Colab is not JupyterLab: magics, figures and tables work") == 1
@@ -185,7 +185,7 @@ def test_time_and_profile_repeat_the_last_launch(shell):
     assert payload["run"]["kind"] == "profile"
     assert payload["run"]["time"]["origin"] == "modelled"
     assert {line["line"] for line in payload["heat"]["lines"]} <= set(range(3, 7))
-    # The cell's own lines: the loads and the product stand on line 5 of the cell, magic included.
+    # The cell's own lines: the loads and the product are on line 5 of the cell, magic included.
     assert any(line["line"] == 5 for line in payload["heat"]["lines"])
 
 
@@ -230,7 +230,7 @@ def test_help_in_the_line(shell, line):
     assert "%hipkittens doctor" in out.stdout
 
 
-def test_a_cell_without_a_kernel_says_so(shell):
+def test_a_cell_without_a_kernel_is_reported(shell):
     out = run(shell, "empty", "// nothing yet\n")
     assert "no kernel: is a function marked __global__" in html_of(out)
     assert "no kernel: is a function marked __global__" in str(out.outputs[0].data["text/plain"])
@@ -435,7 +435,7 @@ def test_findings_from_another_cell_are_marked_in_the_kernels_cell(shell, monkey
     place = cell_output.transient["display_id"]
 
     def marked(code):
-        """Data of the cell's output after another cell has run; None where that did not update it."""
+        """Data of the cell's output after another cell has run; None if it was not updated."""
         with capture_output() as out:
             shell.run_cell(code)
         updates = [

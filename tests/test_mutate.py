@@ -1,4 +1,4 @@
-"""Mutants are changes of code that runs, and each file has tests that could find them."""
+"""Mutants change code that runs, and each file has tests that could find them."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def test_external_symbols_have_the_prefix_of_their_library(folder: str) -> None:
 
 @pytest.mark.parametrize("folder", PREFIXES)
 def test_no_local_function_has_the_name_of_an_external_symbol(folder: str) -> None:
-    """A function for one level of CPU only would break the build there and nowhere else."""
+    """A function for one level of CPU only would break the build only there."""
     texts = {**sources(folder, ".c"), **sources(folder, ".h")}
     external = {name for text in texts.values() for name in external_symbols(text)}
     external |= {

@@ -1,4 +1,4 @@
-"""A figure says its number, its unit and where it comes from."""
+"""A figure states its number, its unit and its origin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page's generated part is replaced, and nothing else of it."""
+"""Only a page's generated part is replaced."""
 
 from __future__ import annotations
 

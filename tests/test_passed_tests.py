@@ -1,4 +1,4 @@
-"""A second run leaves out just what passed in the first."""
+"""A second run omits exactly the tests that passed in the first."""
 
 from __future__ import annotations
 

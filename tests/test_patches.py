@@ -1,4 +1,4 @@
-"""Replaced attributes come back as they were, in reverse, unless other code replaced them as well."""
+"""Replaced attributes are restored in reverse, unless other code replaced them as well."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_other_code_that_cleans_up_after_itself_is_no_conflict():
     assert module.call == "library's"
 
 
-def test_what_is_never_undone_says_nothing_at_exit():
+def test_a_patch_that_stays_is_silent_at_exit():
     program = """
 import contextlib, string, sys
 from workbench.patches import Patches

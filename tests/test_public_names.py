@@ -15,7 +15,7 @@ import workbench as wb
 ROOT = Path(__file__).parents[1]
 
 
-def test_windows_is_told_where_to_go() -> None:
+def test_windows_gets_a_link() -> None:
     code = "import sys; sys.platform = 'win32'; import workbench"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     last = result.stderr.splitlines()[-1]

@@ -1,4 +1,4 @@
-"""Results of every kind survive pickling, as notebooks and other processes hand them on."""
+"""Results of every kind survive pickling, as for notebooks and other processes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def named() -> Iterator[str]:
 
 
 def test_every_kind_is_here(results: dict[str, Any]) -> None:
-    # Modules and kernels are no results; tests/kernel/test_module.py pickles them. The catalogue is of specs,
+    # Modules and kernels are not results; tests/kernel/test_module.py pickles them. The catalogue has specs,
     # and the history is a file, which the other process opens itself.
     others = {"Plotted", "Presented", "Module", "Kernel", "Kernels", "KernelRegistry", "Selection"}
     others |= {"KernelSpec", "History", "RecordedRun", "Exercise", "Exercises"}

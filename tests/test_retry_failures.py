@@ -1,4 +1,4 @@
-"""A run fails for a test that fails again, and for nothing that passes alone."""
+"""A run fails for a test that fails again, not for one that passes alone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def runs_before(name):
     file.write_text("." * (runs + 1))
     return runs
 """
-"""Counts over processes how often a test has run."""
+"""Counts the runs of a test across processes."""
 
 
 def run(folder: Path, *tests: str) -> subprocess.CompletedProcess[str]:

@@ -1,4 +1,4 @@
-"""Environment variables are read as they are now."""
+"""Environment variables are read at each use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The harness of the benchmarks: calls take turns, and what a benchmark yields is a row."""
+"""The harness of the benchmarks: calls take turns, and a benchmark yields rows."""
 
 from __future__ import annotations
 

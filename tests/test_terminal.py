@@ -42,7 +42,7 @@ def test_a_terminal_prints_each_thing_once_as_text(tmp_path: Path) -> None:
     )
     output = run.stdout
     assert "Traceback" not in output + run.stderr
-    # Once only, although a verification followed.
+    # Only once, although a verification followed.
     assert output.count("<Dashboard of ") == 1
     assert len(re.findall(r"^Dashboard of ", output, re.MULTILINE)) == 1
     assert "Where the time goes: " in output

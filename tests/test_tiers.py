@@ -22,7 +22,7 @@ def test_everything_named_is_there() -> None:
 
 
 def test_all_have_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every test runs with some seed; each seed runs about the share asked for, and whole groups."""
+    """Every test runs with some seed; each seed runs about the requested share, and whole groups."""
     operators = "tests/kernels/test_operators.py"
     costs = {
         "tests/a.py::test": 4.0,

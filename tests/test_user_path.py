@@ -83,7 +83,7 @@ def test_a_spec_is_called_on_tensors(spec):
         spec(x.double())
 
 
-def test_wrong_arguments_say_what_was_wanted(spec):
+def test_wrong_arguments_name_the_expected_ones(spec):
     shape = {"rows": 8, "cols": 64}
     for function in (wb.verify, wb.time, wb.profile, wb.sanitize):
         with pytest.raises(ShapeError, match=r"the shape is \(8, 64\); expected a dict such as {'rows': 1, "):

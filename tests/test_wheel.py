@@ -1,4 +1,4 @@
-"""A built wheel works in an empty folder: it carries kernels, headers and data."""
+"""A built wheel works in an empty folder: it contains kernels, headers and data."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ print("verified", result.max_error)
 
 def build_wheel(folder: Path, root: Path = ROOT) -> tuple[zipfile.ZipFile, str]:
     """A wheel without the front end, which has its own test and would need Node and the npm registry.
-
-    Returns:
-        The wheel, and what the build printed.
+    Returns: The wheel, and the build's output.
     """
     run = subprocess.run(
         [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, root],

@@ -1,4 +1,4 @@
-"""Tests are shared among workers by groups that keep together what belongs together."""
+"""Tests are distributed among workers by groups of related tests."""
 
 from __future__ import annotations
 

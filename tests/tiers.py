@@ -23,7 +23,7 @@ from workers import OPERATORS, group
 TIERS = ("test", "commit", "all")
 
 RESULTS = re.compile(rf"{OPERATORS}::test_results\[(.*)-(gfx\w+)\]$")
-"""For each operator one target's results are compared: nothing else finds most faults of its kernels."""
+"""For each operator the results of one target are compared: only these find most faults of its kernels."""
 
 TARGET = re.compile(r"gfx\w+")
 
@@ -70,7 +70,7 @@ QUICK: tuple[str, ...] = (
 
 
 OF_A_COMMIT = 10
-"""CI draws one in so many costly tests by the commit, and more where `make test` does."""
+"""CI draws one in this many costly tests by the commit, and more if `make test` does."""
 
 BROWSER = "tests/browser/"
 BROWSER_FILES = 3
@@ -123,7 +123,7 @@ def share(test: str) -> int:
 
 
 def runs(test: str, tier: str, seed: str) -> bool:
-    """True where a test, given by its node id, runs in a tier, `test`, `commit` or `all`, with a seed."""
+    """True if a test, by its node id, runs in a tier, `test`, `commit` or `all`, with a seed."""
     if tier == "all":
         return True
     if test.startswith(BROWSER):

@@ -81,7 +81,7 @@ def bindings(file: Path) -> Iterator[Binding]:
 
 
 def sources(folder: Path) -> list[Path]:
-    """Python files below a folder but for packages of Node; a file stands for itself."""
+    """Python files below a folder except for packages of Node; a file represents itself."""
     if folder.is_file():
         return [folder]
     return sorted(file for file in folder.rglob("*.py") if "node_modules" not in file.parts)

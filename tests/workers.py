@@ -1,7 +1,6 @@
-"""Distribution of tests among the worker processes of `pytest -n`: the groups, and their order.
-
-A worker runs a group of tests after the other. A group is a file, but for what is listed here: files that use
-the same folder are one group, and tests of a file that share nothing are groups of their own.
+"""Distribution of tests among the worker processes of `pytest -n`: the groups, and their order. A worker runs
+one group of tests after another. A group is a file, except for those listed here: files that use the same
+folder are one group, and unrelated tests of a file are separate groups.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ MOST = 8
 """Workers: more of them would wait for the longest group, and each takes seconds to collect the tests."""
 
 MEMORY = 3 << 30
-"""Bytes that a worker and what it starts (a compiler, a browser, a notebook's kernel) may take."""
+"""Bytes that a worker and its children (a compiler, a browser, a notebook's kernel) may take."""
 
 
 @cache
@@ -56,7 +55,7 @@ def group(test: str) -> str:
 
 def count() -> int:
     """Workers for `-n auto`: one for each core and one more, since the worker that drives the browser mostly
-    waits for it; up to MOST, as far as there is memory for them."""
+    waits for it; up to MOST, limited by memory."""
     cores = len(os.sched_getaffinity(0))
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return max(1, min(cores + 1, memory // MEMORY, MOST))
@@ -86,7 +85,7 @@ def turn(test: str) -> int:
 
 
 def scheduler(config: Any, log: Any) -> Any:
-    """A scheduler that gives workers one group after the other, in the order of collection."""
+    """A scheduler that gives workers one group after another, in the order of collection."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Groups(LoadScopeScheduling):

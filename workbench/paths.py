@@ -1,4 +1,4 @@
-"""Folders that ship with the package: kernels and their headers.
+"""Folders that ship with the package, kernels and their headers, and ROCm's standard folder.
 
 In a checkout the kernels are at the top level, where a reader looks for them; in an installed wheel they are
 inside the package.
@@ -9,6 +9,14 @@ from __future__ import annotations
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
+
+SYSTEM = Path("/")
+"""Root of the file system in which ROCm, Debian's packages and lists of devices are looked up."""
+
+
+def rocm_dir() -> Path:
+    """Folder that AMD's packages install ROCm in."""
+    return SYSTEM / "opt" / "rocm"
 
 
 def kernels_dir() -> Path:

@@ -60,9 +60,9 @@ spec = KernelSpec(
         "cu_seqlens_q": Index("queries+1"),
     },
     notes={
-        "v_cache": "values divided by `v_scale`; where None, they are the first 512 columns of the keys "
+        "v_cache": "values divided by `v_scale`; if None, they are the first 512 columns of the keys "
         "(latent attention, dim 576)",
-        "cu_seqlens_q": "where each sequence's queries begin, and where the last sequence ends; where None, "
+        "cu_seqlens_q": "where each sequence's queries begin, and where the last sequence ends; if None, "
         "each sequence has one query",
     },
 )

@@ -54,6 +54,6 @@ spec = KernelSpec(
         "positions": Index("places"),
     },
     notes={
-        "positions": "positions of the queries in their sequences; where None, q is not rotated",
+        "positions": "positions of the queries in their sequences; if None, q is not rotated",
     },
 )

@@ -54,10 +54,9 @@ spec = KernelSpec(
         "cu_seqlens_q": Index("queries+1"),
     },
     notes={
-        "block_table": "the pages of each sequence in order; where None, `topk_indices` are rows of the "
-        "cache",
+        "block_table": "the pages of each sequence in order; if None, `topk_indices` are rows of the cache",
         "seq_lens": "number of keys of each sequence; None without a table",
-        "cu_seqlens_q": "where each sequence's queries begin, and where the last sequence ends; where None, "
+        "cu_seqlens_q": "where each sequence's queries begin, and where the last sequence ends; if None, "
         "each sequence has one query",
     },
 )

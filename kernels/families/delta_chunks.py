@@ -404,7 +404,7 @@ def spec(
             if inputs is raw
             else "sums of logarithms of decays within chunks, as `gated_delta_chunk_cumsum` gives them"
             + (
-                "; no decay where None"
+                "; if None, there is no decay"
                 if inspect.signature(reference).parameters["g"].default is None
                 else ""
             ),

@@ -235,7 +235,7 @@ def quantizer(
         tensors=tensors(scales, halves, inspect.signature(reference).parameters),
         notes={
             **({"x": "rows of a gate, then the values it multiplies"} if halves > 1 else {}),
-            "residual": "added to x before it is normalized; nothing where None",
+            "residual": "added to x before it is normalized; if None, nothing is added",
             "out": "elements of `format`"
             + (": fp4 two per byte, fp6 four per three bytes" if scales.power else ""),
             "scales": f"{'bytes s of powers 2^(s - 127)' if scales.power else 'factors'} of {shared}",

@@ -61,7 +61,7 @@ spec = KernelSpec(
         "indices": Index("lines", below=0),
     },
     notes={
-        "indices": "the state of each sequence, negative for none; where None, sequence i has state i",
+        "indices": "the state of each sequence, negative for none; if None, sequence i has state i",
         "q": "the first `key_dim` channels",
         "k": "the next `key_dim` channels",
         "v": "the remaining channels",

@@ -105,7 +105,7 @@ spec = KernelSpec(
         "cu_seqlens": Index("tokens+1"),
     },
     notes={
-        "beta": "fraction of the error that is corrected; 1 where None",
-        "g": "logarithms of the state's decays; no decay where None",
+        "beta": "fraction of the error that is corrected; if None, it is 1",
+        "g": "logarithms of the state's decays; if None, there is no decay",
     },
 )

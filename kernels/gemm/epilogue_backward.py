@@ -172,8 +172,8 @@ spec = KernelSpec(
     },
     notes={
         "dc": "gradient of c",
-        "z": "product plus bias; where None, there can be no activation, gradient of the gate, or c",
-        "gate": "factor of each element; no gate where None",
+        "z": "product plus bias; if None, there can be no activation, gradient of the gate, or c",
+        "gate": "factor of each element; if None, there is no gate",
         "wanted": "which of z, gate and bias (their gradients) and c to compute; the others are empty",
         "c": "c, recomputed",
         "dz": "gradient of z",

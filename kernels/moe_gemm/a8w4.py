@@ -42,6 +42,6 @@ spec = experts.spec(
     },
     notes={
         "b": "a matrix for each expert",
-        "scale_a": "scale of A; 1 where None",
+        "scale_a": "scale of A; if None, it is 1",
     },
 )

@@ -55,6 +55,6 @@ spec = experts.spec(
     },
     notes={
         "b": "a matrix for each expert",
-        "bias": "added to each row of an expert; nothing where None",
+        "bias": "added to each row of an expert; if None, nothing is added",
     },
 )

@@ -82,7 +82,7 @@ spec = experts.spec(
     },
     notes={
         "b": "a matrix for each expert",
-        "scale_a": "scale of A; 1 where None",
-        "scale_b": "a scale for each expert's matrix; 1 where None",
+        "scale_a": "scale of A; if None, it is 1",
+        "scale_b": "a scale for each expert's matrix; if None, it is 1",
     },
 )

@@ -1,4 +1,4 @@
-"""Benchmarks: which problems, verified where, kept how, compared with what; one small case is timed."""
+"""Benchmarks: problems, verification, stored results, comparisons; one small case is timed."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_a_case_that_fails_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.us == 0
 
 
-def test_results_are_kept_and_a_run_goes_on(ran: list[Case], tmp_path: Path) -> None:
+def test_results_are_stored_and_a_run_is_resumed(ran: list[Case], tmp_path: Path) -> None:
     def stop(line: str) -> None:
         if len(ran) == 2:
             raise KeyboardInterrupt
@@ -197,7 +197,7 @@ def test_too_large_ones_are_left_out_and_run_later(ran: list[Case], tmp_path: Pa
     assert len(ran) == 3
 
 
-def test_progress_tells_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_shows_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(run.time, "monotonic", lambda: now[0])
     lines: list[str] = []
@@ -271,7 +271,7 @@ def test_implementations_of_others() -> None:
     assert not ours.takes(Case("gemm/fp8", wb.kernels["gemm/fp8"].shape()))
 
 
-def test_clocks_of_a_gpu_as_amd_smi_tells_them() -> None:
+def test_clocks_of_a_gpu_from_amd_smi() -> None:
     report = [{"gpu": 0, "clock": {"gfx_0": {"clk": {"value": 2100, "unit": "MHz"}}, "mem_0": {"clk": 900}}}]
     assert clock_told(report) == 2100
     assert clock_told([]) == 0

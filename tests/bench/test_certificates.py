@@ -1,4 +1,4 @@
-"""A cluster over TLS: who has a certificate of its authority is let in, and nobody else."""
+"""A cluster over TLS accepts certificates of its authority and no others."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_without_a_certificate_it_is_refused(address: str, config: Path) -> None
         _run(address)
     with pytest.raises(WorkbenchError, match="no Dask scheduler answers"):
         _run(address.replace("tls:", "tcp:"))
-    # The scheduler's own answer to a client that accepts its certificate and presents none.
+    # The scheduler's answer to a client that accepts its certificate and presents none.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.load_verify_locations(config.with_name("ca.pem"))

@@ -68,7 +68,7 @@ def cluster() -> Iterator[Any]:
 
 
 def _listening() -> set[tuple[str, int]]:
-    """(address, port) of what this process and its children listen at."""
+    """(address, port) of each socket on which this process and its children listen."""
     psutil = pytest.importorskip("psutil")
     current = psutil.Process()
     return {

@@ -102,7 +102,7 @@ def test_triton_computes_what_ours_does(rival, operator) -> None:
 
 @contextlib.contextmanager
 def replaced_modules(*packages: str) -> Iterator[None]:
-    """While it lasts, these packages are imported anew; afterwards they are as before."""
+    """Imports these packages again inside the block, and restores them afterwards."""
 
     def loaded() -> dict[str, ModuleType]:
         return {

@@ -1,4 +1,4 @@
-"""Results of benchmarks in their file: a damaged one is an error, or has what was written."""
+"""Files of benchmark results: a damaged one is an error, or still has the results written."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_damage_is_never_a_result(tmp_path: Path) -> None:
             refused += 1
         else:
             assert stored in (results, others, [])
-    # A third are truncated or replaced, which is always noticed; no seed falls below a tenth.
+    # A third are truncated or replaced, which is always noticed; every seed has at least a tenth.
     assert refused > CORRUPTIONS / 10
 
 

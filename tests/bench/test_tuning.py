@@ -1,4 +1,4 @@
-"""Tuning: what is tried, what is never compiled, what the table says; candidates run nothing here."""
+"""Tuning: which candidates are tried or never compiled, and the table; candidates run nothing here."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEVICE = "emulated:gfx950"
 
 
 def time_of(variant: str, settings: Mapping[str, Any]) -> float:
-    """Made up: the interleave in windows of 4 rows is fastest, by 20 %."""
+    """Invented: the interleave in windows of 4 rows is fastest, by 20 %."""
     us = {"interleave": 100.0, "ping_pong": 110.0}.get(variant, 200.0)
     return us + 5 * abs(settings.get("window", 16) - 4) / 4 + (3 if settings.get("chunk") else 0)
 
@@ -111,7 +111,7 @@ def test_what_is_not_faster_by_enough_stays(ran: list[Case]) -> None:
     assert (row.variant, dict(row.settings)) == ("ping_pong", {})
 
 
-def test_a_search_goes_on_where_it_was_stopped(ran: list[Case], tmp_path: Path) -> None:
+def test_a_stopped_search_is_resumed(ran: list[Case], tmp_path: Path) -> None:
     class Stopped(Exception):
         pass
 

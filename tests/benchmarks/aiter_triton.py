@@ -1,4 +1,4 @@
-"""AITER's Triton kernels, whose times others published, modelled themselves: from a checkout of ROCm/aiter.
+"""Modelled times of AITER's Triton kernels, whose times others published, from a checkout of ROCm/aiter.
 
 Nothing of a source is kept here but its path, what its kernel is given and with how many warps. They come out
 of the modules of a checkout without the package's own start, which wants a GPU.
@@ -22,7 +22,7 @@ import workbench as wb
 from workbench.operators.launch_target import Target, resolve
 
 PREFIX = "aiter "
-"""Prefix of the kernels of problems that one of these stands for."""
+"""Prefix of the kernels of problems that one of these represents."""
 
 MOST_FUSED = 32768
 """Columns of two bytes up to which AITER takes a row at once."""
@@ -100,7 +100,7 @@ KERNELS: Mapping[str, AiterKernel] = {
 
 
 def _module(checkout: Path, name: str) -> ModuleType:
-    """A module of a checkout, without starting its packages."""
+    """A module of a checkout, without importing its packages."""
     for package in ("aiter", "aiter.ops", "aiter.ops.triton", "aiter.ops.triton.utils"):
         if package not in sys.modules:
             stand_in = ModuleType(package)

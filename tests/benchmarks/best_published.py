@@ -111,7 +111,7 @@ def kernels_digest() -> str:
 
 
 def beside(rows: Iterable[Row], store: Path) -> list[Beside]:
-    """Models each problem that is not in the store, and says so."""
+    """Models each problem that is not in the store, and prints it."""
     store.parent.mkdir(parents=True, exist_ok=True)
     now = kernels_digest()
     lines = store.read_text(encoding="utf-8").splitlines() if store.exists() else []
@@ -139,7 +139,7 @@ def beside(rows: Iterable[Row], store: Path) -> list[Beside]:
 
 
 def kept(store: Path) -> list[Beside]:
-    """Rows of a store that the current kernels and model made."""
+    """Rows of a store by the current kernels and model."""
     if not store.exists():
         return []
     lines = [json.loads(line) for line in store.read_text(encoding="utf-8").splitlines()]
@@ -151,7 +151,7 @@ def kept(store: Path) -> list[Beside]:
 
 
 def section(comparisons: list[Beside]) -> str:
-    """The part of docs/tuning.md: medians, and the largest ratios with what bounds them."""
+    """The part of docs/tuning.md: medians, and the largest ratios with their bounds."""
     rows = sorted(comparisons, key=lambda row: -row.ratio)[:10]
     worst = "\n".join(
         f"| {row.ratio:.2f} | `{row.row.problem.kernel}` | {row.row.problem.shape} | {row.us:.2f} | "

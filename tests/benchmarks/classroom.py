@@ -2,7 +2,7 @@
 
 python tests/benchmarks/classroom.py [kernels]
 
-Each is a Jupyter kernel of its own that loads the workbench, compiles a tile kernel, verifies it, profiles
+Each is a separate Jupyter kernel that loads the workbench, compiles a tile kernel, verifies it, profiles
 it and opens a dashboard, as a student does, and asks for completions as the editor does. The table has the
 seconds of each step, the slowest kernel's and the processor's too, and what a kernel and its clangd hold:
 resident memory, and the share of it (PSS) in which pages that several map count once. It is printed for one
@@ -53,7 +53,7 @@ STEPS = {
 
 
 class Student(threading.Thread):
-    """One kernel; it does each step when all are ready for it.
+    """A kernel that starts each step when all are ready for it.
 
     Attributes:
         seconds: of each step.

@@ -1,6 +1,6 @@
-"""Launches that were emulated once, kept in files: a changed model needs no second emulation.
+"""Launches that were emulated once, stored in files: a changed model needs no second emulation.
 
-What a launch counts depends on the code and the target, not on which product of the target runs it, nor on
+The counts of a launch depend on the code and the target, not on which product of the target runs it, nor on
 the model of times. `--again` of `model_error.py` throws the files away, after a change of a kernel.
 """
 
@@ -40,13 +40,13 @@ def _read_only(items: dict[str, Any]) -> MappingProxyType[str, Any]:
     return MappingProxyType(items)
 
 
-# Instructions have read-only mappings, which pickle does not know.
+# Instructions have read-only mappings, which pickle does not support.
 copyreg.pickle(MappingProxyType, lambda proxy: (_read_only, (dict(proxy),)))
 
 
 @dataclass(frozen=True)
 class Counted:
-    """One launch, counted; its tally has the caches of a repeated launch, too.
+    """A counted launch; its tally includes the caches of a repeated launch.
 
     Attributes:
         launch: what was counted.
@@ -94,7 +94,7 @@ class Launches:
         return self.folder / f"{name[:24]}.pickle.gz"
 
     def counted(self, problem: Problem, prepare: Callable[[], Target]) -> Sequence[Counted]:
-        """Each launch of a problem, run if it is not stored.
+        """The launches of a problem; those that are not stored are run.
 
         Args:
             problem: for its name.

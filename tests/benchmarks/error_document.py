@@ -65,7 +65,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Errors:
-    """Errors of several rows.
+    """Errors of a group of rows.
 
     Attributes:
         rows: how many.

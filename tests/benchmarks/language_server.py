@@ -1,4 +1,4 @@
-"""Response time of the kernel to the editor in a cell of the tile library, and clangd's memory.
+"""Response time of the kernel to the editor in a cell that uses the tile library, and clangd's memory.
 
 python tests/benchmarks/language_server.py [rounds]
 
@@ -43,7 +43,7 @@ def ask(service: Service, method: str, line: str, column: int, text: str) -> tup
 
 
 def resident(process: int) -> float:
-    """MB of a process in memory; 0 where nobody says it."""
+    """MB of a process in memory; 0 if the system does not report it."""
     path = Path(f"/proc/{process}/status")
     lines = path.read_text().splitlines() if path.is_file() else []
     return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS")), 0.0)

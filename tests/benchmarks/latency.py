@@ -38,8 +38,8 @@ import workbench as wb
 from workbench.events import hub"""
 PROFILED = KERNEL.replace("rms --spec", "rms --profile --spec")
 
-# Waits for an event, then for what it is answered with; gives the milliseconds between the two, as painted:
-# what a frame's callback sees is painted by that frame, and a message comes after it.
+# Waits for an event, then for its answer; returns the milliseconds between the two, as painted:
+# a frame paints what its callback sees, and a message arrives after it.
 ANSWER = """([kind, shown]) => {
     const met = new Function(`return ${shown}`);
     window.answer = new Promise(resolve => {
@@ -57,7 +57,7 @@ ANSWER = """([kind, shown]) => {
         }, { capture: true, once: true });
     });
 }"""
-# When cards were drawn last, in Unix seconds, by their names.
+# Unix seconds at which each card was drawn last, by name.
 WATCH = """() => {
     const drawn = (window.drawnAt = {});
     for (const card of document.querySelectorAll('.jp-hipkittens-Dashboard .wb-card')) {
@@ -125,7 +125,7 @@ def runs_to_figures(lab: Lab, watch: Watch) -> None:
         lab.page.keyboard.press("Control+Enter")
         lab.page.wait_for_function("Object.keys(window.drawnAt).length >= 1")
         lab.finish(CELL)
-        # Later parts than the cards in view are drawn too before the next run.
+        # Parts below the cards in view are drawn too before the next run.
         lab.page.wait_for_timeout(1500)
         data = float(lab.page.evaluate(EXECUTE, "hub.history('profile')[-1].seconds"))
         drawn = lab.page.evaluate("window.drawnAt")
@@ -264,7 +264,7 @@ def test_first_answers(open_lab: Any, server: Any, capsys: Any, size: Any) -> No
 
 @pytest.mark.parametrize("size", [{"width": 1440, "height": 900}], ids=["1440x900"])
 def test_latency(open_lab: Any, server: Any, capsys: Any, size: Any) -> None:  # noqa: F811
-    """Not collected by the suite: this folder is run by hand."""
+    """Not collected by the suite: this folder is run manually."""
     lab = open_lab(size=size)
     lab.page.set_default_timeout(60_000)
     lab.open_beside_sidebar(server.notebook("latency.ipynb", [LOADING, PROFILED]))

@@ -128,7 +128,7 @@ class Store:
         return self._models.get(problem) != self.model
 
     def add(self, problem: Problem, modelled: Modelled) -> None:
-        """Remembers one, at once."""
+        """Stores a result at once."""
         self.known[problem], self._models[problem] = modelled, self.model
         with self.path.open("a", encoding="utf-8") as file:
             file.write(self._line(problem))
@@ -197,7 +197,7 @@ class Setting:
 
 
 def model(problem: Problem, setting: Setting) -> Modelled:
-    """Models one problem, and runs it before where it never was."""
+    """Models a problem; runs it first if it was never run."""
     start = time.monotonic()
     try:
         launches = setting.launches.counted(problem, lambda: setting.prepare(problem))
@@ -215,7 +215,7 @@ def model(problem: Problem, setting: Setting) -> Modelled:
 
 
 def run(rows: list[Row], store: Store, largest: float, minutes: float, setting: Setting) -> None:
-    """Models missing problems: HipKittens' first, small ones first."""
+    """Models missing problems: HipKittens' first, then by size."""
     if setting.own is not None:
         pairs = ((row, own_problem(row)) for row in rows)
         rows = [replace(row, problem=problem) for row, problem in pairs if problem is not None]

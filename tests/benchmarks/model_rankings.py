@@ -30,7 +30,7 @@ ORDERS: Mapping[int, float] = {8: 987.1, 0: 1081.6, 32: 1256.4}
 
 @dataclass(frozen=True)
 class Version:
-    """One ranked version.
+    """A ranked version.
 
     Attributes:
         name: in words.
@@ -45,7 +45,7 @@ class Version:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Versions, and what was published of them.
+    """Versions and their published figures.
 
     Attributes:
         key, title: short name, and in words.
@@ -300,7 +300,7 @@ def chiplets(
 
 
 def blog(notebooks: Path) -> Ranking:
-    """The steps of the ROCm blog, each by its own source."""
+    """The steps of the ROCm blog, each from its own source."""
     published_tflops = (2680.33, 2288.16, 1828.74, 1166.41)
     return Ranking(
         "steps-fp8-own",
@@ -362,7 +362,7 @@ TIE = 0.005
 
 
 def _verdict(ratio: float) -> str:
-    """Rank of a version against the one before, by the ratio of their times."""
+    """Rank of a version compared with the one before it, by the ratio of their times."""
     return "equal" if abs(ratio - 1) < TIE else "yes" if ratio > 1 else "**no**"
 
 
@@ -399,7 +399,7 @@ def sections(text: str) -> dict[str, str]:
 
 
 def _source(part: str) -> str:
-    """The sentence that says who published it."""
+    """The sentence that names the publisher."""
     return part[part.index("Published: ") :].partition("\n")[0]
 
 

@@ -77,7 +77,7 @@ def training_step(device: str) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def row(title: str, sides: dict[str, tuple[torch.Tensor, torch.Tensor]]) -> str:
-    """A line of the table."""
+    """A row of the table."""
     cells = [title]
     for output, expected in sides.values():
         scale = expected.abs().mean()

@@ -1,4 +1,4 @@
-"""Kernels that others published times of, modelled themselves: the code that was timed is what is run.
+"""Modelled times of kernels whose times others published: the timed code itself is run.
 
 Where a published row is of a kernel whose source is in a checkout of HipKittens' main branch, or of the port
 to CDNA 3 (m8than/amd-kernels), that source is compiled as it is, at the row's sizes, and run on the emulated
@@ -55,7 +55,7 @@ class OwnKernel:
 
     @property
     def arch(self) -> str:
-        """The target that it was timed on."""
+        """The target on which it was timed."""
         return "gfx942" if self.port else "gfx950"
 
 
@@ -63,7 +63,7 @@ def _half(*dims: int) -> torch.Tensor:
     return torch.randn(*dims).bfloat16()
 
 
-# The content of an output counts as an operand, and zeros raise the clock, so outputs are filled, too.
+# The content of an output counts as an operand, and zeros raise the clock, so outputs are filled too.
 def _rope_tensors(s: Sizes) -> dict[str, Argument]:
     x = _half(s["batch"], s["heads"], s["tokens"], s["dim"])
     table = _half(s["tokens"], s["dim"] // 2)
@@ -142,7 +142,7 @@ SOURCES: Mapping[str, Callable[[Sizes], OwnKernel]] = {
     "attention/forward": _attention,
     "gemm/bf16": lambda _: GEMM,
 }
-"""HipKittens', by the spec of the rows that were published of them."""
+"""HipKittens' sources, by the spec of their published rows."""
 
 
 def _rows(path: str, entry: str, tensors: str, scalars: Mapping[str, float | str]) -> OwnKernel:
@@ -243,7 +243,7 @@ PORTED = "HipKittens (port)"
 """Implementation of the port's rows."""
 
 _SOFTMAX_BYTES = 16
-"""LDS that the port's softmax takes: a number a wave."""
+"""LDS that the port's softmax takes: one number per wave."""
 
 LEAST_GEMM = 4096
 """Rows and columns from which HipKittens' times can be those of `GEMM`: below, its tiles are on so few
@@ -282,7 +282,7 @@ def with_constants(text: str, constants: Mapping[str, int]) -> str:
 
 
 def host_headers() -> list[Path | str]:
-    """Folders of what the host code of a source includes, which the device part reads too."""
+    """Folders of the headers that the host code of a source includes, which the device part reads too."""
     import pybind11
 
     wheel = zig.folder()
@@ -291,7 +291,7 @@ def host_headers() -> list[Path | str]:
 
 
 def own_target(problem: Problem, hipkittens: Path, port: Path | None) -> Target:
-    """A kernel of others, ready to be run; only its own launch sees its tensors.
+    """A foreign kernel, ready to run; only its own launch sees its tensors.
 
     Args:
         problem: from `own_problem`.

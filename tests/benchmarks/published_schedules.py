@@ -39,7 +39,7 @@ def _compiled(path: Path, text: str, hipkittens: Path | None, entry: str) -> Ker
     """A kernel of a source, with a checkout's headers or, without one, with ours."""
     theirs = [hipkittens / "include"] if hipkittens else []
     with tempfile.TemporaryDirectory() as empty:
-        (Path(empty) / "omp.h").touch()  # of the host's code alone
+        (Path(empty) / "omp.h").touch()  # in host code only
         module = wb.compile(
             text,
             arch="gfx950",
@@ -84,7 +84,7 @@ def chiplet_target(hipkittens: Path, side: int, order: tuple[int, int] | None) -
     if order is None:
         text = re.sub(r"wgid = chiplet_transform_chunked\(.*\);", "", text)
     elif chunk * targets.MI355X.xcds > rows * cols:
-        # Chunks of all that a die has; the library's formula leaves such an order as it is.
+        # Chunks of all tiles of a die; the library's formula does not change such an order.
         text = re.sub(
             r"wgid = chiplet_transform_chunked\(.*\);",
             "const int whole = NUM_WGS / NUM_XCDS, more = NUM_WGS % NUM_XCDS, die = wgid % NUM_XCDS;\n"

@@ -1,4 +1,4 @@
-"""The published times that the timing model is held against: `tests/data/published_times.jsonl`, as data."""
+"""Published times, with which the timing model is compared: `tests/data/published_times.jsonl`, as data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DATA = Path(__file__).resolve().parents[1] / "data"
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem that is modelled once, however many have published it.
+    """A problem that is modelled once, no matter how many have published it.
 
     Attributes:
         kernel: name of the spec.

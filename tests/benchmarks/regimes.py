@@ -1,4 +1,4 @@
-"""Errors by regime, stated such that kernels which were left out fall into the stated ranges.
+"""Errors by regime, stated so that kernels that were left out fall into the stated ranges.
 
 A regime describes how a modelled launch behaves (`workbench.profile.expected.REGIMES`); a class describes the
 kernel of a row: GEMMs, attention, AITER's LayerNorm in Triton. A regime's range is that between the 10 % and
@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 WANTED = 0.8
 STEP, MOST = 0.05, 4.0
-"""Step between the factors that are tried, and the largest of them."""
+"""Step between the factors that are tried, and the largest factor."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def left_out_inside(rows: Sequence[Judged], factor: float) -> int:
 def widened(rows: Sequence[Judged]) -> tuple[float, float, float]:
     """The range stated for rows, and its width relative to the range of 80 % of them.
 
-    Rows of a class alone give the range of all of them, as nothing tells how far others are off.
+    If there is only one class, the range is that of all rows: nothing shows how far others are off.
     """
     ratios = [row.ratio for row in rows]
     if len({row.group for row in rows}) == 1:
@@ -85,7 +85,7 @@ def widened(rows: Sequence[Judged]) -> tuple[float, float, float]:
 
 
 def told_range(rows: Sequence[Judged], regime: str) -> tuple[float, float, float]:
-    """Range and factor that rows give a regime: never narrower than 80 % of all rows together."""
+    """Range and factor of a regime, from its rows: never narrower than 80 % of all rows together."""
     low, high, factor = widened([row for row in rows if row.regime == regime])
     everywhere = spread([row.ratio for row in rows])
     return min(low, everywhere[0]), max(high, everywhere[1]), factor

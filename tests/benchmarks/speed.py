@@ -55,7 +55,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table.
+    """A row of the table.
 
     Attributes:
         name: what was timed.
@@ -92,7 +92,7 @@ def processor_seconds() -> float:
 
 
 def in_turns(calls: Sequence[Callable[[], object]], repeat: int, warm_up: int = 1) -> list[Times]:
-    """Each call's times, one call after the other in every round; the first rounds do not count."""
+    """Times of the calls, which take turns in every round; the first rounds do not count."""
     samples: list[list[tuple[float, float]]] = [[] for _ in calls]
     for _ in range(repeat + warm_up):
         for call, times in zip(calls, samples, strict=True):
@@ -118,7 +118,7 @@ def beside_pytorch(
 
 
 def gemm(settings: Settings) -> Iterator[Row]:
-    """bf16 GEMM of 2048 cubed beside torch.matmul, in bf16 and in fp32."""
+    """bf16 GEMM of 2048 cubed compared with torch.matmul, in bf16 and in fp32."""
     a, b = (torch.randn(2048, 2048, generator=torch.Generator().manual_seed(i)).bfloat16() for i in (0, 1))
     a32, b32 = a.float(), b.float()
     for kernel in ("gemm/bf16:interleave", "gemm/bf16"):
@@ -128,7 +128,7 @@ def gemm(settings: Settings) -> Iterator[Row]:
 
 
 def exact(settings: Settings) -> Iterator[Row]:
-    """The same GEMM, smaller, with exact numerics beside the fast ones."""
+    """The same GEMM, smaller, with exact numerics compared with fast ones."""
     a = torch.randn(512, 512, generator=torch.Generator().manual_seed(0)).bfloat16()
     spec = wb.kernels["gemm/bf16"]
     for count in settings.each_thread_count():
@@ -138,7 +138,7 @@ def exact(settings: Settings) -> Iterator[Row]:
 
 
 def attention(settings: Settings) -> Iterator[Row]:
-    """Causal attention, B=2 H=4 N=1024 D=128, beside scaled_dot_product_attention in bf16."""
+    """Causal attention, B=2 H=4 N=1024 D=128, compared with scaled_dot_product_attention in bf16."""
     generator = torch.Generator().manual_seed(0)
     q, k, v = (torch.randn(2, 1024, 4, 128, generator=generator).bfloat16() for _ in range(3))
     turned = [x.transpose(1, 2).contiguous() for x in (q, k, v)]
@@ -149,7 +149,7 @@ def attention(settings: Settings) -> Iterator[Row]:
 
 
 def rows(settings: Settings) -> Iterator[Row]:
-    """rmsnorm and softmax of 16384 x 1024 in bf16 beside PyTorch's own."""
+    """rmsnorm and softmax of 16384 x 1024 in bf16 compared with PyTorch's."""
     x = torch.randn(16384, 1024, generator=torch.Generator().manual_seed(0)).bfloat16()
     weight = torch.ones(1024, dtype=torch.bfloat16)
     rmsnorm, softmax = wb.kernels["normalization/rmsnorm"], wb.kernels["activations/softmax"]
@@ -248,7 +248,7 @@ _INSTRUCTIONS = (
 
 
 def instructions(settings: Settings) -> Iterator[Row]:
-    """Loops of one kind of wave instruction: how many a second; the device itself counts them."""
+    """Loops of one kind of wave instruction, and how many run per second; the device itself counts them."""
     device = runtime.device(DEVICE)
     data = np.zeros(GROUPS * 256 + 4096, np.float32)
     for name, body, prefix, trips, flops, goal in _INSTRUCTIONS:
@@ -364,7 +364,7 @@ PYBIND11_MODULE(scale_module, m) { py::bind_kernel<scale>(m, "scale", &globals::
 
 
 def edit(settings: Settings) -> Iterator[Row]:
-    """A small cell from its source to its result, new and cached; a new pybind11 module, compiled."""
+    """A small cell from its source to its result, new and cached; a new pybind11 module."""
     x = torch.ones(32, 64, dtype=torch.bfloat16)
     out = torch.empty_like(x)
     tag = time.time_ns()
@@ -400,7 +400,7 @@ def first(settings: Settings) -> Iterator[Row]:
 
 
 def call(settings: Settings) -> Iterator[Row]:
-    """Small calls, whose time is Python's: a bare launch, operators, the same through torch.ops."""
+    """Small calls that spend their time in Python: a bare launch, operators, the same through torch.ops."""
     device = wb.device(DEVICE)
     kernel = wb.compile(
         '#include "hip/hip_runtime.h"\n__global__ void nothing(float *x) {}\n', arch="gfx950"
@@ -437,7 +437,7 @@ def model(settings: Settings) -> Iterator[Row]:
 
 
 def observing(settings: Settings) -> Iterator[Row]:
-    """Launches that are sanitized, or whose steps are kept, beside plain ones."""
+    """Launches that are sanitized, or whose steps are recorded, compared with plain ones."""
     for kernel, shape in (
         ("gemm/bf16:interleave", dict.fromkeys("mnk", 512)),
         ("normalization/rmsnorm", {"rows": 64, "cols": 1024}),

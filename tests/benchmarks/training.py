@@ -2,7 +2,7 @@
 
     python tests/benchmarks/training.py [--models llama-tiny bert-tiny] [--steps 200] [--write]
 
-Each run is kept in --keep as soon as it has ended, and not made again. The gradients of the first step are
+Each run is stored in --keep as soon as it ends, and is not repeated. The gradients of the first step are
 compared with float64 on the same bf16 weights, parameter by parameter. `--write` puts the tables and curves
 into `docs/training.md`.
 
@@ -60,14 +60,14 @@ BEGIN, END = "<!-- curves begin -->", "<!-- curves end -->"
 SECONDS_BEGIN, SECONDS_END = "<!-- seconds begin -->", "<!-- seconds end -->"
 SEEDS = range(5)
 WINDOW = 10
-"""Steps over which losses are averaged before they are compared: a batch's own difficulty is no error."""
+"""Steps over which losses are averaged before they are compared: batches differ in difficulty."""
 LIMIT = 0.9999
 """Least cosine between a gradient and float64's."""
 
 TURNS, TURN = 11, 5
-"""Turns of each in the times of a step, and steps of a turn."""
+"""Turns of each in the times of a step, and steps per turn."""
 CALLS, REST = "calls before their launches", "autograd, the model's own Python, PyTorch's operators, AdamW"
-"""Parts of a step that no launch takes."""
+"""Parts of a step outside of launches."""
 
 PYTORCH = ("pytorch", "pytorch-fp32")
 FEW = 20
@@ -142,7 +142,7 @@ def shares(model: str) -> dict[str, tuple[float, float]]:
 
 
 def seconds_text(models: Sequence[str]) -> str:
-    """The page's part with the seconds of a step, measured now."""
+    """The page's part with the seconds of a step, which it measures."""
     lines = [
         SECONDS_BEGIN,
         "| model | ours | PyTorch bf16 | fp32 | ours / PyTorch bf16 |",
@@ -187,7 +187,7 @@ def cosines(model: str) -> dict[str, dict[str, float]]:
     largest = max(g.norm().item() for g in gradients["float64"].values())
     for kernels, cosine_by_name in cosine_by_kernels.items():
         for name, expected in gradients["float64"].items():
-            # Mathematically zero, such as that of a key's bias: softmax does not see what is added to all.
+            # Mathematically zero, such as that of a key's bias: softmax ignores what is added to all.
             if expected.norm() > 1e-9 * largest:
                 cosine = torch.nn.functional.cosine_similarity
                 cosine_by_name[name] = cosine(
@@ -201,7 +201,7 @@ def smooth(losses: list[float]) -> list[float]:
 
 
 def picture(runs: dict[str, dict[str, Any]], title: str) -> str:
-    """The curves as SVG, drawn by the package's own pictures."""
+    """The curves as SVG, drawn by the package."""
     import plotly.graph_objects as go
 
     from workbench.theme import SERIES
@@ -251,7 +251,7 @@ def tables(results: dict[str, Any], models: list[str], steps: int) -> list[str]:
 
 
 def calls_of(name: str, results: dict[str, Any]) -> list[tuple[str, dict[str, Any], int]]:
-    """Different calls of a model's step with how many there are of each; they are the same for each GPU."""
+    """Different calls of a model's step, and the number of each; they are the same for each GPU."""
     if f"calls {name}" not in results:
         counts = Counter((call.operator, tuple(call.shape.items())) for call in step_of(name).calls)
         results[f"calls {name}"] = [(operator, dict(shape), n) for (operator, shape), n in counts.items()]
@@ -345,7 +345,7 @@ def beside_published(name: str, gpu: str, results: dict[str, Any]) -> list[str]:
 
 
 def rate(spec: KernelSpec, shape: dict[str, Any], us: float) -> tuple[float, str, str]:
-    """A rate, the work that it is of and its unit: bytes where an operator does little with each."""
+    """A rate, its work and its unit: bytes for an operator that does little work per byte."""
     work = spec.work(shape)
     kind, unit = ("flops", "TFLOP/s") if work["flops"] > FEW * work["bytes"] else ("bytes", "TB/s")
     return work[kind] / us / 1e6, kind, unit
@@ -377,7 +377,7 @@ def main() -> None:
     arguments.keep.parent.mkdir(parents=True, exist_ok=True)
 
     def save() -> None:
-        # Written as a whole: a run may be stopped at any time and continues from here.
+        # Written atomically: a run may be stopped at any time and continues from here.
         written = arguments.keep.with_suffix(".part")
         written.write_text(json.dumps(results))
         written.replace(arguments.keep)

@@ -1,4 +1,4 @@
-"""Triton kernels that stand for published ones of Triton: one program a row, as in Triton's own tutorials.
+"""Triton kernels that represent published ones: one program per row, as in Triton's tutorials.
 
 The published kernels' sources are not known; the number of warps is what the tutorials take. Needs Triton.
 """
@@ -35,7 +35,7 @@ def rmsnorm(x, weight, out, cols, eps, size: tl.constexpr):
 
 
 PREFIX = "triton "
-"""Prefix of the kernels of problems that one of these stands for."""
+"""Prefix of the kernels of problems that one of these represents."""
 
 
 def warps(name: str, block: int) -> int:

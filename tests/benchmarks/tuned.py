@@ -67,7 +67,7 @@ def left(minutes: float, began: float) -> bool:
 
 
 def document(folder: Path, device: str, budget: int) -> str:
-    """docs/tuning.md, of searches that are there; nothing is run that is not."""
+    """docs/tuning.md, from existing searches; nothing is run."""
     known = {each.key for each in read(folder / "tuning.sqlite")}
     parts = [
         "# Tuned against default",

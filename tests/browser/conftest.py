@@ -42,7 +42,7 @@ PATIENCE = 120_000
 """Milliseconds that anything may take: a slow machine is no failure, and a wrong page stays wrong."""
 
 LOOKS = [(width, height, dark) for width, height in ((1440, 900), (1024, 700)) for dark in (False, True)]
-"""Sizes and themes of the page for journeys: one by the seed, or all with HIPKITTENS_TEST_ALL."""
+"""Sizes and themes of the page for journeys: the seed picks one; HIPKITTENS_TEST_ALL runs all."""
 if not os.environ.get("HIPKITTENS_TEST_ALL"):
     LOOKS = [random.Random(os.environ["HIPKITTENS_TEST_SEED"]).choice(LOOKS)]
 
@@ -61,14 +61,14 @@ FLAGS = (
     "--disable-sync",
     "--font-render-hinting=none",
 )
-# Chromium's own complaints about what a headless machine lacks, what the page asks for and need not have, and
+# Chromium's complaints about missing parts of a headless machine, and about optional files of the page, and
 # JupyterLab's about a machine that is slow.
 HARMLESS = re.compile(
     r"WebGL|GPU stall|favicon|net::ERR_ABORTED|ResizeObserver loop|Slow network|third-party cookie|"
     r"Fetch API cannot load|/api/kernels/[^ ]*/channels|The AudioContext|deprecat|"
     r"Plugin .* to activate|"
     # jupyter_server remembers static files by name alone: a font that JupyterLab and Notebook both have is
-    # refused to whichever asks second.
+    # refused to the second that asks.
     r"403 \(Forbidden\) \(.*/static/(lab|notebook)/\w+\.woff2",
     re.IGNORECASE,
 )
@@ -103,7 +103,7 @@ class Server:
         return f"{self.address}/{path}{'&' if '?' in path else '?'}token={self.token}"
 
     def notebook(self, name: str, cells: Sequence[str]) -> str:
-        """Writes a notebook of code cells; gives its name."""
+        """Writes a notebook of code cells; returns its name."""
         document = {
             "nbformat": 4,
             "nbformat_minor": 5,
@@ -141,7 +141,7 @@ def program() -> str:
 
 @pytest.fixture(scope="session")
 def extension(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder to put on JUPYTER_PATH: the front end, built from the sources as they are."""
+    """Folder to put on JUPYTER_PATH: the front end, built from the current sources."""
     try:
         build.build()
     except build.NotPossible as error:
@@ -180,7 +180,7 @@ def server(program: str, extension: Path, tmp_path_factory: pytest.TempPathFacto
         # Code compiled by an earlier run is reused: the tests are about the page.
         "HIPKITTENS_CACHE": str(cache.folder()),
         "HIPKITTENS_DEVICE": "emulated:gfx950",
-        # Tests share a folder; one that is about the history names a file.
+        # Tests share a folder; a test of the history names a file.
         "HIPKITTENS_HISTORY": "off",
         "JUPYTER_PATH": str(extension),
         "JUPYTER_CONFIG_DIR": str(home / "config"),
@@ -238,7 +238,7 @@ def _wait_for_server(server: Server, seconds: float = 120) -> None:
 
 @pytest.fixture(scope="module")
 def browser(program: str) -> Iterator[Browser]:
-    """Headless Chromium; one a module, since Playwright holds the thread's event loop while it lives."""
+    """Headless Chromium, one per module, since Playwright holds the thread's event loop while it runs."""
     from playwright import sync_api as api
 
     with api.sync_playwright() as playwright:
@@ -267,7 +267,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class Lab:
-    """A page with JupyterLab or Notebook 7, and what a person does on it.
+    """A page with JupyterLab or Notebook 7, and a person's actions on it.
 
     Attributes:
         page: Playwright's.
@@ -293,12 +293,12 @@ class Lab:
             self.complaints.append(line)
 
     def open(self, path: str) -> None:
-        """Opens a notebook in JupyterLab and waits until its kernel is there."""
+        """Opens a notebook in JupyterLab and waits for its kernel."""
         self.page.goto(self.server.url(f"lab/tree/{path}?reset"))
         self.ready()
 
     def open_beside_sidebar(self, path: str) -> None:
-        """Opens a notebook with the workbench's sidebar; the file browser leaves the page to them."""
+        """Opens a notebook with the workbench's sidebar, and closes the file browser."""
         self.open(path)
         self.command("hipkittens:show-sidebar")
         self.sidebar.wait_for()
@@ -310,7 +310,7 @@ class Lab:
         self.idle()
 
     def idle(self) -> None:
-        """Waits until the kernel is there and does nothing."""
+        """Waits until the kernel is idle."""
         self.page.wait_for_function(
             """() => {
                 const app = window.jupyterapp;
@@ -338,7 +338,7 @@ class Lab:
         return text
 
     def write(self, number: int, text: str) -> None:
-        """Puts a text in place of a cell's, as pasted by a person."""
+        """Replaces a cell's text, as a person who pastes."""
         self.editor(number).click()
         self.page.keyboard.press("Control+a")
         self.page.evaluate("text => navigator.clipboard.writeText(text)", text)
@@ -355,7 +355,7 @@ class Lab:
         self.page.keyboard.press("Control+Enter")
 
     def finish(self, number: int) -> None:
-        """Waits until a cell has a number in place of the star."""
+        """Waits until a cell shows a number instead of the star."""
         self.until(
             lambda: re.fullmatch(r"\[\d+\]:", self.prompt(number)) is not None, f"cell {number} to end"
         )
@@ -411,7 +411,7 @@ class Lab:
         return self.cell(number).locator(".jp-OutputArea-output")
 
     def says(self, where: Locator, *texts: str) -> None:
-        """Waits until a part of the page has all of these texts."""
+        """Waits until a part of the page contains all of these texts."""
         self.until(
             lambda: all(text in where.inner_text() for text in texts),
             lambda: f"{', '.join(texts)} in: {where.inner_text()[:400]}",
@@ -430,11 +430,11 @@ class Lab:
 
     @property
     def clean(self) -> bool:
-        """True where the notebook has no unsaved change."""
+        """True if the notebook has no unsaved change."""
         return bool(self.page.evaluate("() => !window.jupyterapp.shell.currentWidget.context.model.dirty"))
 
     def save(self) -> None:
-        """Saves the notebook, again where a figure that is drawn late has changed it since."""
+        """Saves the notebook, and saves it again if a figure that is drawn late has changed it."""
 
         def saved() -> bool:
             if not self.clean:
@@ -499,7 +499,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """A step of a journey needs those before it."""
     journey = item.parent.nodeid if item.parent is not None else ""
-    # The step that failed itself is tried once more.
+    # The step that failed is tried once more.
     if FAILED.get(journey) == item.name:
         del FAILED[journey]
     failed = FAILED.get(journey)
@@ -529,7 +529,7 @@ def look(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def lab(open_lab: Callable[..., Lab], look: tuple[int, int, bool]) -> Iterator[Lab]:
-    """A page of a look's size; the test chooses the theme, once something is open."""
+    """A page of a look's size; the test chooses the theme once something is open."""
     width, height, _ = look
     lab = open_lab(size={"width": width, "height": height})
     yield lab

@@ -2,7 +2,7 @@
 
     make docs && python tests/browser/look_at_site.py [build/site]
 
-Ends with 1 if axe finds something serious, or a page is wider than the screen. axe-core comes from npm, into
+Exits with 1 if axe finds something serious, or a page is wider than the screen. axe-core comes from npm, into
 build/axe; pictures go to build/screenshots/site.
 """
 
@@ -58,7 +58,7 @@ def findings(page: Page, script: str) -> list[dict[str, Any]]:
 
 
 def look(page: Page, name: str, width: int, theme: str, script: str) -> int:
-    """Prints the faults of a page at a width and in a theme, and gives their number."""
+    """Prints the faults of a page at a width and in a theme, and returns their number."""
     wrong = 0
     page.set_viewport_size({"width": width, "height": 900})
     wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")

@@ -26,7 +26,7 @@ PICTURE = Path(__file__).parents[2] / "docs" / "images" / "main_job.webp"
 SIZE = {"width": 1200, "height": 720}
 SHOWN = (960, 576)
 LIMIT = 1_500_000
-"""Bytes of the picture."""
+"""Limit of the picture's size, in bytes."""
 
 SETUP = "%load_ext workbench\nimport torch"
 HEAD = (
@@ -48,7 +48,7 @@ FASTER = KERNEL.replace("tile[64][64]", "tile[64][65]")
 
 
 class Recorder:
-    """Pictures of a page, each with the milliseconds that it is shown."""
+    """Pictures of a page, each with its milliseconds on screen."""
 
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
@@ -62,7 +62,7 @@ class Recorder:
         self.lasts.append(milliseconds)
 
     def save(self, path: Path) -> int:
-        """Writes the picture as well as the limit allows; gives its bytes."""
+        """Writes the picture as well as the limit allows; returns its size in bytes."""
         first, *others = self.frames
         for quality in (80, 65, 50, 35):
             first.save(
@@ -86,7 +86,7 @@ def put(lab: Lab, number: int, text: str) -> None:
 
 
 def top(lab: Lab) -> None:
-    """Brings the notebook's beginning and its lines' into view, and the pointer off the code."""
+    """Scrolls to the notebook's beginning and to that of its lines, and moves the pointer off the code."""
     lab.page.mouse.move(5, SIZE["height"] - 5)
     lab.page.evaluate(
         """() => {
@@ -131,7 +131,7 @@ def test_record(open_lab: Callable[..., Lab], server: Server) -> None:
     line.click()
     lab.button("ISA").click()
     lab.page.locator(".jp-hipkittens-Isa").wait_for()
-    # Once more, for the rows of the line.
+    # Again, for the rows of the line.
     line.click()
     lab.page.wait_for_timeout(1000)
     record.frame(3000)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(1800)
 
 AXE = build.LAB / "node_modules" / "axe-core" / "axe.min.js"
-"""Installed with what the extension is built with."""
+"""Installed with the tools that build the extension."""
 
 SERIOUS = ("serious", "critical")
 

@@ -1,4 +1,4 @@
-"""Ways through the course: a student does notebook 04 to its end, a teacher adds an exercise.
+"""Journeys through the course: a student completes notebook 04, a teacher adds an exercise.
 
 Each at 1440 x 900 or 1024 x 700, light or dark (`LOOKS`).
 """
@@ -55,7 +55,7 @@ def solution(name: str) -> str:
 
 
 def to_end(lab: Lab) -> None:
-    """Runs all cells to the last."""
+    """Runs all cells."""
     lab.command("notebook:run-all-cells")
     for number in range(lab.cells.count()):
         if lab.text(number).strip():
@@ -88,7 +88,7 @@ def test_student(lab: Lab, server: Server, look: tuple[int, int, bool]) -> None:
     for number in tasks:
         lab.output(number).last.scroll_into_view_if_needed()
         lab.seen(look, f"student-task-{number}")
-    # The demonstration on a kernel that is no answer counts as a try.
+    # The demonstration, on a kernel that is not an answer, counts as a try.
     kernel, check = added(lab), added(lab)
     for name, mistakes in WRONG.items():
         lab.write(check, f'wb.exercise("{name}").check(mine)')
@@ -151,7 +151,7 @@ def test_teacher(lab: Lab, server: Server, look: tuple[int, int, bool]) -> None:
     lab.run(kernel)
     lab.run(check)
     lab.says(lab.output(check).last, "The factor is added, not multiplied.")
-    # A student leaves out the edge: none of the file's known mistakes fits, but the place of the error does.
+    # A student leaves out the edge: none of the file's mistakes fits, but the place of the error does.
     lab.write(kernel, SCALE.replace("if (i < n)", "if (i < n / 256 * 256)"))
     lab.run(kernel)
     lab.run(check)

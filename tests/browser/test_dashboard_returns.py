@@ -1,4 +1,4 @@
-"""The dashboard through reloads and restarts, in orders drawn by the seed: no card stays blank."""
+"""The dashboard through reloads and restarts, in random orders: no card stays blank."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(3600)
 
 EVERY = 20
-"""Orders with HIPKITTENS_TEST_ALL; else two of them."""
+"""Number of orders with HIPKITTENS_TEST_ALL; otherwise two."""
 ORDERS = EVERY if os.environ.get("HIPKITTENS_TEST_ALL") else 2
 
 CELLS = [
@@ -86,7 +86,7 @@ def test_no_card_stays_blank(lab: Lab, number: int) -> None:
 
 
 def test_it_comes_back_by_itself(lab: Lab) -> None:
-    """After a restart nobody presses anything."""
+    """After a restart no button is pressed."""
     lab.dashboard.locator(".wb-grid").evaluate("dom => dom.classList.add('of-the-old-kernel')")
     restart(lab)
     lab.dashboard.locator(".wb-grid:not(.of-the-old-kernel)").wait_for()

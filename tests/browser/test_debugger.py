@@ -26,7 +26,7 @@ NORMAL = "torch.randn(1, 1, 32, 32, generator=generator).bfloat16()"
 
 
 def run_cells(lab: Lab, server: Server, look: Look, name: str, cells: list[str]) -> Locator:
-    """Runs the cells; gives the last one's output, which says what is wrong."""
+    """Runs the cells; returns the output of the last, which names the fault."""
     lab.open(server.notebook(f"{name}-{look[0]}-{look[2]}.ipynb", [SETUP, *cells]))
     lab.theme(dark=look[2])
     lab.command("application:toggle-left-area")
@@ -38,7 +38,7 @@ def run_cells(lab: Lab, server: Server, look: Look, name: str, cells: list[str])
 
 
 def opened(lab: Lab, area: Locator, button: str) -> Locator:
-    """The stepper that a button of the table opens."""
+    """Opens the stepper by a button of the table."""
     area.locator(".wb-open", has_text=button).first.click()
     page = area.locator(".wb-step")
     page.locator(".wb-step-code .wb-here, .wb-step-code .wb-last").first.wait_for()
@@ -85,7 +85,7 @@ def test_a_swizzle_that_is_not_followed(lab: Lab, server: Server, look: Look) ->
     source = f"{HEAD}{SWIZZLE}"
     cells = [f"%%hipkittens shown --show\n{source}", inputs + show, f"%%hipkittens copied\n{source}", verify]
     area = run_cells(lab, server, look, "swizzle", cells)
-    # The tile is drawn as it is; the reading is wrong.
+    # The tile is drawn correctly; the reading is wrong.
     lab.cell(2).locator(".js-plotly-plot .main-svg").first.wait_for()
     lab.cell(2).scroll_into_view_if_needed()
     lab.seen(look, "debug-swizzle-shown")
@@ -116,7 +116,7 @@ def test_a_missing_wait(lab: Lab, server: Server, look: Look) -> None:
     lab.says(area, "missing wait", "expected an s_waitcnt vmcnt")
     lab.seen(look, "debug-wait-found")
     page = opened(lab, area, "step")
-    # It stands before the use, and the load is still under way.
+    # It stops before the use, and the load is still in flight.
     lab.says(page.locator(".wb-step-under"), "vmcnt", "global_load_dword")
     lab.seen(look, "debug-wait")
     load = page.locator(".wb-step-code .wb-last", has_text="global_load_dword")

@@ -1,4 +1,4 @@
-"""The second day with the workbench: other measures, documentation, faults, restarts, new names."""
+"""A user's second day: other measures, documentation, faults, restarts, new names."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def lab(open_lab: Callable[..., Lab], server: Server) -> Lab:
 
 
 def hot_lines(lab: Lab, measure: str, expected: set[int]) -> dict[int, str]:
-    """Lines that have heat of a measure once it is chosen, with what their marks say.
+    """Lines with heat of a measure once it is chosen, with the text of their marks.
 
     Args:
-        expected: lines that have some; a gutter that is being drawn has not all at once.
+        expected: the lines with heat; a gutter that is being drawn does not show all at once.
     """
     lab.sidebar.get_by_label("Measure of the line heat").select_option(measure)
     marks = lab.cell(BANKS).locator(".jp-hipkittens-HeatMark")
@@ -82,7 +82,7 @@ def hot_lines(lab: Lab, measure: str, expected: set[int]) -> dict[int, str]:
 
 
 class TestDetails:
-    """Steps of one visit, in order; when one fails those after it are skipped."""
+    """Steps of one visit, in order; after a failure the rest are skipped."""
 
     STEPS = True
 
@@ -215,7 +215,7 @@ class TestDetails:
             *("Measure of the line heat", "banks › banks", "Whose runs are listed", "Clear the history"),
         ]
 
-    def test_a_cell_moved_copied_and_brought_back_keeps_its_marks(self, lab: Lab) -> None:
+    def test_a_cell_moved_copied_and_restored_has_its_marks(self, lab: Lab) -> None:
         def heat_of(number: int) -> list[str]:
             return lab.cell(number).locator(".jp-hipkittens-HeatMark").all_inner_texts()
 
@@ -224,7 +224,7 @@ class TestDetails:
         lab.command("notebook:move-cell-down")
         lab.until(lambda: lab.text(BANKS + 1) == SOURCE, "the cell to move")
         lab.until(lambda: heat_of(BANKS + 1) == heat, "its heat")
-        # An undo takes back all that was done within half a second: here only what follows.
+        # An undo reverts all changes of half a second: here only those that follow.
         lab.page.evaluate(
             "window.jupyterapp.shell.currentWidget.content.model.sharedModel.undoManager.stopCapturing()"
         )
@@ -250,7 +250,7 @@ class TestDetails:
         lab.page.evaluate("window.jupyterapp.shell.currentWidget.context.rename('renamed.ipynb')")
         lab.page.get_by_role("tab", name="renamed.ipynb").wait_for()
         lab.until(lambda: runs.inner_text() == before, "the history")
-        # The button finds the view that is open, and makes no second one.
+        # The button reuses the open view.
         lab.editor(BANKS).click()
         lab.button("ISA").click()
         lab.page.locator(".jp-hipkittens-Isa").wait_for()
@@ -278,7 +278,7 @@ class TestDetails:
         server.notebook("second.ipynb", ["import workbench as wb", "%load_ext workbench"])
         lab.command("docmanager:open", path="second.ipynb")
         lab.sidebar.get_by_text("No runs yet.").wait_for()
-        # Runs of the first notebook go to its own history while the second one is on view.
+        # Runs of the first notebook go to its own history while the second one is visible.
         lab.page.evaluate(
             """async () => {
                 const widgets = [...window.jupyterapp.shell.widgets('main')];
@@ -338,7 +338,7 @@ class TestDetails:
             assert lab.page.locator(part).evaluate(NAMELESS) == [], part
 
     def test_the_page_did_not_complain(self, lab: Lab) -> None:
-        # JupyterLab itself complains of requests that a restarted kernel no longer answers.
+        # JupyterLab itself complains about requests that a restarted kernel no longer answers.
         ours = [text for text in lab.complaints if "hipkittens" in text.lower()]
         assert ours == []
 

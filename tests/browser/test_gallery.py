@@ -1,4 +1,4 @@
-"""Every figure at three widths: no text overlaps or is cut, and at the narrowest it looks as it did.
+"""Every figure at three widths: no text overlaps or is cut off, and the narrowest looks as before.
 
 Stored pictures are of a light page, halved, with few colours: they tell a wrong layout, not another font's
 pixels. After a change that is meant, `HIPKITTENS_TEST_ALL=1 HIPKITTENS_TEST_PICTURES=write python -m pytest
@@ -34,7 +34,7 @@ SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 WRITE = os.environ.get("HIPKITTENS_TEST_PICTURES") == "write"
 ALL = bool(os.environ.get("HIPKITTENS_TEST_ALL"))
 FEW = ("sweep", "profile", "card-memory-baseline", "card-roofline-baseline")
-"""Figures of a usual run, at the width that is hardest."""
+"""Figures of a usual run, at the most difficult width."""
 
 STORED = WIDTHS[0]
 """The width of stored pictures."""
@@ -63,7 +63,7 @@ def screenshot(page: Page, theme: str) -> Image.Image:
 
 
 def wrong_picture(picture: Image.Image, stored: Path) -> str:
-    """Difference of a picture from the stored one, in words; "" if they are equal."""
+    """Difference of a picture from the stored one, as text; "" if they are equal."""
     if WRITE:
         PICTURES.mkdir(exist_ok=True)
         reduced(picture).save(stored, optimize=True)

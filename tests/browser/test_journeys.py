@@ -1,4 +1,4 @@
-"""Ways through the workbench: of a newcomer, an author, an engineer, and whoever comes back after a week.
+"""Journeys of a newcomer, an author, an engineer, and somebody who returns after a week.
 
 Each at 1440 x 900 or 1024 x 700, light or dark (`LOOKS`).
 """
@@ -77,7 +77,7 @@ def test_newcomer(lab: Lab, server: Server, look: tuple[int, int, bool]) -> None
     marked = lab.cell(kernel).locator(".cm-line:has(.cm-lintRange-error)")
     marked.first.wait_for()
     assert marked.first.inner_text().strip().startswith(broken)
-    # Off the words, so that no tool tip is in the picture.
+    # Away from the text, so that no tool tip is in the picture.
     lab.page.mouse.move(5, 5)
     lab.seen(look, "newcomer-broken")
     lab.write(kernel, source)
@@ -157,9 +157,9 @@ def baselines(lab: Lab) -> list[str]:
 
 
 def engineer(lab: Lab, server: Server, look: tuple[int, int, bool]) -> list[str]:
-    """A slow kernel: verified against a function of the user's own, advised on, improved, compared, shared.
+    """A slow kernel: verified against the user's function, advised on, improved, compared, shared.
 
-    Gives the names of the baselines.
+    Returns the names of the baselines.
     """
     lab.open_beside_sidebar(server.notebook("engineer.ipynb", ENGINEER))
     lab.theme(dark=look[2])
@@ -207,7 +207,7 @@ def engineer(lab: Lab, server: Server, look: tuple[int, int, bool]) -> list[str]
     lab.dashboard.get_by_role("button", name=re.compile(r"^\W*What changed$")).click()
     lab.until(lambda: "65" in lab.dashboard.inner_text(), "the difference of the sources")
     lab.seen(look, "engineer-fast")
-    # More runs can be baselines, beside the first one.
+    # More runs can be baselines.
     lab.dashboard.get_by_role("button", name="Pin as baseline").click()
     lab.until(lambda: len(baselines(lab)) == 2, "the second baseline")
     pinned = baselines(lab)
@@ -244,7 +244,7 @@ def colours(lab: Lab, within: str) -> set[str]:
 
 
 def a_week_later(lab: Lab, server: Server, look: tuple[int, int, bool], pinned: list[str]) -> None:
-    """The notebook opened without a kernel: runs, heat and figures are there; then one button is enough."""
+    """A notebook without a kernel shows runs, heat and figures; then one button is enough."""
     lab.page.get_by_role("tab", name="engineer.ipynb").click()
     lab.save()
     lab.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")

@@ -1,4 +1,4 @@
-"""A person's way through the workbench in JupyterLab: write, break, mend, run, verify, profile, reload."""
+"""A visit to the workbench in JupyterLab: write, break, fix, run, verify, profile, reload."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def colour(lab: Lab, cell: int, line: str, token: str) -> str:
 
 
 def linked_rows(lab: Lab) -> list[str]:
-    """Source lines beside the rows of the ISA view that are lit."""
+    """Source lines beside the highlighted rows of the ISA view."""
     return [
         str(text)
         for text in lab.page.evaluate(
@@ -125,7 +125,7 @@ def linked_rows(lab: Lab) -> list[str]:
 
 
 class TestJourney:
-    """Steps of one visit, in order; when one fails those after it are skipped."""
+    """Steps of one visit, in order; after a failure the rest are skipped."""
 
     STEPS = True
 
@@ -166,7 +166,7 @@ class TestJourney:
         keyboard = lab.page.keyboard
         lab.editor(RMS).click()
         keyboard.press("Control+End")
-        # Lines are indented by what is parsed, which highlighting shows.
+        # Indentation follows the parsed code, which highlighting shows.
         for line, coloured in (("void f() {", "f"), ("int i = 7;", "7"), ("}", None)):
             keyboard.type(f"\n{line}")
             if coloured:
@@ -235,7 +235,7 @@ class TestJourney:
         lab.press("Verify", RMS)
         runs = lab.sidebar.get_by_role("list", name="Run history, newest first")
         lab.until(lambda: "✓ verified" in runs.get_by_role("listitem").first.inner_text(), "the verdict")
-        # The device has run, so its memory is known; one that has not run is not started for that.
+        # The device has run, so its memory is known; a device is not started for that.
         device = lab.sidebar.get_by_role("region", name="Device")
         device.get_by_text("of 288 GiB used").wait_for()
 
@@ -302,7 +302,7 @@ class TestJourney:
         # From the cell: a click brings the rows into view, and they are that line's.
         lab.line(RMS, "store(g.out").click()
         number = lab.number_of(RMS, "store(g.out")
-        # Until the view has scrolled there, rows before it may be lit without a number beside them.
+        # Until the view has scrolled there, rows before it may be highlighted without a number beside them.
         lab.until(
             lambda: {row.rstrip("*") for row in linked_rows(lab)} == {str(number)},
             lambda: f"rows of line {number}, not of {linked_rows(lab)}",
@@ -354,7 +354,7 @@ class TestJourney:
         marked.first.wait_for()
         lines = marked.all_inner_texts()
         assert any("out[threadIdx.x] = s[" in line for line in lines)
-        # Declarations and the fence, which does not help, are not blamed.
+        # Declarations and the fence are not blamed.
         assert all("threadIdx.x" in line for line in lines)
         first = (
             lab.sidebar.get_by_role("list", name="Run history, newest first").get_by_role("listitem").first
@@ -420,7 +420,7 @@ class TestJourney:
         lab.dashboard.get_by_role("button", name=re.compile("^Unpin ")).first.click()
 
     def test_from_run_to_the_dashboard(self, lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
-        """Milliseconds in the browser from the key press to the drawn figure, of a cached kernel."""
+        """Milliseconds in the browser from the key press to the drawn figure, for a cached kernel."""
         lab.write(RMS, KERNEL.replace("rms --spec", "rms --profile --spec"))
         lab.card("timeline")
         before = int(points(lab)[-1])
@@ -439,7 +439,7 @@ class TestJourney:
         lab.write(RMS, KERNEL)
         lab.press("Profile", RMS)
 
-    def test_a_reload_brings_everything_back(self, lab: Lab) -> None:
+    def test_a_reload_restores_everything(self, lab: Lab) -> None:
         lab.editor(RMS).click()
         heat = lab.cell(RMS).locator(".jp-hipkittens-HeatMark").all_inner_texts()
         runs = lab.sidebar.get_by_role("list", name="Run history, newest first").inner_text()
@@ -534,12 +534,12 @@ STOPWATCH = """before => {
 
 
 def lit(view: Any) -> list[str]:
-    """Machine code that is lit."""
+    """Highlighted machine code."""
     return [str(text) for text in view.locator(".cm-line.jp-hipkittens-linked").all_inner_texts()]
 
 
 def points(lab: Lab) -> list[float]:
-    """Numbers of the runs in the dashboard's figure of runs, ascending; it is drawn where it is seen."""
+    """Numbers of the runs in the dashboard's figure of runs, ascending; the figure is drawn when visible."""
     numbers = (
         lab.card("timeline")
         .locator(".js-plotly-plot")

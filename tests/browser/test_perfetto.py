@@ -63,7 +63,7 @@ def test_perfetto_has_every_span_at_its_cycle(bare_page: Page, tmp_path: Path) -
     with served(line.to_perfetto(tmp_path / "trace.json")) as address:
         bare_page.goto(address)
         bare_page.wait_for_function("() => self.app?.trace?.engine", timeout=300_000)
-        # Perfetto counts there what it had to drop.
+        # Perfetto counts dropped events there.
         assert rows(bare_page, "select name, value from stats where value and severity != 'info'") == []
         slices = rows(
             bare_page,

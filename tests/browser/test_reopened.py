@@ -1,4 +1,4 @@
-"""A dashboard in a cell: kept with the notebook, shown without a kernel, run again over what was kept."""
+"""A dashboard in a cell: saved with the notebook, displayed without a kernel, run again over it."""
 
 from __future__ import annotations
 

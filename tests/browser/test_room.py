@@ -1,4 +1,4 @@
-"""A small window with both sidebars: a view stands below its notebook, and goes beside it at a click."""
+"""A small window with both sidebars: a view opens below its notebook, and moves beside it by a click."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def test_the_shown_run_has_a_row_wherever_it_is(page: Page) -> None:
 
 
 def test_a_selection_among_a_thousand_runs_is_shown_at_once(page: Page) -> None:
-    """The page's own part, which took most of the time; what the kernel answers is drawn too."""
+    """The page's part, which took most of the time; the kernel's answers are drawn too."""
     page.evaluate("([code, runs]) => widget(code, { runs })", [script("runlist.js"), runs_json(4, 5, 50)])
     took = page.evaluate(
         """() => {
@@ -131,7 +131,7 @@ def test_a_selection_among_a_thousand_runs_is_shown_at_once(page: Page) -> None:
     print(f"selection: {took:.1f} ms")
 
 
-def test_no_run_says_why(page: Page) -> None:
+def test_no_run_has_a_reason(page: Page) -> None:
     runs = {**json.loads(runs_json(0, 0, 0)), "none": "2 launches in this session, none timed"}
     page.evaluate("([code, runs]) => widget(code, { runs })", [script("runlist.js"), json.dumps(runs)])
     assert page.locator(".wb-none").inner_text() == "2 launches in this session, none timed"

@@ -1,4 +1,4 @@
-"""A debugger's journeys in JupyterLab: a wave stepped by keys and buttons, in both themes, at two sizes."""
+"""Stepping a wave in JupyterLab by keys and buttons, in both themes, at two sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sweep of 1,000 runs beside a dashboard: how often it draws, how smooth the page is, what it keeps."""
+"""A sweep of 1,000 runs with a dashboard: how often it draws, how smooth the page is, its memory."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ def test_a_sweep_of_a_thousand_runs(
     open_lab: Callable[..., Lab], server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lab = open_lab()
-    # A kernel of its own: when the test runs again, the last one's runs would be in the figure.
+    # A separate kernel: otherwise a repeated test would have the last one's runs in the figure.
     lab.open(server.notebook(f"sweep-{uuid4().hex[:8]}.ipynb", CELLS))
     lab.run(LOAD)
     lab.command("hipkittens:open-dashboard")
     lab.card("timeline")
     lab.card("shapes")
     session = lab.page.context.new_cdp_session(lab.page)
-    # Measured after one round, so that what loads once is no growth.
+    # Measured after one round, so that one-time loading does not count as growth.
     lab.run(SWEEP)
     plot = lab.dashboard.locator(".wb-card[data-key='timeline'] .js-plotly-plot")
 

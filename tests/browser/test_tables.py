@@ -1,4 +1,4 @@
-"""Tables in a narrow cell: nothing is cut, and every word is read on light and dark pages.
+"""Tables in a narrow cell: nothing is cut off, and every word is readable on light and dark pages.
 
 JupyterLab's pages have its theme's colours and the extension's sheet, by which tables fold; others' (VS Code,
 GitHub) have one colour of text, and a table that is too wide scrolls by itself.
@@ -26,7 +26,7 @@ PAGES: Mapping[str, tuple[str, str]] = {
     "VS Code Light Modern": ("", "background:#ffffff;color:#3b3b3b"),
     "VS Code Dark Modern": ("", "background:#1f1f1f;color:#cccccc"),
 }
-"""Pages by name: JupyterLab's style sheet, and what else the page is."""
+"""Pages by name: JupyterLab's style sheet, and other properties of the page."""
 
 WIDE = """() => [...document.querySelectorAll('.wb')].filter(one => one.scrollWidth > one.clientWidth)
     .map(one => `${one.scrollWidth} of ${one.clientWidth} px: ${one.innerText.slice(0, 60)}`)"""

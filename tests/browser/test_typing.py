@@ -1,4 +1,4 @@
-"""While one types: findings within two seconds of the last key, definitions, form, the right-click menu."""
+"""Typing: findings within two seconds of the last key, definitions, formatting, the right-click menu."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __global__ void k(float *p) {
     "\n" * 60,
 ]
 
-# When the last key was pressed, and when a mark of an error came after it.
+# Times of the last key press and of the first mark of an error after it.
 WATCH = """() => {
     window.typed = { key: 0, mark: 0 };
     document.addEventListener('keydown', () => { window.typed = { key: performance.now(), mark: 0 }; }, true);
@@ -68,7 +68,7 @@ def put_cursor(lab: Lab, line: str, word: str) -> None:
 
 
 class TestTyping:
-    """Steps of one visit, in order; when one fails those after it are skipped."""
+    """Steps of one visit, in order; after a failure the rest are skipped."""
 
     STEPS = True
 
@@ -90,7 +90,7 @@ class TestTyping:
             assert marked.inner_text().strip() == wrong
         print("ms from the last key to the mark:", [round(t) for t in took])
         assert sorted(took[1:])[0] < WANTED, took
-        # No cell ran for it.
+        # This runs no cell.
         assert lab.prompt(CPP) == "[ ]:"
 
     def test_an_error_s_text_stays_beside_its_place(self, lab: Lab) -> None:
@@ -181,7 +181,7 @@ class TestTyping:
         tip.wait_for(state="hidden")
         lab.write(CPP, CELLS[CPP])
 
-    def test_a_cell_is_brought_to_form(self, lab: Lab) -> None:
+    def test_a_cell_is_formatted(self, lab: Lab) -> None:
         lab.write(CPP, CELLS[CPP].replace("    zero(tile);", "zero( tile ) ;"))
         lab.page.keyboard.press("Alt+Shift+F")
         lab.until(lambda: lab.text(CPP) == CELLS[CPP], lambda: lab.text(CPP))

@@ -1,6 +1,6 @@
-"""A notebook that somebody else saved: opened, clicked through, and nothing in its outputs runs.
+"""A notebook from somebody else: it is opened and clicked through, and nothing in its outputs runs.
 
-The same notebook, signed, does run its script: what is looked for would be seen.
+The same notebook, signed, does run its script, so the test would notice it.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def output(**data: Any) -> dict[str, Any]:
 
 
 def widget_state(listener: Listener) -> dict[str, Any]:
-    """A widget as a notebook's metadata keeps it, whose script does what it can."""
+    """A widget as a notebook's metadata stores it, with a script."""
     script = (
         f"{listener.hit('module')}; export default {{ initialize() {{ {listener.hit('initialize')} }}, "
         f"render() {{ {listener.hit('render')} }} }}"
@@ -170,7 +170,7 @@ def widget_state(listener: Listener) -> dict[str, Any]:
 
 
 def compiled(listener: Listener) -> Iterator[list[dict[str, Any]]]:
-    """Outputs of compiled cells, each with another script in all of its texts."""
+    """Outputs of compiled cells, each with a different script in all of its texts."""
     for name, text in scripts(listener, "cell").items():
         bundle = {
             payload.MIME_TYPE: poisoned(cell_payload(SOURCE.partition("\n")[2]), text),
@@ -212,7 +212,7 @@ def live(listener: Listener, model: str) -> list[dict[str, Any]]:
 def write(
     path: Path, cells: Sequence[tuple[str, list[dict[str, Any]]]], widgets: dict[str, Any] | None = None
 ) -> str:
-    """Writes a notebook with outputs; gives its name."""
+    """Writes a notebook with outputs; returns its name."""
     document = {
         "nbformat": 4,
         "nbformat_minor": 5,
@@ -238,7 +238,7 @@ def write(
 
 
 def somebodys(path: Path, listener: Listener) -> str:
-    """Writes a notebook with a script in every text of its outputs; gives its name."""
+    """Writes a notebook with a script in every text of its outputs; returns its name."""
     cells = [
         ("wb.dashboard()", live(listener, MODEL)),
         *((SOURCE, outputs) for outputs in compiled(listener)),
@@ -255,7 +255,7 @@ CLICKED = """\
 
 
 def click_through(lab: Lab) -> None:
-    """Does what a reader does: looks at marks and heat, chooses, goes to findings, opens the machine code."""
+    """Acts as a reader: looks at marks and heat, chooses, goes to findings, opens the machine code."""
     page = lab.page
     lab.command("hipkittens:show-sidebar")
     lab.says(lab.sidebar, "Kernels")
@@ -307,7 +307,7 @@ def trusted(lab: Lab) -> list[bool]:
 def test_nothing_runs_in_a_notebook_of_somebody_else(
     open_lab: Callable[..., Lab], server: Server, listener: Listener
 ) -> None:
-    # A file's name is shown too; a slash is the one character that it cannot have.
+    # File names are shown too; only a slash cannot be in one.
     name = "else<img src=x onerror=(top.ran=top.ran||[]).push(1)>.ipynb"
     somebodys(server.folder / name, listener)
     lab = open_lab()
@@ -316,7 +316,7 @@ def test_nothing_runs_in_a_notebook_of_somebody_else(
     lab.open(name)
     drawn(lab)
     assert not any(trusted(lab))
-    # The kernel has no such widget, so the copy stands alone.
+    # The kernel has no such widget, so only the copy is shown.
     lab.cell(DASHBOARD).locator(".jp-hipkittens-LiveView.lm-mod-hidden").wait_for(state="attached")
     click_through(lab)
     lab.page.wait_for_timeout(1000)
@@ -360,7 +360,7 @@ print(own.model_id)"""
 def test_a_file_that_names_a_widget_of_the_kernel(
     open_lab: Callable[..., Lab], server: Server, listener: Listener
 ) -> None:
-    """Whoever knows a widget's id gets the kernel's own shown, not what the file says of it."""
+    """For a widget id that the kernel has, the kernel's widget is shown, not the file's."""
     lab = open_lab()
     path = server.folder / "living.ipynb"
     lab.open(server.notebook(path.name, [OWN]))

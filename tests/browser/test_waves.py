@@ -1,4 +1,4 @@
-"""A timeline in JupyterLab: live with its kernel, its copy hidden, linked with the lines of the cell."""
+"""A timeline in JupyterLab: live while its kernel runs, its copy hidden, linked with the cell's lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opens saved notebooks in VS Code and counts the figures that are there (docs/saved_notebooks.md).
+"""Opens saved notebooks in VS Code and counts the figures (docs/saved_notebooks.md).
 
     python notebooks/run.py notebooks/0[123]*.ipynb --save build/saved
     python tests/browser/vscode.py CODE build/saved [--out build/vscode]
@@ -10,7 +10,7 @@ it is installed, with the Node that the package names, by:
     npm install --omit=dev --ignore-scripts && npm rebuild @vscode/spdlog native-watchdog
     ln -s node_modules node_modules.asar
 
-Outputs are drawn by what VS Code brings: no extension is installed. Pictures of all that is scrolled
+VS Code itself draws the outputs: no extension is installed. Pictures of all that is scrolled
 through go to the folder of --out.
 """
 
@@ -72,7 +72,7 @@ def served(code: Path, home: Path, theme: str) -> Iterator[str]:
 
 
 def look(page: Any, address: str, notebook: Path, out: Path) -> tuple[int, list[str]]:
-    """Scrolls through a notebook; gives the number of outputs with a picture, and what was lost."""
+    """Scrolls through a notebook; returns the number of outputs with a picture, and the failures."""
     page.goto(f"{address}/?folder={notebook.parent}")
     page.get_by_text("Yes, I trust the authors").click()
     file = page.locator(".explorer-folders-view").get_by_text(notebook.name)

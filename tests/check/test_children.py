@@ -1,4 +1,4 @@
-"""Launches of child processes are sanitized too, and zero launches never pass."""
+"""Launches of child processes are sanitized too; a run without launches never passes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def program(tmp_path: Path) -> Path:
 
 
 def races(findings: Any, lines: Any = (9, 10)) -> bool:
-    """True where there are races, and each is between one wave's read and another wave's write."""
+    """True if there are races, each between one wave's read and another wave's write."""
     raced = {finding.line for finding in findings if finding.category == "race"}
     return bool(raced) and raced <= {*lines}
 
@@ -111,7 +111,7 @@ def test_a_program_that_is_ended_has_told_until_then(program: Path, monkeypatch:
     assert wild.launches == 2
     assert {f.category for f in wild.findings} >= {"race", "out of bounds"}
     run = kernel_program._run
-    # As where it was stopped at its time limit.
+    # As if it had been stopped at its time limit.
     monkeypatch.setattr(kernel_program, "_run", lambda *arguments: replace(run(*arguments), code=None))
     with pytest.raises(ProgramTimeout) as caught:
         wb.run_program(program, ["race"], device=DEVICE, sanitize=True)
@@ -175,7 +175,7 @@ def test_a_python_process_that_kills_itself() -> None:
 
 @pytest.mark.parametrize(("method", "names"), [("fork", ["turn", "fill"]), ("spawn", ["turn"])])
 def test_processes_of_multiprocessing(method: str, names: list[str]) -> None:
-    launch("fill")  # The device is there before the fork, and its watchers are inherited.
+    launch("fill")  # The device exists before the fork, and its watchers are inherited.
     context: Any = multiprocessing.get_context(method)
     with wb.sanitizing() as outer, wb.sanitizing() as inner:
         launch("fill")
@@ -209,7 +209,7 @@ def test_a_call_with_launches_here_and_in_a_child() -> None:
         launch("fill", 100)
 
 
-def test_the_same_in_many_launches_is_said_once() -> None:
+def test_the_same_finding_in_many_launches_is_reported_once() -> None:
     with wb.sanitizing() as watch:
         for _ in range(3):
             launch("turn")

@@ -11,7 +11,7 @@ import workbench as wb
 from workbench.check import diagnosis
 from workbench.errors import UsageError
 
-# ROCm issue 6412, as the trial of a compiler has it.
+# ROCm issue 6412, as in the trial of a compiler.
 UNROLLED = """
 #include <hip/hip_runtime.h>
 __global__ void unrolled(const int *in, long n, int t, int *flag, int *val) {
@@ -101,7 +101,7 @@ def test_wrong_results_at_both_levels_are_the_kernels_fault():
 
 
 def test_undefined_behaviour_that_o1_hides_is_the_kernels_fault(monkeypatch):
-    """The barrier stands for whatever -O1 happens to do to a race."""
+    """The barrier represents what -O1 happens to do to a race."""
     racy = wb.compile(REVERSED, define={"WAITS": 0})["reversed"]
     lucky = wb.compile(REVERSED, define={"WAITS": 1})
     monkeypatch.setattr(diagnosis, "compile_source", lambda source, options: lucky)

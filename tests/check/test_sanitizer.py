@@ -59,10 +59,10 @@ def test_result_says_who_and_where() -> None:
     result = wb.sanitize(module["flip"][1, 128], torch.arange(128.0), torch.zeros(128))
     assert not result
     [finding] = [f for f in result.findings if f.category == "race" and f.line == READ_LINE]
-    # Wave 0 has its turn first, so wave 1 is the one that reads what another wrote.
+    # Wave 0 runs first, so wave 1 reads data that another wave wrote.
     assert (finding.file, finding.wave, finding.lane) == ("race.hip", 1, 0)
     assert finding.count == 64
-    # Both sides of the race, and what it leaves uninitialised, are one cause.
+    # Both sides of the race, and the memory it leaves uninitialised, have one cause.
     [cause] = result.causes
     assert {f.line for f in cause.findings} == {READ_LINE - 2, READ_LINE}
     with pytest.raises(
@@ -99,7 +99,7 @@ __global__ void k(float *x, float *y, int n) {
 
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)
-def test_a_launch_goes_on_without_the_lanes_that_are_out_of_bounds(arch: str) -> None:
+def test_a_launch_continues_without_the_lanes_out_of_bounds(arch: str) -> None:
     module = wb.compile(BEYOND, arch=arch, name="beyond.hip")
     x, y = torch.zeros(60), torch.full((64,), -1.0)
     result = wb.sanitize(module["k"][1, 64], x, y, 0, device=f"emulated:{arch}")

@@ -45,7 +45,7 @@ def test_one_wrong_element_is_found():
 
 @pytest.mark.parametrize("count", [32, 1000, 400_000])
 def test_as_many_elements_are_outside_as_chance_has_it(count):
-    """Numbers that fall to either side of a middle, each with the same small probability."""
+    """Numbers that are rounded to either side of a midpoint, each with the same small probability."""
     share = 2e-3
     outside = torch.binomial(
         torch.full((100_000,), float(count)), torch.tensor(share), torch.Generator().manual_seed(count)
@@ -123,7 +123,7 @@ def test_nonfinite_references_want_the_same(special):
     assert compare(got, expected, tolerance=(1e9, 1e9)).nonfinite_mismatches == 1
 
 
-def test_a_reference_beyond_the_range_wants_infinity():
+def test_a_reference_beyond_the_range_needs_infinity():
     expected = torch.tensor([1e6, -1e6, 2.0], dtype=torch.float64)
     got = torch.tensor([math.inf, -math.inf, 2.0], dtype=torch.float16)
     assert compare(got, expected, pytorch=got).passed
@@ -213,7 +213,7 @@ def test_several_outputs():
     assert result.passed
 
 
-def test_usage_errors_say_what_is_wanted():
+def test_usage_errors_name_the_expected_value():
     with pytest.raises(UsageError, match="expected a KernelSpec"):
         verify(softmax)
 
@@ -275,7 +275,7 @@ def test_nothing_launched():
 
 
 def test_one_comparison_is_a_result_and_several_are_results() -> None:
-    """For type checkers as well: mypy looks at the types that are asserted here."""
+    """For type checkers too: mypy checks the types that are asserted here."""
     function, inputs = torch.relu, {"input": torch.ones(4)}
     single = assert_type(verify(function, torch.relu, inputs=inputs), VerifyResult)
     assert isinstance(single, VerifyResult)

@@ -1,4 +1,4 @@
-"""Code objects of a folder: how many are read, disassembled and translated for the devices, and why not.
+"""Code objects of a folder: how many are read, disassembled and translated, and the reasons against.
 
     python tests/codeobject/code_objects.py FOLDER [--name NAME] [--sample N] [--seed S] [--jobs N]
         [--results FILE] [--minutes M] [--write]
@@ -7,7 +7,7 @@ Every file in FOLDER, at any depth, that is an AMDGPU ELF, a fat binary or a hos
 counts. Nothing runs. `--sample` draws N files by the seed, and NAME then says so. `--write` stores the counts
 and every reason under NAME in `tests/data/code_objects.json`, and puts the table of all that this has into
 docs/host_programs.md.
-Exits with 1 if a kernel for an emulated device is not translated. FILE keeps what came of each file, so that
+Exits with 1 if a kernel for an emulated device is not translated. FILE has the result of each file, so that
 an interrupted count goes on where it stopped; after `--minutes M` it begins no other file, and says which.
 """
 
@@ -31,7 +31,6 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-import json_records  # noqa: E402
 import page_parts  # noqa: E402
 
 from workbench.codeobject import printer  # noqa: E402
@@ -41,9 +40,14 @@ from workbench.emulator.translate.translator import translate  # noqa: E402
 from workbench.errors import WorkbenchError  # noqa: E402
 from workbench.targets import TARGETS  # noqa: E402
 
-DATA = ROOT / "tests" / "data" / "code_objects.json"
-PAGE = ROOT / "docs" / "host_programs.md"
-START, END = "<!-- code objects -->\n", "<!-- end of code objects -->\n"
+STORE = page_parts.StoredResults(
+    page_parts.DATA / "code_objects.json",
+    page_parts.DOCS / "host_programs.md",
+    "<!-- code objects -->\n",
+    "<!-- end of code objects -->\n",
+    depth=4,
+    sort_keys=False,
+)
 NOT_REACHED = "not counted yet"
 OTHERS = "other targets"
 """Target of code objects that no emulated device supports."""
@@ -83,7 +87,7 @@ def _beginning(path: Path) -> bytes:
 
 
 def target_of(data: bytes) -> str:
-    """The target that an ELF file names, even one that is damaged behind its header."""
+    """The target that an ELF file names, even if the file is damaged after its header."""
     if len(data) >= _FLAGS + 4 and struct.unpack_from("<H", data, 18)[0] == EM_AMDGPU:
         processor = struct.unpack_from("<I", data, _FLAGS)[0] & 0xFF
         for target in TARGETS:
@@ -124,7 +128,7 @@ def disassemble(code_object: CodeObject, kernel: str) -> list[str]:
     """The text of a kernel's instructions.
 
     Raises:
-        CodeObjectError: some bytes of it are no instruction.
+        CodeObjectError: some of its bytes are not an instruction.
     """
     info, text = code_object.kernels[kernel], code_object.text
     start = info.entry - text.address
@@ -158,7 +162,7 @@ def count(fates: Iterable[Fate]) -> dict[str, dict[str, Any]]:
 
 
 def complete(results: dict[str, dict[str, Any]]) -> bool:
-    """True if all that is for an emulated device is translated."""
+    """True if all kernels for an emulated device are translated."""
     emulated = (result for target, result in results.items() if target != OTHERS)
     return all(
         not r["not counted"] and r["read"] == r["objects"] and r["translated"] == r["kernels"]
@@ -167,7 +171,7 @@ def complete(results: dict[str, dict[str, Any]]) -> bool:
 
 
 def table(results: Results) -> str:
-    """Markdown tables: the counts, and how often each reason stands, with the first file that it is about."""
+    """Markdown tables: the counts, and the number of each reason with the first file that has it."""
     columns = ("objects", "read", "kernels", "disassembled", "translated", "not counted")
     lines = [f"| collection | target | {' | '.join(columns)} |", "| --- " * 8 + "|"]
     reasons = []
@@ -189,19 +193,6 @@ def _reasons(why_not: dict[str, str]) -> Iterator[str]:
     for places in groups.values():
         reason = why_not[places[0]].replace("|", "\\|").replace("`", "")
         yield f"`{reason}` | {len(places):,} | `{places[0]}`"
-
-
-def stored() -> Results:
-    """The results that `--write` stored."""
-    results: Results = json.loads(DATA.read_text()) if DATA.exists() else {}
-    return results
-
-
-def write(collection: str, results: dict[str, dict[str, Any]]) -> None:
-    """Stores a collection's results beside those of others, and puts the table of all into the page."""
-    everything = {**stored(), collection: results}
-    DATA.write_text(json_records.dumps(everything, 4, sort_keys=False))
-    page_parts.write(PAGE, START, table(everything), END)
 
 
 def alone(path: Path, folder: Path, end: float = math.inf) -> list[Fate]:
@@ -237,7 +228,7 @@ def _send(sender: Connection, path: Path, folder: Path) -> None:
 def counted(
     folder: Path, paths: Sequence[Path], jobs: int, results: Path | None, minutes: float
 ) -> Iterator[Fate]:
-    """What comes of each code object of the files; says how far it is.
+    """Results of each code object of the files; prints the progress.
 
     Args:
         results: a file of earlier counts, which are not repeated, and to which those of now are added.
@@ -283,7 +274,7 @@ def _stored_fates(results: Path | None) -> dict[str, list[Fate]]:
     return by_path
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str], store: page_parts.StoredResults = STORE) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -306,7 +297,8 @@ def main(arguments: Sequence[str]) -> int:
     results = count(counted(options.folder, paths, options.jobs, options.results, options.minutes))
     print(table({name: results}))
     if options.write:
-        write(name, results)
+        everything = {**store.read(), name: results}
+        store.write(everything, table(everything))
     return 0 if complete(results) else 1
 
 

@@ -91,7 +91,7 @@ def with_metadata(data: bytes, packed: bytes) -> bytes:
 
 
 def with_notes(data: bytes, contents: Sequence[bytes]) -> bytes:
-    """The same with a note of metadata for each content, as a linker leaves those of several objects."""
+    """The same with a note of metadata for each content, as a linker's output of several objects."""
     note = b"".join(
         struct.pack("<III", 7, len(packed), 32) + b"AMDGPU\0\0" + packed + bytes(-len(packed) % 4)
         for packed in contents
@@ -112,7 +112,7 @@ def with_notes(data: bytes, contents: Sequence[bytes]) -> bytes:
 
 
 def with_kernels_changed(data: bytes, change: Callable[[dict[str, Any]], None]) -> bytes:
-    """A code object whose metadata says something else of each kernel."""
+    """A code object with other metadata of each kernel."""
     record = metadata_of(data)
     for kernel in record["amdhsa.kernels"]:
         change(kernel)

@@ -1,9 +1,9 @@
-"""llvm-mc's disassembly of encodings: recorded in data/llvm_answers.xz, and live where LLVM is installed.
+"""llvm-mc's disassembly of encodings: recorded in data/llvm_answers.xz, or by an installed LLVM.
 
-    python tests/codeobject/llvm_answers.py  # records anew; needs llvm-mc of LLVM 22
+    python tests/codeobject/llvm_answers.py  # records again; needs llvm-mc of LLVM 22
 
-Recorded is every question from which the opcode tables are made (isa/enumerate.py): each opcode number of
-each format, then each field of each opcode. The first line says which LLVM answered.
+The recording has every query that makes the opcode tables (isa/enumerate.py): each opcode number of
+each format, then each field of each opcode. The first line names the LLVM.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _recordings() -> Mapping[str, Mapping[bytes, Text | None]]:
 
 
 def recorded(target: str) -> Mapping[bytes, Text | None]:
-    """Text and size in bytes of each encoding that was asked about; None of one that is no instruction."""
+    """Text and size in bytes of each recorded encoding; None if it is not an instruction."""
     return _recordings()[target]
 
 

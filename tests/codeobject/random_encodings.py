@@ -42,7 +42,7 @@ def _field(generator: random.Random, name: str, width: int) -> int:
 
 
 def random_encoding(generator: random.Random, format_: str, opcode: int, form: Form) -> bytes:
-    """An encoding of an opcode with random fields, a literal behind it whether it is used or not."""
+    """An encoding of an opcode with random fields, and a literal after it whether used or not."""
     fields: dict[str, int] = {}
     for name, (_, width) in ENCODINGS[format_].fields.items():
         if name in ("lds", "nv") or (

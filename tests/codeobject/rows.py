@@ -1,4 +1,4 @@
-"""Rows of the opcode tables by name, for tests that make instructions by hand."""
+"""Rows of the opcode tables by name, for tests that construct instructions."""
 
 from __future__ import annotations
 

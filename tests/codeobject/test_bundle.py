@@ -80,19 +80,14 @@ def test_compressed_bundles(version: int, method: int) -> None:
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_damaged_compressed_bundles(version: int) -> None:
-    seed = random.randrange(1 << 32)
-    print(f"seed {seed}")
-    generator = random.Random(seed)
+def test_damaged_compressed_bundles(version: int, draw: random.Random) -> None:
     data = compressed(bundle([HOST, entry("gfx950")]), version)
     for length in (*range(4, 40), len(data) // 2, len(data) - 1):
         with pytest.raises(CodeObjectError):
             CodeObject.from_bytes(data[:length])
     for _ in range(60):
         damaged = bytearray(data)
-        damaged[generator.choice((generator.randrange(4, 32), generator.randrange(len(data))))] ^= 1 << (
-            generator.randrange(8)
-        )
+        damaged[draw.choice((draw.randrange(4, 32), draw.randrange(len(data))))] ^= 1 << (draw.randrange(8))
         with contextlib.suppress(CodeObjectError):
             CodeObject.from_bytes(bytes(damaged))
 
@@ -150,7 +145,7 @@ def test_a_generic_entry_serves_targets_without_one_of_their_own() -> None:
         CodeObject.from_bytes(data, "gfx90a")
 
 
-def test_the_wanted_target_is_taken() -> None:
+def test_the_requested_target_is_taken() -> None:
     data = bundle([HOST, entry("gfx942"), entry("gfx950")])
     assert CodeObject.from_bytes(data, "gfx950").target == "gfx950"
     assert CodeObject.from_bytes(data, "gfx942").data == compiled("gfx942")

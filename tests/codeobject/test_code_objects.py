@@ -1,9 +1,10 @@
-"""The count of code objects: what is counted, and what it says of each that does not get through."""
+"""The count of code objects: the counts, and the reason for each object that fails."""
 
 from __future__ import annotations
 
 import os
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ def for_processor(data: bytes, number: int) -> bytes:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """One code object that is whole for each target, and some that are not for gfx950."""
+    """A complete code object for each target, and some damaged ones for gfx950."""
     plain = {target: template(target).filled(S_ENDPGM, {}) for target in TILE_TARGETS}
     here, deeper = tmp_path / "objects", tmp_path / "objects" / "deeper"
     deeper.mkdir(parents=True)
@@ -81,15 +82,14 @@ def test_each_code_object_is_counted_with_its_reasons(folder: Path) -> None:
 
 
 def test_the_command_writes_the_page_beside_other_collections(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "page.md"
-    page.write_text(f"before\n{code_objects.START}{code_objects.END}after\n")
-    monkeypatch.setattr(code_objects, "DATA", tmp_path / "data.json")
-    monkeypatch.setattr(code_objects, "PAGE", page)
-    assert code_objects.main([str(folder / "deeper"), "--write"]) == 0
-    assert code_objects.main([str(folder), "--name", "all", "--write"]) == 1
-    assert set(code_objects.stored()) == {"deeper", "all"}
+    store = replace(code_objects.STORE, data=tmp_path / "data.json", page=page)
+    page.write_text(f"before\n{store.begin}{store.end}after\n")
+    assert code_objects.main([str(folder / "deeper"), "--write"], store) == 0
+    assert code_objects.main([str(folder), "--name", "all", "--write"], store) == 1
+    assert set(store.read()) == {"deeper", "all"}
     text = page.read_text()
     assert text.startswith("before\n")
     assert text.endswith("after\n")
@@ -100,29 +100,29 @@ def test_the_command_writes_the_page_beside_other_collections(
     capsys.readouterr()
     assert code_objects.main([str(folder / "deeper"), "--sample", "1"]) == 0
     assert capsys.readouterr().out.count("| deeper (1 of 2 files, seed 1) |") == 1
-    code_objects.main([str(folder), "--sample", "1", "--write"])
-    assert f"{folder.name} (1 of 7 files, seed 1)" in code_objects.stored()
+    code_objects.main([str(folder), "--sample", "1", "--write"], store)
+    assert f"{folder.name} (1 of 7 files, seed 1)" in store.read()
     (folder / "empty").mkdir()
     with pytest.raises(SystemExit):
         code_objects.main([str(folder / "empty")])
     assert "no file with device code" in capsys.readouterr().err
 
 
-def test_a_count_goes_on_where_it_stopped(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_stopped_count_is_resumed(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kept = ["--results", str(tmp_path / "fates.jsonl")]
     assert code_objects.main([str(folder), *kept, "--minutes", "0"]) == 1
     assert "gfx950 | 0 | 0 | 0 | 0 | 0 | 4 |" in capsys.readouterr().out
     assert code_objects.main([str(folder), *kept]) == 1
     first = capsys.readouterr().out
-    monkeypatch.setattr(code_objects, "alone", None)
+    # Nothing is read again: these files now end after their headers.
+    for path in code_objects.files(folder):
+        path.write_bytes(path.read_bytes()[:64])
     assert code_objects.main([str(folder), *kept]) == 1
     assert first.endswith(capsys.readouterr().out)
 
 
 def test_a_process_that_ends_by_itself_is_a_reason(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As LLVM ends it, over code that it cannot select."""
+    """As LLVM ends it on code that it cannot select."""
     monkeypatch.setattr(code_objects, "fates", lambda path, folder: os._exit(3))
     (fate,) = code_objects.alone(folder / "cut.co", folder)
     assert (fate.target, fate.path) == ("gfx950", "cut.co")
@@ -138,9 +138,9 @@ def test_equal_reasons_are_one_row() -> None:
 
 
 def test_the_page_has_what_is_stored() -> None:
-    text = code_objects.PAGE.read_text(encoding="utf-8")
-    _, start, rest = text.partition(code_objects.START)
-    body, end, _ = rest.partition(code_objects.END)
+    store = code_objects.STORE
+    _, start, rest = store.page.read_text(encoding="utf-8").partition(store.begin)
+    body, end, _ = rest.partition(store.end)
     assert start
     assert end
-    assert body == f"\n{code_objects.table(code_objects.stored())}\n"
+    assert body == f"\n{code_objects.table(store.read())}\n"

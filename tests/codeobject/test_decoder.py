@@ -1,6 +1,5 @@
-"""Decoded instructions against LLVM's text and the ISA's rules.
-
-Two oracles, both wherever the package is: LLVM's recorded disassembly of every opcode with each of its fields
+"""Decoded instructions against LLVM's text and the ISA's rules. Two oracles, which every installation has:
+LLVM's recorded disassembly of every opcode with each of its fields
 (llvm_answers.py), and its assembler, which says of random instructions how LLVM writes them and encodes them.
 """
 
@@ -34,8 +33,8 @@ def decoded(encoding: str | bytes, target: str = "gfx950", address: int = 0) -> 
 
 @pytest.mark.parametrize("target", NAMES)
 def test_text_is_llvms(target: str) -> None:
-    # LLVM marks what it prints but would not assemble, and leaves the mark out at a v_nop between lanes; such
-    # encodings are nobody's code.
+    # LLVM marks text that it would not assemble, except for a v_nop between lanes; no compiler writes such
+    # encodings.
     answers = {
         encoding: answer
         for encoding, answer in llvm_answers.recorded(target).items()
@@ -64,23 +63,20 @@ def test_an_atomic_that_returns_to_agprs_keeps_sc1(target: str, opcode: int) -> 
 
 
 @pytest.mark.parametrize("target", NAMES)
-def test_random_instructions_are_what_llvm_assembles(target: str) -> None:
-    """LLVM's assembler takes our text and gives its own text and encoding of it: the decoder must agree.
+def test_random_instructions_are_what_llvm_assembles(target: str, draw: random.Random) -> None:
+    """LLVM's assembler returns its own text and encoding of our text: the decoder must agree.
 
     Its encodings have no bit set that means nothing; LLVM's disassembler would refuse most of the others.
     """
-    seed = random.randrange(1 << 32)
-    print(f"seed {seed}")
-    generator = random.Random(seed)
     texts = []
     for (format_, opcode), form in forms(target).items():
         for _ in range(3):
             # A source operand with a reserved code has no text.
             with contextlib.suppress(CodeObjectError):
-                data = random_encoding(generator, format_, opcode, form)
+                data = random_encoding(draw, format_, opcode, form)
                 texts.append(text(decode_one(data, 0, 0, target)))
-    # The others break a rule that only the assembler checks, as that of the constant bus, or LLVM itself
-    # cannot write what it has encoded, as a literal where it has a register's name.
+    # The others break a rule that only the assembler checks, such as that of the constant bus, or LLVM itself
+    # cannot write what it has encoded, such as a literal with the name of a register.
     answers = [
         answer
         for answer in assembled(texts, target)
@@ -257,20 +253,17 @@ def test_unknown_target_is_named() -> None:
         decode(b"", 0, "gfx1100")
 
 
-def test_random_bytes_never_raise_anything_else() -> None:
-    seed = random.randrange(1 << 32)
-    print(f"seed {seed}")
-    generator = random.Random(seed)
+def test_random_bytes_never_raise_anything_else(draw: random.Random) -> None:
     for _ in range(20000):
-        data = generator.randbytes(16)
+        data = draw.randbytes(16)
         with contextlib.suppress(CodeObjectError):
-            text(decode_one(data, 0, 0, generator.choice(NAMES)))
+            text(decode_one(data, 0, 0, draw.choice(NAMES)))
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoder, "_seen", {})
     monkeypatch.setattr(decoder, "_REMEMBERED", 100)
-    # v_add_f32 and v_sub_f32 v0, v[n], v0: one memory serves all opcodes, and what it forgot is decoded anew.
+    # v_add_f32 and v_sub_f32 v0, v[n], v0: one cache serves all opcodes, and evicted words are decoded again.
     words = [0x0200_0100 | n for n in range(90)] + [0x0400_0100 | n for n in range(90)]
     data = struct.pack(f"<{len(words)}I", *words)
     first = [text(instruction) for instruction in decode(data, 0, "gfx950")]

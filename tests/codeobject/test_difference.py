@@ -30,7 +30,7 @@ def code(source: str) -> list[Instruction]:
     return list(kernel.instructions)
 
 
-# Values are named: the compiler allocates what it likes, the assembler's text is as written here.
+# Values are named, since the compiler chooses registers; the assembler's text is as written here.
 HEAD = 'extern "C" __global__ void k(float* p) { asm volatile("'
 TAIL = '" ::: "v1","v2","v3","v4","v5","v6","v7","v8","v9"); }'
 

@@ -1,4 +1,4 @@
-"""Code objects as the compiler makes them: kernels, descriptors, symbols, relocations."""
+"""Code objects from the compiler: kernels, descriptors, symbols, relocations."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_target_and_version(code_object: CodeObject) -> None:
     assert code_object.features["xnack"] in ("any", "unsupported", "on", "off")
 
 
-def test_kernel_code_lies_in_the_text(code_object: CodeObject) -> None:
+def test_kernel_code_is_in_the_text_section(code_object: CodeObject) -> None:
     text = code_object.text
     for kernel in code_object.kernels.values():
         assert text.address <= kernel.entry < text.address + len(text.data)

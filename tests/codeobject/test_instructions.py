@@ -1,4 +1,4 @@
-"""The records of opcodes: against published tables; nobody else names opcodes or looks at their letters."""
+"""Records of opcodes against published tables; no other code names opcodes or parses their names."""
 
 from __future__ import annotations
 
@@ -67,9 +67,8 @@ _SAME_TEXT = ("lower", "upper", "casefold", "get", "pop", "items", "keys", "valu
 
 
 class _Letters:
-    """Follows texts of instructions (names of opcodes, encodings, pipelines) through one function, or module.
-
-    What is assigned from one, or taken out of a collection of them, is one.
+    """Follows texts of instructions (names of opcodes, encodings, pipelines) through a function or module. A
+    name assigned from a text, or from an element of a collection of texts, is a text too.
     """
 
     def __init__(self, tree: ast.AST) -> None:
@@ -124,7 +123,7 @@ class _Letters:
                 return False
 
     def looks(self) -> Iterator[ast.AST]:
-        """Nodes that look at the letters of a text of an instruction."""
+        """Nodes that parse a text of an instruction."""
         for node in self.nodes:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 if (self.is_text(node.func.value) and node.func.attr in _LETTERS) or (
@@ -157,7 +156,7 @@ def _own_nodes(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _looks(tree: ast.AST) -> Iterator[ast.AST]:
-    """Nodes of a tree that look at the letters of a text of an instruction."""
+    """Nodes of a tree that parse a text of an instruction."""
     scopes = [tree, *(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))]
     return (node for scope in scopes for node in _Letters(scope).looks())
 
@@ -272,7 +271,7 @@ def test_sentences_may_name_opcodes() -> None:
 
 
 def test_only_records_and_meanings_name_opcodes() -> None:
-    """Other code asks an instruction's record."""
+    """Other code reads an instruction's record."""
     assert not _found_outside((*MEANINGS, *SOURCES), _names)
 
 

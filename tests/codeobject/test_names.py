@@ -46,7 +46,7 @@ def test_demangling() -> None:
     assert demangle("plain") == "plain"
     assert demangle("_Z1kPfi") in ("k(float*, int)", "_Z1kPfi")
     if demangle("_Z1kPfi") == "k(float*, int)":
-        # GCC's library of before version 13 does not know the first, and takes the second for another.
+        # GCC's library before version 13 does not know the first, and misreads the second.
         assert demangle("_Z3f16PKDF16_S0_Pf") == "f16(_Float16 const*, _Float16 const*, float*)"
         assert short_name(demangle("_Z4fillILi16EDF16bEvPT0_PKS0_")) == "fill"
         assert demangle("_Z1kPDF16bDv4_DF16_") == "k(__bf16*, _Float16 __vector(4))"

@@ -51,7 +51,7 @@ def test_lds_differs_by_target():
     assert groups("gfx950", 32 << 10) == 4
 
 
-def test_what_does_not_fit_says_so():
+def test_misfits_are_errors():
     with pytest.raises(WorkbenchError, match="does not fit a compute unit of gfx942"):
         occupancy("gfx942", vgprs=8, sgprs=16, lds=80 << 10, block=64)
     with pytest.raises(WorkbenchError, match="does not fit"):

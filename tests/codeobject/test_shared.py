@@ -1,4 +1,4 @@
-"""Variables in shared memory: where the code object says nothing, and the running kernel knows."""
+"""Variables in shared memory whose addresses only the running kernel knows."""
 
 from __future__ import annotations
 

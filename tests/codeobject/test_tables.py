@@ -1,4 +1,4 @@
-"""The opcode table is what LLVM's disassembler says, and the script that makes it reads it right."""
+"""The opcode table matches LLVM's disassembler, and the script that makes the table parses it correctly."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def test_table_is_llvms(target: str) -> None:
 
 
 def test_table_has_its_own_form() -> None:
-    """Written again it is the same: sorted, and a line for all targets that share an instruction."""
+    """Writing it again changes nothing: sorted, with one line for all targets that share an instruction."""
     assert table({target: recorded(target) for target in NAMES}) == TABLE.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("target", NAMES)
-def test_recording_is_what_llvm_says(target: str) -> None:
+def test_recording_matches_llvm(target: str) -> None:
     """Compared where LLVM is installed; elsewhere each target must at least have its own recording."""
     recorded = llvm_answers.recorded(target)
     assert len(recorded) > 30000
@@ -67,7 +67,7 @@ WARNED = """\
 
 @pytest.fixture
 def stand_in(tmp_path: Path) -> str:
-    """Path of a program that says what llvm-mc said, and keeps its input."""
+    """Path of a program that repeats llvm-mc's answer, and stores its input."""
     (tmp_path / "said").write_text(SAID)
     (tmp_path / "warned").write_text(WARNED)
     program = tmp_path / "llvm-mc"
@@ -76,7 +76,7 @@ def stand_in(tmp_path: Path) -> str:
     return str(program)
 
 
-def test_disassemble_tells_size_and_refusal(stand_in: str) -> None:
+def test_disassemble_returns_sizes_and_refusals(stand_in: str) -> None:
     encodings = [
         encode("VOP2", 1, {"src0": 255}, 0x12345678)[:4],
         encode("VOP2", 1, {"src0": 256}),
@@ -85,7 +85,7 @@ def test_disassemble_tells_size_and_refusal(stand_in: str) -> None:
     tool = llvm_answers.live()
     for llvm_mc in (stand_in, tool) if tool else (stand_in,):
         answers = disassemble("gfx950", encodings, llvm_mc)
-        # The first takes what follows as its literal.
+        # The first takes the next dword as its literal.
         assert answers[0] is not None
         assert answers[0][1] == 8
         assert answers[1] == ("v_add_f32_e32 v0, v0, v0", 4)

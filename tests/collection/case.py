@@ -13,7 +13,7 @@ from workbench.targets import target
 
 @dataclass(frozen=True)
 class Case:
-    """Arguments by name, outputs among them, and what must be in those afterwards.
+    """Arguments by name, including outputs, and the expected outputs.
 
     `expected` is in float64 or of integers; equal where `exact` names the output.
     """

@@ -1,4 +1,4 @@
-"""Runs and judges cases of the collection's functions, for the tests and for the page."""
+"""Runs and checks cases of the collection's functions, for the tests and for the page."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def run(name: str, arch: str, seed: str) -> None:
     """Calls a function in every order of its arguments.
 
     Raises:
-        AssertionError: a result is not PyTorch's, or another argument has changed.
+        AssertionError: a result differs from PyTorch's, or another argument has changed.
     """
     function = bound(name)
     for turn, order in enumerate(function.record.all_orders):

@@ -37,7 +37,7 @@ def checkout(folder: Path, trees: dict[str, str]) -> Path:
 
 
 def test_trees_of_one_checkout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each tree by its own target; one without a target is held beside the others."""
+    """Compares each tree by its own target; one without a target is compared with the others."""
     wave32 = f"{HERE} namespace kittens {{ void load_tdm(); }}"
     newer = f"{HERE} namespace kittens {{ void of_next_year(); }}"
     checkout(tmp_path, {"cdna3": HERE, "cdna4": newer, "udna1": wave32})

@@ -40,7 +40,7 @@ def test_results_survive_storing(pages: ModuleType) -> None:
     assert pages.from_lines(pages.to_lines(stored)) == stored
     rmsnorm = next(result for result in stored if result.operator == "normalization/rmsnorm")
     rows, cols = rmsnorm.shape["rows"], rmsnorm.shape["cols"]
-    # Two bytes an element, read and written once.
+    # Two bytes per element, read and written once.
     assert rmsnorm.bytes == pytest.approx(4 * rows * cols, rel=0.01)
     assert rmsnorm.low == rmsnorm.us == rmsnorm.high
 

@@ -1,4 +1,4 @@
-"""The Python of each how-to page runs as it stands, from the page's first block to its last."""
+"""The Python of each how-to page runs unmodified, from the page's first block to its last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outputs of notebooks on the site: `docs/outputs.py` runs what is new, and figures come alive."""
+"""Outputs of notebooks on the site: `docs/outputs.py` runs new notebooks, and figures are interactive."""
 
 from __future__ import annotations
 

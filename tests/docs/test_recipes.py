@@ -1,4 +1,4 @@
-"""The recipes of `docs/` are true: each, carried out in a copy of the tree, is all that it takes."""
+"""The recipes of `docs/` are complete: a test carries out each in a copy of the tree."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def run(tree: Path, *words: str, ok: bool = True) -> str:
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of this tree with an operator, an exercise, an option and a counter more."""
+    """A copy of this tree with an additional operator, exercise, option and counter."""
     tree = tmp_path_factory.mktemp("tree")
     for folder in ("workbench", "kernels", "tests", "docs"):
         shutil.copytree(ROOT / folder, tree / folder, ignore=NOT_COPIED)
@@ -116,7 +116,7 @@ def test_option_counter_and_exercise_are_there(tree: Path) -> None:
 
 
 def test_what_is_generated_follows(tree: Path) -> None:
-    """`make generated` makes the files that the recipes say it makes."""
+    """`make generated` writes the files that the recipes name."""
     files = [
         "docs/counters.md",
         "docs/kernels.md",

@@ -1,4 +1,4 @@
-"""A newcomer's path by links alone, from the README to their own verified kernel; anchors exist."""
+"""A newcomer's path by links only, from the README to a verified kernel; anchors exist."""
 
 from __future__ import annotations
 

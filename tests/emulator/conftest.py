@@ -1,10 +1,11 @@
-"""A wave on its own, for tests that call one native operation at a time."""
+"""A single wave, for tests that call one native operation at a time."""
 
 from __future__ import annotations
 
 import ctypes
 import random as drawn
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -26,6 +27,14 @@ def aligned(shape: tuple[int, ...], dtype: type) -> np.ndarray:
     raw = np.zeros(size + 64, np.uint8)
     start = -raw.ctypes.data % 64
     return raw[start : start + size].view(dtype).reshape(shape)
+
+
+@pytest.fixture
+def set_pace(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Changes times of the driver's turns, by the attributes of `dispatch.Pace`."""
+    from workbench.emulator.node import dispatch
+
+    return lambda **times: monkeypatch.setattr(dispatch, "PACE", replace(dispatch.PACE, **times))
 
 
 class LoneWave:
@@ -133,7 +142,7 @@ class LoneWave:
 def instruction(
     opcode: str, dst: Sequence[Operand] = (), src: Sequence[Operand] = (), **modifiers: int
 ) -> Instruction:
-    """A decoded instruction, made by hand."""
+    """A decoded instruction, constructed."""
     return Instruction(
         address=PC,
         size=8,

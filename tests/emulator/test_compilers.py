@@ -1,7 +1,7 @@
 """Code objects of every installed clang, optimised or not and in every format that it writes.
 
-Compilers of other years choose other instructions, kernel descriptors and hidden arguments for one source.
-The sources need no header. clang 16 and 17 are not asked for -O0: they reload registers from AGPRs before
+Different releases choose different instructions, kernel descriptors and hidden arguments for one source.
+The sources need no header. clang 16 and 17 are not tested at -O0: they reload registers from AGPRs before
 they restore EXEC.
 
 Clangs that no package manager here has are inside older ziglang wheels; HIPKITTENS_TEST_CLANGS names folders
@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from clangs import FOLDERS, zigs
 
 import workbench as wb
 from workbench.toolchain import zig
@@ -100,8 +101,7 @@ kernel matrix(float *out, const _Float16 *a, const _Float16 *b) {
 OBJECTS = {15: ("4",), 16: ("4", "5"), 19: ("4", "5", "6")}
 """Formats by the first compiler that writes them."""
 
-FOLDERS = "HIPKITTENS_TEST_CLANGS"
-# -O2 differs from -O3 in little; whoever asks for more compilers gets it too.
+# -O2 differs little from -O3; it runs only with more compilers.
 LEVELS = ("-O0", "-O1", *(("-O2",) if os.environ.get(FOLDERS) else ()), "-O3")
 WHEELS = {17: "0.12.1", 18: "0.13.0", 19: "0.14.1", 20: "0.15.2", 21: "0.16.0", 22: "0.17.1"}
 """ziglang wheels by the clang inside."""
@@ -109,7 +109,7 @@ WHEELS = {17: "0.12.1", 18: "0.13.0", 19: "0.14.1", 20: "0.15.2", 21: "0.16.0", 
 
 @dataclass(frozen=True)
 class Clang:
-    """A clang with the AMDGPU target: the words that start it, and its lld where it would not find one."""
+    """A clang with the AMDGPU target: its command, and its lld if it would not find one."""
 
     command: tuple[str, ...]
     version: int
@@ -119,7 +119,7 @@ class Clang:
         """Compile SOURCE; `folder` is for what that needs."""
         tools: list[str] = []
         if self.linker is not None:
-            # Versions differ in which of the two names they start.
+            # Versions start one of the two names.
             for name in ("lld", "ld.lld"):
                 script = folder / name
                 script.write_text(f'#!/bin/sh\n[ "$1" = -flavor ] && shift 2\nexec {self.linker} "$@"\n')
@@ -139,11 +139,7 @@ def programs() -> Iterator[tuple[tuple[str, ...], str | None]]:
         path = shutil.which(name)
         if path is not None and shutil.which("lld", path=str(Path(path).resolve().parent)) is not None:
             yield (path,), None
-    folders = [Path(folder) for folder in os.environ.get(FOLDERS, "").split(os.pathsep) if folder]
-    wheels = [
-        path for folder in folders for n in ("", "*/") for path in sorted(folder.glob(f"{n}ziglang/zig"))
-    ]
-    for program in filter(None, [*wheels, zig.program()]):
+    for program in filter(None, [*zigs(), zig.program()]):
         yield (str(program), "clang"), f'"{program}" ld.lld'
 
 

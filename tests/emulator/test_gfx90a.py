@@ -1,4 +1,4 @@
-"""CDNA2 code, as far as it shares instructions with CDNA3: the compiler's own output against NumPy."""
+"""CDNA2 code, as far as it shares instructions with CDNA3: compiled kernels against NumPy."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_dies_and_compute_units_take_work_groups_in_turn(module):
     simd, unit, engine, round_ = hw >> 4 & 3, hw >> 8 & 15, hw >> 13 & 7, hw >> 16 & 15
     assert simd[0].tolist() == [0, 1, 2, 3, 0, 1, 2, 3]
     assert (hw[0] & 15).tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
-    # Before the second round no compute unit has two work-groups; in it each has one more.
+    # In the first round each compute unit has one work-group; the second adds another.
     places = list(zip(out[:, 0, 0].tolist(), engine[:, 0].tolist(), unit[:, 0].tolist(), strict=True))
     assert len(set(places[: facts.compute_units])) == facts.compute_units
     assert places[facts.compute_units :] == places[: facts.compute_units]

@@ -1,4 +1,4 @@
-"""The page of instructions is what the registries and the opcode tables say."""
+"""The page of instructions matches the registries and the opcode tables."""
 
 from __future__ import annotations
 

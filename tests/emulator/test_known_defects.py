@@ -70,7 +70,7 @@ __global__ void k(const h4 *a, float *out, int n, int m, float c) {
 
 @pytest.mark.parametrize("name", ["zig", "clang"])
 def test_wait_states_along_the_shorter_of_two_ways(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Too few in clang 21 and 22 where the first condition holds, and the sanitizer says so."""
+    """Too few in clang 21 and 22 if the first condition holds; the sanitizer reports it."""
     monkeypatch.setenv("HIPKITTENS_COMPILER", name)
     try:
         compiler = toolchain.find_compiler("gfx942")
@@ -83,6 +83,6 @@ def test_wait_states_along_the_shorter_of_two_ways(name: str, monkeypatch: pytes
     for n, is_short in ((0, False), (8, True)):
         findings = wb.sanitize(module["k"][1, 64], x, out, n, 9, 2.0, device="emulated:gfx942").findings
         assert [f.category for f in findings[:1]] == (["hazard"] if is_short else [])
-        # The emulated device waits: what is computed is right on both ways.
+        # The emulated device waits, so results are right on both paths.
         assert (out == 16).all()
     assert int(release[1]) in (20, 21, 22), "does docs/compilers.md hold for this release?"

@@ -2,9 +2,9 @@
 
 On gfx950 OPSEL[1:0] is the number of a byte to read, OPSEL[3:2] that of one to write. LLVM before 22 had the
 bits of the first the other way (its pull requests 151286, which turned both round, and 151411, which put the
-second back): such a compiler gives another byte's numbers without a word. Values are compared with the
-formats by their definitions, and each compiler's faults with those that are known: one that has others, or
-has lost some, fails. HIPKITTENS_TEST_CLANGS names folders of further clangs.
+second back): such a compiler silently gives another byte's numbers. Values are compared with the formats'
+definitions, and each compiler's faults with the known ones: additional or missing faults fail.
+HIPKITTENS_TEST_CLANGS names folders of further clangs.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from clangs import compilers
 from tiers import number
 
 import workbench as wb
@@ -24,10 +25,9 @@ from workbench.errors import CompilerNotFound
 from workbench.runtime import device
 from workbench.toolchain import find_compiler
 
-FOLDERS = "HIPKITTENS_TEST_CLANGS"
 LANES = 64
 SCALE = 0.25
-"""A power of two, and no result of any format is too small or too large with it."""
+"""A power of two with which no result of any format is too small or too large."""
 
 LARGE = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 SMALL = {
@@ -86,7 +86,7 @@ class Conversion:
 
 
 def conversions(target: str) -> Iterator[Conversion]:
-    """Every one that a target's op_sel, or select of a sub-dword, directs."""
+    """Every conversion that a target's op_sel, or select of a sub-dword, directs."""
     for small in ("fp8", "bf8"):
         yield Conversion(f"cvt_f32_{small}", "w, {i}", small, "f32", 1, scaled=False)
         yield Conversion(f"cvt_pk_f32_{small}", "w, {i}", small, "f32", 2, halves=True, scaled=False)
@@ -211,13 +211,6 @@ def reference(target: str, case: Conversion, of: dict[str, torch.Tensor]) -> tor
     return torch.stack(rows)
 
 
-def compilers() -> list[str]:
-    """The compiler that is used here, and where FOLDERS names some, those in their ziglang wheels."""
-    folders = filter(None, os.environ.get(FOLDERS, "").split(os.pathsep))
-    zigs = (p for folder in folders for n in ("", "*/") for p in sorted(Path(folder).glob(f"{n}ziglang/zig")))
-    return ["", *map(str, zigs)]
-
-
 EXCHANGED = frozenset(
     [
         *(f"cvt_scalef32_pk_{large}_fp4" for large in LARGE),
@@ -227,7 +220,7 @@ EXCHANGED = frozenset(
 )
 """Builtins that give byte 2 for byte 1, and 1 for 2, with clang before 22."""
 LOST = frozenset(f"cvt_scalef32_sr_pk_fp4_{large}" for large in LARGE)
-"""Builtins that forget the word whose other bytes they are to keep, up to clang 22 at least: in LLVM's
+"""Builtins that ignore the word whose other bytes they should preserve, up to clang 22 at least: in LLVM's
 VOP3Instructions.td a second `Constraints` takes the place of the one that ties the result to it."""
 
 
@@ -289,7 +282,7 @@ def test_each_selection(target: str, compiler: str, monkeypatch: pytest.MonkeyPa
     assert wrong == expected, f"clang {version[1]}, HIPKITTENS_TEST_SEED={seed}"
 
 
-def test_faults_are_told_apart() -> None:
+def test_faults_are_distinguished() -> None:
     case = next(of for of in conversions("gfx950") if of.builtin == "cvt_scalef32_pk_fp4_f32")
     right = reference("gfx950", case, drawn("gfx950", case, torch.Generator().manual_seed(1)))
     assert fault(case, right, right) == ""

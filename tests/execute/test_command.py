@@ -1,4 +1,4 @@
-"""Programs that were linked with AMD's libraries run on the emulated device as they are."""
+"""Programs that were linked with AMD's libraries run unmodified on the emulated device."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_sanitized(link: Link, tmp_path: Path, code: Path) -> None:
 
 @needs.python_library
 def test_as_hardware(link: Link, tmp_path: Path) -> None:
-    """A program whose kernel does not wait for what it loads."""
+    """A program whose kernel does not wait for its loads."""
     source = """#include <hip/hip_runtime.h>
 extern "C" __global__ void twice(float *x) {
   float value, sum;
@@ -137,7 +137,7 @@ extern "C" __global__ void twice(float *x) {
     hasty.write_bytes(compile_device(source, CompileOptions("gfx942")).code_object)
     assert execute("--quiet", "--", link(6), hasty).stdout.startswith("parent: 10\n")
     assert execute("--quiet", "--as-hardware", "--", link(6), hasty).stdout.startswith("parent: 0\n")
-    # Past the 256 bytes that hipMalloc gave, and past their page.
+    # Past the 256 bytes that hipMalloc returned, and past their page.
     wait = "s_waitcnt vmcnt(0)\\n\\t"
     access = f"{wait}global_load_dword v9, %2, %4\\n\\t{wait}global_store_dword %2, v9, %4\\n\\t"
     beyond = source.replace("v_add_f32", f"{access}v_add_f32")
@@ -307,7 +307,7 @@ def test_counters_of_a_program_and_its_child(link: Link, code: Path, tmp_path: P
     launched = json.loads(table.read_text())
     (kernel,) = launched["kernels"]
     counts = {name: figure["value"] for name, figure in kernel["counters"].items()}
-    # A wave of 64 lanes, which load and store 4 bytes each, in each process.
+    # A wave of 64 lanes, each of which loads and stores 4 bytes, in each process.
     assert (counts["SQ_WAVES"], counts["SQ_INSTS_VMEM_RD"], counts["SQ_INSTS_VMEM_WR"]) == (2, 2, 2)
     assert counts["bytes_written"] == 2 * 64 * 4
     assert kernel["seconds"] == pytest.approx(launched["seconds"])

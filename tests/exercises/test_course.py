@@ -1,4 +1,4 @@
-"""Solutions pass their checks; common mistakes fail them with a sentence that helps."""
+"""Solutions pass their checks; common mistakes fail with a helpful sentence."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def own_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file = tmp_path / "runs.sqlite"
     monkeypatch.setenv("HIPKITTENS_HISTORY", str(file))
     monkeypatch.setattr(progress, "_of_process", {})
-    hub.clear()  # a recorder that starts writes what earlier tests ran
+    hub.clear()  # a recorder that starts writes the runs of earlier tests
     yield file
     recorder.stop()
 
@@ -60,7 +60,7 @@ def checked(course: Path, *replaced: str) -> str:
 
 
 @pytest.mark.parametrize("cost", [executed(is_load), counter("SQ_INSTS_VMEM_RD")])
-def test_a_limit_is_told_where_values_are_right(course: Path, cost: Callable[..., float]) -> None:
+def test_a_limit_is_reported_where_values_are_right(course: Path, cost: Callable[..., float]) -> None:
     loads = 16  # 1000 numbers at the last shape, 64 at a time
     answer = wb.compile(SCALE, name="answer")
     asked = wb.exercise("21.1", folder=course)
@@ -140,7 +140,7 @@ def test_three_hints_each_the_next() -> None:
         exercise.hint(4)
 
 
-def test_progress_is_kept(own_history: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_stored(own_history: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     exercise = wb.exercise("21.1", folder=course)
     assert str(exercise.progress) == "not tried yet"
     assert not own_history.exists(), "who only looks makes no file"

@@ -4,7 +4,7 @@
     python -m tests.fuzz --seed 1 --only 4711      # one case again, with its traceback
 
 Cases run in a child process that this one watches: a crash, a hang or memory without bound names the case,
-and the campaign goes on behind it.
+and the campaign continues after it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def child(seed: int, first: int, count: int, step: int, folder: str) -> None:
     world = cases.World()
     world.prepare()
     world.examine(random.Random(seed))
-    # Parts that are built once per machine came from its own cache, which random kernels must not fill.
+    # Parts that are built once per machine come from its cache, which random kernels must not fill.
     os.environ["HIPKITTENS_CACHE"] = folder
     for position, number in enumerate(range(first, count, step), 1):
         print(f"begin {number}", flush=True)
@@ -116,7 +116,7 @@ def watch(campaign: Campaign, options: argparse.Namespace, first: int, deadline:
 
 
 def follow(campaign: Campaign, watched: Watched, deadline: float) -> str:
-    """Read what a child says until it ends; what went wrong with it."""
+    """Read a child's output until it ends; returns its failure."""
     assert watched.process.stdout is not None
     pipe = watched.process.stdout.fileno()
     last_count = 0
@@ -147,7 +147,7 @@ def follow(campaign: Campaign, watched: Watched, deadline: float) -> str:
 
 
 def hear(campaign: Campaign, watched: Watched, line: str) -> None:
-    """Take note of one line of a child."""
+    """Record a line of a child."""
     word, _, rest = line.partition(" ")
     number, _, text = rest.partition(" ")
     watched.since = time.monotonic()

@@ -1,7 +1,6 @@
-"""The fuzzers' cases: what each kind makes from a seed, and what counts as a good end.
-
-A case ends well with a result or with an exception of the workbench's own tree. After some cases the world is
-examined: memory that no case may reach is unchanged, and a launch that is known to work gives its result.
+"""The fuzzers' cases: each kind's input from a seed, and the allowed outcomes. A case ends well with a result
+or with an exception of the workbench. After some cases the state is checked: memory that no case may reach is
+unchanged, and a launch that is known to work gives its result.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class Broken(Exception):
 
 @contextmanager
 def _setting(name: str, value: float) -> Iterator[None]:
-    """An environment variable for a while."""
+    """Sets an environment variable temporarily."""
     before = os.environ.get(name)
     os.environ[name] = str(value)
     try:
@@ -85,7 +84,7 @@ class World:
         self.arm()
 
     def prepare(self) -> None:
-        """Compile and load what the cases start from."""
+        """Compile and load the inputs of the cases."""
         for target in TILE_TARGETS:
             template(target)
         assert self.good
@@ -124,7 +123,7 @@ class World:
         return {t: runtime.device(f"emulated:{t}").load(endless(t)) for t in TILE_TARGETS}
 
     def examine(self, generator: random.Random) -> None:
-        """Raises Broken where memory out of reach has changed or a known launch does not give its result."""
+        """Raises Broken if memory out of reach has changed or a known launch does not give its result."""
         if not (self.host == _CANARY).all():
             raise Broken("host memory that no kernel was given has changed")
         target = generator.choice(TILE_TARGETS)
@@ -141,7 +140,7 @@ class World:
             raise Broken(f"a known launch on {target} gave other numbers")
 
     def check_canary(self, target: str) -> None:
-        """Raises Broken where a kernel of `target` changed memory of another device."""
+        """Raises Broken if a kernel of `target` changed memory of another device."""
         for canary in self.canaries:
             if canary.device == self.devices[target].ordinal:
                 continue
@@ -185,9 +184,8 @@ def _wanted(world: World, target: str, kernel: KernelInfo) -> bytes:
 def _run_all(
     generator: random.Random, world: World, data: bytes, target: str, arguments: bytes | None
 ) -> None:
-    """Load a code object as a program would, and launch some of its kernels.
-
-    Without `arguments` each gets those that it says it wants: buffers and small numbers.
+    """Load a code object as a program would, and launch some of its kernels. Without `arguments` each gets
+    those that its metadata declares: buffers and small numbers.
     """
     device = world.devices[target]
     loaded = device.load(data)
@@ -305,7 +303,7 @@ def _launched(generator: random.Random, world: World, kernel: Kernel) -> None:
 
 
 def hostile_file(generator: random.Random, world: World) -> None:
-    """Truncated, spliced and random files: all that the workbench reads from a code object."""
+    """Truncated, spliced and random files: everything that the workbench reads from a code object."""
     target = generator.choice(TILE_TARGETS)
     original = kernels(target)
     kind = generator.random()
@@ -464,7 +462,7 @@ def _computed(generator: random.Random, world: World, target: str) -> None:
         + dump(target, False)
     )
     source = template(target)
-    # Kernel arguments in s[0:1], the work-group in s2, LDS for what goes there.
+    # Kernel arguments in s[0:1], the work-group in s2, and LDS.
     data = source.filled(
         code[: source.room],
         {
@@ -508,7 +506,7 @@ def _computed(generator: random.Random, world: World, target: str) -> None:
     _alike("a stream of instructions", runs)
 
 
-# Ends that come from outside
+# External ends
 
 
 def _endless(generator: random.Random, world: World) -> tuple[Any, tuple[int, int, int], int, bytes]:
@@ -528,7 +526,7 @@ def _endless(generator: random.Random, world: World) -> tuple[Any, tuple[int, in
 
 
 def time_limit(generator: random.Random, world: World) -> None:
-    """A kernel that does not end is stopped at its limit, and says where it was."""
+    """A kernel that does not end is stopped at its limit, and its place is reported."""
     function, grid, block, content = _endless(generator, world)
     limit = generator.choice((0.005, 0.02, 0.1))
     options = runtime.LaunchOptions(
@@ -544,7 +542,7 @@ def time_limit(generator: random.Random, world: World) -> None:
 
 
 class _Presses:
-    """Ctrl-C from another thread, as often as it takes; none comes after `settle`."""
+    """Ctrl-C from another thread, as often as necessary; none after `settle`."""
 
     def __init__(self) -> None:
         self.pressed = self.heard = 0
@@ -556,17 +554,13 @@ class _Presses:
         sys.unraisablehook = self._unraisable
 
     def press(self, after: float) -> None:
-        # From another thread: what `os.kill` raises within the hook is dropped as well.
+        # From another thread: an exception that `os.kill` raises within the hook is lost too.
         timer = threading.Timer(after, self._kill)
         self._timers.append(timer)
         timer.start()
 
     def settle(self) -> None:
-        """Wait for what was pressed.
-
-        Raises:
-            Broken: an interrupt was not heard, or was heard twice.
-        """
+        """Wait for the interrupts. Raises: Broken: an interrupt was lost, or was noticed twice."""
         self._raising = False
         for timer in self._timers:
             timer.cancel()
@@ -591,7 +585,7 @@ class _Presses:
 
     def _unraisable(self, unraisable: sys.UnraisableHookArgs) -> None:
         # Python itself drops an interrupt that comes in a finalizer or in a weak reference's callback, which
-        # collecting garbage calls on the way to a launch. A person presses again. What is lost in a
+        # garbage collection calls before a launch. A person presses again. An interrupt lost in a
         # callback of ours from C is our fault.
         self.dropped.append(f"{unraisable.err_msg} {unraisable.object!r}: {unraisable.exc_value!r}")
         if unraisable.exc_type is KeyboardInterrupt and "callback function" not in (unraisable.err_msg or ""):
@@ -620,7 +614,7 @@ def interrupt(generator: random.Random, world: World) -> None:
 
 
 def memory_limit(generator: random.Random, world: World) -> None:
-    """Random allocations under a low limit: refused or whole, never overlapping, contents kept."""
+    """Random allocations under a low limit: refused or complete, never overlapping, contents preserved."""
     memory = node().memory
     ordinal = world.devices[generator.choice(TILE_TARGETS)].ordinal
     used, limit = memory.used, memory.limit
@@ -682,14 +676,14 @@ KINDS: dict[str, tuple[float, Callable[[random.Random, World], None]]] = {
 
 
 def run(world: World, seed: int, number: int) -> tuple[str, str]:
-    """Run one case; its kind and how it ended. Anything else than a good end is raised."""
+    """Run one case; returns its kind and outcome. Raises everything but a good end."""
     generator = random.Random(f"{seed}:{number}")
     names = list(KINDS)
     kind = generator.choices(names, [KINDS[name][0] for name in names])[0]
     try:
         KINDS[kind][1](generator, world)
     except errors.WorkbenchError as error:
-        # Whatever happens inside a HIP call comes out as an error code; the text tells a fault of our own.
+        # Every failure inside a HIP call becomes an error code; the text shows whether it is our fault.
         if re.search(r"failed: [A-Z]\w*(Error|Exception)\(", str(error)):
             raise Broken("a HIP call met an error of the emulator's own") from error
         if not str(error):

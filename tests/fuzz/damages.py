@@ -1,4 +1,4 @@
-"""Damage to code objects by what it hits: bytes, the file's end, sections, code, metadata, debug info."""
+"""Damage to code objects: to bytes, the file's end, sections, code, metadata, debug info."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EDGES = (0, 1, -1, 0x7F, 0x80, 1 << 31, (1 << 32) - 1, 1 << 32, 1 << 63, (1 << 6
 
 
 def flips(generator: random.Random, data: bytes) -> bytes:
-    """A few bits anywhere, or in the headers alone."""
+    """A few bits anywhere, or only in the headers."""
     changed = bytearray(data)
     limit = min(len(data), generator.choice((64, 0x400, len(data), len(data))))
     for _ in range(generator.choice((1, 2, 8, 64))):
@@ -27,7 +27,7 @@ def flips(generator: random.Random, data: bytes) -> bytes:
 
 
 def truncation(generator: random.Random, data: bytes) -> bytes:
-    """The file's beginning alone; often only the last bytes are gone, so that it can still be read."""
+    """Only the file's beginning; often only the last bytes are missing, so that it can still be read."""
     gone = generator.choice((1, 16, 64 * 8, len(data) // 8, len(data)))
     return data[: -generator.randrange(1, gone + 1)]
 
@@ -52,7 +52,7 @@ def swapped_sections(generator: random.Random, data: bytes) -> bytes:
 
 
 def random_words(generator: random.Random, data: bytes) -> bytes:
-    """Instruction words of the code replaced: by any, or by others of it."""
+    """Instruction words of the code replaced by random words, or by others of the code."""
     start, size = _section(data, ".text")
     changed = bytearray(data)
     for _ in range(generator.choice((1, 2, 8, size // 4))):
@@ -112,7 +112,7 @@ WAYS: dict[Callable[[random.Random, bytes], bytes], float] = {
     metadata: 0.2,
     debug_info: 0.2,
 }
-"""Each with its part of the cases: seldom what breaks the file as a whole, since little is seen behind it."""
+"""Kinds with their share of the cases: rarely those that break the whole file, since they hide the rest."""
 
 
 def damaged(generator: random.Random, data: bytes) -> bytes:

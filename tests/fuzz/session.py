@@ -1,6 +1,6 @@
-"""A user's short session as a program whose results do not depend on what interrupted or damaged it.
+"""A user's short session as a program whose results do not depend on interrupts and damage.
 
-python -m tests.fuzz.session            # once; prints a digest of all that it found
+python -m tests.fuzz.session # once; prints a digest of all results
 python -m tests.fuzz.session ROUNDS     # again and again, through that many interrupts
 """
 
@@ -49,7 +49,7 @@ def session(number: int) -> str:
 
 
 def main(rounds: int) -> None:
-    """Says `round N` when one begins, from when on an interrupt may come, and `interrupted` when one came."""
+    """Prints `round N` at the beginning of a round, after which it may be interrupted, and `interrupted`."""
     number, expected = 0, ""
     for interrupts in range(rounds):
         try:

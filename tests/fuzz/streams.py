@@ -101,7 +101,7 @@ def _translator(target: str) -> Options:
 
 
 def executable(instruction: Instruction, target: str) -> bool:
-    """True where the emulated device executes an instruction in this form."""
+    """True if the emulated device executes an instruction in this form."""
     if instruction.opcode in ENDS_BLOCK:
         return True
     failures: list[emission.Failure] = []
@@ -114,7 +114,7 @@ def stream(generator: random.Random, target: str, length: int) -> bytes:
     parts: list[bytes] = []
     formats = _by_format(target)
     hostile = generator.random()
-    # One refused instruction stops a whole kernel, so most streams do without.
+    # One refused instruction stops a whole kernel, so most streams avoid them.
     refused = generator.random() < 0.05
     format_names = list(formats) if generator.random() < 0.5 else generator.sample(list(formats), 4)
     dwords = 0
@@ -188,7 +188,7 @@ def _touches_kept(instruction: Instruction) -> bool:
 
 
 def dump(target: str, first: bool) -> bytes:
-    """Keeps the address of the wave's part of memory (`first`), or stores every register there.
+    """Saves the address of the wave's part of memory (`first`), or stores every register there.
 
     The argument is a pointer; a work-group has 4 waves of DUMPED_ROWS registers of 256 bytes and one more
     for scalar registers.

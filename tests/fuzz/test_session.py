@@ -23,9 +23,9 @@ COMMAND = (sys.executable, "-m", "tests.fuzz.session")
 INTERRUPTS = 30
 DAMAGES = 5
 LOST = 120.0
-"""Seconds after which an interrupt that nobody heard of counts as lost: far more than one takes."""
+"""Seconds after which an interrupt without effect counts as lost: far more than one takes."""
 SECONDS = 4.0
-"""About what a session takes once its process has started."""
+"""Approximate time of a session once its process has started."""
 
 
 def once(folder: Path) -> str:
@@ -64,9 +64,8 @@ def interrupted(process: subprocess.Popen[str], count: int) -> None:
 
 
 def press(process: subprocess.Popen[str]) -> None:
-    """Interrupt a session until it says something.
-
-    What comes in a callback of a weak reference is dropped by Python, which says so: a person presses again.
+    """Interrupt a session until it prints something. Python drops an interrupt in a callback of a weak
+    reference, with a message: a person presses again.
     """
     assert process.stdout is not None
     assert process.stderr is not None
@@ -81,7 +80,7 @@ def press(process: subprocess.Popen[str]) -> None:
             errors += os.read(process.stderr.fileno(), 1 << 16)
         if not ready or errors.count(b"KeyboardInterrupt") > dropped:
             dropped = errors.count(b"KeyboardInterrupt")
-            # Python silently drops an interrupt that comes while it still writes that.
+            # Python silently drops an interrupt that arrives while it writes that message.
             time.sleep(0.5)
             process.send_signal(signal.SIGINT)
 

@@ -39,7 +39,7 @@ def test_few_results_or_none(tmp_path: Path, shape: tuple[int, ...]) -> None:
     assert compared(tmp_path, first, -first)[0] == first.numel()
 
 
-def test_nans_are_equal_whatever_their_payload_and_differ_from_numbers(tmp_path: Path) -> None:
+def test_all_nans_are_equal_and_differ_from_numbers(tmp_path: Path) -> None:
     first = torch.tensor([0x7FC00000, 0x7FC00001, 0x7FC00000, 0x3F800000], dtype=torch.int32).view(
         torch.float32
     )
@@ -63,7 +63,7 @@ def test_integers_and_small_floats_differ_by_bits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64, torch.float8_e5m2])
-def test_infinities_are_told_in_words(tmp_path: Path, dtype: torch.dtype) -> None:
+def test_infinities_are_written_as_words(tmp_path: Path, dtype: torch.dtype) -> None:
     """Infinities have no distance: in units in the last place it would be 4,278,190,080."""
     infinity = float("inf")
     first = torch.tensor([infinity, -infinity, infinity, 1.0, infinity]).to(dtype)
@@ -89,5 +89,5 @@ def test_zeros_of_both_signs_differ(tmp_path: Path) -> None:
     assert compared(tmp_path, torch.tensor([0.0]), torch.tensor([-0.0]))[0] == 1
 
 
-def test_other_sizes_are_told(tmp_path: Path) -> None:
+def test_other_sizes_are_reported(tmp_path: Path) -> None:
     assert compared(tmp_path, torch.zeros(3), torch.zeros(2))[2]["d"]["sizes"] == [3, 2]

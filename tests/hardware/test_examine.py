@@ -29,7 +29,7 @@ SMALL = ("normalization/rmsnorm",)
 
 @pytest.fixture(scope="module")
 def examined(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Report]:
-    """Fast arithmetic beside exact: bits of matrix instructions differ, all else agrees."""
+    """Fast and exact arithmetic: bits of matrix instructions differ, all else agrees."""
     path = tmp_path_factory.mktemp("hardware") / "r.json"
     parts = ("machine", "operators", "counters", "times")
     lines: list[str] = []
@@ -70,7 +70,7 @@ def test_what_is_done_is_not_done_again(examined: tuple[Path, Report]) -> None:
     assert Report.read(path).done("operators", SMALL[0])
 
 
-def test_a_section_without_a_case_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_section_without_a_case_has_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SECTIONS, "notebooks", replace(SECTIONS["notebooks"], cases=lambda plan: []))
     monkeypatch.setattr(Side, "answer", lambda *arguments: {"passed": True, "text": "well"})
     lines: list[str] = []
@@ -90,7 +90,7 @@ def test_a_section_without_a_case_says_why(tmp_path: Path, monkeypatch: pytest.M
     assert Report.read(path) == report
 
 
-def test_a_section_that_was_not_reached_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_section_that_was_not_reached_has_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def answer(side: Side, section: str, *arguments: object) -> dict[str, object]:
         if section == "times":
             raise KeyboardInterrupt
@@ -248,7 +248,7 @@ def test_a_process_that_dies_takes_one_case_with_it(side: Side, tmp_path: Path) 
 
 
 def test_fast_and_exact_matrix_arithmetic_are_told_apart(tmp_path: Path) -> None:
-    """The check can fail: fast mode differs from a matrix core's bits, a conversion does not."""
+    """The check can fail: fast mode differs from a matrix core's bits; a conversion does not."""
     for name, same in (("v_mfma_f32_16x16x16_bf16", False), ("v_cvt_pk_fp8_f32", True)):
         folders = {}
         for choice in ("fast", "exact"):

@@ -1,4 +1,4 @@
-"""Reports as files: whole or not at all, without anybody's names, with right sums."""
+"""Reports as files: complete or absent, without personal names, with correct sums."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_the_page_gives_the_reason_for_a_section_without_results(tmp_path: Path)
     assert [cell.text for cell in row[1:]] == ["no second compiler was found", "1 agree"]
 
 
-def test_a_file_from_before_empty_sections_were_told_is_read(tmp_path: Path) -> None:
+def test_a_file_without_reasons_of_empty_sections_is_read(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     report = Report(HEAD, {"times": {"x": timed(1, 1)}})
     report.write(path)

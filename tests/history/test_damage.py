@@ -33,7 +33,7 @@ def test_one_unreadable_row_hides_no_other(tmp_path: Path) -> None:
     assert [run.number for run in runs] == [1, 4]
 
 
-def test_machine_code_is_what_was_kept_or_an_error(tmp_path: Path) -> None:
+def test_machine_code_is_the_stored_one_or_an_error(tmp_path: Path) -> None:
     elf = compiled("gfx950")
     digest = Module(elf).digest
     files = []

@@ -1,4 +1,4 @@
-"""Runs over sessions: found again with what they ran, pinned, and compared."""
+"""Runs of several sessions: listed with their code, pinned, and compared."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def run(source: str, how: Callable[..., Any] = wb.time) -> Any:
 
 
 def restarted() -> None:
-    """Puts the process into the state of a new kernel: nothing of earlier runs is in memory."""
+    """Puts the process into the state of a new kernel, without earlier runs in memory."""
     recorder.stop()
     hub.clear()
 
@@ -153,7 +153,7 @@ def test_git_says_what_was_checked_out(file: Path, tmp_path: Path) -> None:
     assert recorder.git_state(tmp_path).modified is True
 
 
-def test_wrong_questions_are_told(file: Path) -> None:
+def test_wrong_questions_are_errors(file: Path) -> None:
     history = wb.history()
     with pytest.raises(HistoryError, match="no run #7"):
         history[7]
@@ -200,7 +200,7 @@ def test_strangers_classes_are_not_made() -> None:
         encode({"a": object()})
 
 
-def test_only_options_that_differ_are_told() -> None:
+def test_only_options_that_differ_are_listed() -> None:
     old, new = "-O3 -DTILE=64 -o /tmp/a/x.o /tmp/a/x.hip", "-O3 -DTILE=128 -g -o /tmp/b/x.o /tmp/b/x.hip"
     assert only_differing(old, new) == ("-DTILE=64", "-DTILE=128 -g")
     assert only_differing("", new) == ("", "")
@@ -223,7 +223,7 @@ __global__ void flip(float *x) {
 """
 
 
-def test_what_was_sanitized_stands_among_the_runs(file: Path) -> None:
+def test_sanitized_launches_are_among_the_runs(file: Path) -> None:
     import torch
 
     wb.history()
@@ -252,7 +252,7 @@ def test_what_was_sanitized_stands_among_the_runs(file: Path) -> None:
     assert "failed" not in html
 
 
-def test_a_file_of_an_earlier_version_is_brought_to_this_one(file: Path) -> None:
+def test_a_file_of_an_earlier_version_is_migrated(file: Path) -> None:
     earlier = MIGRATIONS[:1]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store, "MIGRATIONS", earlier)

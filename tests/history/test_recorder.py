@@ -1,4 +1,4 @@
-"""Runs that meet a lock of another program: written once it lets go, while the session goes on."""
+"""Runs while another program holds a lock: they are written after its release, and the session continues."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from workbench.history.store import Store
 
 @pytest.fixture
 def writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorder]:
-    # However busy the machine is, no run is given up while a test holds the lock.
+    # However busy the machine is, no run is dropped while a test holds the lock.
     monkeypatch.setattr(recorder, "BACKGROUND_SECONDS", 3600.0)
     writer = Recorder(tmp_path / "runs.sqlite", tmp_path)
     writer.take(failure(1))

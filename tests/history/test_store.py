@@ -1,4 +1,4 @@
-"""The file of runs: made when it is needed, shared, and never harmed."""
+"""The file of runs: created when needed, shared, and never damaged."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_another_programs_file_and_a_later_version_are_refused(path: Path) -> No
         Store(path)
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(HistoryError, match="HIPKITTENS_HISTORY"):
         Store(tmp_path / "file" / "runs.sqlite")

@@ -1,4 +1,4 @@
-"""Masks that are recognised show each query the keys that the given mask shows it; others are refused."""
+"""Recognised masks admit the same keys for each query as the original mask; others are refused."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_what_no_kernel_has() -> None:
     every_other[7, 3] = False
     with pytest.raises(UsageError, match="query 7 of sequence 0 sees keys with gaps"):
         masks.of_matrix(every_other[None, None], 1, 8, 8)
-    # A prefix that all see, and a causal rest.
+    # A prefix that all queries see, and a causal rest.
     prefix = matrix([8], True, 0)
     prefix[:, :3] = True
     with pytest.raises(UsageError, match="neither causal nor the same on both sides"):

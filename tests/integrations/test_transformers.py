@@ -1,4 +1,4 @@
-"""Models of transformers on the kernels, beside themselves: by formula in float64, and on kernels in bf16."""
+"""Models of transformers on our operators against the originals: formulas in float64, kernels in bf16."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def by_formula(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("by_formula")
 @pytest.mark.parametrize("family", FAMILIES)
 def test_formulas(family: str) -> None:
-    """In float64 loss and gradients are the model's own, all is replaced, and undo undoes."""
+    """In float64 loss and gradients equal the original's; all is replaced, and undo restores it."""
     model, inputs = make(family, torch.float64), batch()
     loss, gradients = step(model, inputs)
     before = model(**inputs).logits.detach()
@@ -63,7 +63,7 @@ def test_formulas(family: str) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_kernels(family: str) -> None:
-    """In bf16 gradients point where float64's do, as far as PyTorch's own bf16 at least."""
+    """In bf16 gradients are at least as close to float64's direction as PyTorch's in bf16."""
     inputs = batch()
     _, expected = step(make(family, torch.float64), inputs)
     _, theirs = step(make(family), inputs)
@@ -128,7 +128,7 @@ def test_checkpointing_gives_the_same_gradients() -> None:
 
 
 def test_a_row_that_many_tokens_take_has_their_sum() -> None:
-    """In bf16 a sum of 4,096 ones, added one after the other, ends at 256; a padded row has none."""
+    """In bf16 a sequential sum of 4,096 ones ends at 256; a padded row has none."""
     weight = torch.zeros(3, 8, dtype=torch.bfloat16, requires_grad=True)
     ids = torch.cat([torch.zeros(4096), torch.ones(3), torch.full((5,), 2)]).long()[None]
     embeddings.embedding(ids, weight, padding=1).sum().backward()

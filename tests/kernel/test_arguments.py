@@ -190,7 +190,7 @@ def test_globals_by_member_name():
 
 
 def test_no_tensor_for_a_gl_inside_a_struct():
-    """None as for a pointer: a null address and no rows; the struct's other members are as given."""
+    """None as for a pointer: a null address and no rows; the struct's other members do not change."""
     kind = globals_struct()
     outer = Type(
         "struct", "both", kind.size + 8, members=(Field("first", 0, kind), Field("n", kind.size, INT))
@@ -298,7 +298,7 @@ def test_addresses_lead_to_live_tensors():
     assert packed.labels[x.data_ptr()].text == "argument 'x', an address (float32 tensor 4)"
     assert packed.labels[y.data_ptr()] == ("argument 'rows', address 0 (int16 tensor 2x3)", 2)
     assert packed.labels[z.data_ptr()].text == "argument 'rows', address 0 (float32 tensor 6)"
-    # Memory of the device's own is no tensor's, and nobody looks for one there.
+    # The device's own memory belongs to no tensor, and is not searched for one.
     place = replace(EMULATED, has_memory=lambda address: address == z.data_ptr())
     assert z.data_ptr() not in dict(pack(p, x.data_ptr(), rows, blob, 1 << 40, place=place).buffers)
     # The second time the table has another tensor's address.
@@ -368,7 +368,7 @@ def test_fp8_types_of_hip_mean_the_encoding_that_they_name(arch):
             pack(argument, torch.zeros(4))
 
 
-def test_a_gpu_wants_its_own_tensors():
+def test_a_gpu_needs_its_own_tensors():
     with pytest.raises(
         ArgumentError, match=r"is a tensor on cpu; expected one on cuda:1, where gpu:1 has its memory"
     ):

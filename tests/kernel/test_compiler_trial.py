@@ -1,4 +1,4 @@
-"""Compilers are tried on what some of them get wrong."""
+"""Trial of compilers on code that some compile wrongly."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KERNEL = "__global__ void k(int *x) { *x = 1; }\n"
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Clears what the process has found out about compilers."""
+    """Clears the process's results about compilers."""
     monkeypatch.delenv("HIPKITTENS_COMPILER", raising=False)
     search.forget()
     yield
@@ -63,7 +63,7 @@ def test_doctor_names_limits_with_the_way_round(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("trap", compiler_trial.TRAPS, ids=lambda trap: trap.name)
-def test_each_trap_is_told_apart(trap: compiler_trial.Trap) -> None:
+def test_each_trap_is_identified(trap: compiler_trial.Trap) -> None:
     """Swaps rows as clang 21 does in the fp4 conversions, where bytes 1 and 2 change places."""
     results = np.zeros((max(other.rows.stop for other in compiler_trial.TRAPS), 64), np.uint64)
     for other in compiler_trial.TRAPS:

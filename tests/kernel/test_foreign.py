@@ -1,4 +1,4 @@
-"""Launches by libraries that ctypes loads are timed, profiled and sanitized as the workbench's own are."""
+"""Launches by libraries that ctypes loads are timed, profiled and sanitized like the workbench's."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def library_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def call(library_file: Path) -> Iterator[Launch]:
-    """Calls a function of the library inside the door; tensors become their addresses."""
+    """Calls a function of the library in `foreign`'s scope; tensors become their addresses."""
 
     def called(name: str, *values: Any) -> Any:
         function = getattr(ctypes.CDLL(str(library_file)), name)
@@ -112,7 +112,7 @@ def test_code_of_flydsl(call: Launch) -> None:
     assert [lines[line].classes.get("vmem_load", 0) for line in (8, 9, 10)] == [2, 2, 0]
     assert lines[10].classes["vmem_store"] == 2
     assert not wb.sanitize(launch).findings
-    # A notebook's cell is such a file: its marks are those of these kernels.
+    # A notebook's cell is such a file, with the marks of these kernels.
     assert by_file.kernels_of("add.py").keys() == {"add_kernel_0"}
 
 
@@ -139,7 +139,7 @@ def test_tensors_of_the_call_live_on(call: Launch) -> None:
 
 
 def test_order(call: Launch) -> None:
-    """The workbench's own launches and foreign ones come as they were made."""
+    """The workbench's launches and foreign ones are in their order."""
     source = 'extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2; }'
     own = wb.compile(f"#include <hip/hip_runtime.h>\n{source}", arch="gfx950")["twice"]
     x = torch.ones(64)

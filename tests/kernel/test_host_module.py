@@ -413,7 +413,7 @@ PyMODINIT_FUNC PyInit_thrower() {
     ],
 )
 def test_an_exception_while_a_module_is_imported(macros: list[str], exception: str, what: str) -> None:
-    """This process lives on, and says the same of the next attempt."""
+    """This process survives, and reports the same for the next attempt."""
     for _ in range(2):
         with pytest.raises(
             errors.HostException, match=r"thrower of thrower\.cpp .* while it was imported"

@@ -1,4 +1,4 @@
-"""Tensors that kernels reach by their addresses, and what a fault says of those that they do not."""
+"""Tensors that kernels reach by their addresses, and the messages of faults for others."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_lent_tensor_is_reached_until_the_loan_ends(module: wb.Module) -> None
     assert "no longer lent" in repr(loan)
     again = wb.lend(x[8:16], out)
     out.zero_()
-    # A view stands for its storage, and what is an argument too is reached whole.
+    # A view represents its storage; a tensor that is also an argument is reached as a whole.
     module["behind"][1, 64](blob, out)
     assert torch.equal(out, x)
     again.end()

@@ -194,7 +194,7 @@ def test_launch_shapes(module):
         kernel[1, 64, 1 << 20](x, 2.0, 64)
 
 
-def test_a_kernel_of_another_target_says_so():
+def test_a_kernel_of_another_target_is_an_error():
     module = wb.compile(SOURCE, arch="gfx942", name="kernels.hip")
     with pytest.raises(DeviceError, match="compiled for gfx942, and emulated:gfx950 runs gfx950"):
         module["scale"].launch(
@@ -259,7 +259,7 @@ def test_several_kernels_print_one_table(module):
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_a_block_that_has_no_room_for_its_registers(arch):
-    """Assembly may name more registers than the largest block can have; nothing tells the compiler."""
+    """Assembly may name more registers than the largest block can have; the compiler does not know."""
     source = """#include <hip/hip_runtime.h>
 __global__ void many(int *p) {
       asm volatile("" ::: "v250");
@@ -375,7 +375,7 @@ def test_default_arch_is_the_default_devices():
 
 
 def test_occupancy_is_of_what_the_hardware_gives_out() -> None:
-    """Told to allow two waves a SIMD at most, the compiler has more registers given out than code uses."""
+    """With a limit of two waves per SIMD the compiler allocates more registers than the code uses."""
     source = """#include <hip/hip_runtime.h>
     extern "C" __global__ __launch_bounds__(64) __attribute__((amdgpu_waves_per_eu(2, 2)))
     void few(float *x) { x[threadIdx.x] *= 2; }

@@ -1,4 +1,4 @@
-"""Whole HIP programs on the emulated devices: what they compute, print, return, and how they fail."""
+"""HIP programs on the emulated devices: results, output, exit status, failures."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_what_threads_had_is_forgotten_with_them() -> None:
         thread = threading.Thread(target=lambda: values.add(per_thread()))
         thread.start()
         thread.join()
-        # Python's join is over a little before the system's thread is.
+        # Python's join returns slightly before the system's thread ends.
         if number > 3 and len(values) < 3:
             return
         assert time.monotonic() < deadline
@@ -194,7 +194,7 @@ def test_a_program_that_does_not_end_is_stopped() -> None:
     with pytest.raises(errors.ProgramTimeout, match=r"did not end within 3 s") as caught:
         talk("loop", timeout=3)
     assert caught.value.result.exit_code == -9
-    # The kernel's own limit ends the launch instead, and the program goes on.
+    # The kernel's own limit ends the launch instead, and the program continues.
     result = talk("loop", env={"HIPKITTENS_TIMEOUT": "0.5"})
     assert result.exit_code == 1
     assert "time limit of 0.5 s" in result.stderr
@@ -279,7 +279,7 @@ int main() { printf("printed\\n"); }
 
 
 def test_the_devices_library_is_built_before_the_program_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The build must take none of the program's time, and must last although the program is killed."""
+    """The build must not use the program's time, and must survive the end of the program."""
     happened: list[str] = []
     start = program._run
 
@@ -333,7 +333,7 @@ def test_a_file_that_is_not_there() -> None:
 
 
 def test_a_program_that_is_not_utf_8(tmp_path: Path) -> None:
-    """Its bytes are passed through, as by any compiler, which warns."""
+    """Its bytes are passed through, as by other compilers, with a warning."""
     path = tmp_path / "latin.cpp"
     path.write_bytes(b'#include <cstdio>\n// Andr\xe9\nint main() { printf("%zu", sizeof("caf\xe9")); }\n')
     result = wb.run_program(path).check()

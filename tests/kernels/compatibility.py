@@ -8,9 +8,8 @@
     python tests/kernels/compatibility.py elsewhere --primus FOLDER --june FOLDER --results FILE
     python tests/kernels/compatibility.py recheck --main FOLDER ... --sample 40 --seed 1 [--jobs N]
 
-`recheck` builds and runs results of the page again that a seed draws, and tells which are others.
-
-A folder is a checkout of a branch of HipKittens. Nothing of it is kept here but names. Each name is looked up
+`recheck` builds and runs results of the page again that a seed draws, and names those that differ. A folder
+is a checkout of a branch of HipKittens. Only names of it are stored here. Each name is looked up
 by the compiler, which compiles a line about it with the tile library; each source is compiled as it is.
 """
 
@@ -97,7 +96,7 @@ def compile_only(
 
 
 def stated() -> dict[str, list[Name]]:
-    """The names by branch that the page says are here."""
+    """The names by branch that we have according to the page."""
     heads: list[str] = []
     of: dict[str, list[Name]] = {branch: [] for branch in BRANCHES}
     for line in compatibility_tables.section("names").splitlines():
@@ -118,7 +117,7 @@ def tree(root: Path) -> Path:
 
 
 def names_table(checkouts: dict[str, Path]) -> str:
-    """The table of names; `checkouts` are folders by branch. Of others there is what the page says."""
+    """The table of names; `checkouts` are folders by branch. Other branches keep the page's rows."""
     of = {branch: dict.fromkeys(names, True) for branch, names in stated().items() if names}
     for branch, folder in checkouts.items():
         names = {n for root in hipkittens_sources.roots(folder) for n in public_names(tree(root))}
@@ -156,7 +155,7 @@ def headers() -> str:
 
 
 class Results:
-    """Results of sources by compiler and headers, kept in a file as they come."""
+    """Results of sources by compiler and headers, each stored in a file at once."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -168,7 +167,7 @@ class Results:
     def get(
         self, source: Source, compiler: str, own_headers: bool, again: bool, quick: bool
     ) -> dict[str, str]:
-        """The known result, or that of a compilation and run now.
+        """The stored result, or that of a compilation and run now.
 
         Args:
             again: whether one is made anew where our headers have changed since.
@@ -387,7 +386,7 @@ Known = dict[tuple[str, bool], dict[Source, dict[str, str]]]
 
 
 def heads(columns: Sequence[tuple[str, bool]]) -> list[str]:
-    """Heads of the table's columns: compiler, and whose headers."""
+    """Heads of the table's columns: compiler and headers."""
     names = {compiler: version(compiler) for compiler, _ in columns}
     return [
         f"{'its own' if own_headers else 'our'} headers, {names[compiler]}"
@@ -407,7 +406,7 @@ def totals(branches: Sequence[str], outcomes: Known) -> Iterator[str]:
 
 
 def compiler_table(compiler: str, sources: Sequence[Source], outcomes: Known) -> Iterator[str]:
-    """Rows of the sources that a compiler was tried with."""
+    """Rows of the sources on which a compiler was tried."""
     columns = {column: results for column, results in outcomes.items() if column[0] == compiler}
     yield ""
     yield f"| branch | source | target | {' | '.join(heads(list(columns)))} | checked, or the first error |"
@@ -419,7 +418,7 @@ def compiler_table(compiler: str, sources: Sequence[Source], outcomes: Known) ->
 
 
 def row(source: Source, results: Sequence[dict[str, str] | None]) -> str:
-    """A source's results, and what was found out first."""
+    """A source's results, and the first text about them."""
     text = next((result["text"] for result in results if result), "").replace(f"{source.root}/", "")
     text = textwrap.shorten(text.replace("|", "\\|"), LONGEST, placeholder=" ...")
     cells = " | ".join(result["result"] if result else "" for result in results)
@@ -483,7 +482,7 @@ def modules_table(checkouts: dict[str, Path], options: argparse.Namespace) -> st
 
 
 def makefiles_table(checkouts: Mapping[str, Path], options: argparse.Namespace) -> str:
-    """The table of Makefiles; those that the file of results has are not called again."""
+    """The table of Makefiles; those with a stored result are not run again."""
     results: dict[str, list[hipkittens_makefiles.Row]] = {}
     if options.results.exists():
         results = json.loads(options.results.read_text())
@@ -548,9 +547,8 @@ def elsewhere_table(checkouts: Mapping[str, Path], options: argparse.Namespace) 
 
 
 def recheck(checkouts: Mapping[str, Path], options: argparse.Namespace) -> bool:
-    """Build and run a sample of the page's results again; whether each is as the page says.
-
-    What a file of results has is not built again.
+    """Build and run a sample of the page's results again, and compare. Sources with a stored result are not
+    built again.
     """
     page = stated_results()
     stored: dict[str, dict[str, str]] = {}

@@ -1,7 +1,7 @@
 """The tables of docs/compatibility.md: stored in docs/data/compatibility.json, put between the page's marks.
 
-A section has tables; the rows of a scope or a folder are a line. In the repository the page has the short
-tables alone, the site all.
+A section has tables; the rows of a scope or a folder are one line. In the repository the page has only the
+short tables, on the site all.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def parsed(text: str) -> list[dict[str, Any]]:
 
 
 def section(name: str, *, short: bool = False) -> str:
-    """A section's tables as Markdown; with `short` the number of rows in the place of a long one."""
+    """A section's tables as Markdown; with `short` a long one is replaced by its number of rows."""
     tables = []
     for table in json.loads(DATA.read_text(encoding="utf-8"))[name]:
         rows = [row for group in table["rows"] for row in group]
@@ -60,7 +60,7 @@ def filled(text: str, *, short: bool = False) -> str:
 
 
 def store(name: str, text: str) -> None:
-    """Keeps a section's Markdown, and writes the page with it."""
+    """Stores a section's Markdown, and updates the page."""
     content = json.loads(DATA.read_text(encoding="utf-8")) if DATA.exists() else {}
     content[name] = parsed(text)
     DATA.write_text(json_records.dumps(content, 4, sort_keys=False), encoding="utf-8")

@@ -2,10 +2,10 @@
 
     python tests/kernels/first_calls.py [NAME ...] [--device emulated:gfx950] [--print]
 
-One process with a cache of its own calls one operator after another, each with the example of its docstring,
-and once more. Both times are the whole call from Python; where two operators share an instance of a kernel,
-the first one's call compiles it. Times are of the machine that runs this: of others they say the order. Rows
-of operators that are not called stay.
+One process with its own cache calls one operator after another twice, each with the example of its docstring.
+Both times are the whole call from Python; where two operators share an instance of a kernel,
+the first one's call compiles it. Times depend on the machine; elsewhere they only rank operators. Rows of
+other operators do not change.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SERVE = "HIPKITTENS_FIRST_CALLS"
 
 
 def calls(names: Sequence[str], device: str) -> Iterator[tuple[str, ...]]:
-    """A row for each operator; the calling process has its own, empty cache."""
+    """A row for each operator; the calling process has an empty cache of its own."""
     import torch
 
     import workbench as wb
@@ -70,12 +70,12 @@ def summary(rows: Mapping[str, Sequence[str]], every: Collection[str], device: s
     )
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("names", nargs="*", help="operators; default all")
     parser.add_argument("--device", default="emulated:gfx950")
     parser.add_argument("--print", action="store_true", help="show it instead of storing it")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if os.environ.get(SERVE):
         for row in calls(options.names, options.device):
             print(*row, sep="\t", flush=True)
@@ -107,4 +107,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

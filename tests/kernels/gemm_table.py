@@ -5,8 +5,7 @@
     python tests/kernels/gemm_table.py --layouts  # writes modelled times by layout: a quarter of an hour
     python tests/kernels/gemm_table.py --times    # CPU seconds of the compiler
 
-What the loops have is read from the code objects that the compiler makes; test_gemm_schedules.py holds the
-page to it.
+The loops are read from compiled code objects; test_gemm_schedules.py compares the page with them.
 """
 
 from __future__ import annotations

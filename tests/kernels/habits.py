@@ -1,7 +1,6 @@
-"""Habits of PyTorch's own functions that operators should share: one function each, for any operator.
-
-Each is given a `Call` and raises AssertionError, or whatever the operator does; it skips by `Missing` where
-the operator has no such call. `python tests/kernels/habits.py` writes docs/pytorch_habits.md from them.
+"""Habits of PyTorch's functions that operators should share: one function each, for any operator. Each takes
+a `Call` and raises AssertionError, or the operator's error; it skips by `Missing` if the operator has no such
+call. `python tests/kernels/habits.py` writes docs/pytorch_habits.md from them.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ class Call:
                 continue
             # PyTorch treats sizes of 0 and 1 specially.
             first = parameter.low + parameter.step * -(-max(2 - parameter.low, 0) // parameter.step)
-            # By what is there, of how many axes: with another PyTorch makes another graph, as it should.
+            # By the tensors and their numbers of axes: PyTorch makes another graph for others, as it should.
             groups: dict[Any, list[dict[str, Any]]] = {}
             # Some beyond a tile or a chunk of 16.
             for value in (first + (n + 16 * (n % 4 > 1)) * parameter.step for n in range(4 * SIZES)):
@@ -152,7 +151,7 @@ def one_graph(call: Call) -> None:
 
 
 def meta(call: Call) -> None:
-    """Tensors on meta give such, through the spec and through torch.ops."""
+    """Tensors on meta give tensors on meta, through the spec and through torch.ops."""
     inputs = call.inputs()
     expected = call.spec.outputs(call.spec.shape(call.spec.shape_of(**inputs)), inputs)
     for result in (call.spec(**on_meta(inputs)), call.spec.operator.overload(**on_meta(inputs))):
@@ -164,7 +163,7 @@ def meta(call: Call) -> None:
 
 
 def no_rows(call: Call) -> None:
-    """A size of zero gives empty outputs, or says that the size must not be zero."""
+    """A size of zero gives empty outputs, or an error about the size."""
     name, (first, second, *_) = call.sizes()
     empty = {}
     for key, value in first.items():
@@ -185,7 +184,7 @@ def no_rows(call: Call) -> None:
 
 
 def views(call: Call) -> None:
-    """Transposed tensors, and rows that lie apart, give the same bits, also what is written in place."""
+    """Transposed tensors, and separated rows, give the same bits, also if written in place."""
     inputs = call.inputs()
     arguments = copied(inputs)
     expected = [*call.run(**arguments), *(arguments[name] for name in call.spec.mutates)]
@@ -199,7 +198,7 @@ def views(call: Call) -> None:
 
 
 def out(call: Call) -> None:
-    """`out=` is written, also where its elements lie apart."""
+    """`out=` is written, also if its elements are not adjacent."""
     if call.spec.mutates:
         raise Missing("writes its inputs in place")
     if "out" in call.spec.signature.parameters:
@@ -250,7 +249,7 @@ def traced(call: Call) -> None:
 
 
 def autocast(call: Call) -> None:
-    """Under autocast, float32 beside bf16 is cast by the operator's rule, and nothing else is."""
+    """Under autocast, float32 with bf16 is cast by the operator's rule, and nothing else is."""
     inputs, changing = call.inputs(), call.spec.changing_inputs
     halves = (torch.bfloat16, torch.float16)
     wide = [n for n, v in tensors_of(inputs).items() if n in changing and v.dtype in halves][1:]
@@ -317,7 +316,7 @@ def lines(habits: list[str], names: list[str], store: Path | None = None) -> Ite
     """The table, line by line.
 
     Args:
-        store: keeps each row with the digest of what it follows from: a run goes on where one was stopped.
+        store: file of the rows with the digests of their sources: a stopped run continues there.
     """
     yield "| operator | " + " | ".join(habits) + " | autocast computes in | read as views |"
     yield "|" + " --- |" * (len(habits) + 3)
@@ -336,7 +335,7 @@ def lines(habits: list[str], names: list[str], store: Path | None = None) -> Ite
 
 
 def digest(habits: list[str]) -> str:
-    """A digest of the habits, and of the sources of operators and of what calls them."""
+    """A digest of the habits, and of the sources of operators and their callers."""
     sha256 = hashlib.sha256(" ".join(habits).encode())
     roots = (Path(__file__).parent / "habits.py", ROOT / "workbench" / "operators", ROOT / "kernels")
     for file in sorted(file for root in roots for file in (root.rglob("*.py") if root.is_dir() else [root])):

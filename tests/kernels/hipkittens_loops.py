@@ -1,10 +1,10 @@
-"""HipKittens' own kernels beside ours: main loops, from the machine code of one compiler.
+"""HipKittens' kernels compared with ours: main loops, from the machine code of one compiler.
 
     python tests/kernels/hipkittens_loops.py CHECKOUT         # writes docs/hipkittens_loops.md
     python tests/kernels/hipkittens_loops.py CHECKOUT --print
 
 CHECKOUT is a folder with HipKittens' main branch. Its sources are compiled with its own headers, for gfx950,
-and nothing of them is kept. A pair is a record in `PAIRS`; a column is one in `COLUMNS`.
+and nothing of them is stored. A pair is a record in `PAIRS`; a column is one in `COLUMNS`.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Pair:
     shape: dict[str, Any]
     step: str = ""
     kernel: str = ""
-    """A part of the name of theirs, where a source has several kernels with loops."""
+    """A part of the name of their kernel, if a source has several with loops."""
 
 
 ATTENTION = {"batch": 1, "queries": 512, "keys": 512, "heads": 4, "heads_kv": 2, "dim": 128, "dim_v": 128}
@@ -156,7 +156,7 @@ class Row:
 
 
 def work_of(instruction: Instruction) -> float:
-    """Matrix instructions of 16x16x32 that one is worth."""
+    """Work of a matrix instruction, in those of 16x16x32."""
     if "mfma" not in instruction.opcode:
         return 0.0
     rows, _, k = (int(size) for size in instruction.opcode.split("f32_")[1].split("_")[0].split("x"))
@@ -184,7 +184,7 @@ COLUMNS: tuple[tuple[str, Callable[[Row], float]], ...] = (
 
 
 def counted(kernel: Kernel) -> Row:
-    """A kernel with its main loop, or whole where no matrix instruction is in a loop."""
+    """A kernel with its main loop, or the whole kernel if no matrix instruction is in a loop."""
     loop = loop_of(kernel)
     if loop is None or not loop.kinds["mfma"]:
         loop = Loop(list(kernel.instructions))

@@ -1,7 +1,7 @@
 """HipKittens' own Makefiles, run by hipcc's stand-in in a copy, with HipKittens' own headers.
 
-A Makefile builds what it names itself; one whose SRC one has to give, or names a file that is not there,
-builds each program of its folder. Modules are loaded and checked as `hipkittens_sources` checks those that
+A Makefile builds its own target; if its SRC is missing, or names a missing file, it builds each program of
+its folder. Modules are loaded and checked as `hipkittens_sources` checks those that
 the workbench compiles; a program is run.
 """
 
@@ -37,7 +37,7 @@ OTHER_COMPILER = re.compile(r"\bnvcc\b")
 
 @dataclass(frozen=True)
 class Build:
-    """One call of `make`.
+    """A call of `make`.
 
     Attributes:
         source: what it builds; its path is that of the Makefile where that names more than one.
@@ -112,7 +112,7 @@ def attempt(
     ]
     if status is None:
         yield build.source.path.name, {"result": "no", "text": f"not built after {timeout:g} s"}
-    # Recipes that end with `tee` have its exit status and not hipcc's.
+    # Recipes that end with `tee` have its exit status, not hipcc's.
     elif status or not products or "error:" in output:
         yield build.source.path.name, {"result": "no", "text": _reason(output)}
     bound = {name: path for path, name in modules(build.folder)}
@@ -169,7 +169,7 @@ def _reason(output: str) -> str:
 def _said(
     command: Sequence[str], folder: Path, environment: Mapping[str, str], timeout: float, errors: bool = True
 ) -> tuple[int | None, str]:
-    """A command's exit status, None where it takes too long, and its words, those of standard error too."""
+    """A command's exit status, None if it takes too long, and its output with that to standard error."""
     process = subprocess.Popen(
         command,
         cwd=folder,
@@ -194,7 +194,7 @@ def _said(
 
 
 Row = tuple[str, str, str, dict[str, str]]
-"""Branch, folder of the Makefile, source, and what became of it."""
+"""Branch, folder of the Makefile, source, and its result."""
 
 
 def run_all(
@@ -204,13 +204,12 @@ def run_all(
     jobs: int,
     timeout: float = BUILD_TIMEOUT,
 ) -> Iterator[tuple[str, list[Row]]]:
-    """Makefiles, as branch and folder, and what became of what they build, as they come.
+    """Makefiles, as branch and folder, and the results of their builds, as they end.
 
     Args:
         checkouts: folders by branch; they are copied.
         branches: by name the target of a branch and its macros.
-        is_wanted: whether one is tried.
-        jobs: how many at a time.
+        is_wanted: whether to try a Makefile. jobs: number at a time.
         timeout: seconds of one call of `make`.
     """
     with tempfile.TemporaryDirectory(prefix="hipkittens-") as scratch:
@@ -232,7 +231,7 @@ def run_all(
             for build in of:
                 branch, target = build.source.branch, build.source.arch
                 copy = copies[branch]
-                # Headers of the branch that is for the target, where its own is for another one.
+                # Headers of the target's branch, if its own branch is for another target.
                 root = copy if branches[branch][0] == target else roots.get(target, copy)
                 # One with all programs of its folder has several to compile at a time.
                 beside = jobs if build.source.path.name == "Makefile" else 1

@@ -21,7 +21,7 @@ BY_ERROR = {
     r"computes nothing": "computes nothing that could be compared",
     r"not run": "read by the compiler, not run: minutes of a busy computer each",
 }
-"""Reasons by the first error, or by what was checked."""
+"""Reasons by the first error, or by the check."""
 BY_NAME = {
     r"archive/micros/|archive/256_256_64_32": "`archive/utils.cpp` lays tiles out by itself, by an older "
     "order of elements",
@@ -39,7 +39,7 @@ BY_NAME = {
 
 
 def why(name: str, result: str, text: str) -> str:
-    """A reason for a result that is not "right"; "" where none is known."""
+    """A reason for a result that is not "right"; "" if none is known."""
     if result in ("wrong", "fails"):
         return next((reason for pattern, reason in BY_NAME.items() if re.search(pattern, name)), "")
     return next((reason for pattern, reason in BY_ERROR.items() if re.search(pattern, text)), "")

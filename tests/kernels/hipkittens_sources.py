@@ -1,7 +1,6 @@
-"""Compiles HipKittens' own sources as they are, runs them on an emulated device, and checks the results.
-
-Nothing of a source is kept or changed. Kernels of fixed sizes start a few work-groups on tensors of those
-sizes, in outputs of NaN: what is written has to be right, and something has to be written.
+"""Compiles HipKittens' unmodified sources, runs them on an emulated device, and checks the results. Nothing
+of a source is stored. Kernels of fixed sizes start a few work-groups on tensors of those sizes, with outputs
+of NaN: some elements have to be written, and these have to be right.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ MOST_SCORES = 1
 OTHER_TARGET = "gfx1250"
 """Folders for a target that the tile library does not have."""
 COPIES = {"fp6_dwordx3": ("KITTENS_FP6=3",)}
-"""Macros of copies of the library beside each other that differ."""
+"""Macros of adjacent copies of the library that differ."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ class Source:
 
 
 def roots(checkout: Path) -> list[Path]:
-    """The folders of a checkout that have the tile library: itself, or copies beside each other."""
+    """The folders of a checkout that have the tile library: itself, or adjacent copies."""
     return [folder for folder in (checkout, *sorted(checkout.glob("*"))) if (folder / "include").is_dir()]
 
 
@@ -103,8 +102,8 @@ def sources(
 ) -> Iterator[Source]:
     """The kernels and unit tests of a checkout; `libraries` are HipKittens' headers by target.
 
-    Of those in a folder that differ in numbers only, such as sizes, there is the first; of equal ones in
-    several copies of the library too.
+    Of those in a folder that differ only in numbers, such as sizes, the first is taken; so is the first of
+    equal ones in several copies of the library.
     """
     seen = set()
     for root in roots(checkout):
@@ -156,7 +155,7 @@ def digest_of_headers(folder: Path) -> str:
 
 
 def attempt(source: Source, own_headers: bool, whole: bool = False) -> dict[str, object]:
-    """Compile and run a source: its Python module where it has one, both halves of it.
+    """Compile and run a source: its Python module if it has one, both halves of it.
 
     Args:
         source: which.
@@ -215,11 +214,11 @@ def first_error(error: CompileError) -> str:
 
 
 class WrongError(Exception):
-    """A kernel computed something else."""
+    """A kernel's result is wrong."""
 
 
 class TooLargeError(Exception):
-    """The sizes that a source fixes are beyond what a reference can be computed for."""
+    """The sizes that a source fixes are too large to compute a reference."""
 
 
 @dataclass(frozen=True)
@@ -280,7 +279,7 @@ def _run_unit_test(source: Source, include: list[Path]) -> dict[str, object]:
 def run_together(sources: Sequence[Source], own_headers: bool) -> dict[str, dict[str, object]]:
     """Results by name of unit tests of one folder that compile, as one program in their smallest size.
 
-    Not of those whose heading another file has too, or that have no test in that size.
+    It omits those whose heading another file has too, and those without a test in that size.
     """
     tests = [unit_test(source) for source in sources]
     smallest = min(test.smallest for test in tests)
@@ -657,7 +656,7 @@ def _query_gradient(
 
 
 def _layernorm(module: Any, source: Source, include: list[Path]) -> str:
-    """Dropout, residual and normalisation; dropped elements are those where the residual alone came out."""
+    """Dropout, residual and normalisation; dropped elements equal the residual."""
     text = source.path.read_text()
     b, n = defined(text, "B"), defined(text, "N")
     d = defined(text, "HEAD_D") * defined(text, "H")
@@ -758,7 +757,7 @@ def _conflict(module: Any, offsets: dict[int, int]) -> bool:
 
 
 def _copied(module: Any, source: Source, include: list[Path]) -> str:
-    """Checks a kernel that copies; some write the cycles that it took, too."""
+    """Checks a kernel that copies; some also write its cycles."""
     x = torch.randn(1, 1, 32, 32, generator=torch.Generator().manual_seed(0)).bfloat16()
     out = torch.full_like(x, float("nan"))
     text = source.path.read_text()

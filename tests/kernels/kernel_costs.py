@@ -2,12 +2,12 @@
 
     python tests/kernels/kernel_costs.py               # every operator
     python tests/kernels/kernel_costs.py gemm/ --print # those whose names begin so, on the terminal
-    python tests/kernels/kernel_costs.py gemm/bf16     # anew; the others' rows stay
+    python tests/kernels/kernel_costs.py gemm/bf16 # again; other rows do not change
 
 A row is a launch of an operator, of each variant and on each target, at the shape that `shape_of` picks. A
 column is a record in `COLUMNS`. Registers, LDS and the loop are read from the code object; conflicts and
-bytes are counted by the emulated device; times are modelled. A second table has times at shapes of which
-others published theirs.
+bytes are counted by the emulated device; times are modelled. A second table has times at shapes with
+published times.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 import json_records
 
 DATA = Path(__file__).resolve().parents[2] / "docs" / "data" / "kernel_costs.json"
-"""Lines of the page's tables by operator, an operator a line."""
+"""Lines of the page's tables by operator, one line per operator."""
 
 FIRST_HEADS = ("operator", "shape", "first call, s", "second call, ms")
 """Heads of the table that `first_calls.py` makes."""
@@ -126,7 +126,7 @@ def _mix(row: Row) -> str:
 
 
 def _conflicts(row: Row) -> str:
-    """Cycles that conflicts cost, of those that the LDS works on indexed accesses."""
+    """Share of the LDS's cycles on indexed accesses that conflicts cost."""
     cycles, active = _count(row, "SQ_LDS_BANK_CONFLICT"), _count(row, "SQ_LDS_IDX_ACTIVE")
     return f"{cycles:,} of {active:,}" if cycles else "0"
 
@@ -163,7 +163,7 @@ def _published(row: Row) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the table: its head, and what stands in it."""
+    """A column of the table: its head and its cells."""
 
     head: str
     of: Callable[[Row], str]
@@ -196,7 +196,7 @@ def _told(row: Row | Timed) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Timed:
-    """An operator's modelled time at a published shape, and what was published of it."""
+    """An operator's modelled time at a published shape, and the published times."""
 
     spec: KernelSpec
     arch: str
@@ -312,7 +312,7 @@ def lines_of(part: str) -> dict[str, list[str]]:
 
 
 def store(name: str, **parts: list[str]) -> None:
-    """Keeps lines of an operator."""
+    """Stores lines of an operator."""
     content = stored()
     content["operators"].setdefault(name, {}).update(parts)
     content["operators"] = dict(sorted(content["operators"].items()))
@@ -324,7 +324,7 @@ def write(content: Mapping[str, Any]) -> None:
 
 
 def page() -> str:
-    """The page of the stored rows."""
+    """The page from the stored rows."""
     heads = ([column.head for column in COLUMNS], [head for head, _ in TIMES], FIRST_HEADS)
     tables = [
         table(head, itertools.chain.from_iterable(lines_of(part).values()))

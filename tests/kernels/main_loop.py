@@ -40,7 +40,7 @@ def kind_of(instruction: Instruction) -> str:
 
 @dataclass(frozen=True)
 class Loop:
-    """The instructions of a loop, once around.
+    """The instructions of one iteration of a loop.
 
     Attributes:
         instructions: from the target of the branch back to the branch, in the order of memory.
@@ -79,8 +79,8 @@ def branch_target(instruction: Instruction) -> int:
 def loop_of(kernel: Kernel) -> Loop | None:
     """The loop with the most matrix instructions, or else the longest; None without loops.
 
-    Of several with as many the shortest: a kernel that treats what is at an edge (masked keys, last columns)
-    in a loop of its own has a copy of the main one for it.
+    Of several with equal numbers the shortest: a kernel that handles edges (masked keys, last columns) in a
+    separate loop has a copy of the main one for it.
     """
     instructions = list(kernel.instructions)
     ends: dict[int, int] = {}

@@ -28,7 +28,7 @@ EVERY = int(os.environ.get("HIPKITTENS_TEST_ALL", "0"))
 """1: every setting; 10: every tenth, PART at most; 0: the thin set."""
 
 PART = 1
-"""Settings of an operator where not all are asked for, at most: each is compiled for itself."""
+"""Most settings of an operator if not all are tested: each is compiled separately."""
 
 SMALL, LARGE = 1e8, 2e9
 """Floating-point operations, or bytes times ten, of a small problem and of a large one, at most."""
@@ -39,8 +39,8 @@ Shape = dict[str, Any]
 
 
 ROOM, LARGE_ROOM = 1 << 23, 1 << 26
-"""Elements of the inputs of a small problem and of a large one, at most: what is not touched is no work, but
-memory, of the reference too."""
+"""Elements of the inputs of a small problem and of a large one, at most: unused elements take memory, the
+reference's too."""
 
 
 def settings(spec: KernelSpec) -> list[Shape]:
@@ -71,7 +71,7 @@ def room(spec: KernelSpec, shape: Shape) -> int:
 
 
 def size(parameter: Range, limit: float, draw: random.Random) -> int:
-    """A size up to a limit, small ones as likely as large ones; ragged, as far as the spec takes it."""
+    """A size up to a limit, small ones as likely as large ones; ragged if the spec allows it."""
     high = max(parameter.low, min(parameter.high, int(limit)))
     value = int(math.exp(draw.uniform(math.log(max(parameter.low, 1)), math.log(max(high, 1) + 1))))
     value -= (value - parameter.low) % parameter.step
@@ -128,7 +128,7 @@ def has_turn(name: str, arch: str, seed: str) -> bool:
 
 @cache
 def thin(spec: KernelSpec, arch: str, seed: str) -> tuple[Shape, ...]:
-    """A few small shapes: one of a setting, another on each target, and others of its instance."""
+    """A few small shapes: one of a setting, different on each target, and others of its instance."""
     draw = random.Random(f"{seed} {spec.name} {arch}")
     mixed = settings(spec)
     draw.shuffle(mixed)
@@ -171,9 +171,8 @@ def whole(spec: KernelSpec, arch: str, seed: str) -> Iterator[Shape]:
 
 
 def part(spec: KernelSpec, arch: str, seed: str) -> Iterator[Shape]:
-    """A shape of every so many settings, PART at most, and as rarely a large one: others with each seed.
-
-    On one of the targets, so that all operators together take a few minutes.
+    """A shape of one in several settings, PART at most, and as rarely a large one, by the seed. On one of the
+    targets, so that all operators together take a few minutes.
     """
     if arch != random.Random(f"{seed} {spec.name} part").choice(spec.targets):
         return

@@ -19,8 +19,8 @@ from workbench.targets import TILE_TARGETS
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "operators.md"
 
 DRAWN, LARGEST, WHOLE = 40, 700, 64
-"""Sizes that each setting is tried with in addition to the spec's shapes: how many, how large at most, and of
-what half of them are multiples."""
+"""Sizes of each setting in addition to the spec's shapes: their number, the largest, and the number of which
+half of them are multiples."""
 
 HEAD = """# Operators
 
@@ -41,8 +41,8 @@ COLUMNS = (
 def supported(spec: KernelSpec, arch: str) -> int:
     """Number of a spec's settings that a target supports at some sizes: its own shapes', or small ones drawn.
 
-    Support is all that is asked. What a shape costs to test, which takes most of the time where the tests
-    draw theirs, is not looked at, and all settings are tried with the same sizes.
+    Only support is checked, not the cost of a shape, which takes most of the time when tests draw theirs; all
+    settings are tried with the same sizes.
     """
     if arch not in spec.targets:
         return 0

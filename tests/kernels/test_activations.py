@@ -1,4 +1,4 @@
-"""Derivatives where a large argument multiplies what is left of a one; gelu of all 16-bit numbers."""
+"""Derivatives where a large argument multiplies a small remainder of one; gelu of all 16-bit numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_gelu_of_all_numbers(dtype: torch.dtype, arch: str) -> None:
     expected = wide * torch.special.log_ndtr(wide).exp()
     # Rounding to the nearest is half a unit of the last place, which is the least normal number's below it.
     unit = torch.exp2(expected.abs().clamp(min=digits.tiny).log2().floor()) * digits.eps
-    # An exponential that is no normal float counts as zero.
+    # An exponential that is not a normal float counts as zero.
     normal = wide.isfinite() & ((expected.abs() > 1e-36) | (expected.abs() < 1e-45))
     assert ((result - expected).abs() / unit)[normal].max().item() <= 0.52
     assert result[wide.isfinite() & ~normal].abs().max().item() < 1e-36

@@ -35,7 +35,7 @@ class PinnedBatch(Batch):
         return whole
 
     def run(self, arch: str, *, profile: bool = False) -> dict[str, dict[str, int]]:
-        """Results, and that nothing is missing between instructions: waits, wait states."""
+        """Results, waits and wait states."""
         with wb.sanitizing() as watch:
             counters = super().run(arch, profile=profile)
         watch.check()
@@ -54,7 +54,7 @@ class Registers:
         self.next = {"v": FIRST, "a": 256}
 
     def tile(self, name: str, file: str, kind: str, rows: int, cols: int, layout: str, shape: str) -> str:
-        """Declares a tile in separate registers. "turned:..." is a shape with its sides exchanged."""
+        """Declares a tile in separate registers. "turned:..." is a shape with exchanged sides."""
         turned = shape.startswith("turned:")
         base_rows, base_cols, stride = SHAPES[shape.removeprefix("turned:")]
         if turned:
@@ -463,7 +463,7 @@ def test_conversions(arch: str, pinned: PinnedBatch) -> None:
                 "narrow", file, kind, 32, 64, "col_l", "rt_16x16_s"
             )
             if place == "in place":
-                # Each base tile's two registers begin where its four did.
+                # Each base tile's two registers begin at those of its four.
                 lists = ", ".join(f"range<{FIRST + 4 * i}, {FIRST + 4 * i + 1}>" for i in range(8))
                 narrow = f"art<{kind}, 32, 64, col_l, rt_16x16_s, type_list<{lists}>> narrow;"
             pinned.add(

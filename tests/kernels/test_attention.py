@@ -18,7 +18,7 @@ from workbench_kernels.families import attention_forward as forward_family
 from workbench_kernels.references.attention import attention
 
 FORWARD: list[dict[str, Any]] = [
-    # One query, and queries that see no key, with and without sinks.
+    # One query, and queries without visible keys, with and without sinks.
     {"queries": 1, "keys": 1, "heads": 1, "heads_kv": 1},
     {"queries": 1, "keys": 300, "heads": 4, "heads_kv": 4, "causal": 1},
     {"queries": 300, "keys": 100, "heads": 4, "heads_kv": 2, "causal": 1},
@@ -59,7 +59,7 @@ SETTINGS = {
     "attention/decode": DECODE,
 }
 SMALL: dict[str, dict[str, Any]] = {
-    # Blocks that masks cut, and blocks that they leave whole.
+    # Blocks that masks cut, and complete blocks.
     "attention/forward": {"queries": 70, "keys": 300, "heads": 2, "heads_kv": 1, "causal": 1},
     "attention/backward": {"queries": 130, "keys": 300, "heads": 2, "heads_kv": 1, "causal": 1},
     "attention/decode": {"batch": 2, "queries": 2, "pages": 9, "page": 16, "heads": 4, "heads_kv": 2},
@@ -92,7 +92,7 @@ def test_sanitizer_finds_nothing(arch: str, name: str, shape: dict[str, Any]) ->
 
 PING_PONG: list[dict[str, Any]] = [
     # Odd and even numbers of blocks, one block, none; queries of one work-group and of two; blocks that masks
-    # leave whole between two edges of the band; a band that ends before the queries that do not exist.
+    # do not cut between two edges of the band; a band that ends before the queries that do not exist.
     {"queries": 300, "keys": 333, "heads": 2, "heads_kv": 1, "causal": 1},
     {"queries": 257, "keys": 449, "heads": 1, "heads_kv": 1, "window": 150, "sinks": 1},
     {"queries": 270, "keys": 20, "heads": 1, "heads_kv": 1, "causal": 1},
@@ -134,7 +134,7 @@ def test_eight_waves_that_take_turns(dim: int) -> None:
         return [counters[name].value or 0 for name in ("SQ_INSTS", "SQ_INSTS_MFMA")]
 
     def of_each_mfma(of: Any) -> float:
-        """Instructions of the main loop for each matrix instruction: what more keys add."""
+        """Instructions of the main loop for each matrix instruction, by the effect of more keys."""
         (few, few_mfma), (many, many_mfma) = instructions(of, 512), instructions(of, 1024)
         return (many - few) / (many_mfma - few_mfma)
 
@@ -150,7 +150,7 @@ BY_ATOMICS = [("gfx942", "atomics", 64), ("gfx950", "pinned", 128)]
     [*BY_ATOMICS, ("gfx950", "atomics", 64), ("gfx950", "pinned", 64)] if EVERYTHING else BY_ATOMICS,
 )
 def test_dq_by_atomics(arch: str, form: str, dim: int) -> None:
-    """Heads that share keys, keys that some queries do not see; the operator says that bits may differ."""
+    """Heads that share keys, keys hidden from some queries; bits may differ, as the operator states."""
     spec = wb.kernels["attention/backward"].variant(form)
     shape = {**BACKWARD[2], "dim": dim, "dim_v": dim}
     assert "atomics" in spec.nondeterministic
@@ -202,7 +202,7 @@ def test_gradients_go_through_the_backward_operator(arch: str) -> None:
 
 
 def test_views_of_a_fused_tensor(arch: str) -> None:
-    """q, k and v side by side in one tensor, tokens before heads or after them, and gradients likewise."""
+    """q, k and v adjacent in one tensor, tokens before or after heads, and the same for gradients."""
     where = f"emulated:{arch}"
     forward, backward = wb.kernels["attention/forward"], wb.kernels["attention/backward"]
     generator = torch.Generator().manual_seed(4)
@@ -241,7 +241,7 @@ def test_views_of_a_fused_tensor(arch: str) -> None:
 
 
 def test_decode_of_views(arch: str) -> None:
-    """q of a fused tensor over a cache whose keys and values take turns by page."""
+    """q of a fused tensor over a cache whose keys and values alternate by page."""
     spec = wb.kernels["attention/decode"]
     inputs = spec.make_inputs(
         {"batch": 2, "queries": 2, "pages": 3, "page": 32, "heads": 4, "heads_kv": 2}, seed=3

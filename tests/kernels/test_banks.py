@@ -1,6 +1,6 @@
 """Shared memory without bank conflicts: counted by the emulated device, by phases measured on gfx950.
 
-Which shapes are meant for each other, and the table of all, stand in workbench/tiles/bank_conflicts.py.
+workbench/tiles/bank_conflicts.py has the matching shapes and the table of all.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def test_the_table_says_what_was_counted(arch: str) -> None:
 
 
 def test_types_of_one_size_move_alike(arch: str) -> None:
-    """fp8e5m2, which the page leaves out, is as fp8e4m3."""
+    """fp8e5m2, which the page omits, is like fp8e4m3."""
     for shared, register, layout in (
         ("st_16x128_s", "rt_16x128_s", "row_l"),
         ("st_16x32_s", "rt_16x32_s", "col_l"),

@@ -1,4 +1,4 @@
-"""Global memory without waste: bytes that lanes ask for over bytes that are moved for them.
+"""Coalesced global memory: bytes that lanes request over bytes that are moved for them.
 
 Counted are the 64-byte pieces that each instruction touches, which is what the vector cache looks up;
 modelled is what passes between the L2 and memory, where every line should come once.
@@ -30,7 +30,7 @@ def values(rows: int, cols: int, element: str, arch: str) -> torch.Tensor:
 
 
 def wasted(counters: dict[str, dict[str, int]]) -> dict[str, tuple[float, float]]:
-    """(loads, stores) of the cases that move more than was asked for: requested over moved."""
+    """(loads, stores) of the cases that move more than requested: requested over moved."""
     ratios = {
         name: (
             c["global_bytes_read"] / (64 * c["global_read_lines_64"]),
@@ -92,7 +92,7 @@ template <typename T> struct memory { gl<T, -1, -1, -1, -1> x, out; };
 
 
 def test_every_line_comes_once(arch: str) -> None:
-    """Also where an instruction takes less than 64 bytes of a row: a cache keeps the rest for the next."""
+    """Also if an instruction reads less than 64 bytes of a row: the cache has the rest for the next."""
     every = [(element, shape) for element in ROW_MAJOR for shape in SHAPES]
     cases = drawn.sample(every, 8)
     source, sizes = SOURCE, {}

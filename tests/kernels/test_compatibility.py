@@ -1,4 +1,4 @@
-"""Names and forms of HipKittens: the page's names are here, and mean what they mean there."""
+"""Names and forms of HipKittens: the page's names exist here, with the same meaning."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_names_of_the_page(branch: str) -> None:
 def test_the_page_gives_the_reason_for_every_wrong_result() -> None:
     text = compatibility_tables.section("sources")
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
-    # The first table is for the compiler that all sources were tried with.
+    # The first table is for the compiler on which all sources were tried.
     ours: dict[tuple[str, ...], str] = {}
     for row in rows:
         if len(row) > 4 and row[2].startswith("gfx"):
@@ -70,7 +70,7 @@ def test_a_file_that_has_moved_is_found_by_a_folder(tmp_path: Path) -> None:
 def test_the_default_compilers_are_those_that_are_here(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A fresh machine has no clang; `recheck` takes the first."""
+    """A fresh machine has no clang; `recheck` uses the first compiler."""
 
     def version(name: str) -> str:
         if name in absent:
@@ -170,7 +170,7 @@ def test_types_by_branch(arch: str, define: tuple[str, ...]) -> None:
         out = torch.full((64, 4), -1.0)
         arguments = (values.reshape(1, length), stored.reshape(1, length), out)
         module[f"held<{length}>"].launch(wb.Launch(1, 64), arguments, {}, device=device(f"emulated:{arch}"))
-        # A lane has four elements: in main side by side, on the other branches a wave's width apart.
+        # A lane has four elements: adjacent in main, a wave's width apart on the other branches.
         main = arch == "gfx950" and not define
         places = torch.arange(256).reshape(64, 4) if main else torch.arange(256).reshape(4, 64).T
         assert torch.equal(out, torch.where(places < length, places, -1).float())
@@ -227,7 +227,7 @@ def test_operations_on_shared_memory(arch: str, batch: Batch) -> None:
 
 
 def test_tiles_smaller_than_what_a_wave_moves_at_once(batch: Batch, arch: str) -> None:
-    """Lanes without a part of the tile move nothing: its neighbours in shared memory stay as they are."""
+    """Lanes without a part of the tile move nothing: adjacent shared memory does not change."""
     x, sevens = distinct(48, 16, torch.bfloat16, 1), torch.full((16, 16), 7.0).bfloat16()
     for waves in (1, 4):
         batch.add(
@@ -432,7 +432,7 @@ def test_single_words(arch: str, batch: Batch) -> None:
 
 
 def test_matrix_instructions_by_name(batch: Batch) -> None:
-    """On what a lane has of base tiles: d = a bᵀ + c."""
+    """On a lane's parts of base tiles: d = a bᵀ + c."""
     for name, side, k, shape in (
         ("mfma161616", 16, 16, "rt_16x16_s"),
         ("mfma161632", 16, 32, "rt_16x32_s"),
@@ -494,7 +494,7 @@ def test_pinned_tiles_from_every_shared_tile(arch: str) -> None:
 def test_tables_are_stored_and_come_back_as_they_were(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The repository's page has short tables, the filled one all."""
+    """The repository's page has short tables, the filled page all."""
     monkeypatch.setattr(compatibility_tables, "DATA", tmp_path / "tables.json")
     monkeypatch.setattr(compatibility_tables, "PAGE", tmp_path / "page.md")
     rows = [f"| `kittens::{scope}::{name}` | type | yes |" for scope in ("rt", "st") for name in "abcdef"]

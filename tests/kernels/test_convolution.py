@@ -1,4 +1,4 @@
-"""The reference of short convolutions against PyTorch's own, which takes channels one by one."""
+"""The reference of short convolutions against PyTorch's, channel by channel."""
 
 from __future__ import annotations
 

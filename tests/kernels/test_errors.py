@@ -1,7 +1,6 @@
-"""Wrong programs are refused with one error, whose first line says in words what is wrong.
-
-All wrong programs of a target are compiled together, a function on a line each; the compiler goes on after an
-error, and each error is told by the line that led to it.
+"""Wrong programs are refused with one error, whose first line explains the mistake. All wrong programs of a
+target are compiled together, each a function on its own line; the compiler continues after an error, and the
+line identifies the program.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def register_types() -> Programs:
             says = "a multiple of the base tile's side"
             wrong.append((f"detail::register_vector<{dtype}, 24, {layout}, rt_16x16_s> v; zero(v);", says))
     wrong += [
-        # A base shape is refused once, whatever is in it.
+        # A base shape is refused once, whatever its type.
         ("rt_bf<16, 128, col_l, rt_16x128_s> t; zero(t);", "this base shape has no such layout"),
         ("rt_bf<16, 12, row_l, rt_shape<16, 12, 1>> t; zero(t);", "a whole number of packed elements"),
         ("rt<short, 32, 32> t;", NO_TYPE),
@@ -361,7 +360,7 @@ def test_right_program_beside_wrong_ones(arch: str) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_first_line_alone(family: str) -> None:
-    """Compiled alone, a wrong program has the same error, and first."""
+    """Compiled alone, a wrong program has the same error as its first."""
     body, says = FAMILIES[family][0]
     with pytest.raises(CompileError) as caught:
         wb.compile(source([body]), arch="gfx950", name="wrong.hip")

@@ -38,7 +38,7 @@ def grads(function: Any, inputs: dict[str, Any], leaves: list[str]) -> tuple[tor
 
 
 def test_gradients_of_experts_elsewhere_and_of_none() -> None:
-    """Blocks of an expert below 0 give nothing, experts without tokens have gradients of zeros."""
+    """Blocks of an expert below 0 have no effect, experts without tokens have gradients of zero."""
     spec = wb.kernels["moe_gemm/bf16"]
     shape = {"tokens": 40, "top_k": 2, "experts": 6, "n": 80, "k": 64, "block": 16, "weighted": 1}
     inputs = spec.make_inputs(shape)

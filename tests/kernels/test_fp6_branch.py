@@ -1,4 +1,4 @@
-"""Features of HipKittens' fp6 branch alone: tiles of fp6 counted one by one, complex tiles."""
+"""Features of HipKittens' fp6 branch only: tiles of fp6 counted one by one, complex tiles."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_tiles_of_single_numbers() -> None:
 
 
 def test_conversion_of_single_numbers() -> None:
-    """Every number, the middle between each two (to the even one), and what is too large."""
+    """Every number, the midpoint of each two (to the even one), and too large ones."""
     module = wb.compile(PRODUCT, name="fp6.hip", **FP6)
     exact = value(torch.arange(32)).float()
     middle = (exact[1:] + exact[:-1]) / 2
@@ -101,7 +101,7 @@ def test_library_does_not_lay_out_shared_tiles(body: str) -> None:
 
 
 def test_complex_types() -> None:
-    """A part goes where a tile goes."""
+    """A part is accepted where a tile is."""
     source = """
     #include "kittens.cuh"
     using namespace kittens;

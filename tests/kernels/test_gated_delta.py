@@ -1,4 +1,4 @@
-"""The gated delta rule: a prompt by chunks, then token after token, against the plain recurrence."""
+"""The gated delta rule: a prompt by chunks, then token by token, against the plain recurrence."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ Chunks = vars(sys.modules[RULE.__module__])["Chunks"]
 
 @pytest.mark.parametrize("starts", [None, [0, 5, 5, 21, 40], [0, 40], [0, 0, 0, 40], [0, 16, 32, 40]])
 def test_tokens_have_places_in_chunks(starts: list[int] | None) -> None:
-    """There and back each token is itself, and chunks in reverse are those of the same sequence."""
+    """The round trip preserves tokens, and reversed chunks are those of the same sequence."""
     batch = 2 if starts is None else 1
     x = torch.randn(batch, 40, 3, 4)
     chunks = Chunks.from_sequences(x, None if starts is None else torch.tensor(starts, dtype=torch.int32), 16)

@@ -106,7 +106,7 @@ def test_every_setting(arch: str, name: str, shape: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", ["gemm/bf16", "gemm/fp8", "gemm/fp8_block", "gemm/mx"])
 def test_parts_of_k_give_the_same_bits_again(arch: str, name: str) -> None:
-    """Sums of parts are added in their order, whichever work-group comes first."""
+    """Sums of parts are added in order, whichever work-group is first."""
     spec, where = wb.kernels[f"{name}:split_k"], device(f"emulated:{arch}")
     inputs = spec.make_inputs({"m": 33, "n": 72, "k": 2176}, device=where, seed=3)
     first, records = spec.run(inputs, device=where)

@@ -1,4 +1,4 @@
-"""The GEMMs that show the two schedules: results, what their main loops cost, and what the sanitizer says."""
+"""The GEMMs with the two schedules: results, costs of their main loops, and the sanitizer's findings."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_resources(arch: str, spec: KernelSpec) -> None:
 
 
 def test_main_loop(arch: str, spec: KernelSpec) -> None:
-    """Between matrix instructions there are memory, waits and what starts loads: no address is computed."""
+    """Between matrix instructions there are only accesses of memory and waits: no address is computed."""
     loop = main_loop(spec.kernel(arch=arch))
     kinds = loop.kinds
     assert kinds["branch"] == 1, "straight code but for the loop itself"
@@ -128,7 +128,7 @@ def test_scales_of_blocks_are_added_beside_matrix_instructions(arch: str) -> Non
 
 
 def test_table_in_the_docs() -> None:
-    """docs/gemm.md states what the compiler makes of the kernels today: of one of them in a run."""
+    """docs/gemm.md matches today's compiled kernels: a run checks one of them."""
     text = Path(gemm_table.DOCS).read_text()
     compiler = gemm_table.compiler_name()
     stated = re.search(r"compiled by (clang \d+)", text)
@@ -150,7 +150,7 @@ def test_no_bank_conflicts_and_whole_lines(arch: str, spec: KernelSpec) -> None:
     assert counters is not None
     assert counters["lds_bank_conflict"] == 0
     line = {"gfx950": 128, "gfx942": 64}[arch]
-    # Beside the operands the scales of the rows, which every wave reads for its own part of C.
+    # In addition to the operands, each wave reads the scales of the rows of its part of C.
     scales = counters["global_bytes_read"] - 2 * 256 * 512 * 2
     assert (scales > 0) == ("fp8" in spec.name), "each operand once"
     if not scales:
@@ -184,7 +184,7 @@ NUMBERS = {"gemm/bf16:ping_pong": 2, "gemm/fp8:ping_pong": 1, "gemm/int8:ping_po
 
 
 def drawn_across(layout: str) -> tuple[str, str]:
-    """The kernel and the target that a run takes of a layout: each is a GEMM to compile and to sanitize."""
+    """The kernel and the target of a layout in a run: each is a GEMM to compile and to sanitize."""
     draw = random.Random(f"{SEED} {layout}")
     return draw.choice(sorted(NUMBERS)), draw.choice(("gfx942", "gfx950"))
 
@@ -245,7 +245,7 @@ BROKEN = {
     "a barrier too few": (INTERLEAVE, END, END.replace("% 2", "% 4"), "missing wait"),
     "accumulators read at once": (INTERLEAVE, "settle_agpr(c[i][j]);", "", "hazard"),
 }
-"""Changes that leave less waiting than there is: the kernel, what is replaced by what, and what is found."""
+"""Changes that remove waiting: the kernel, the replaced text, its replacement, and the finding."""
 
 
 IN_TURN = BROKEN if EVERYTHING else random.Random(SEED).sample(sorted(BROKEN), 2)
@@ -254,7 +254,7 @@ IN_TURN = BROKEN if EVERYTHING else random.Random(SEED).sample(sorted(BROKEN), 2
 
 @pytest.mark.parametrize("change", IN_TURN)
 def test_sanitizer_finds_a_broken_schedule(change: str) -> None:
-    """The waits and barriers are as few as they may be."""
+    """There are no superfluous waits and barriers."""
     name, old, new, category = BROKEN[change]
     spec = wb.kernels[name]
     schedule = spec.name.partition(":")[2]

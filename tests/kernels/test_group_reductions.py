@@ -38,7 +38,7 @@ def test_every_wave_gets_the_result(arch: str) -> None:
                     x=x,
                     threads=64 * waves,
                     expected={"out": exact},
-                    # In the order of the waves, which PyTorch's need not be.
+                    # In the order of the waves, which PyTorch's may not be.
                     check=close(8 if "bf16" not in name else 2**17, 1e-6),
                 )
     batch.take_turns(arch)

@@ -25,7 +25,7 @@ def test_habit(name: str, arch: str, habit: str) -> None:
     except habits.Missing as reason:
         pytest.skip(str(reason))
     except ShapeError as reason:
-        # Not all operators take nothing yet; those that do not say so.
+        # Not all operators take empty tensors yet; those that do not raise an error.
         if habit != "no rows":
             raise
         pytest.xfail(f"refused: {reason}")

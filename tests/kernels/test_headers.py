@@ -1,4 +1,4 @@
-"""The headers of the tile library: each stands on its own, without a warning, and is quick to compile."""
+"""The headers of the tile library: each compiles on its own, quickly and without a warning."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ __global__ void scale(const scale_globals g) {
 
 @pytest.mark.parametrize("compiler", ["zig", "clang"])
 def test_small_cell_compiles_in_under_three_seconds(compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time of the processor, which others may use too; of a first cell, without a precompiled header."""
+    """CPU time of a first cell, without a precompiled header."""
     monkeypatch.setenv("HIPKITTENS_COMPILER", compiler)
     try:
         toolchain.find_compiler("gfx950")

@@ -1,4 +1,4 @@
-"""The comparison of main loops with HipKittens' own: what a row counts, and that the page has every pair."""
+"""The comparison of main loops with HipKittens': the counts of a row, and that the page has every pair."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_without_matrix_instructions_what_is_executed_is_counted() -> None:
     "title", ["GEMM of bf16, 8 waves", "attention, forward", "attention, forward, causal"]
 )
 def test_no_more_than_theirs(title: str) -> None:
-    """Instructions of each class, beside what the page says of HipKittens' own."""
+    """Instructions of each class, compared with the page's for HipKittens'."""
     (theirs,) = (
         line for line in loops.DOCS.read_text().splitlines() if line.startswith(f"| {title}: HipKittens")
     )

@@ -62,7 +62,7 @@ def test_builds_of_a_checkout(tmp_path: Path) -> None:
     ],
 )
 def test_what_became_of_a_build(hipcc: str, result: str, text: str, tmp_path: Path) -> None:
-    """Their recipes end with `tee`, so that `make` ends with 0 where the compiler did not."""
+    """Their recipes end with `tee`, so that `make` succeeds although the compiler failed."""
     folder = folder_of(tmp_path, "a", "CDNA4", "SRC=kernel.cpp")
     (folder / "kernel.cpp").touch()
     tool = tmp_path / "bin" / "hipcc"

@@ -1,8 +1,7 @@
-"""Every source of the page's table is as the page says: built as its Python module, run, compared.
-
-The sources are HipKittens' own, and none is kept here: HIPKITTENS_TEST_SOURCES names a folder with checkouts
-of its branches, without which these tests are skipped. What their constructs come to is tested without
-them: `test_host_pass.py`, `test_source_compatibility.py`, `test_art.py`.
+"""Every source of the page's table has the page's result: built as its Python module, run, compared. The
+sources are HipKittens', and none is stored here: HIPKITTENS_TEST_SOURCES names a folder with checkouts
+of its branches, without which these tests are skipped. Tests of their constructs do not need them:
+`test_host_pass.py`, `test_source_compatibility.py`, `test_art.py`.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ HOW = (
 
 
 def checkouts() -> dict[str, Path]:
-    """Folders by branch, of those that are there."""
+    """Folders by branch, as far as they exist."""
     folder = os.environ.get(FOLDER)
     branches = [branch for branch in compatibility.BRANCHES if branch != "june"]  # in the table of runs
     folders = {branch: Path(folder or "") / branch for branch in branches}
@@ -103,7 +102,7 @@ def source_of(folder: Path, body: str) -> Source:
     ids=["right", "wrong", "no"],
 )
 def test_of_one_of_ours(tmp_path: Path, body: str, result: str, text: str) -> None:
-    """Both halves are compiled: what the device part alone would pass is found in the host's."""
+    """Both halves are compiled: this error is only in the host's."""
     outcome = hipkittens_sources.attempt(source_of(tmp_path, body), own_headers=False)
     assert outcome["result"] == result, outcome
     assert text in str(outcome["text"])

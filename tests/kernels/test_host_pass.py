@@ -1,4 +1,4 @@
-"""The host's pass over kernels: of a source with host and device code, clang reads the device part twice.
+"""The host's pass over kernels: clang reads the device part of a source with host code twice.
 
 Code that runs on no host has errors there too, such as a builtin that takes another kind of pointer, and only
 where it is instantiated. HIPKITTENS_TEST_CLANGS names folders of further clangs, which differ in this.
@@ -21,13 +21,12 @@ import torch
 from tile_cases import in_turn
 
 import workbench as wb
-from workbench.errors import CompilerNotFound, ShapeError
+from workbench.errors import ShapeError
 from workbench.operators import building
-from workbench.toolchain import CompileOptions, find_compiler, precompiled
+from workbench.toolchain import CompileOptions, precompiled
 from workbench.toolchain.host import _Build
 from workbench.toolchain.job import Job
 
-FOLDERS = "HIPKITTENS_TEST_CLANGS"
 GENERATED = Path(__file__).parent / "generated"
 
 VECTORS = """
@@ -70,23 +69,6 @@ int main() {
     for (int i = 0; i < 128; i++) printf("%g ", y[i]);
 }
 """
-
-
-def compilers() -> list[str]:
-    """The compiler that is used here, and where FOLDERS names some, those in their ziglang wheels."""
-    folders = filter(None, os.environ.get(FOLDERS, "").split(os.pathsep))
-    zigs = (p for folder in folders for n in ("", "*/") for p in sorted(Path(folder).glob(f"{n}ziglang/zig")))
-    return ["", *map(str, zigs)]
-
-
-@pytest.fixture(params=compilers(), ids=lambda path: Path(path).parent.parent.name or "compiler")
-def compiler(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, arch: str) -> None:
-    if request.param:
-        monkeypatch.setenv("HIPKITTENS_COMPILER", request.param)
-        try:
-            find_compiler(arch)
-        except CompilerNotFound as error:
-            pytest.skip(str(error))
 
 
 @pytest.mark.usefixtures("compiler")

@@ -1,4 +1,4 @@
-"""The page of what the kernels cost: its columns are complete, its rows are of operators."""
+"""The page of the kernels' costs: its columns are complete, its rows are of operators."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_first_calls_list_the_operators_that_they_lack() -> None:
 
 
 def test_an_operator_is_stored_beside_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A line an operator; what another command stored of it stays."""
+    """One line per operator; lines that another command stored do not change."""
     monkeypatch.setattr(kernel_costs, "DATA", tmp_path / "costs.json")
     kernel_costs.write({"first calls": "None yet.", "operators": {"gemm/int8": {"first": ["| 1 |"]}}})
     kernel_costs.store("gemm/int8", costs=["| 2 |", "| 3 |"])
@@ -86,13 +86,10 @@ def test_an_operator_is_stored_beside_the_others(tmp_path: Path, monkeypatch: py
     assert kernel_costs.lines_of("costs")["gemm/int8"] == ["| 2 |", "| 3 |"]
 
 
-def test_first_calls_are_of_an_empty_cache(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The first compiles, which takes far longer than the second call."""
-    monkeypatch.setattr("sys.argv", ["first_calls.py", "activations/relu", "--print"])
+def test_first_calls_are_of_an_empty_cache(capfd: pytest.CaptureFixture[str]) -> None:
+    """The first call compiles, which takes far longer than the second."""
     before = kernel_costs.DATA.read_text()
-    first_calls.main()
+    first_calls.main(["activations/relu", "--print"])
     (row,) = (line.split("  ") for line in capfd.readouterr().out.splitlines())
     assert row[0] == "`activations/relu`"
     assert 1e3 * float(row[2]) > 3 * float(row[3]) > 0

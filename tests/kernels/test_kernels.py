@@ -1,4 +1,4 @@
-"""The kernels of the library: results, resources, shared memory, and what they refuse."""
+"""The kernels of the library: results, resources, shared memory, and refusals."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ MORE = {
         {"m": 1200, "n": 1100, "k": 32},
     ],
 }
-"""Shapes beside those of the specs: smallest, odd, and tiles enough for the order over chiplets."""
+"""Shapes in addition to the specs': smallest, odd, and with enough tiles for the order over chiplets."""
 
 
 def smaller(shape: dict[str, object]) -> dict[str, object]:
-    """A shape with fewer rows, where rows are only more of the same."""
+    """A shape with fewer rows, if rows are independent."""
     rows = shape.get("rows")
     return {**shape, "rows": min(rows, 200)} if isinstance(rows, int) else shape
 
@@ -79,14 +79,14 @@ def test_resources(arch: str, name: str) -> None:
             assert resources.scratch == 0
             assert resources.vgpr_spills == 0
             assert resources.sgpr_spills <= (64 if arch == "gfx942" and name in SCALARS_IN_LANES else 0)
-            # Steps of K that a GEMM holds ahead hide what other waves would, and fill the LDS on purpose.
+            # Prefetched steps of K of a GEMM hide latency like other waves, and fill the LDS on purpose.
             ahead = name.startswith("gemm/") and resources.occupancy.limit == "LDS"
             alone = ahead or (arch == "gfx942" and name in FILLS_REGISTERS)
             assert alone or resources.occupancy.waves_per_simd >= 2, f"{shape}: {resources}"
 
 
 def test_gemm_has_no_bank_conflicts(arch: str) -> None:
-    """Neither the loads into shared memory nor the reads of the operands meet in a bank."""
+    """Neither the loads into shared memory nor the reads of the operands have bank conflicts."""
     spec = wb.kernels["gemm/bf16"]
     for shape in ({"m": 128, "n": 128, "k": 128}, {"m": 64, "n": 64, "k": 96}):
         inputs = spec.make_inputs(shape)

@@ -1,6 +1,6 @@
 """Register tiles at the edges of tensors whose dimensions are fixed, or given at run time.
 
-What `generated/` has of every type, layout and shape is not here.
+`generated/` covers every type, layout and shape.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def test_past_the_end(arch: str, batch: Batch, cols: int) -> None:
 
 
 def test_four_numbers_of_a_word_change_lanes_at_once() -> None:
-    """An exchange through the LDS hardware brings a lane a word; one for each byte is four times as many."""
+    """An exchange through the LDS hardware moves a word per lane; one per byte is four times as many."""
     source = """#include "kittens.cuh"
     using namespace kittens;
     __global__ void swap(const fp8e4m3 *in, fp8e4m3 *out) {

@@ -1,4 +1,4 @@
-"""The table of matrix instructions' operands has what the compiler makes of `mma_ABt`."""
+"""The table of matrix instructions' operands matches the compiled `mma_ABt`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Multiplications of register tiles that the generated cases leave out: e5m2, and operands too small."""
+"""Multiplications of register tiles that the generated cases omit: e5m2, and operands that are too small."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every operator of the library on every target, from its spec alone: nothing here knows one of them."""
+"""Every operator of the library on every target, from its spec only: nothing here is specific to one."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_gradients_by_kernels(name: str, arch: str, monkeypatch: pytest.MonkeyPa
         if t.requires_grad
     }
     # Kernels round what they make to 16 bits; PyTorch does too, or computes in the float32 of scales. How
-    # large its largest error is where few elements decide it, is luck.
+    # large its largest error is depends on chance if few elements decide it.
     narrow = any(t.dtype.itemsize == 2 for t in results.values())
 
     def through(
@@ -137,7 +137,7 @@ def test_gradients_by_kernels(name: str, arch: str, monkeypatch: pytest.MonkeyPa
             error = (runs[0][leaf].double() - truth[leaf]).abs().max()
             largest = truth[leaf].abs().max()
             if truth[leaf].numel() == 1:
-                # A sum may cancel, but its rounding errors do not: the bound depends on how large it may be.
+                # A sum may cancel, but its rounding errors do not: the bound depends on its possible size.
                 for _ in range(3):
                     other = {
                         n: size * torch.randn(t.shape, generator=generator).to(t) for n, t in upstream.items()
@@ -196,7 +196,7 @@ def test_a_scalar_is_no_tensor_of_one_element(name: str) -> None:
 
 @everywhere
 def test_is_an_operator_of_pytorch(name: str, arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`torch.library.opcheck` accepts it, and `torch.compile` takes a call of it whole."""
+    """`torch.library.opcheck` accepts it, and `torch.compile` takes a call without a graph break."""
     monkeypatch.setenv("HIPKITTENS_DEVICE", f"emulated:{arch}")
     spec, where, shapes = drawn_case(name, arch)
     inputs = spec.make_inputs(shapes[0], device=where)
@@ -206,7 +206,7 @@ def test_is_an_operator_of_pytorch(name: str, arch: str, monkeypatch: pytest.Mon
         checks.append("test_schema")
     copies = {k: _copy(v) for k, v in inputs.items()}
     torch.library.opcheck(spec.operator.overload, (), copies, test_utils=checks)
-    torch.compiler.reset()  # what was compiled for other operators counts as a try for this one
+    torch.compiler.reset()  # compilations of other operators count as this one's
     whole = torch.compile(lambda given: spec(**given), fullgraph=True, backend="eager")
     got = whole({k: _copy(v) for k, v in inputs.items()})
     expected = spec(**{k: _copy(v) for k, v in inputs.items()})

@@ -1,4 +1,4 @@
-"""Memory operations stay between the waits, barriers and priorities between which a program has them.
+"""Memory operations stay between the waits, barriers and priorities of the program.
 
 Schedules are drawn at random. Each is read in the machine code, where its operations are in the order of
 the source, and run, where a load that comes late sees what another wave has written since.
@@ -11,24 +11,21 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 
 import pytest
 import torch
+from clangs import FOLDERS
 from main_loop import branch_target
 from tile_cases import PREAMBLE
 
 import workbench as wb
 from workbench.codeobject.instruction import Instruction
-from workbench.errors import CompilerNotFound
 from workbench.runtime import device
-from workbench.toolchain.search import find_compiler
 
 WAVES = 4
 SIDE = 32
 ROUNDS = 3
 STEPS = 10
-FOLDERS = "HIPKITTENS_TEST_CLANGS"
 
 TILES = {
     "rows": ("row_l, rt_16x32_s", "st_16x32_s"),
@@ -38,7 +35,7 @@ TILES = {
 transpose."""
 
 NOP = 13
-"""The s_nop beside a wait of the program, which tells it from the compiler's."""
+"""The s_nop next to a wait of the program, which distinguishes it from the compiler's."""
 
 WAITS = {
     "assembly": 'asm volatile("s_waitcnt {counter}(0)\\n\\ts_nop {nop}");',
@@ -46,7 +43,7 @@ WAITS = {
     'asm volatile("s_nop {nop}"); __builtin_amdgcn_sched_barrier(0);',
 }
 COUNTERS = {"lgkmcnt": 0xC07F, "vmcnt": 0x0F70}
-"""Operands that wait for one counter alone (CDNA3 and CDNA4 ISA guides, s_waitcnt)."""
+"""Operands that wait for one counter only (CDNA3 and CDNA4 ISA guides, s_waitcnt)."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +116,7 @@ def draw(name: str, tiles: str) -> Schedule:
     loaded = [initial[:SIDE] * 0] * WAVES
     taken = random.getrandbits(STEPS + 1)
     plan = [(random.choice(OPERATIONS), random.randrange(2), random.randrange(WAVES)) for _ in range(STEPS)]
-    # Shared memory is filled before the first read of it, and what was loaded last is used.
+    # Shared memory is filled before it is read, and the last loads are used.
     plan = [("publish", 0, 0), ("direct", 1, 1), *plan]
     steps: list[Step] = []
     uses = [index for index, (what, _, _) in enumerate(plan) if what in ("fetch", "reload")]
@@ -172,13 +169,13 @@ def lines(operation: str, half: int, wave: int, use: int) -> Iterator[Step]:
     level = random.randrange(4)
     yield priority(level)
     if use >= 0:
-        # A branch, into which the compiler would like to sink what only it needs.
+        # A branch into which the compiler would sink the operations that only it needs.
         yield Step(f"if (taken >> {use} & 1) mul(held, loaded, bf16(-1.0f));", ())
         yield priority((level + 1) % 4)
 
 
 def kind_of(instruction: Instruction) -> str | None:
-    """Kind of an instruction in a step's `kinds`; None for one that is no part of steps."""
+    """Kind of an instruction in a step's `kinds`; None if it is not part of a step."""
     opcode = instruction.opcode
     if opcode.startswith("ds_read"):
         return "shared load"
@@ -232,22 +229,6 @@ def misplaced(instructions: Sequence[Instruction], body: list[str]) -> str | Non
         if instruction.opcode != "s_branch":
             todo.append((at + 1, state))
     return None
-
-
-def compilers() -> list[str]:
-    """The compiler that is used here, and where FOLDERS names some, those in their ziglang wheels."""
-    folders = filter(None, os.environ.get(FOLDERS, "").split(os.pathsep))
-    return ["", *(str(p) for folder in folders for p in sorted(Path(folder).glob("*/ziglang/zig")))]
-
-
-@pytest.fixture(params=compilers(), ids=lambda path: Path(path).parent.parent.name or "compiler")
-def compiler(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, arch: str) -> None:
-    if request.param:
-        monkeypatch.setenv("HIPKITTENS_COMPILER", request.param)
-        try:
-            find_compiler(arch)
-        except CompilerNotFound as error:
-            pytest.skip(str(error))
 
 
 @pytest.mark.usefixtures("compiler")

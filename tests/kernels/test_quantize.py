@@ -39,7 +39,7 @@ def named(format: str, arch: str) -> str:
 
 
 def numbers(cols: int = COLS) -> torch.Tensor:
-    """Rows of all sizes, each with what quantization is easily wrong at."""
+    """Rows of all sizes, each with numbers that are difficult to quantize."""
     seed = number("quantize", os.environ["HIPKITTENS_TEST_SEED"])
     generator = torch.Generator().manual_seed(seed)
     x = torch.randn(ROWS, cols, generator=generator) * torch.exp2(torch.arange(ROWS) * 3.0 - 20)[:, None]
@@ -109,7 +109,7 @@ def test_float_scales(batch: Batch, arch: str, formats: tuple[str, ...]) -> None
 
 
 def test_blocks_over_lanes(arch: str, batch: Batch) -> None:
-    """In the base shapes that rows are read fastest in, where lanes share a block."""
+    """In the base shapes with the fastest reads of rows, where lanes share a block."""
     for tile, rows, cols in (("rt_rows_s<bf16, 128>", 4, 128), ("rt_rows_s<bf16, 512>", 2, 1024)):
         x = numbers(cols)[2 : 2 + rows].contiguous()
         for block in (32, 128):
@@ -198,7 +198,7 @@ def test_numbers_in_memory_of_less_than_a_byte(arch: str, batch: Batch) -> None:
 
 
 def test_bytes(arch: str, batch: Batch) -> None:
-    """uint8: round to nearest even, saturate, of NaN zero; tiles, vectors and layouts."""
+    """uint8: round to nearest even, saturate, NaN to zero; tiles, vectors and layouts."""
     x = torch.randn(16, 64, generator=torch.Generator().manual_seed(1)) * 200
     x[0, :8] = torch.tensor([0.5, 1.5, 2.5, -0.5, 254.5, 1e20, float("-inf"), float("nan")])
     expected = x.nan_to_num(0).round().clamp(0, 255) + 0.0  # without the sign of -0

@@ -1,4 +1,4 @@
-"""Philox and dropout: known answers, and masks that PyTorch makes too."""
+"""Philox and dropout: known answers, and PyTorch's masks."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_dropout_keeps_what_the_mask_says(arch: str, p: float) -> None:
     batch.run(arch)
 
 
-def test_the_mask_drops_as_often_as_it_says() -> None:
+def test_the_mask_drops_with_its_probability() -> None:
     keep = keep_mask(1000, 999, 0.25, 7)
     # Five standard deviations of a million draws.
     assert abs(keep.double().mean() - 0.75) < 5 * (0.25 * 0.75 / keep.numel()) ** 0.5

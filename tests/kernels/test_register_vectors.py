@@ -1,4 +1,4 @@
-"""Register vectors that are a map's source and its result, as a running maximum or sum is in a loop."""
+"""Register vectors that are a map's source and its result, such as a running maximum or sum in a loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rotary position embeddings: what the tests of all operators do not reach."""
+"""Rotary position embeddings: cases that the tests of all operators omit."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def test_scans_along_rows(arch: str) -> None:
 
 
 def test_scans_over_the_lanes_of_groups(arch: str) -> None:
-    """Values that an order other than the lanes' would give other results for: the last of two."""
+    """Values whose result depends on the lanes' order: the last of two."""
     batch = Batch()
     for waves in (1, 4):
         x = random(1, 64 * waves)

@@ -88,7 +88,7 @@ __global__ void copy_view(gl_strided<float, -1, -1, -1, 16> x, gl<float, -1, -1,
 
 
 def test_views_with_strides(arch: str) -> None:
-    """A launch fills in the strides; rows past the end of the view read as zero and not as what follows."""
+    """A launch fills in the strides; rows past the end of the view read as zero, not as later memory."""
     kernel = wb.compile(VIEWS, arch=arch)["copy_view"]
     whole = torch.arange(2 * 40 * 3 * 2 * 16, dtype=torch.float32).view(2, 40, 3, 2, 16)
     x = whole[:, :37, :, 1].transpose(1, 2)

@@ -104,7 +104,7 @@ def shape(side: int, kind: str) -> str:
 @pytest.mark.parametrize("side", [16, 32])
 def test_formats(batch: Batch, side: int) -> None:
     """All pairs of formats, several base tiles each way, scales of more than one register; each pair with one
-    layout of the result, which the seed says."""
+    layout of the result, by the seed."""
     m, n, k = (96, 32, 256) if side == 16 else (160, 64, 128)
     for left in TYPES:
         for right in TYPES:
@@ -190,7 +190,7 @@ def test_forms(batch: Batch) -> None:
 
 
 def test_through_shared_memory(batch: Batch) -> None:
-    """Tiles and scales by way of the LDS, free of conflicts, each type in its shape; scales by words."""
+    """Tiles and scales through the LDS without conflicts, each type in its shape; scales by words."""
     m, k = 64, 128
     shapes = {"fp8": "st_16x128_s", "fp4": "st_16x64_s", "fp6": "st_16x32_s"}
     for kind in TYPES:
@@ -353,7 +353,7 @@ def nearest(table: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
 def test_small_floats(on: str, batch: Batch, wide: str) -> None:
     """Tiles to fp4 and fp6 with and without block scales, through all of memory, and back; both layouts."""
     dtype = {"float": torch.float32, "bf16": torch.bfloat16, "half": torch.float16}[wide]
-    # Without instructions for it a number is a dozen of them: one base tile there.
+    # Without conversion instructions each number takes a dozen instructions: one base tile there.
     m, k = (32, 256) if on == "gfx950" else (16, 128)
     generator = torch.Generator().manual_seed(3)
     for kind, table in SMALL.items():

@@ -1,4 +1,4 @@
-"""Building blocks of schedules: who runs when, in which order, and what tile streams and AGPRs compute."""
+"""Building blocks of schedules: timing, order, and results of tile streams and AGPRs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def run(source: str, arch: str, launch: wb.Launch, **arguments: object) -> None:
 
 
 def test_ping_pong_takes_turns(arch: str) -> None:
-    """Tickets drawn in the clusters show that the halves of the work-group are always in different ones."""
+    """Tickets taken in the clusters show that the halves of the work-group are always in different ones."""
     tickets = torch.full((2, TURNS, 2, 4), -1, dtype=torch.int32)
     counter = torch.zeros(1, dtype=torch.int32)
     run(
@@ -42,7 +42,7 @@ def test_ping_pong_takes_turns(arch: str) -> None:
         tickets=tickets,
         counter=counter,
     )
-    # Cluster c of turn t is at time 2 t + c, and one later for the upper half; nobody is early or late.
+    # Cluster c of turn t is at time 2 t + c, and one later for the upper half, exactly.
     times: dict[int, list[int]] = {}
     for half in range(2):
         for turn in range(TURNS):

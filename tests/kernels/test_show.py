@@ -48,7 +48,7 @@ REGISTERS = [
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_register_tiles_of_every_type(arch: str) -> None:
-    """One kernel with a block for each type: a tile is loaded, shown, and compared with what was loaded."""
+    """One kernel with a block for each type: a tile is loaded, shown, and compared with its source."""
     rows, cols = 64, 256
     body = []
     for element, layout, shape in REGISTERS:
@@ -227,8 +227,9 @@ def test_names_that_mean_several_tiles_are_told() -> None:
     assert "2.0f" in display
 
 
+@pytest.mark.usefixtures("gpu_machine")  # Its tensors are on the GPU, and nothing is copied.
 def test_a_gpus_launch_shows_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the GPU's back end, which knows HIP alone, with the emulator's HIP for AMD's."""
+    """By the GPU's back end, which only uses HIP, with the emulator's HIP instead of AMD's."""
     where = wb.device("emulated:gfx950")
     kernel = compiled("rt_bf<32, 32> tile; load(tile, x, {0, 0, 0, 0}); show(tile);", "gfx950")
     x = torch.randn(32, 32).bfloat16()
@@ -239,8 +240,6 @@ def test_a_gpus_launch_shows_too(monkeypatch: pytest.MonkeyPatch) -> None:
         with node().memory.lent(merged(invocation.buffers), {}):
             return gpu.GpuBackend().launch(hip, invocation, call)
 
-    # A PyTorch for ROCm has its tensors on the GPU, and nothing is copied.
-    monkeypatch.setattr(gpu, "torch_without_rocm", lambda: "")
     monkeypatch.setattr(where.backend, "observes", False)
     monkeypatch.setattr(where.backend, "launch", launch)
     display = kernel.launch(Launch(1, 64), (x,), {}, device=where).shown

@@ -340,7 +340,7 @@ __global__ __launch_bounds__(128) void starts(matrix x, matrix out) { body<true>
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_when_loads_to_shared_memory_return(arch: str) -> None:
-    """HipKittens' `load` on CDNA3 returns with the data, on CDNA4 as soon as it is under way."""
+    """HipKittens' `load` returns with the data on CDNA3, and as soon as it has started on CDNA4."""
     module = wb.compile(RETURNS, arch=arch, name="returns.hip", flags=("-Wall", "-Wextra"))
     assert not module.result.diagnostics
     x = torch.randn(64, 64, generator=torch.Generator().manual_seed(1)).bfloat16()

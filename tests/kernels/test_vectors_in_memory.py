@@ -1,4 +1,4 @@
-"""Shared vectors: maps and activations; register vectors that lie along other axes than a row's."""
+"""Shared vectors: maps and activations; register vectors along other axes than a row's."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_maps_of_shared_vectors(arch: str, batch: Batch) -> None:
 
 
 def test_vectors_along_other_axes(arch: str, batch: Batch) -> None:
-    """In every layout of a vector; past the end of the axis nothing."""
+    """In every layout of a vector, without effect past the end of the axis."""
     x = random(3, 20, 5, 7, seed=1)
     vectors = {
         "rt_fl<16, 32>::row_vec": 32,

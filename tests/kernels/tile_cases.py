@@ -106,7 +106,7 @@ def c_type(tensor: torch.Tensor) -> str:
 
 
 def equal(got: torch.Tensor, expected: torch.Tensor) -> str | None:
-    """First difference of two tensors that must have the same bits, NaNs included; None if they do."""
+    """First difference of two tensors that must have equal bits, NaNs included; None if there is none."""
     kind = {1: torch.uint8, 2: torch.int16, 4: torch.int32}[got.dtype.itemsize]
     wrong = got.view(kind) != expected.view(kind)
     if not wrong.any():
@@ -191,7 +191,7 @@ class Batch:
         return self.preamble + "\n".join(kernels)
 
     def take_turns(self, arch: str) -> None:
-        """Leaves the cases whose turn it is on this target."""
+        """Keeps the cases that this run tests on this target."""
         self.cases = [case for case in self.cases if case.one_target or in_turn(case.title, arch)]
 
     def run(self, arch: str, *, profile: bool = False) -> dict[str, dict[str, int]]:

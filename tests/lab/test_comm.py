@@ -1,4 +1,4 @@
-"""The comm to the editor: opened with the extension, notified of changes, closed again."""
+"""The comm to the editor: opened with the extension, notified of changes, closed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Formatting a cell's C++ with clang-format where it is installed, in the folder's own style first."""
+"""Formatting a cell's C++ with an installed clang-format, in the folder's style if there is one."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,8 @@ def test_the_folders_style(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         formatting.formatted(CELL)
 
 
-def test_without_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formatting, "program", lambda: None)
+def test_without_the_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "clang_format", None)
+    monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError, match="pip install clang-format"):
         formatting.formatted(CELL)

@@ -1,4 +1,4 @@
-"""The front end's own tests and style, where its packages are installed (`make lab` installs them)."""
+"""The front end's tests and style, if its packages are installed (`make lab` installs them)."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_a_changed_header_is_read_again(tmp_path: Path) -> None:
 def test_the_library_s_functions_are_there() -> None:
     names = {function.name for function in library.functions()}
     assert {"load", "store", "mma_ABt", "row_sum", "exp", "zero", "mul_row", "warpid", "laneid"} <= names
-    # Against a search in the headers' text, which knows nothing of templates.
+    # Against a text search in the headers.
     hidden = re.compile(r"^namespace (?:\w+::)*detail \{.*?^\} // namespace (?:\w+::)*detail", re.S | re.M)
     for path in include_dir().rglob("*.cuh"):
         text = hidden.sub("", path.read_text())

@@ -102,21 +102,16 @@ def test_value_stays_live_around_a_loop() -> None:
     assert listing(code).vgprs == [0, 1, 1, 0]
 
 
-def test_random_programs_agree_with_a_search_over_paths() -> None:
-    seed = random.randrange(1 << 32)
-    print("seed", seed)
-    generator = random.Random(seed)
+def test_random_programs_agree_with_a_search_over_paths(draw: random.Random) -> None:
     for _ in range(40):
-        size = generator.randrange(3, 14)
+        size = draw.randrange(3, 14)
         code = []
         for row in range(size):
-            if generator.random() < 0.25:
-                code.append(
-                    branch(row, generator.choice(["s_branch", "s_cbranch_scc0"]), generator.randrange(size))
-                )
+            if draw.random() < 0.25:
+                code.append(branch(row, draw.choice(["s_branch", "s_cbranch_scc0"]), draw.randrange(size)))
             else:
-                registers = [v(generator.randrange(6), generator.choice([1, 1, 2])) for _ in range(3)]
-                opcode = generator.choice(["v_add_f32", "v_fmac_f32", "v_mov_b32"])
+                registers = [v(draw.randrange(6), draw.choice([1, 1, 2])) for _ in range(3)]
+                opcode = draw.choice(["v_add_f32", "v_fmac_f32", "v_mov_b32"])
                 code.append(instruction(row, opcode, registers[:1], registers[1:]))
         code.append(instruction(size, "s_endpgm"))
         assert listing(code).vgprs == [len(live_by_search(code, row)) for row in range(len(code))]

@@ -1,4 +1,4 @@
-"""The payload that Python writes is the one that the schema promises to the front end."""
+"""The payload that Python writes matches the schema of the front end."""
 
 from __future__ import annotations
 

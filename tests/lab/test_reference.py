@@ -1,4 +1,4 @@
-"""References that a cell's kernel is offered: what it was verified against, what its arguments fit."""
+"""References offered for a cell's kernel: the last verified, and those that fit its arguments."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_runs_outside_of_cells_are_told_in_batches() -> None:
     assert received(runs, sent) == []
 
 
-def test_runs_of_one_millisecond_are_told_apart() -> None:
+def test_runs_of_one_millisecond_are_distinguished() -> None:
     sent: list[dict[str, Any]] = []
     runs = Runs(sent.append)
     for number in range(3):

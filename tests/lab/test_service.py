@@ -68,7 +68,7 @@ def ask(service: Service, method: str, **params: Any) -> Any:
     return reply
 
 
-def test_state_tells_device_compiler_and_modules(service: Service) -> None:
+def test_state_has_device_compiler_and_modules(service: Service) -> None:
     state = ask(service, "state")["result"]
     (scale,) = state["modules"]
     assert scale["name"] == "scale"
@@ -76,7 +76,7 @@ def test_state_tells_device_compiler_and_modules(service: Service) -> None:
     assert kernel["counted"]
     assert kernel["resources"]["vgpr"] > 0
     (device,) = [device for device in state["devices"] if device["default"]]
-    # Used memory is what the module took, not what this computer's memory lacks of the device's.
+    # Used memory is the module's, not the part of the device's memory that this computer lacks.
     assert 0 < device["memory_used"] < 2**30
     assert device["memory_used"] < device["memory_limit"] <= device["memory_total"] == 288 << 30
     assert state["compiler"]["version"]
@@ -108,14 +108,14 @@ def test_previous_compile_comes_with_the_listing(module: wb.Module) -> None:
     reply = ask(service, "isa", module="scale")["result"]
     assert reply["listing"]["counts"] is None
     assert reply["previous"]["counts"] is not None
-    # The same code bound again is no new compile.
+    # Binding the same code again is not a new compilation.
     namespace["scale"] = wb.compile(
         SOURCE.replace("0.75f", "0.25f"), arch="gfx950", name="scale.hip", first_line=FIRST_LINE
     )
     assert ask(service, "isa", module="scale")["result"]["previous"]["texts"] == reply["previous"]["texts"]
 
 
-def test_refresh_tells_what_changed(module: wb.Module) -> None:
+def test_refresh_lists_the_changes(module: wb.Module) -> None:
     namespace: dict[str, Any] = {}
     service = Service(namespace)
     assert not service.refresh()
@@ -200,7 +200,7 @@ def test_a_cell_is_checked_as_it_stands() -> None:
 
 
 def test_a_check_says_mistakes_as_a_compilation_does() -> None:
-    """Checking runs the compiler's front end alone, with the same messages."""
+    """Checking runs only the compiler's front end, with the same messages."""
     body = """#include "kittens.cuh"
 using namespace kittens;
 __global__ void k(float *p) {
@@ -225,7 +225,7 @@ __global__ void k(float *p) {
 def test_without_clangd_the_answer_says_so(
     method: str, setting: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And nothing if it is switched off, which needs no message."""
+    """If it is switched off, there is no message."""
     monkeypatch.setenv("HIPKITTENS_CLANGD", setting)
     text = "%%hipkittens k\n__global__ void k() {\n    zero(tile);\n}"
     params = {"text": text, "line": 2, "column": 6 if method == "complete" else 9}

@@ -1,4 +1,4 @@
-"""Templates compile, verify and are clean on both targets, at their own size and at awkward ones."""
+"""Templates compile, verify and are clean on both targets, at their size and at awkward ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules: state dicts go both ways, and results are those of PyTorch's modules."""
+"""Modules: state dicts are exchangeable, and results are those of PyTorch's modules."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _swap(ours: torch.nn.Module, theirs: torch.nn.Module) -> None:
 def _same(
     ours: torch.nn.Module, theirs: torch.nn.Module, x: torch.Tensor, bounds: dict[str, float] = BOUNDS
 ) -> None:
-    """Results and gradients of ours are those of theirs in float64."""
+    """Results and gradients of our modules equal those of theirs in float64."""
     x.requires_grad_()
     result = ours(x)
     wide = theirs.double()
@@ -88,7 +88,7 @@ def test_linear_refuses() -> None:
 
 
 class Mlp(torch.nn.Module):
-    """transformers' LlamaMLP, written anew."""
+    """An independent version of transformers' LlamaMLP."""
 
     def __init__(self, hidden: int, between: int, **kind: Any) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""State dicts and results beside Hugging Face's own modules: Llama, Mixtral, Qwen3. Skipped without them."""
+"""State dicts and results against Hugging Face's modules: Llama, Mixtral, Qwen3. Skipped without them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def layers_and_config(family: str) -> tuple[Any, Any]:
 
 
 def swapped(ours: torch.nn.Module, theirs: torch.nn.Module) -> torch.nn.Module:
-    """Theirs in bf16 with random weights, which have gone to ours and back by their state dicts."""
+    """Their modules in bf16 with random weights, copied to ours and back by their state dicts."""
     torch.manual_seed(7)
     theirs = theirs.bfloat16()
     for parameter in theirs.parameters():

@@ -1,4 +1,4 @@
-"""The seconds at the heads of cells: written where a cell takes long, taken away where it does not."""
+"""The seconds at the heads of cells: written for slow cells, removed from others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def head(source: str, first: float, again: float = 0.1) -> str:
     return str(written(source, first, again))
 
 
-def test_a_long_cell_says_its_seconds_below_its_magic() -> None:
+def test_a_long_cell_has_its_seconds_below_its_magic() -> None:
     assert head("x = 1\n", 5.3) == "# takes about 5 s\nx = 1\n"
     assert head("%%hipkittens k\nint x;\n", 17.0) == "%%hipkittens k\n// takes about 15 s\nint x;\n"
     assert head("x = 1\n", 30.0, 9.0) == "# takes about 30 s, the second time 8 s\nx = 1\n"

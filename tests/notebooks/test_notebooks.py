@@ -1,4 +1,4 @@
-"""Every notebook runs from top to bottom in a real Jupyter kernel and carries no output in git."""
+"""Every notebook runs from top to bottom in a real Jupyter kernel, and has no outputs in git."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workbench import theme
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 CHECKED = tuple(f"{number:02}" for number in range(1, 15))
-"""Notebooks whose prose is compared with what their cells show: all but the exercises and their solutions."""
+"""Notebooks whose prose is compared with their outputs: all but the exercises and their solutions."""
 
 
 def load_runner() -> ModuleType:
@@ -25,7 +25,7 @@ def load_runner() -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # Its dataclasses look their module up.
+    # Its dataclasses look up their module.
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
@@ -40,7 +40,7 @@ def test_outputs_are_stripped(path: Path) -> None:
 
 
 def printed_by_latex(notebook: nbformat.NotebookNode, drawn: list[nbformat.NotebookNode]) -> None:
-    """nbconvert to LaTeX has every picture as a file; an SVG alone would need Inkscape."""
+    """nbconvert to LaTeX has every picture as a file; SVG only would need Inkscape."""
     page = copy.deepcopy(notebook)
     # Converting the text between the cells needs pandoc.
     page.cells = [cell for cell in page.cells if cell.cell_type == "code"]

@@ -1,4 +1,4 @@
-"""The check of a tutorial's prose fails where prose and outputs part."""
+"""The check of a tutorial's prose fails if prose and outputs differ."""
 
 from __future__ import annotations
 

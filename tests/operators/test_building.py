@@ -1,4 +1,4 @@
-"""Instances: compiled ahead side by side, remembered, and compiled anew where a header has changed."""
+"""Instances: compiled ahead in parallel, reused, and compiled again if a header has changed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_one_that_does_not_compile():
     broken = fill(define=lambda shape, arch: {"VALUE": "nothing" if shape["n"] == 2 else 1})
     with pytest.raises(CompileError, match="nothing"):
         broken.compile(archs=["gfx950"])
-    assert broken.implementation({"n": 1, "value": 4}, arch="gfx950").is_prepared  # the others are there
+    assert broken.implementation({"n": 1, "value": 4}, arch="gfx950").is_prepared  # the others exist
     with pytest.raises(ShapeError, match="n is 7"):
         fill().compile([{"n": 7}])
 

@@ -1,4 +1,4 @@
-"""Plans of calls: those that follow a second one alike launch by it, and give what the first would."""
+"""Plans of calls: after the second like call others use its plan, with the results of the first."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_launches_by_a_plan_are_recorded_watched_and_stopped():
         called(spec, x, y)
     assert watch.launches == 1
     assert watch.passed
-    # The nearest argument is named, which depends on where they lie.
+    # The nearest argument is named, which depends on their addresses.
     with pytest.raises(KernelFault, match=r"argument '\w+' \(float32 tensor 8\)"):
         spec(torch.full((8,), 1e7), y)
     called(spec, x, y)

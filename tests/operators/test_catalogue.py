@@ -1,4 +1,4 @@
-"""The catalogue: what it says of an operator, finding one, and the page that is made of it."""
+"""The catalogue: the description of an operator, the search, and the page."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def _holds_a_tensor(value: Any, depth: int = 2) -> bool:
 
 
 def walk(function: Any, *args: torch.Tensor) -> list[str]:
-    """Modules between a call and its launch in the order in which frames that hold a tensor are in them."""
+    """Modules between a call and its launch, in the order of the frames with a tensor."""
     visits: list[str] = []
     frames: list[tuple[FrameType, str]] = []
     launched = False
@@ -146,9 +146,9 @@ def walk(function: Any, *args: torch.Tensor) -> list[str]:
 
 @pytest.mark.parametrize("call", [1, 2, 4])
 def test_the_way_of_a_tensor_to_its_launch_is_short(call: int) -> None:
-    """Counts how often a first call, one that leaves a plan, and one by that plan return to a module."""
+    """Counts the returns to a module of a first call, one that creates a plan, and one by that plan."""
     spec = wb.kernels["normalization/rmsnorm"]
-    spec.read_tuning_again()  # its plans go
+    spec.read_tuning_again()  # frees its plans
     x, weight = torch.randn(3, 64), torch.randn(64)
     for _ in range(call - 1):
         ops.rms_norm(x, weight)

@@ -1,4 +1,4 @@
-"""Layouts: axes by name agree with the tensors that operators really take and give."""
+"""Layouts: axes by name agree with the tensors that operators take and return."""
 
 from __future__ import annotations
 

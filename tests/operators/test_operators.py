@@ -104,7 +104,7 @@ def test_verify_sees_what_is_not_written_in_place(spec):
 
 
 def test_verify_sees_workspace_that_no_step_writes(spec):
-    """The second launch reads poison, not what an earlier run happened to leave."""
+    """The second launch reads poison, not the values of an earlier run."""
     skipping = sums(steps=[spec.steps[1]])
     result = wb.verify(skipping)
     assert result.outputs["out"].nonfinite_mismatches == 1
@@ -326,7 +326,7 @@ def test_specs_that_do_not_hold_together(changes, says):
     ],
 )
 def test_an_operator_keeps_no_tensors_alive(name, shape):
-    """Nor do a verification and a modelled time: a model calls hundreds of instances."""
+    """The same for a verification and a modelled time: a model calls hundreds of instances."""
     spec = wb.kernels[name]
     gc.collect()
     before = {id(each) for each in gc.get_objects() if type(each) is torch.Tensor}
@@ -341,7 +341,7 @@ def test_an_operator_keeps_no_tensors_alive(name, shape):
 
 
 def test_a_target_has_the_arguments_of_its_launch():
-    """A replay, which looks at a launch's tensors, finds them as long as its target exists."""
+    """A replay, which uses a launch's tensors, finds them while its target exists."""
     shape = {"heads": 6, "queries": 2, "tokens": 8, "dim": 64, "turned": 64}
     target = resolve("rotary/fused_qkv_split_qk_rope", shape=shape)
     target.run(None)

@@ -37,7 +37,7 @@ def test_each_argument_of_another_kind(name: str) -> None:
             continue
         with pytest.raises(ArgumentError, match=f"argument {argument!r} is a"):
             spec(**{**inputs, argument: wrong})
-    # A tensor of a dtype that nothing takes.
+    # A tensor of a dtype that no operator takes.
     first = next(argument for argument, kind in kinds.items() if "Tensor" in kind)
     with pytest.raises((ShapeError, ArgumentError)):
         spec(**{**inputs, first: inputs[first].to(torch.complex64)})

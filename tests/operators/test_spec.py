@@ -92,7 +92,7 @@ def test_shape_defaults_and_errors():
 
 @pytest.mark.parametrize("flag", [True, np.True_])
 def test_true_is_no_number(flag):
-    """It is a flag's value, which is 0 or 1."""
+    """The value of a flag is 0 or 1."""
     parameters = {"m": Range(1, 8), "waves": Choice((1, 2, 4)), "causal": Choice((0, 1))}
     spec = make(parameters=parameters, shapes=[])
     with pytest.raises(ShapeError, match="m is True; supported is 1 to 8"):

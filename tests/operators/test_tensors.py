@@ -1,4 +1,4 @@
-"""Tensors that operators write: where their memory comes from."""
+"""Tensors that operators write: the origin of their memory."""
 
 from __future__ import annotations
 

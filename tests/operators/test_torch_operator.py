@@ -1,4 +1,4 @@
-"""Operators in PyTorch: schema, fake tensors, torch.compile, gradients, what is written in place."""
+"""Operators in PyTorch: schema, fake tensors, torch.compile, gradients, writes in place."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_opcheck(spec, library):
     ids=["size", "list", "numpy"],
 )
 def test_inputs_that_look_at_their_values(positive):
-    """Fake tensors have no values; lists of experts' tokens have as many ids as were drawn."""
+    """Fake tensors have no values; lists of experts' tokens have the drawn number of ids."""
     drawn = scale(
         inputs=lambda shape, generator: {"x": positive(torch.randn(shape["n"], generator=generator))}
     )
@@ -216,7 +216,7 @@ def test_gradient_by_another_operator(library):
     outputs = cube(x)
     outputs["y"].sum().backward()
     torch.testing.assert_close(x.grad, 30 * x.detach() ** 2)
-    assert not outputs["dxdy"].requires_grad  # maps/cube_backward takes no gradient of it
+    assert not outputs["dxdy"].requires_grad  # maps/cube_backward has no gradient for it
     assert "gradient by maps/cube_backward" in repr(cube)
     compiled = torch.compile(lambda x: cube(x)["y"], fullgraph=True, backend="aot_eager")
     again = x.detach().clone().requires_grad_()

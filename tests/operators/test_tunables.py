@@ -1,4 +1,4 @@
-"""Settings of operators: how functions see them, what cannot fit, and tables that choose them."""
+"""Settings of operators: as seen by functions, settings that cannot fit, and tables that choose them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Every function called by somebody who has read its docstring and nothing else.
-
-Layouts are read from the text that `help` prints, not from the specs that it is made of: names, dimensions
-and element types of what comes back have to be those that it promises, and so have gradients by kernels.
+"""Calls of every function by its docstring only. Layouts are parsed from the text that `help` prints, not
+from the specs: names, dimensions and element types of the results have to match it, and so have gradients by
+kernels.
 """
 
 from __future__ import annotations
@@ -47,9 +46,9 @@ def section(doc: str, title: str) -> dict[str, str]:
 
 
 def layouts(text: str) -> list[tuple[tuple[str, ...], tuple[torch.dtype, ...]]]:
-    """Alternatives of a tensor's entry: axes and the element types that may stand there."""
+    """Alternatives of a tensor's entry: axes and allowed element types."""
     alternatives = []
-    # The layouts are followed by words, which may have brackets too.
+    # After the layouts there is text, which may have brackets too.
     head, colon, _ = text.partition(": ")
     for axes, types in LAYOUT.findall(head + colon.strip()):
         names = re.split(r", | or ", types)
@@ -94,7 +93,7 @@ def sizes_of(args: dict[str, str], inputs: dict[str, Any]) -> dict[str, int]:
         choices.append(fits)
     for combination in itertools.product(*choices):
         sizes: dict[str, int] | None = dict(numbers)
-        # Twice: a size that is made of others may come before them.
+        # Twice: a size that is computed from others may be before them.
         for axes, tensor in [*zip(combination, tensors.values(), strict=True)] * 2:
             sizes = sizes if sizes is None else fitted(axes, tuple(tensor.shape), sizes)
         if sizes is not None:
@@ -127,7 +126,7 @@ def gradients(function: Any, inputs: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", list(wb.kernels))
 def test_example_runs(name: str) -> None:
-    """The example with the docstring's own words for each tensor that goes in and comes out."""
+    """The example with the docstring's text for each input and output tensor."""
     namespace: dict[str, Any] = {}
     exec(example(wb.kernels[name]), namespace)
     inputs = namespace["inputs"]

@@ -2,7 +2,7 @@
 
 `table.py` starts pytest with it and says by FLYDSL_TESTS (JSON) what to do: the CPU `seconds` that a case may
 take, and the file `results` to which a line of JSON is added for each case. FlyDSL's benchmark loop, which a
-test's correct result does not need, calls what it measures once.
+test's result does not need, calls its function once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def note(case: str, result: str, text: str = "", launches: int = 0) -> None:
 
 
 def call_once(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, float]:
-    """In the place of FlyDSL's `run_perftest`: the function's result, and microseconds."""
+    """Replaces FlyDSL's `run_perftest`: returns the function's result, and microseconds."""
     import torch
 
     for option in ("num_iters", "num_warmup", "testGraph", "num_rotate_args", "needTrace"):
@@ -44,7 +44,7 @@ def call_once(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[
 
 
 def pytest_configure() -> None:
-    # Of FlyDSL's checkout, whose tests take it from there.
+    # From FlyDSL's checkout, as its tests import it.
     importlib.import_module("tests.test_common").run_perftest = call_once  # type: ignore[attr-defined]
 
 

@@ -14,7 +14,7 @@ TILE, DEPTH = 64, 64
 
 @gluon.jit
 def row_sums(x, out, COLUMNS: gl.constexpr):
-    """A row a program; 4 consecutive numbers a lane, 4 waves."""
+    """One row per program; 4 consecutive numbers per lane, 4 waves."""
     layout: gl.constexpr = gl.BlockedLayout([4], [64], [4], [0])
     row = gl.program_id(0)
     values = gl.load(x + row * COLUMNS + gl.arange(0, COLUMNS, layout))

@@ -1,11 +1,11 @@
-"""Other kernel languages on the emulated devices: programs of theirs, as they are, and a table of it.
+"""Other kernel languages on the emulated devices: their unmodified programs, and a table of results.
 
     python tests/other_languages/table.py LANGUAGE[=CHECKOUT] ... [--tests TEST ...] [--seconds S] [--jobs N]
         [--write]
 
-Run it with a Python that has the language's wheel beside the workbench. LANGUAGE is `flydsl` or `hip-python`,
+Run it with a Python that has the language's wheel and the workbench. LANGUAGE is `flydsl` or `hip-python`,
 each with a checkout of AMD's repository of that name, whose examples and tests it reads; or `gluon`, `helion`
-or `tilelang`, whose programs lie beside this file (CHECKOUT of `tilelang` is a folder of headers with
+or `tilelang`, whose programs are in this folder (CHECKOUT of `tilelang` is a folder of headers with
 `rocwmma/`). Each program runs by `python -m workbench exec`. Of FlyDSL's test functions in TESTS the
 smallest case runs. S: CPU seconds of a case, and a tenth of the seconds that a program may take; N: programs
 and files of tests at a time. `--write`
@@ -52,7 +52,7 @@ class Program:
 
     Attributes:
         name: in the table.
-        words: behind `python`.
+        words: arguments of `python`.
         folder: where it runs, None for anywhere.
         path: folders that Python imports from, before the workbench's.
         variables: of its environment.
@@ -132,7 +132,7 @@ def tasks(languages: Sequence[str], devices: Sequence[str], tests: Sequence[str]
 
 
 def start(program: Program, device: str, timeout: float) -> tuple[str, int | None]:
-    """Runs a program by `exec`: what it printed, and its exit status, None where its time was over."""
+    """Runs a program by `exec`; returns its output and its exit status, None after a timeout."""
     path = [*program.path, ROOT, *filter(None, [os.environ.get("PYTHONPATH")])]
     variables = {"HIPKITTENS_HISTORY": "off", "PYTHONPATH": os.pathsep.join(map(str, path))}
     words = ["-m", "workbench", "exec", "--device", device, "--", "python", *program.words]
@@ -179,7 +179,7 @@ def shortened(cause: str) -> str:
 def flydsl_tests(
     checkout: Path, tests: Sequence[str], device: str, seconds: float, timeout: float
 ) -> dict[str, Record]:
-    """FlyDSL's tests by file: cases that passed and others, launches, the first cause."""
+    """FlyDSL's tests by file: passed and other cases, launches, the first cause."""
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder) / "results.jsonl"
         options = (
@@ -226,7 +226,7 @@ def by_file(lines: Iterator[dict[str, str | int]]) -> dict[str, Record]:
 
 
 def version(language: str) -> str:
-    """The language with the version that is installed: Gluon's is Triton's."""
+    """The language with its installed version: Gluon's is Triton's."""
     package = {"gluon": "triton"}.get(language, language)
     try:
         return f"{language} {importlib.metadata.version(package)}"
@@ -235,7 +235,7 @@ def version(language: str) -> str:
 
 
 def table(results: Results) -> str:
-    """Markdown: a row a program, a column a device."""
+    """Markdown with a row for each program and a column for each device."""
     lines = ["| language | program | MI355X | MI300X | why not |", "| --- " * 5 + "|"]
     for language, by_program in sorted(results.items()):
         for program, by_device in sorted(by_program.items()):
@@ -256,7 +256,7 @@ def cell(record: Record | None) -> str:
 
 
 def write(results: Results) -> None:
-    """Keeps the results, and puts their table into the page."""
+    """Stores the results, and updates the table in the page."""
     DATA.write_text(json_records.dumps(results, 3))
     page_parts.write(PAGE, START, table(results), END)
 

@@ -1,4 +1,4 @@
-"""The table of other kernel languages, and what a language's own runtime does, by a stand-in for it."""
+"""The table of other kernel languages, with a stand-in for a language's runtime."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_cases_are_added_up_by_file() -> None:
     }
 
 
-def test_the_page_has_the_table_of_what_is_kept() -> None:
+def test_the_page_has_the_table_of_stored_results() -> None:
     assert table.table(json.loads(table.DATA.read_text())) in table.PAGE.read_text()
 
 
@@ -81,7 +81,7 @@ KERNEL = 'extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2; }'
 
 
 def test_a_runtime_of_its_own(tmp_path: Path) -> None:
-    """Loads machine code that it compiled itself, and launches it on tensors: as FlyDSL's does."""
+    """Loads machine code that it compiled itself, and launches it on tensors, like FlyDSL's."""
     code = tmp_path / "twice.co"
     source = f"#include <hip/hip_runtime.h>\n{KERNEL}"
     code.write_bytes(compile_device(source, CompileOptions("gfx950")).code_object)

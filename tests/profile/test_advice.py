@@ -1,4 +1,4 @@
-"""Advice: each seeded fault is named with its line, its cured twin is not; gains are the model's own."""
+"""Advice: each seeded fault is named with its line, its repaired twin is not; gains are the model's."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_a_fault_is_named_and_its_cured_twin_is_not(name: str) -> None:
     assert RULE_OF[name] not in advice_of(f"{name}_cured")
 
 
-def test_conflicts_that_cost_no_time_are_told_with_what_hides_them() -> None:
+def test_conflicts_that_cost_no_time_are_reported_with_their_cover() -> None:
     groups = 512
     x = torch.zeros(groups * 8 * 256 * 4)
     result = wb.profile(module()["conflicts_hidden"][groups, 256], x, torch.zeros_like(x))
@@ -201,7 +201,7 @@ def test_conflicts_that_cost_no_time_are_told_with_what_hides_them() -> None:
     assert sentence in str(result.advice._repr_html_())
     assert sentence in result._repr_html_()
     assert sentence in repr(summed("both", [(result.advice, 1.0)]))
-    # What does cost time is a finding, and only that.
+    # Only what costs time is a finding.
     assert not profiled("conflicts").advice.hidden
 
 
@@ -221,7 +221,7 @@ def test_a_loop_over_k_is_called_so(name: str, words: str) -> None:
     assert "{" not in repr(advice)
 
 
-def test_only_what_sums_over_k_is_told_to_split_it() -> None:
+def test_only_sums_over_k_are_advised_to_split_it() -> None:
     split = "the sum over K split among work-groups"
     product = wb.advice("gemm/bf16", shape={"m": 256, "n": 256, "k": 256}, device="emulated:gfx950")
     assert split in repr(product)
@@ -247,7 +247,7 @@ def test_a_finding_has_evidence_a_place_and_a_gain_with_its_error() -> None:
     assert gains == sorted(gains, reverse=True)
 
 
-def test_a_short_kernel_is_told_of_its_launch() -> None:
+def test_advice_on_a_short_kernel_names_its_launch() -> None:
     findings = {finding.rule: finding for finding in profiled("scattered_loads_cured", 4).advice}
     assert all(figure.error is not None for figure in findings["launch"].evidence.values())
     assert "launch" not in advice_of("conflicts_cured")

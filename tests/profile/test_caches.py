@@ -38,7 +38,7 @@ def module(request):
 
 
 def test_a_copy(module):
-    """Every byte is accessed once, in whole lines: nothing hits, and every level moves what was requested."""
+    """Every byte is accessed once, in whole lines: no hits, and every level moves the requested bytes."""
     elements = 32 * 256 * 4
     x, out = aligned(elements), aligned(elements)
     result = wb.profile(module["copy"][32, 256], x, out, device=f"emulated:{module.arch}")
@@ -112,7 +112,7 @@ def test_a_time_alone_counts_bytes_in_some_work_groups_only(module):
 
 
 def test_levels_by_instruction(module):
-    """The weights that all read come from caches, what each reads for itself from HBM."""
+    """The weights, which all read, come from caches, the rest from HBM."""
     code = wb.compile(
         """#include <hip/hip_runtime.h>
 __global__ void scale(const float *x, const float *w, float *out) {
@@ -140,7 +140,7 @@ __global__ void scale(const float *x, const float *w, float *out) {
 
 
 def test_modelled_times_do_not_depend_on_where_tensors_lie():
-    """L1's sets go by address: with addresses as malloc chose them, 512 cubed took 8.2 to 9.2 us."""
+    """L1's sets depend on addresses: with those of malloc, 512 cubed took 8.2 to 9.2 us."""
     generator = torch.Generator().manual_seed(1)
     memory = torch.randn(3 << 19, generator=generator).bfloat16()
     times = set()

@@ -69,7 +69,7 @@ def test_the_map_is_what_the_kernel_did(module, matrices):
 
 
 def test_orders_are_those_of_kernels_that_take_them(module, matrices):
-    """A kernel that goes row by row, dispatched in chiplets, is the kernel that does; and back."""
+    """A row-major kernel dispatched by chiplets equals the kernel in that order, and vice versa."""
     mine = partial(chiplet_order, window=8, chunk=32)
     orders = {"own": launched_order, "rows": row_order, "chiplets": mine}
     plain, clever = (mapped(module, matrices, chiplets, orders=orders) for chiplets in (0, 1))
@@ -103,7 +103,7 @@ def test_tiles_that_are_not_whole():
     two, five = tiles_of(writers)
     assert (two.group, two.top, two.bottom, two.left, two.right, two.whole) == (2, 3, 4, 0, 5, False)
     assert (five.group, five.whole) == (5, True)
-    # Those that wrote nothing come last.
+    # Work-groups without writes are last.
     assert row_order([two, five], 7, 8) == [5, 2, 0, 1, 3, 4, 6]
 
 
@@ -130,7 +130,7 @@ def test_a_spec(module):
     assert "modelled" in xcd_map._repr_html_()
 
 
-def test_what_is_wrong_is_said(module):
+def test_wrong_input_is_reported(module):
     two = module["both"][1, 64]
     x, y = torch.zeros(64), torch.zeros(64)
     options = {"device": f"emulated:{module.arch}"}

@@ -1,4 +1,4 @@
-"""The clock under load: right for products and loads that it was not fitted to, and never against physics."""
+"""The clock under load: right for products and loads outside of its fit, and physically possible."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def test_zeros_and_short_loads_are_fast() -> None:
     assert clocks[-1] == pytest.approx(data)
 
 
-def test_types_that_nobody_saw_follow_from_relatives() -> None:
-    # bf16 was seen on CDNA 3 only, where it costs less than fp16.
+def test_unmeasured_types_follow_from_relatives() -> None:
+    # bf16 was measured on CDNA 3 only, where it costs less than fp16.
     bf16, fp16 = matrix_cost(MI355X, "BF16"), matrix_cost(MI355X, "F16")
     assert bf16 is not None
     assert fp16 is not None

@@ -1,4 +1,4 @@
-"""Classes, counters and the timing model, on instructions made by hand and counts worked out by hand."""
+"""Classes, counters and the timing model, on constructed instructions and counts worked out by hand."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_counters_add_up():
     assert counters["SQ_WAVES"].source == "emulated:gfx950"
 
 
-def test_conflicts_by_rules_that_nobody_measured_are_modelled():
+def test_conflicts_by_unmeasured_rules_are_modelled():
     counters = collect(counted(lds_bank_conflict=60, lds_cycles=100, lds_unconfirmed=1), "d")
     assert counters["SQ_LDS_BANK_CONFLICT"].origin is Origin.MODELLED
     assert counters["SQ_LDS_IDX_ACTIVE"].origin is Origin.MODELLED
@@ -137,7 +137,7 @@ def test_what_was_not_collected_is_absent():
     counters = collect(counted(), "d")
     assert "SQ_LDS_BANK_CONFLICT" not in counters
     assert "bytes_written" not in counters
-    # XF32 is gfx942's alone, F6F4 gfx950's.
+    # Only gfx942 has XF32, only gfx950 F6F4.
     assert "SQ_INSTS_VALU_MFMA_XF32" not in counters
     assert "SQ_INSTS_VALU_MFMA_F6F4" in counters
 
@@ -202,7 +202,7 @@ def test_model_of_a_memory_bound_launch():
     sums = tally("gfx942", launch, {i.address: i for i in CODE})
     result = model_time(CountedLaunch(sums, launch, fits, m, argument_bytes=1 << 30))
     assert result.parts["hbm"] == pytest.approx((1 << 30) / 5.3e12)
-    # Read again by every group: caches are taken as perfect, so HBM sees each byte once.
+    # Read again by every group: caches are assumed perfect, so HBM sees each byte once.
     again = model_time(CountedLaunch(sums, launch, fits, m, argument_bytes=1 << 20))
     assert again.parts["hbm"] == pytest.approx((1 << 20) / 5.3e12)
 
@@ -221,7 +221,7 @@ def test_bank_conflicts_take_time():
     ("name", "side", "published"), [("gemm/bf16", 512, None), ("gemm/bf16:ping_pong", 4096, 97.278)]
 )
 def test_modelled_gemm_beside_the_published_one(name, side, published):
-    """HipKittens' own bf16 GEMM on MI355X, another kernel of the same schedule for the same problem."""
+    """HipKittens' bf16 GEMM on MI355X, another kernel of the same schedule for the same problem."""
     from workbench import profile
 
     result = profile(name, shape={"m": side, "n": side, "k": side}, device="emulated:gfx950")

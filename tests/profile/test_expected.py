@@ -1,4 +1,4 @@
-"""A modelled time says how far it may be off, wherever it is shown; nothing else does."""
+"""A modelled time states its error wherever it is displayed; other times do not."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_an_error_in_words() -> None:
     assert NEVER_COMPARED.around(100.0) is None
 
 
-def test_a_figure_tells_it() -> None:
+def test_a_figure_states_it() -> None:
     assert str(Figure(12.5, "us", Origin.MODELLED, "model", ERROR)) == "12.5 us (modelled, typically 22% off)"
     assert str(Figure(12.5, "us", Origin.MEASURED)) == "12.5 us (measured)"
     assert "never compared" not in str(Figure(3, "", Origin.COUNTED))

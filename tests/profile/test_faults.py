@@ -1,4 +1,4 @@
-"""Advice names a kernel's one fault first, forecasts what its repair gains, and leaves good kernels alone."""
+"""Advice names a kernel's fault first, forecasts the repair's gain, and is silent about good kernels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAMED = 38
 """Faults that the first finding has to name."""
 
 FORECAST, NEAR = 38, 0.25
-"""Faults whose forecast has to be this near to the repair's modelled gain."""
+"""Faults whose forecast has to be this close to the repair's modelled gain."""
 
 
 def _name(text: str, kind: str) -> str:

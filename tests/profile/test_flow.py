@@ -1,4 +1,4 @@
-"""The walk of a wave: waits, overlap with instructions issued meanwhile, loads in flight over a back edge."""
+"""The walk of a wave: waits, overlap with other instructions, loads in flight over a back edge."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_partial_wait_asks_for_the_oldest():
 
 
 def test_loads_in_flight_over_the_back_edge():
-    """A loop that waits at its top for what it loaded at its bottom: every turn waits."""
+    """A loop that waits at its top for loads at its bottom: every iteration waits."""
     turns = 50
     code = [
         load(0),
@@ -84,7 +84,7 @@ def test_loads_in_flight_over_the_back_edge():
 
 
 def test_the_other_way_into_a_block_is_seen():
-    """Most turns jump over the loads, so most of them find nothing in flight."""
+    """Most iterations skip the loads, so most of them have nothing in flight."""
     code = [
         branch(0, "s_cbranch_scc1", 16),
         load(8),

@@ -1,4 +1,4 @@
-"""A grid that does not fit its tensors is remarked; one that does is not."""
+"""Advice mentions a grid that does not fit its tensors, and no other."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def scaled(module: wb.Module, groups: int, n: int = 64 * GROUP) -> tuple[str, ..
 
 def test_a_grid_that_fits(module: wb.Module) -> None:
     assert scaled(module, 64) == ()
-    # The last work-group has some elements left.
+    # The last work-group has some elements.
     assert scaled(module, 64, 64 * GROUP - 7) == ()
 
 

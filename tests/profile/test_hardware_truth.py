@@ -1,4 +1,4 @@
-"""Counters against what rocprofv3 read on real gfx950 GPUs (rocprof/data/SOURCES.md says where)."""
+"""Counters against those of rocprofv3 on real gfx950 GPUs (rocprof/data/SOURCES.md has the sources)."""
 
 from __future__ import annotations
 
@@ -75,8 +75,7 @@ __global__ void positive(const f4 *a, unsigned *out) {
 )
 def test_accesses_of_l1(measured, kernel, elements, dtype):
     """PyTorch's vectorized elementwise kernels with 4 floats at a time, counted on a GPU, and the same here.
-
-    What a wave's 64 lanes touch counts once for every 64 bytes: three vectors of 1024 bytes in an addition.
+    Accesses of a wave's 64 lanes count once for every 64 bytes: three vectors of 1024 bytes in an addition.
     The figure of the comparison is that of 16 elements a thread: 1024 bytes read, 256 written, four times.
     """
     path = Path(__file__).parent / "rocprof" / "data" / "elementwise_counter_collection.csv"

@@ -1,4 +1,4 @@
-"""Costs of single instructions: counted by hand, stalls against the walk, what rocprofv3 measured."""
+"""Costs of single instructions: counts by hand, stalls against the walk, rocprofv3's measurements."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_stalls_add_up_to_the_walk():
     waves, timing = 7, GFX950.timing
     blocks = flow(dict.fromkeys(range(0, 40, 8), waves), {i.address: i for i in code}, timing)
     stall_cycles = stalls(blocks, timing, memory_latency=500.0, lds_cycles=4.0)
-    # The second MFMA waits for the first one's 16 cycles but 4; the load is under way meanwhile.
+    # The second MFMA waits for 12 of the first one's 16 cycles; the load is in flight meanwhile.
     assert stall_cycles == {16: 12.0 * waves, 24: (500.0 - 3 * timing.turn - 12) * waves}
     together = walk(blocks, waves, timing, memory_latency=500.0, lds_cycles=4.0)
     assert sum(stall_cycles.values()) / waves + 5 * timing.turn == pytest.approx(together.total)
@@ -136,7 +136,7 @@ def test_the_latest_is_of_the_last_counted_launch(module):
     launch(2, count=True)
     first = min(latest(kernel).executions)
     assert latest(kernel).executions[first] == 2
-    # Neither conflicts nor bytes are known of a launch that was only counted.
+    # A launch that was only counted has neither conflicts nor bytes.
     assert [m.key for m in latest(kernel).measures] == ["issue_cycles", "instructions", "stall_cycles"]
     profile = InstructionProfile((), {}, {first: 99})
     remember(kernel, profile)
@@ -146,7 +146,7 @@ def test_the_latest_is_of_the_last_counted_launch(module):
 
 
 def test_time_is_charged_to_what_waves_waited_for(module, result):
-    """Cycles add up to the waves' lives; a wait is charged to its load, whose own issue is far shorter."""
+    """Cycles add up to the waves' lives; a wait is charged to its load, whose issue is far shorter."""
     profile = result.instructions
     assert profile.measures[0].key == "time_cycles"
     run = result.model.simulation.unit

@@ -94,7 +94,7 @@ def printed() -> wb.ProgramResult:
 
 
 def times(result: wb.ProgramResult) -> dict[str, float]:
-    """Microseconds by what was timed; each backwards is the same, negative."""
+    """Microseconds by timed span; reversed events give the negative time."""
     microseconds = {}
     for line in result.stdout.splitlines()[:-1]:
         name, forth, back = line.rsplit(" ", 2)
@@ -115,7 +115,7 @@ def test_a_loop_of_launches_costs_modelled_time_plus_launch_overhead(printed: wb
     )
     gap, graph = (QUANTITIES[name].seconds * 1e6 for name in ("events", "graph"))
     microseconds = times(printed)
-    # A program's memory lies elsewhere than PyTorch's, for the caches' sets.
+    # A program's memory has other addresses than PyTorch's, for the caches' sets.
     assert microseconds["first"] == pytest.approx(cold + gap, rel=0.01)
     assert microseconds["loop"] == pytest.approx(warm + gap, rel=0.01)
     assert microseconds["graph"] == pytest.approx(3 * warm + graph, rel=0.01)
@@ -144,7 +144,7 @@ def test_the_same_times_again_with_any_number_of_threads(printed: wb.ProgramResu
     assert ran(HIPKITTENS_THREADS="2").stdout == printed.stdout
 
 
-def test_it_says_once_what_the_times_are(printed: wb.ProgramResult) -> None:
+def test_the_origin_of_times_is_printed_once(printed: wb.ProgramResult) -> None:
     assert printed.stderr.count("hipkittens:") == 1
     assert LABEL in printed.stderr
     assert "HIPKITTENS_EVENT_TIMES=host" in printed.stderr

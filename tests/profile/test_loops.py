@@ -1,4 +1,4 @@
-"""Innermost loops of code that ran, and what in them depends on loads, against what the source says."""
+"""Innermost loops of executed code, and their dependences on loads, against the source."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def module() -> wb.Module:
 def loop_of(module: wb.Module, name: str, turns: int) -> InnerLoop:
     kernel = module[name]
     code = {instruction.address: instruction for instruction in kernel.instructions}
-    # As if one wave had run: what is counted only has to name the instructions.
+    # As if one wave had run: the counts only have to name the instructions.
     (loop,) = inner_loops(code, dict.fromkeys(code, turns))
     assert loop.turns == turns
     return loop

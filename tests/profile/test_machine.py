@@ -17,7 +17,7 @@ def test_a_product_is_found_by_hips_name_or_by_its_target() -> None:
         machine("B200", "sm_100")
 
 
-def test_what_the_model_needs_and_nobody_published() -> None:
+def test_unpublished_inputs_of_the_model() -> None:
     with pytest.raises(WorkbenchError, match=r"memory latency of MI210 \(gfx90a\); it works for MI355X"):
         machine("AMD Instinct MI210", "gfx90a")
 

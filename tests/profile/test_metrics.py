@@ -1,4 +1,4 @@
-"""Derived metrics: values by hand, origins, and what happens without a counter."""
+"""Derived metrics: values by hand, origins, and missing counters."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_levels_of_memory_by_hand():
     assert metrics["Infinity Fabric bandwidth"].peak is None
     on_mi300x = derive(figures(**{TIME: 10.0}, FETCH_SIZE=1, WRITE_SIZE=0), machine("MI300X"))
     assert on_mi300x["Infinity Fabric bandwidth"].peak == pytest.approx(17.2)
-    # Bytes that reached HBM, if known, rather than those that reached the cache before it.
+    # Bytes of HBM, if known, rather than those of the cache before it.
     assert value["memory bandwidth"] == pytest.approx(3.0)
 
 
@@ -93,7 +93,7 @@ def test_missing_is_not_zero():
 
 
 def test_a_rate_of_nothing_is_no_rate():
-    """Neither all hits nor none: there was no access."""
+    """Without accesses there is no hit rate."""
     idle = {
         "TCC_HIT_sum": 0,
         "TCC_MISS_sum": 0,

@@ -1,4 +1,4 @@
-"""The comparison with published times: rows that specs accept, sums that are right, a document of both."""
+"""The comparison with published times: valid rows, correct sums, a document of both."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_every_row_is_a_problem_that_a_kernel_here_takes() -> None:
         spec, arch = wb.kernels[row.problem.kernel], products[row.problem.gpu].arch
         shape = spec.shape(row.problem.parameters, arch=arch)
         work = spec.work(shape)
-        # No time can beat the peaks of memory and matrix cores: a row that does was copied wrongly.
+        # No time can beat the peaks of memory and matrix cores: such a row was copied wrongly.
         if row.quantity == "events" and work.get("flops"):
             assert work["flops"] / (row.us * 1e-6) < 2 * 10.1e15, row
     with (DATA / "published_sources.csv").open(newline="", encoding="utf-8") as file:
@@ -46,7 +46,7 @@ def test_every_row_is_a_problem_that_a_kernel_here_takes() -> None:
 
 
 def test_hipkittens_gemms_use_a_schedule_that_fits_the_published_time() -> None:
-    """Tiles of 256 x 256 where their matrix instructions alone take no longer than was published."""
+    """Tiles of 256 x 256 whose matrix instructions take no longer than the published time."""
     counts = Counter[bool]()
     for row in published():
         if row.group != "gemm" or not row.like:
@@ -119,7 +119,7 @@ def test_other_tuning_tables_do_not_change_the_expected_error() -> None:
     assert classes["gemm"] == {"kernels": ["gemm/bf16"], "rows": 1, "median": 0.0, "low": 1.0, "high": 1.0}
 
 
-def test_a_store_goes_on_and_marks_what_another_model_said(tmp_path: Path) -> None:
+def test_a_store_is_resumed_and_marks_other_models(tmp_path: Path) -> None:
     problem = Problem("gemm/bf16", "m=64 n=64 k=64", "MI355X")
     modelled = Modelled(1.5, 1.4, "mfma", 2400.0, 0.1)
     Store(tmp_path / "store", "a").add(problem, modelled)
@@ -139,7 +139,7 @@ def test_a_store_goes_on_and_marks_what_another_model_said(tmp_path: Path) -> No
     assert Store(tmp_path / "store", "b").known == {problem: replace(modelled, us=2.5)}
 
 
-def test_the_kept_times_are_of_rows_that_were_published() -> None:
+def test_the_stored_times_are_of_published_rows() -> None:
     store = Store(model_error.KEPT, "any")
     rows = published() + published("published_triton") + published("published_aiter")
     assert store.known.keys() <= model_error.problems_of(rows)
@@ -164,7 +164,7 @@ def test_a_problem_is_modelled_and_one_that_cannot_be_says_why(tmp_path: Path) -
     assert modelled.us > modelled.warm_us > 0.5, "the second launch finds its rows in the Infinity Cache"
     assert modelled.clock_mhz == 2100
     assert not modelled.failure
-    # The file of one product is that of all with the same target, and gives the same.
+    # All products of a target share a file, with the same result.
     assert len(list(tmp_path.iterdir())) == 1
     assert model_error.model(replace(problem, gpu="MI300X"), setting).us > 0.5
     assert replace(model_error.model(problem, setting), wall=modelled.wall) == modelled
@@ -213,7 +213,7 @@ def test_a_stated_range_holds_for_a_class_that_was_left_out() -> None:
         pytest.approx(low / regime.factor),
         pytest.approx(high * regime.factor),
     )
-    # With one class the range has all rows, and nothing shows whether it holds.
+    # With one class the range has all rows, and cannot be validated.
     alone = stated([Judged("hbm", "a", ratio) for ratio in (0.5, 1.0, 1.1, 3.0)])["hbm"]
     assert (alone.low, alone.high, alone.inside) == (0.5, 3.0, None)
 
@@ -225,7 +225,7 @@ def test_a_regime_of_one_class_is_tried_by_its_families() -> None:
         for family, centre in centres.items()
         for step in (0.98, 1.0, 1.02)
     ]
-    # Rows of the same families in another regime do not count as their own judges.
+    # Rows of the same families in another regime are not independent.
     short = [Judged("short", group, 1.0, family) for group, family in (("gemm", "bf16 on gfx942"), ("b", ""))]
     regime = stated(gemms + short)["mfma"]
     assert (regime.rows, regime.classes, regime.families) == (9, 3, True)

@@ -1,4 +1,4 @@
-"""The rankings: verdicts are right, and a kernel with another order of tiles is still right."""
+"""The rankings: verdicts are right, and kernels with another order of tiles are correct."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_versions_that_are_modelled_in_another_order_are_named() -> None:
     assert "| slower | behind |  | 20.0 us | 2.000 | **no** |" in text
     assert "Published: a paper.\n\nWhy.\n" in text
     assert expected("gemm/bf16").short in text
-    # A ranking that was not run again keeps its section, but for the note, which is the program's.
+    # A ranking that was not run again keeps its section, except for the note, which is the program's.
     assert sections(text) == {ranking.title: section(ranking)}
     assert document([ranking], sections(text)) == document([ranking], {ranking.title: section(ranking)})
 

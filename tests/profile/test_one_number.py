@@ -1,4 +1,4 @@
-"""`wb.time`, `wb.profile` and a what-if that changes nothing give one number, wherever tensors lie."""
+"""`wb.time`, `wb.profile` and a what-if without changes give one number, at all addresses of tensors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LAUNCHES: Mapping[str, tuple[str, Mapping[str, int]]] = {
     "rows, run in part": ("activations/softmax", {"rows": 16384, "cols": 1024}),
     "several launches": ("normalization/layernorm_backward", {}),
 }
-"""As malloc chose places, attention differed by 1 %; as work-groups were chosen, 2048x2048x1024 by 2 %."""
+"""With malloc's addresses attention differed by 1 %; by the choice of work-groups 2048x2048x1024 by 2 %."""
 
 
 def launches_of(result: ProfileResult | StepsProfile) -> tuple[ProfileResult, ...]:

@@ -10,7 +10,7 @@ from workbench.operators.launch_target import resolve
 from workbench.profile.counting import live_operands
 from workbench.profile.operands import live_share
 
-# Sixteen MFMAs on end, often, whose operands come from memory.
+# Sixteen successive MFMAs, repeated, whose operands come from memory.
 MFMA = """#include <hip/hip_runtime.h>
 typedef float f16 __attribute__((ext_vector_type(16)));
 typedef _Float16 h4 __attribute__((ext_vector_type(4)));

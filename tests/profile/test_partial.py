@@ -69,7 +69,7 @@ def test_the_rest_follows_from_what_ran(axis):
 
 
 @pytest.mark.parametrize(("kilobytes", "fits"), [(32, False), (256, True)])
-def test_later_rounds_hit_what_the_infinity_cache_kept(kilobytes, fits):
+def test_later_rounds_hit_the_infinity_cache(kilobytes, fits):
     """Two rounds stand for six; data read in every round stays in the cache where two rounds' lines fit."""
     groups, at_once = 48, 8
     module = wb.compile(SOURCE, arch="gfx950", name="rows.hip")

@@ -1,4 +1,4 @@
-"""Profiles that are kept: what they hold, and what they do not."""
+"""Stored profiles: their content, and omitted parts."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Rules on facts with their fault and on the same facts cured: the finding, its place and its change.
+"""Rules on facts with their fault and without: the finding, its place and its change.
 
-What a change gains in a launch is tested in test_advice.py.
+test_advice.py tests the gain of a change in a launch.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def facts(
 ) -> Facts:
     """A launch of 1,000 cycles: opcodes with their executions, and cycles of stalls by reason and place.
 
-    The n-th opcode has the address 4 n; a number after "#" tells two of the same opcode apart.
+    The n-th opcode has the address 4 n; a number after "#" distinguishes two of the same opcode.
     """
     listed = [instruction(4 * i, name.partition("#")[0]) for i, name in enumerate(code or {})]
     counts = {4 * i: n for i, n in enumerate((code or {}).values())}

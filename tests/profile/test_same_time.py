@@ -1,4 +1,4 @@
-"""A modelled time is a function of kernel, problem and GPU: not of the process, nor of its threads."""
+"""A modelled time is a function of kernel, problem and GPU, not of the process or its threads."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_gemm_takes_the_same_time_to_the_last_bit(monkeypatch: pytest.MonkeyPa
 
 
 def test_gpus_of_one_target_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A GPU's time is the one that it has alone, also for an operator of several launches."""
+    """A GPU's time is independent of other GPUs, also for an operator of several launches."""
     gpus = ("emulated:MI325X", "emulated:MI350X", "emulated:MI300X")
     operator, shape = "normalization/rmsnorm_backward", {"rows": 256, "cols": 2048, "weight": 1}
     alone = [wb.time(operator, shape=shape, device=gpu) for gpu in gpus]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from types import SimpleNamespace
 
 import pytest
 import torch
 
 import workbench as wb
 from workbench.codeobject.instructions import Access
+from workbench.events import hub
 from workbench.lab import panel
 from workbench.lab.listing import listing
 from workbench.profile.simulation.unit import REASONS
@@ -117,14 +117,11 @@ def test_the_isa_view_gets_the_load_of_each_wait(profiled):
     assert not listing(wb.compile(SOURCE, arch="gfx942")["chase"]).waits, "of other code nothing is known"
 
 
-def test_the_panel_beside_the_isa_view_shows_the_latest_timeline(profiled, monkeypatch, capsys):
-    outputs = []
-    monkeypatch.setattr("IPython.display.display", lambda *bundles: outputs.extend(bundles))
-    event = SimpleNamespace(data=profiled.compact())
-    monkeypatch.setattr(panel.hub, "history", lambda kind: [event])
+def test_the_panel_beside_the_isa_view_shows_the_latest_timeline(profiled, displayed, capsys):
+    hub.publish("profile", profiled.name, profiled)
     panel.timeline("chase")
-    assert json.loads(outputs[0].shown[0])["timelines"][0]["kernel"] == "chase"
-    folded, answer = outputs[1].children
+    assert json.loads(displayed[0].shown[0])["timelines"][0]["kernel"] == "chase"
+    folded, answer = displayed[1].children
     assert folded.titles == ("What if",)
     clock = next(
         slider for slider in folded.children[0].children[0].children if slider.description == "clock, GHz"

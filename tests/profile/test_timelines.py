@@ -1,4 +1,4 @@
-"""Timelines: every cycle of a wave is on its lane, waits name what they wait for, Perfetto can open it."""
+"""Timelines: every cycle of a wave is on its lane, waits name their causes, Perfetto can open it."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_perfetto(line, tmp_path):
     for number, lane in enumerate(line.lanes):
         thread = threads[f"SIMD {lane.simd}, work-group {lane.group}, wave {lane.wave}"]
         lane_slices = sorted((e for e in slices if e["tid"] == thread), key=lambda e: e["ts"])
-        # Perfetto rounds both to nanoseconds, and drops slices that are empty or overlap then.
+        # Perfetto rounds both to nanoseconds, and drops slices that are then empty or overlap.
         whole_ns = [(round(1000 * e["ts"]), round(1000 * e["dur"])) for e in lane_slices]
         assert [ts for ts, _ in whole_ns] == sorted(s.start for s in line.spans if s.lane == number)
         assert all(ts + dur <= after for (ts, dur), (after, _) in pairwise(whole_ns))
@@ -122,7 +122,7 @@ def test_perfetto(line, tmp_path):
         assert all(dur > 0 for _, dur in whole_ns)
 
 
-def test_perfetto_is_told_what_a_wait_is_for(line, tmp_path):
+def test_waits_in_perfetto_name_their_causes(line, tmp_path):
     events = json.loads(line.to_perfetto(tmp_path / "trace.json").read_text())["traceEvents"]
     waits = {e["name"]: e["args"] for e in events if e["ph"] == "X" and "waits for" in e["args"]}
     assert re.fullmatch(r"\w+ at 0x[0-9a-f]+", waits[REASONS["WAIT_MEMORY"]]["waits for"])
@@ -139,7 +139,7 @@ def test_stalls_by_instruction_have_reasons():
         assert profile.executions[address] > 0
 
 
-def test_a_result_can_be_kept_and_copied():
+def test_a_result_can_be_stored_and_copied():
     result = wb.time("gemm/bf16", shape={"m": 256, "n": 256, "k": 256}, device="emulated:gfx950")
     copy = pickle.loads(pickle.dumps(result))
     assert copy.model.simulation.cycles == result.model.simulation.cycles == result.model.cycles

@@ -1,4 +1,4 @@
-"""Measuring on a GPU: the loop around HIP events, with event times made by the test."""
+"""Measuring on a GPU: the loop around HIP events, with times from the test."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workbench.errors import DeviceError
 from workbench.operators.launch_target import Part, Target
 from workbench.origin import Figure, Origin
 from workbench.profile import counting, measuring, timing
-from workbench.runtime import Device, gpu
+from workbench.runtime import Device
 from workbench.runtime.backend import Node
 from workbench.runtime.gpu import GpuBackend
 
@@ -35,12 +35,10 @@ def target(times):
 
 
 @pytest.fixture
-def cleared(monkeypatch):
+def cleared(gpu_machine, monkeypatch):
     count = []
     monkeypatch.setattr(measuring, "cache_clearer", lambda device: nullcontext(lambda: count.append(1)))
     monkeypatch.setattr(Device, "keeping_copies", lambda device: nullcontext())
-    monkeypatch.setattr(gpu, "stand_in", lambda: "")
-    monkeypatch.setattr(gpu, "torch_without_rocm", lambda: "")
     return count
 
 
@@ -92,7 +90,7 @@ def test_steps_are_measured_in_turn_and_add_up(cleared):
     result = timing.time_target(launch)
     assert result.median.value == result.low.value == 40.0
     assert [step.median.value for step in result.steps] == [10.0, 30.0]
-    # Caches are cleared before the first step of a measured run alone.
+    # Caches are cleared only before the first step of a measured run.
     measured = order[2 * measuring.WARM_UP_RUNS :]
     assert measured[:4] == [("first", 1), ("second", 1), ("first", 2), ("second", 2)]
     warm = timing.time_target(launch, warm=True)
@@ -101,7 +99,7 @@ def test_steps_are_measured_in_turn_and_add_up(cleared):
 
 
 def test_a_call_is_measured_by_the_same_loop(cleared, monkeypatch):
-    """PyTorch's events tell milliseconds; the rest is as for kernels."""
+    """PyTorch's events have milliseconds; the rest is as for kernels."""
     calls = []
 
     class Event:
@@ -131,7 +129,7 @@ def test_a_call_on_an_emulated_device_is_an_error():
         timing.measure_call(lambda: None, "library", wb.device("emulated:gfx950"))
 
 
-def test_a_device_without_events_says_so(cleared):
+def test_a_device_without_events_is_an_error(cleared):
     launch, _ = target(iter([None] * 100))
     with pytest.raises(DeviceError, match="gpu:0 gave no event time for k"):
         timing.time_target(launch)
@@ -145,7 +143,7 @@ def test_counters_of_a_gpu_are_an_error_that_says_what_to_do():
 
 @pytest.mark.parametrize("shape", [{"m": 16, "n": 16, "k": 32}, {"m": 256, "n": 256, "k": 512}])
 def test_the_parts_of_a_modelled_time_add_up(shape):
-    """Units work at the same time: the busiest, the wait beyond it and the launch are the whole."""
+    """Units work at the same time: the total is the busiest, the wait beyond it and the launch."""
     result = wb.time("gemm/bf16", shape=shape, device="emulated:gfx950")
     model, parts = result.model, result.model.breakdown
     longest = next(iter(parts))

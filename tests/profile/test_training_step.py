@@ -75,7 +75,7 @@ def test_modules_and_passes() -> None:
     assert not [module for module, _, _ in counts if module == OUTSIDE]
 
 
-def test_checkpointing_is_told_apart() -> None:
+def test_checkpointing_is_distinguished() -> None:
     plain, checkpointed = counted(checkpointing=False), counted(checkpointing=True)
     again = {(m, o): n for (m, phase, o), n in checkpointed.items() if phase == "recomputed"}
     assert again
@@ -86,7 +86,7 @@ def test_checkpointing_is_told_apart() -> None:
 
 @pytest.fixture(scope="module")
 def step() -> wb.StepProfile:
-    """A norm that ran forward and backward, and a kernel of no operator, called by a module and by none."""
+    """A norm forward and backward, and a kernel without operator, called by a module and outside of one."""
     kernel = wb.compile(COPY)["copy"]
     y = torch.empty(1000)
 
@@ -144,7 +144,7 @@ def test_a_forecast_launches_a_call_once_per_target(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_sum_is_off_as_its_parts_are(step: wb.StepProfile) -> None:
-    """The ends of the sum's range are the sums of the parts' ends, as if all were off the same way."""
+    """The ends of the sum's range are the sums of the parts' ends, as if all errors had one sign."""
     around = [t.error.around(t.value) for c in step.calls if (t := step.times[c.key].median).error]
     error = step.total.error
     assert error is not None
@@ -168,7 +168,7 @@ def test_its_times_are_published_without_tensors(step: wb.StepProfile) -> None:
 
 
 def test_trace(step: wb.StepProfile, tmp_path: Path) -> None:
-    """Slices lie within each other, and those of operators fill the step."""
+    """Slices are nested, and those of operators fill the step."""
     trace = json.loads(step.to_perfetto(tmp_path / "step.json").read_text())
     slices: list[dict[str, Any]] = [e for e in trace["traceEvents"] if e["ph"] == "X"]
     tips = [e for e in slices if "args" in e]

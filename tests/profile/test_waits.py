@@ -1,4 +1,4 @@
-"""Busy and waiting cycles under rocprof's names: they add up, and go where the kernel waits."""
+"""Busy and waiting cycles under rocprof's names: they add up, and match the kernel's waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments that back ends share: the list of a launch's buffers."""
+"""Arguments shared by back ends: the list of a launch's buffers."""
 
 from __future__ import annotations
 

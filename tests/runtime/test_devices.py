@@ -45,7 +45,7 @@ def test_what_is_no_name_of_a_device() -> None:
         errors.DeviceError, match="got 0; expected a device's name, such as 'emulated:gfx950'"
     ):
         runtime.device(0)  # type: ignore[arg-type]
-    # At the call, not where a `with` begins.
+    # At the call, not at the beginning of a `with`.
     with pytest.raises(
         errors.DeviceError, match="got 5; expected a device's name, such as 'emulated:gfx950'"
     ):

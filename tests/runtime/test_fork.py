@@ -1,4 +1,4 @@
-"""A child process forked while another thread launches: it launches and hears Ctrl-C like any other."""
+"""A child process forked while another thread launches: it launches and receives Ctrl-C like any other."""
 
 from __future__ import annotations
 

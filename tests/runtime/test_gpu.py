@@ -19,32 +19,31 @@ from workbench.runtime.backend import Invocation
 SOURCE = (Path(__file__).parent / "kernels.hip").read_text()
 
 
-def test_the_drivers_list_of_gpus(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_the_drivers_list_of_gpus(system: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for node, version in enumerate([0, 90402, 90500, 90010]):
-        folder = tmp_path / str(node)
-        folder.mkdir()
-        (folder / "properties").write_text(f"cpu_cores_count 0\ngfx_target_version {version}\n")
-    monkeypatch.setattr(gpu, "_KFD_NODES", tmp_path)
-    monkeypatch.setattr(gpu.os, "access", lambda *_: True)
-    monkeypatch.setattr(gpu, "find_library", lambda: "libamdhip64.so")
-    monkeypatch.delenv("ROCR_VISIBLE_DEVICES", raising=False)
-    monkeypatch.delenv("HIP_VISIBLE_DEVICES", raising=False)
+        properties = system / f"sys/class/kfd/kfd/topology/nodes/{node}/properties"
+        write(properties, f"cpu_cores_count 0\ngfx_target_version {version}\n")
+    write(system / "opt/rocm/lib/libamdhip64.so", "")
+    assert gpu.gpus() == (), "there is no device"
+    write(system / "dev/kfd", "")
     gpu.gpus.cache_clear()
-    try:
-        assert [node.arch for node in gpu.gpus()] == ["gfx942", "gfx950", "gfx90a"]
-        gpu.gpus.cache_clear()
-        monkeypatch.setenv("HIP_VISIBLE_DEVICES", "2,0")
-        assert [(node.ordinal, node.arch) for node in gpu.gpus()] == [(0, "gfx90a"), (1, "gfx942")]
-    finally:
-        gpu.gpus.cache_clear()
+    assert [node.arch for node in gpu.gpus()] == ["gfx942", "gfx950", "gfx90a"]
+    gpu.gpus.cache_clear()
+    monkeypatch.setenv("HIP_VISIBLE_DEVICES", "2,0")
+    assert [(node.ordinal, node.arch) for node in gpu.gpus()] == [(0, "gfx90a"), (1, "gfx942")]
 
 
 def invocation(**options: bool) -> Invocation:
     return Invocation("vector_add", "gpu:0", (1, 1, 1), (64, 1, 1), 0, options=LaunchOptions(**options))
 
 
-def test_a_launch_is_timed_by_hip_events(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu, "stand_in", lambda: "")
+@pytest.mark.usefixtures("gpu_machine")
+def test_a_launch_is_timed_by_hip_events() -> None:
     device = runtime.device("emulated:gfx950")
     module = device.load(
         toolchain.compile_device(SOURCE, toolchain.CompileOptions("gfx950", name="kernels.hip")).code_object
@@ -90,29 +89,22 @@ MACHINES = {
 
 @pytest.mark.parametrize("answer", MACHINES)
 def test_software_that_plays_a_gpu_is_no_gpu(
-    answer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    answer: str, system: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     devices, maps, variables = MACHINES[answer]
-    (tmp_path / "devices").write_text(devices)
-    (tmp_path / "maps").write_text(maps)
-    monkeypatch.setattr(gpu, "_KERNEL_DEVICES", tmp_path / "devices")
-    monkeypatch.setattr(gpu, "_PROCESS_MAPS", tmp_path / "maps")
-    monkeypatch.delenv("HSA_MODEL_LIB", raising=False)
+    write(system / "proc/devices", devices)
+    write(system / "proc/self/maps", maps)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    gpu.stand_in.cache_clear()
-    try:
-        assert gpu.stand_in() == answer
-        backend = gpu.GpuBackend()
-        assert backend.origin is (Origin.EMULATED if answer else Origin.MEASURED)
-        assert backend.label == ("emulated" if answer else "")
-        assert answer in backend.describe()
-    finally:
-        gpu.stand_in.cache_clear()
+    assert gpu.stand_in() == answer
+    backend = gpu.GpuBackend()
+    assert backend.origin is (Origin.EMULATED if answer else Origin.MEASURED)
+    assert backend.label == ("emulated" if answer else "")
+    assert answer in backend.describe()
 
 
-# A machine with a GPU and a PyTorch that was built without ROCm: the emulator's HIP for AMD's, which knows
-# no memory of the host unless it is asked to.
+# A machine with a GPU and a PyTorch that was built without ROCm: the emulator's HIP for AMD's, which accesses
+# host memory only on request.
 WITHOUT_ROCM = """
 import torch
 from workbench.runtime import gpu
@@ -162,7 +154,7 @@ def test_a_gpu_machine_whose_pytorch_has_no_rocm() -> None:
     assert "right True True" in told
     assert "shared True" in told
     assert "add on gpu:0: " in told
-    # Here the HIP library is the emulator's, and no driver of a GPU is there.
+    # Here the HIP library is the emulator's, and there is no driver of a GPU.
     assert "us (emulated)" in told
     assert "(measured)" not in told
     refusals = [line for line in told.splitlines() if line.startswith("refused")]

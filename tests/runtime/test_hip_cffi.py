@@ -1,4 +1,4 @@
-"""HIP through cffi, where hip-python has no wheel: the same answers, and the whole way of a kernel."""
+"""HIP through cffi, for platforms without hip-python's wheel: the same answers, and a kernel end to end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SOURCE = (Path(__file__).parent / "kernels.hip").read_text()
 
 @pytest.fixture(scope="module")
 def by_cffi() -> Any:
-    """The emulated device's library, which the process uses by another binding too."""
+    """The emulated device's library, which the process also uses by another binding."""
     backend = runtime.device("emulated:gfx950").backend
     hip.api(backend)
     return HipByCffi(backend.load()["amdhip64"])
@@ -54,7 +54,7 @@ def test_devices_and_their_properties(by_cffi: Any) -> None:
         answer(by_cffi.hipSetDevice(before))
 
 
-def test_memory_comes_and_goes(by_cffi: Any) -> None:
+def test_memory_is_allocated_and_freed(by_cffi: Any) -> None:
     sent = np.random.default_rng(7).integers(0, 256, 1000, dtype=np.uint8)
     back = np.zeros_like(sent)
     address = answer(by_cffi.hipMalloc(sent.nbytes))

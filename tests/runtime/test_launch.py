@@ -164,7 +164,7 @@ def test_memory_of_an_earlier_launch_is_out_of_bounds(loaded: Any, works: None) 
 
 
 def test_shared_memory_out_of_bounds(loaded: Any, works: None) -> None:
-    """A GPU goes on, with what lies behind the kernel's bytes or 0; here it is a fault."""
+    """A GPU continues with the memory after the kernel's bytes, or 0; here it is a fault."""
     out = np.zeros(64, dtype=np.int32)
     with pytest.warns(errors.SharedMemoryOverrun) as caught:
         record = launch(loaded, "shared_out_of_bounds", 1, 64, out, 1)
@@ -243,7 +243,7 @@ def test_shapes_that_the_device_cannot_take(
         launch(loaded, "dynamic_shared", grid, block, out, 1, shared=shared)
 
 
-def test_launch_bounds_are_kept(loaded: Any, works: None) -> None:
+def test_launch_bounds_are_respected(loaded: Any, works: None) -> None:
     out = np.zeros(256, dtype=np.int32)
     launch(loaded, "small_blocks", 1, 128, out)
     with pytest.raises(errors.LaunchError, match="at most 128"):
@@ -259,7 +259,7 @@ def test_too_much_shared_memory_says_how_much(loaded: Any, works: None) -> None:
 
 @pytest.mark.parametrize("sanitize", [False, True])
 def test_a_short_block_of_arguments_leaves_the_rest(loaded: Any, works: None, sanitize: bool) -> None:
-    """Launchers of assembly kernels leave out arguments that are never read; here they are zero."""
+    """Launchers of assembly kernels omit arguments that are never read; here they are zero."""
     data = np.arange(8, dtype=np.int32)
     record = loaded.function("out_of_bounds").launch(
         (1, 1, 1),

@@ -1,4 +1,4 @@
-"""Exact numerics as a property of a device: its name, who chooses it, and that nothing mixes the two."""
+"""Exact numerics as a property of a device: its name, its selection, and that the two never mix."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def inputs() -> tuple[torch.Tensor, torch.Tensor]:
-    """Operands whose exact product is zero: what a kernel gives is rounding error."""
+    """Operands whose exact product is zero: a kernel's result is its rounding error."""
     generator = torch.Generator().manual_seed(0)
     a, b = (torch.randn(128, 128, generator=generator).bfloat16() for _ in range(2))
     return torch.cat([a, -a], 1), torch.cat([b, b], 1)

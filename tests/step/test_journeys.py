@@ -1,4 +1,4 @@
-"""A debugger's journeys in Python: three faults, found by what `show`, `step` and `provenance` tell alone."""
+"""Debugging in Python: three faults, found only by `show`, `step` and `provenance`."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_the_stepper_shows_loads_that_a_missing_wait_leaves_under_way(arch: str)
     assert s.instruction is not None
     assert loaded in {operand.index for operand in s.instruction.src if operand.kind == "v"}
     assert "waiting  vmcnt 1" in repr(s)
-    # Back to the load, and what it brought.
+    # Back to the load, and its value.
     while s.last[0].opcode != "global_load_dword":
         s.back()
     assert torch.equal(s.v(loaded, torch.float32), x)

@@ -1,4 +1,4 @@
-"""Provenance of numbers on kernels where it is known."""
+"""Provenance of numbers in kernels with known data flow."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_row_is_of_its_whole_row() -> None:
     assert 7 in provenance.elements["weight"].tolist()
 
 
-def test_wrong_use_is_told() -> None:
+def test_wrong_use_is_an_error() -> None:
     x, y, out = torch.randn(256), torch.randn(1), torch.zeros(256)
     launch = wb.compile(REVERSED, arch="gfx950", name="turned.hip")["turned"][1, 256]
     with pytest.raises(UsageError, match="of='z': the launch has x, y, out"):

@@ -181,7 +181,7 @@ def test_tiles_by_their_names(arch: str) -> None:
     expected = a[0, 0].double() @ b[0, 0].double().T
     torch.testing.assert_close(c[0, 0].double(), expected, rtol=1e-3, atol=1e-3)
     assert s.tile("sums").figure.data
-    # Optimized code keeps them in registers that nothing names.
+    # Optimized code has them in registers without names.
     plain = wb.step(kernel[1, 64, 8192], a=a, b=b, c=c).to(16)
     with pytest.raises(UsageError, match=r"'sums' is not a tile at this instruction.*debug=True"):
         plain.tile("sums")
@@ -208,7 +208,7 @@ def test_an_operator_and_what_is_skipped() -> None:
 
 
 def test_registers_that_m0_counts_from() -> None:
-    """Instructions between s_set_gpr_idx_on and _off are one step, and what they write is on the tape."""
+    """Instructions between s_set_gpr_idx_on and _off are one step, and their writes are on the tape."""
     source = """#include <hip/hip_runtime.h>
 __global__ void pick(const float *x, float *out, int at) {
     float kept[16];
@@ -225,14 +225,14 @@ __global__ void pick(const float *x, float *out, int at) {
     assert len(s.last) > 2
 
 
-def test_a_full_tape_is_told() -> None:
+def test_a_full_tape_is_reported() -> None:
     s, *_ = turns(count=256, bytes=1 << 18)
     assert s.tape.cut
     assert s.goto(s.length).ended
     assert "the tape was full then" in repr(s)
 
 
-def test_wrong_use_is_told() -> None:
+def test_wrong_use_is_an_error() -> None:
     with pytest.raises(LaunchError, match="wave 9 of work-group 0 is asked for"):
         turns(wave=9)
     with pytest.raises(LaunchError, match="work-groups 0 to 1, of waves 0 to 3"):

@@ -1,4 +1,4 @@
-"""A figure computes, and says what was stated."""
+"""A figure computes, and prints its stated form."""
 
 from __future__ import annotations
 

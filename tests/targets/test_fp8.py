@@ -1,4 +1,4 @@
-"""Encodings of 8-bit floats are where the instructions are, and kernels read them."""
+"""Encodings of 8-bit floats match the targets' instructions, and kernels read them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_fp8_is_where_the_instructions_are() -> None:
 
 @pytest.mark.parametrize("arch", targets.NAMES)
 def test_a_kernel_reads_fp8_in_the_encoding_of_its_type(arch: str) -> None:
-    """As in the header of ROCm: the type of the target's encoding, or both types where it has neither."""
+    """As in ROCm's header: the type of the target's encoding, or both types if it has neither."""
     source = """#include <hip/hip_runtime.h>
 #include <hip/hip_fp8.h>
 __global__ void widen(const unsigned char *x, float *out) {

@@ -3,7 +3,7 @@
     python tests/toolchain/competitions.py LIST.toml [PATTERN ...] [--device DEVICE] [--timeout S] [--jobs N]
         [--write]
 
-The list is one's own, and stays outside of this repository:
+The list is yours, and stays outside of this repository:
 
     problems = "/home/me/reference-kernels/problems"
     folder = "/home/me/submissions"      # where they are; without it, the list's own folder
@@ -13,12 +13,12 @@ The list is one's own, and stays outside of this repository:
     language = "HIP"
     problem = "amd/fp8-mm"               # in the folder of problems
     file = "fp8_gemm.py"
-    beside = ["solution.hip"]            # files that it reads, in the same folder
+    beside = ["solution.hip"]            # other files that it reads, in the same folder
     cases = ["m: 64; n: 64; k: 128; seed: 1"]   # in place of the tests in the problem's task.yml
     cause = "a sum in another order"     # beside the judge's words where cases are not right
 
-PATTERN: of the submissions whose name it finds alone; S: seconds for each; N: submissions at a time.
-`--write` keeps what came of each in `tests/data/competitions.json` as it comes, and puts the table into
+PATTERN: only submissions whose names match; S: seconds for each; N: submissions at a time. `--write` stores
+each result in `tests/data/competitions.json` as it comes, and puts the table into
 docs/host_programs.md.
 """
 
@@ -43,29 +43,32 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 import hip_programs  # noqa: E402
-import json_records  # noqa: E402
 import page_parts  # noqa: E402
 
-DATA = ROOT / "tests" / "data" / "competitions.json"
-PAGE = ROOT / "docs" / "host_programs.md"
 TIMEOUT = 600
 """Seconds for a submission."""
-_START, _END = "<!-- submissions -->\n", "<!-- end of submissions -->"
+STORE = page_parts.StoredResults(
+    page_parts.DATA / "competitions.json",
+    page_parts.DOCS / "host_programs.md",
+    "<!-- submissions -->\n",
+    "<!-- end of submissions -->",
+    depth=1,
+)
 _RECORD = re.compile(r"^ +- (\{.*\}) *$", re.MULTILINE)
 
 Result = dict[str, Any]
-"""Of a submission: its language and problem, how many cases there are and are right, seconds, and where not
-all are, "why" by the judge's words and "cause" by the list's."""
+"""Of a submission: its language and problem, the numbers of cases and of right ones, seconds, and if not all
+are right, "why" from the judge and "cause" from the list."""
 
 
 def records(task: str, key: str) -> list[dict[str, Any]]:
-    """The records of a key of a problem's task.yml, which has one a line."""
+    """The records of a key of a problem's task.yml, one per line."""
     section = re.search(rf"^{key}:\n((?:[ #].*\n|\n)*)", task + "\n", re.MULTILINE)
     return [json.loads(record) for record in _RECORD.findall(section[1] if section else "")]
 
 
 def lay_out(submission: Mapping[str, Any], problems: Path, folder: Path, place: Path) -> int:
-    """Puts what the judge wants into a folder: the number of cases."""
+    """Puts the judge's files into a folder; returns the number of cases."""
     problem = problems / submission["problem"]
     task = (problem / "task.yml").read_text()
     for record in records(task, "files"):
@@ -83,7 +86,7 @@ def lay_out(submission: Mapping[str, Any], problems: Path, folder: Path, place: 
 
 
 def judged(log: str, output: str, status: int | None, cases: int, timeout: float) -> Result:
-    """The result, from what the judge logged, and from what was printed."""
+    """The result, from the judge's log and the output."""
     right = len(re.findall(r"^test\.\d+\.status: pass$", log, re.MULTILINE))
     result: Result = {"cases": cases, "right": right}
     if right == cases and status == 0:
@@ -99,7 +102,7 @@ def judged(log: str, output: str, status: int | None, cases: int, timeout: float
 
 
 def _without_warnings(output: str) -> str:
-    """The lines that tell of an error: those of a build that passed its sources through hipify are not."""
+    """The lines about an error, without those of a build that passes its sources through hipify."""
     errors = re.findall(r"^(?:hipkittens: a launch failed.*|[\w.]*(?:Error|Fault)\b.*)", output, re.MULTILINE)
     return errors[-1] if errors else output
 
@@ -146,17 +149,10 @@ def table(results: Mapping[str, Result]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def stored() -> dict[str, Result]:
-    """The results that `--write` stored."""
-    results: dict[str, Result] = json.loads(DATA.read_text()) if DATA.exists() else {}
-    return results
-
-
-def write(name: str, result: Result) -> None:
-    """Keep a submission's result beside the others', and put the table of all into the page."""
-    results = {**stored(), name: result}
-    DATA.write_text(json_records.dumps(results, 1))
-    page_parts.write(PAGE, _START, table(results), _END)
+def write(name: str, result: Result, store: page_parts.StoredResults = STORE) -> None:
+    """Store a submission's result with the other results, and update the table in the page."""
+    results = {**store.read(), name: result}
+    store.write(results, table(results))
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -25,7 +25,7 @@ from workbench.toolchain.zig import host_target
 
 @pytest.fixture(scope="session")
 def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One for all workers: precompiled headers are made once. The device's library is that of other tests."""
+    """A cache for all workers, with precompiled headers. The device's library is shared with other tests."""
     run = tmp_path_factory.getbasetemp()
     folder = (run.parent if "PYTEST_XDIST_WORKER" in os.environ else run) / "toolchain-cache"
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -63,6 +63,12 @@ def zig(monkeypatch: pytest.MonkeyPatch) -> toolchain.Compiler:
 
 
 @pytest.fixture
+def generator(seed: int) -> np.random.Generator:
+    """NumPy's generator from a random seed, which a failing test shows."""
+    return np.random.default_rng(seed)
+
+
+@pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache for one test."""
     folder = tmp_path / "cache"
@@ -72,7 +78,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def bare_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine with nothing on PATH but the folder that this gives, and a shell's own tools."""
+    """A machine with nothing on PATH but the returned folder, with a shell's tools."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in ("sh", "cat", "sleep", "kill", "touch"):
@@ -88,7 +94,7 @@ def bare_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class HostLibrary:
-    """Functions of the HIP headers on this computer: those that are for the host and the device alike."""
+    """Functions of the HIP headers on this computer: those for both the host and the device."""
 
     def __init__(self, path: Path) -> None:
         self.functions = ctypes.CDLL(str(path))

@@ -3,7 +3,7 @@
     python tests/toolchain/hip_programs.py LIST.toml [PATTERN ...] [--target TARGET] [--timeout S] [--jobs N]
         [--write]
 
-The list is one's own, and stays outside of this repository:
+The list is yours, and stays outside of this repository:
 
     collection = "samples"               # what the table calls them
     folder = "/home/me/samples"          # where they are; without it, the list's own folder
@@ -20,16 +20,15 @@ The list is one's own, and stays outside of this repository:
 `build = "make HIPCXX=hipcc"`, `run = "./add 1024"`. They find `hipcc`, and `$TARGET`. `not_run` says why a
 program is only built.
 
-A collection is copied before it is built. PATTERN: of the programs whose name it finds alone; S: seconds for
-each to build, and again to run; N: programs at a time, each in a copy of its own. `--write` keeps what came
-of each in `tests/data/hip_programs.json` as it comes, and puts the counts and the programs that do not run
-into docs/host_programs.md.
+A collection is copied before it is built. PATTERN: only programs whose names match; S: seconds for each to
+build, and again to run; N: programs at a time, each in its own copy. `--write` stores each result in
+`tests/data/hip_programs.json` at once, and puts the counts and the programs that do not run into
+docs/host_programs.md.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import shlex
@@ -51,17 +50,20 @@ from workbench.toolchain.hipcc.script import install
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-import json_records  # noqa: E402
 import page_parts  # noqa: E402
 
-DATA = ROOT / "tests" / "data" / "hip_programs.json"
-PAGE = ROOT / "docs" / "host_programs.md"
 TIMEOUT = 240
 """Seconds for a program to build, and again to run."""
 LONGEST = 150
 """Characters of a reason."""
 _WRONG = re.compile(r"(?<!\b0 )failed|incorrect|mismatch(?!es: 0)", re.IGNORECASE)
-_START, _END = "<!-- programs -->\n", "<!-- end of programs -->"
+STORE = page_parts.StoredResults(
+    page_parts.DATA / "hip_programs.json",
+    page_parts.DOCS / "host_programs.md",
+    "<!-- programs -->\n",
+    "<!-- end of programs -->",
+    depth=2,
+)
 
 Results = dict[str, dict[str, dict[str, Any]]]
 """Results of `attempt` by collection, program and target."""
@@ -157,16 +159,10 @@ def _check_keys(where: str, record: Any, kinds: Mapping[str, type], needed: set[
             raise ListError(f"{where}: `{key}` is {value!r}, wanted is {expected}")
 
 
-def stored() -> Results:
-    """The results that `--write` stored."""
-    results: Results = json.loads(DATA.read_text()) if DATA.exists() else {}
-    return results
-
-
 def started(
     command: str, folder: Path, environment: Mapping[str, str], timeout: float
 ) -> tuple[int | None, str]:
-    """A command's exit status, None where it took too long, and what it said."""
+    """A command's exit status, None if it took too long, and its output."""
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             ["bash", "-c", command],
@@ -188,7 +184,7 @@ def started(
 
 
 def reason(output: str) -> str:
-    """The first line that says what is wrong, else the last."""
+    """The first line with an error, else the last."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     for pattern in (
         r"(?:fatal )?error: (.*)",
@@ -206,7 +202,7 @@ def reason(output: str) -> str:
 def attempt(
     program: Program, folder: Path, environment: Mapping[str, str], timeout: float = TIMEOUT
 ) -> dict[str, Any]:
-    """The result of a program: "builds", "runs", and "why" where it does not."""
+    """The result of a program: "builds", "runs", and "why" if it does not."""
     status, output = started(program.to_build, folder, environment, timeout)
     if status != 0:
         why = f"not built after {timeout:g} s" if status is None else reason(output)
@@ -238,9 +234,8 @@ def run_all(
     timeout: float = TIMEOUT,
     jobs: int = 1,
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Try the programs whose name a pattern finds, all without one: name, target and what came of it.
-
-    One at a time they are built in the same copy, where one may use what the one before has built.
+    """Try the programs whose names match a pattern, all without one; yields name, target and result. One at a
+    time they are built in the same copy, where a program may use an earlier one's build.
     """
     programs = [
         program
@@ -289,7 +284,7 @@ def run_all(
 
 
 def where(results: Mapping[str, Mapping[str, Any]], property: str) -> str:
-    """The targets on which something is so, in a cell of the table."""
+    """The targets with a property, in a cell of the table."""
     so = [target for target in TILE_TARGETS if results.get(target, {}).get(property)]
     return "yes" if len(so) == len(results) else ", ".join(so) or "no"
 
@@ -324,15 +319,20 @@ def table(results: Results, *, failures_only: bool = False) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write(collection: str, name: str, target: str, result: Mapping[str, Any]) -> None:
+def write(
+    collection: str,
+    name: str,
+    target: str,
+    result: Mapping[str, Any],
+    store: page_parts.StoredResults = STORE,
+) -> None:
     """Store a program's result with the other results, and update the table in the page."""
-    results = stored()
+    results = store.read()
     results.setdefault(collection, {}).setdefault(name, {})[target] = dict(result)
-    DATA.write_text(json_records.dumps(results, 2))
-    page_parts.write(PAGE, _START, table(results, failures_only=True), _END)
+    store.write(results, table(results, failures_only=True))
 
 
-def main(arguments: Sequence[str]) -> None:
+def main(arguments: Sequence[str], store: page_parts.StoredResults = STORE) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -352,7 +352,7 @@ def main(arguments: Sequence[str]) -> None:
     for name, target, result in run_all(collection, options.patterns, targets, options.timeout, options.jobs):
         results.setdefault(name, {})[target] = result
         if options.write:
-            write(collection.name, name, target, result)
+            write(collection.name, name, target, result, store)
     print(table({collection.name: results}))
 
 

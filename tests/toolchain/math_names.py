@@ -1,9 +1,9 @@
-"""Names of the functions that clang's own HIP header declares, which ROCm's device functions are.
+"""Names of the functions that clang's HIP header declares, which are ROCm's device functions.
 
     python tests/toolchain/math_names.py FOLDER  # records those of a clang, by its `-print-resource-dir`
 
-The clang of the ziglang wheel comes without the header, so data/hip_math_names.txt has them; its first line
-says of which release.
+The clang of the ziglang wheel has no such header, so data/hip_math_names.txt has the names; its first line
+names the release.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Answers of ROCm's compiler and headers to data/header_corpus.toml, and how to ask a compiler.
+"""Answers of ROCm's compiler and headers to data/header_corpus.toml, and how to query a compiler.
 
-    python tests/toolchain/rocm_answers.py ROOT [HEADERS]  # records data/rocm_answers.json anew; as root
+    python tests/toolchain/rocm_answers.py ROOT [HEADERS]  # records data/rocm_answers.json again; as root
 
 ROOT is the folder of a Debian sid with hipcc, which compiles for GPUs without one:
 
@@ -10,8 +10,8 @@ ROOT is the folder of a Debian sid with hipcc, which compiles for GPUs without o
 HEADERS is a folder with later headers of HIP than ROOT's, as far as it has them. The triton wheel has those
 that its driver needs, in triton/backends/amd/include.
 
-Recorded is of each group what is refused for each target, and which answers are others with ROOT's headers
-alone.
+The recording has, for each group, the refused snippets for each target, and the answers that differ with only
+ROOT's headers.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Group:
         name: of the group.
         header: ROCm's header that decides about them.
         include, define: headers in front of them, and macros in front of these.
-        parameters: of the functions in which they stand.
+        parameters: of the functions that contain them.
         snippets: their texts.
         as_gfx950: a macro by which ROCm 6.4's header takes gfx950 for what ROCm 7's says it is; "" for none.
     """
@@ -111,14 +111,11 @@ def _written_out(line: str) -> Iterator[str]:
 def refused(group: Group, ask: Callable[[str], str]) -> set[str]:
     """The snippets of a group that a compiler refuses.
 
-    What an instantiation of a template is refused for is said once, of the first snippet that needs it; so
-    the others are asked about again until nothing is said of them.
-
-    Args:
-        ask: gives the compiler's output for a source.
+    An error in an instantiation of a template is reported once, for the first snippet that needs it; so the
+    others are compiled again until no error is left. Args: ask: returns the compiler's output for a source.
 
     Raises:
-        AssertionError: it refuses what is around them.
+        AssertionError: it refuses the code around them.
     """
     result: set[str] = set()
     while more := {group.snippets[number - 1] for number in _places(group.name, ask(group.source(result)))}:
@@ -128,7 +125,7 @@ def refused(group: Group, ask: Callable[[str], str]) -> set[str]:
 
 
 def _places(name: str, output: str) -> set[int]:
-    """Numbers of the snippets that errors are of, by their own place or the first that their notes name."""
+    """Numbers of the snippets with errors, by the error's place or the first in its notes."""
     numbers: set[int] = set()
     is_open, finding = False, ""
     for line in output.splitlines():

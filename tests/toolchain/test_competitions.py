@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import competitions
@@ -92,15 +93,14 @@ def test_why_one_is_not_right(log: str, output: str, status: int | None, why: st
     assert competitions.judged(log, output, status, 2, 9)["why"] == why
 
 
-def test_the_table_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_is_written(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- submissions -->\nold\n<!-- end of submissions -->\nbehind\n")
-    monkeypatch.setattr(competitions, "DATA", tmp_path / "data.json")
-    monkeypatch.setattr(competitions, "PAGE", page)
+    store = replace(competitions.STORE, data=tmp_path / "data.json", page=page)
     result = {"language": "HIP", "problem": "p", "cases": 2, "right": 2, "seconds": 7}
-    competitions.write("b", result)
-    competitions.write("a", {**result, "language": "Triton", "right": 1, "why": "a|`b`"})
-    competitions.write("c", {**result, "right": 0, "why": "no", "cause": "its file"})
+    competitions.write("b", result, store)
+    competitions.write("a", {**result, "language": "Triton", "right": 1, "why": "a|`b`"}, store)
+    competitions.write("c", {**result, "right": 0, "why": "no", "cause": "its file"}, store)
     before, _, rest = page.read_text().partition("<!-- submissions -->\n")
     assert before == "before\n"
     assert rest.endswith("<!-- end of submissions -->\nbehind\n")
@@ -116,4 +116,4 @@ def test_the_table_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_page_has_the_stored_results() -> None:
-    assert competitions.table(competitions.stored()) in competitions.PAGE.read_text()
+    assert competitions.table(competitions.STORE.read()) in competitions.STORE.page.read_text()

@@ -67,7 +67,7 @@ def test_a_machine_without_zigs_headers_uses_the_systems(
 ) -> None:
     if any_compiler.kind != "clang":
         pytest.skip("zig has its own headers")
-    monkeypatch.setattr("workbench.toolchain.zig.folder", lambda: None)
+    monkeypatch.setitem(sys.modules, "ziglang", None)
     search.forget()
     try:
         compiler = toolchain.find_compiler("gfx950")
@@ -436,7 +436,7 @@ def test_threads_that_want_the_same_compile_it_once(
 
 
 def test_a_cached_cell_in_a_new_process(zig: toolchain.Compiler) -> None:
-    """It starts no compiler, not even to ask what it is."""
+    """It starts no compiler, not even to query its version."""
     program = (
         "import subprocess\nfrom workbench.toolchain import CompileOptions, compile_device\n"
         "subprocess.Popen = None\n"
@@ -521,7 +521,7 @@ def test_a_damaged_precompiled_header_is_not_used(zig: toolchain.Compiler, own_c
             ["N=4"],
             (*RUNTIME, precompiled.TILES, precompiled.PYBIND),
         ),
-        # Our tile library looks at this one.
+        # Our tile library reads this macro.
         (
             '#include "kittens.cuh"\n#include "pyutils/pyutils.cuh"\n',
             ["KITTENS_CDNA4"],
@@ -575,7 +575,7 @@ def test_macros_of_the_users_own_headers_keep_pybind_out(tmp_path: Path) -> None
 
 @pytest.fixture
 def impostor(zig: toolchain.Compiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A script that is taken for the compiler found here."""
+    """A script in place of the compiler."""
     script = tmp_path / "clang"
     monkeypatch.setattr(
         job,
@@ -591,7 +591,7 @@ def write(script: Path, body: str) -> None:
 
 
 def alive(process: int) -> bool:
-    """True if a process runs; False for one that has ended and that nobody has waited for."""
+    """True if a process runs; False for one that has ended and is a zombie."""
     try:
         state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
@@ -617,7 +617,7 @@ def test_a_compiler_without_registers_left_names_the_others(zig: toolchain.Compi
 
 @pytest.fixture
 def zig_besides(zig: toolchain.Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Besides the compiler that is found there is zig alone."""
+    """Zig is the only other compiler."""
     for module in (job, retry):
         monkeypatch.setattr(module, "other_compilers", lambda compiler, arch: [zig])
 
@@ -702,7 +702,7 @@ def test_a_compiler_that_hangs_is_stopped_with_its_children(impostor: Path, tmp_
     write(impostor, f"sleep 300 & echo $! > {mark}; wait")
     with pytest.raises(CompilerTimeout, match="did not finish within 2 s"):
         compile_device(SCALE, CompileOptions("gfx950", name="In[3]", timeout=2))
-    # A process that was killed may stay for a moment, until its parent or init has asked how it ended.
+    # A killed process may stay for a moment, until its parent or init has waited for it.
     until = time.monotonic() + 120
     while alive(int(mark.read_text())) and time.monotonic() < until:
         time.sleep(0.05)
@@ -724,14 +724,11 @@ def test_the_time_limit_of_the_environment(impostor: Path, monkeypatch: pytest.M
         compile_device(SCALE, CompileOptions("gfx950"))
 
 
-def test_nothing_is_left_in_the_temporary_folder(
-    zig: toolchain.Compiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+def test_nothing_is_left_in_the_temporary_folder(zig: toolchain.Compiler, temporary_folder: Path) -> None:
     compile_device(unique(SCALE), CompileOptions("gfx950"))
     failure("oops")
     precompiled.wait()
-    assert os.listdir(tmp_path) == []
+    assert os.listdir(temporary_folder) == []
 
 
 def test_report(zig: toolchain.Compiler) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from workbench.errors import CompilerNotFound
-from workbench.toolchain import candidates, questions, search, zig
+from workbench.toolchain import search, zig
 from workbench.toolchain.search import find_compiler
 
 HIPCC_7 = "HIP version: 7.0.51831-a3e329ad8\nAMD clang version 20.0.0git (somewhere)\nTarget: x86_64\n"
@@ -23,17 +23,14 @@ COMPILES = 'while [ $# -gt 0 ]; do [ "$1" = -o ] && echo code > "$2"; shift; don
 
 
 @pytest.fixture(autouse=True)
-def _nothing_else(bare_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No compiler of this machine counts."""
-    monkeypatch.setattr(zig, "folder", lambda: None)
-    monkeypatch.setattr(sys, "prefix", str(tmp_path / "environment"))
-    monkeypatch.setattr(candidates, "_STANDARD_ROCM", tmp_path / "opt" / "rocm")
-    monkeypatch.setattr(candidates, "_DEBIAN_LIBRARIES", tmp_path / "usr" / "lib")
-    monkeypatch.setattr(questions, "PATIENCE", 5.0)
+def _nothing_else(bare_path: Path, system: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hides the compilers of this machine."""
+    monkeypatch.setitem(sys.modules, "ziglang", None)
+    monkeypatch.setattr(sys, "prefix", str(system / "environment"))
 
 
 def fake(path: Path, version: str, compile_: str = COMPILES, targets: str = TARGETS) -> Path:
-    """A program that answers questions of a compiler and does `compile_` for everything else."""
+    """A program that answers a compiler's queries and runs `compile_` for everything else."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
         f"""#!/bin/sh
@@ -60,7 +57,7 @@ def lld(folder: Path) -> None:
     fake(folder / "lld", "LLD 22\n")
 
 
-def test_nothing_there_says_what_to_install() -> None:
+def test_without_a_compiler_the_error_names_a_package() -> None:
     with pytest.raises(CompilerNotFound, match="pip install ziglang") as caught:
         find_compiler()
     assert "wheel is not installed" in str(caught.value)
@@ -80,11 +77,11 @@ def test_hipcc_of_rocm_path_comes_first(
     assert "ROCM_PATH" in compiler.reason
 
 
-def test_hipcc_on_path_comes_before_opt_rocm_and_clang(bare_path: Path, tmp_path: Path) -> None:
-    fake(tmp_path / "opt" / "rocm" / "bin" / "hipcc", HIPCC_7)
+def test_hipcc_on_path_comes_before_opt_rocm_and_clang(bare_path: Path, system: Path) -> None:
+    standard = fake(system / "opt" / "rocm" / "bin" / "hipcc", HIPCC_7)
     fake(bare_path / "clang++", CLANG_22)
     lld(bare_path)
-    assert find_compiler().path == tmp_path / "opt" / "rocm" / "bin" / "hipcc"
+    assert find_compiler().path == standard
     fake(bare_path / "hipcc", HIPCC_7)
     search.forget()
     assert find_compiler().path == bare_path / "hipcc"
@@ -177,7 +174,7 @@ def test_an_lld_of_another_name_gets_a_wrapper(bare_path: Path) -> None:
 def test_a_clang_that_fails_is_passed_over(
     bare_path: Path, monkeypatch: pytest.MonkeyPatch, behaviour: str, why: str
 ) -> None:
-    monkeypatch.setattr(questions, "PATIENCE", 1.0)
+    monkeypatch.setenv("HIPKITTENS_COMPILE_TIMEOUT", "1")
     lld(bare_path)
     fake(bare_path / "clang++", CLANG_22, behaviour)
     with pytest.raises(CompilerNotFound, match=why):
@@ -235,7 +232,9 @@ def test_the_environment_variable_decides(bare_path: Path, monkeypatch: pytest.M
 def test_zig_without_clang_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheel = tmp_path / "site-packages" / "ziglang"
     fake(wheel / "zig", "no clang any more\n")
-    monkeypatch.setattr(zig, "folder", lambda: wheel)
+    (wheel / "__init__.py").touch()
+    monkeypatch.delitem(sys.modules, "ziglang")
+    monkeypatch.syspath_prepend(wheel.parent)
     with pytest.raises(CompilerNotFound, match=f"carries no clang; {zig.WHEEL} does"):
         find_compiler()
 

@@ -20,7 +20,7 @@ FUNCTIONS = (
     *("exp", "log", "log10", "sqrt", "sinh", "cosh", "tanh", "sin", "cos", "tan"),
     *("asinh", "acosh", "atanh", "asin", "acos", "atan"),
 )
-"""In the order of SOURCE, in which others follow."""
+"""In the order of SOURCE, before the others."""
 SOURCE = """
 #include <hip/hip_runtime.h>
 #include <thrust/complex.h>
@@ -61,7 +61,7 @@ Answers = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 @pytest.fixture(scope="module", params=[*TILE_TARGETS, "host"])
 def answers(request: pytest.FixtureRequest, host_library: Callable[[str], Any]) -> Answers:
-    """Every function of SOURCE of pairs of complex numbers, a row each."""
+    """Every function of SOURCE of pairs of complex numbers, one row each."""
     on_host = request.param == "host"
     source = SOURCE + (HOST if on_host else KERNELS)
     compiled: Any = host_library(source) if on_host else wb.compile(source, arch=request.param)
@@ -138,7 +138,7 @@ def test_arithmetic_is_within_some_ulp_of_the_length(answers: Answers, dtype: An
     exact: Any
     for exact in (a + b, a - b, a * b, a / b):
         assert (np.abs(next(names) - exact) <= 4 * epsilon * np.abs(exact)).all()
-    # log(z) * w is rounded before its exponential is taken; so much of it comes into the result.
+    # log(z) * w is rounded before its exponential, which amplifies the error in the result.
     powers = ((out[18], a, b), (next(names), a, b.real + 0j), (next(names), a.real + 0j, b))
     smallest, largest = (float(x) for x in (np.finfo(dtype).tiny, np.finfo(dtype).max))
     with np.errstate(all="ignore"):
@@ -166,7 +166,7 @@ def test_special_values_are_those_of_annex_g(answers: Answers, dtype: Any) -> No
             expected = getattr(np, name if hasattr(np, name) else name.replace("a", "arc", 1))(z)
             pairs = ((row.real, expected.real, expected.imag), (row.imag, expected.imag, expected.real))
             for part_of_row, right, other in pairs:
-                # Beside NaN the sign of a zero or an infinity may be any.
+                # With NaN the sign of a zero or an infinity may be any.
                 free = np.isnan(right) | np.isnan(other)
                 same_sign = free | (np.signbit(part_of_row) == np.signbit(right))
                 error = np.abs(np.abs(part_of_row) - np.abs(right))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 
 import numpy as np
@@ -16,13 +15,6 @@ HEAD = """
 #include <hip/hip_cooperative_groups.h>
 namespace cg = cooperative_groups;
 """
-
-
-@pytest.fixture
-def generator() -> np.random.Generator:
-    seed = random.randrange(1 << 30)
-    print("seed", seed)
-    return np.random.default_rng(seed)
 
 
 def run(body: str, block: int, *arrays: np.ndarray, arch: str = "gfx950", flag: str = "-O3") -> None:
@@ -84,7 +76,7 @@ def test_a_tile_of_a_block(generator: np.random.Generator, arch: str, flag: str,
     rows = values.reshape(-1, size)
 
     def per_row(function: Callable[[np.ndarray], object]) -> np.ndarray:
-        """For each thread what its tile's values give: one number or one for each thread."""
+        """The result for each thread from its tile's values: one number or one for each thread."""
         return np.concatenate([np.broadcast_to(np.asarray(function(row)), size) for row in rows])
 
     def word(row: np.ndarray, shift: int = 0) -> int:
@@ -95,7 +87,7 @@ def test_a_tile_of_a_block(generator: np.random.Generator, arch: str, flag: str,
     before = per_row(lambda row: np.r_[np.iinfo(np.int32).max, np.minimum.accumulate(row)[:-1]])
 
     def folded(row: np.ndarray) -> np.ndarray:
-        # The operation is not associative: what a scan by doubling steps gives.
+        # The operation is not associative: the result of a scan by doubling steps.
         result = row.astype(np.int64)
         for step in (1, 2, 4, 8, 16, 32):
             if step < size:
@@ -396,7 +388,7 @@ def test_the_barrier_of_a_grid_is_for_cooperative_launches(arch: str) -> None:
     assert flag.item() == 0
     with pytest.raises(AddressFault, match=r"grid.hip:9: .*hipLaunchCooperativeKernel.*kernel\.coop"):
         module["turn"][8, 64](a, out, 512)
-    # Nobody has arrived in the launch after one that was stopped.
+    # In the launch after a stopped one nothing has arrived.
     module["turn"].cooperative[8, 64](a, out.zero_(), 512)
     assert out[0] == 64
     with pytest.raises(AddressFault, match="hipLaunchCooperativeKernel"):

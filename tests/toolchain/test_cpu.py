@@ -17,7 +17,7 @@ I8MM, BF16 = 1 << 13, 1 << 14
     ("first", "second", "level"),
     [
         (0, 0, "armv8"),
-        (ATOMICS | DOTS | 1 << 9, BF16, "armv8"),  # halves in scalar registers alone
+        (ATOMICS | DOTS | 1 << 9, BF16, "armv8"),  # halves in scalar registers only
         (ATOMICS | HALVES | DOTS, I8MM, "armv8.2"),
         (ATOMICS | HALVES | DOTS | HALVES_TO_FLOATS, I8MM | BF16, "armv8.6"),
     ],
@@ -34,7 +34,7 @@ def test_the_level_of_an_arm_cpu(
     assert expected == "-mcpu=" + "+".join(("native", *sorted(features)))
 
 
-def test_nothing_is_told_of_another_machines_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_reported_for_another_machines_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu, "machine", lambda: "x86_64")
     monkeypatch.setattr(cpu, "_auxiliary", lambda kind: pytest.fail("it was asked"))
     assert cpu.reported_features() == frozenset()

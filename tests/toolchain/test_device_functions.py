@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 import struct
 from collections.abc import Sequence
 
@@ -22,13 +21,6 @@ UNARY = (
     *("rint", "round", "sin", "sinh", "sqrt", "tan", "tanh", "tgamma", "trunc"),
 )
 BINARY = (*("atan2", "copysign", "fdim", "fmax", "fmin", "fmod", "hypot", "nextafter", "pow", "remainder"),)
-
-
-@pytest.fixture
-def generator() -> np.random.Generator:
-    seed = random.randrange(1 << 30)
-    print("seed", seed)
-    return np.random.default_rng(seed)
 
 
 def launch(
@@ -95,7 +87,7 @@ def test_every_math_function_compiles_for_every_type(zig: toolchain.Compiler) ->
         "sincosf(x[0], x + n, x + n + 1); sincos(d[0], d + n, d + n + 1); sincospif(x[0], x + n, x + n + 1);",
     ]
     body = "\n".join(f"    {line}" for line in lines)
-    # The functions stay apart: inlined into one kernel they would take the register allocator minutes.
+    # The functions are not inlined: in one kernel they would take the register allocator minutes.
     flags = ["-O1", "-mllvm", "-amdgpu-early-inline-all=false"]
     assert (
         compile_device(

@@ -1,8 +1,9 @@
-"""ROCm's device libraries: where they are looked for, how they are linked, and that kernels call them."""
+"""ROCm's device libraries: the search, the link, and calls by kernels."""
 
 from __future__ import annotations
 
 import math
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import torch
 import workbench as wb
 from workbench.errors import CompileError, ToolchainError
 from workbench.targets import TILE_TARGETS
-from workbench.toolchain import CompileOptions, device_libraries
+from workbench.toolchain import CompileOptions
 from workbench.toolchain.device_libraries import FILES, FOLDER, find_device_libraries, settings_text
 from workbench.toolchain.job import Job
 
@@ -38,27 +39,23 @@ def libraries_in(folder: Path, content: bytes = b"BC") -> Path:
 
 
 @pytest.fixture
-def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def nothing_installed(system: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv(FOLDER, raising=False)
-    monkeypatch.delenv("ROCM_PATH", raising=False)
-    monkeypatch.setattr(device_libraries, "_STANDARD_ROCM", "")
-    monkeypatch.setattr(device_libraries, "_SYSTEM", ())
-    monkeypatch.setattr(device_libraries.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "triton", None)
+    return system
 
 
-@pytest.mark.usefixtures("nothing_installed")
-def test_the_search(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The variable alone decides; then ROCm, the system, a Triton."""
+def test_the_search(nothing_installed: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The variable takes precedence, then ROCm, the system, Triton."""
     assert find_device_libraries() is None
-    monkeypatch.undo()
-    monkeypatch.delenv(FOLDER, raising=False)
-    monkeypatch.setattr(device_libraries, "_STANDARD_ROCM", str(tmp_path / "opt"))
-    monkeypatch.setattr(device_libraries, "_SYSTEM", ())
+    monkeypatch.delitem(sys.modules, "triton")
     triton = libraries_in(tmp_path / "site" / "triton" / "backends" / "amd" / "lib")
     (tmp_path / "site" / "triton" / "__init__.py").write_text("raise ImportError('only found, not imported')")
     monkeypatch.syspath_prepend(tmp_path / "site")
     assert find_device_libraries() == triton
-    standard = libraries_in(tmp_path / "opt" / "amdgcn" / "bitcode")
+    debian = libraries_in(nothing_installed / "usr/lib/x86_64-linux-gnu/amdgcn/bitcode")
+    assert find_device_libraries() == debian
+    standard = libraries_in(nothing_installed / "opt/rocm/amdgcn/bitcode")
     assert find_device_libraries() == standard
     rocm = libraries_in(tmp_path / "rocm" / "lib/llvm/lib/clang/20/lib/amdgcn/bitcode")
     monkeypatch.setenv("ROCM_PATH", str(tmp_path / "rocm"))

@@ -1,4 +1,4 @@
-"""gfx9-4-generic: what the headers make of LLVM's generic processor for gfx942 and gfx950."""
+"""gfx9-4-generic: the headers for LLVM's generic processor for gfx942 and gfx950."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workbench.toolchain import CompileOptions, compile_device
 from workbench.toolchain.device_libraries import settings_text
 
 # It has no conversions of 8-bit floats (LLVM's AMDGPUUsage, "Generic Processors"); ROCm's hip_fp8.h knows
-# none of its macros, and so has both formats by software.
+# none of its macros, so it has both formats in software.
 SOURCE = """
 #include <hip/hip_runtime.h>
 #include <hip/hip_bf16.h>

@@ -1,4 +1,4 @@
-"""Our headers accept and refuse what ROCm's do: a corpus of snippets and recorded answers of hipcc."""
+"""Our headers accept and refuse the same code as ROCm's: a corpus with hipcc's recorded answers."""
 
 from __future__ import annotations
 

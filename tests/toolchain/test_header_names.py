@@ -1,4 +1,4 @@
-"""Headers by the names that ROCm programs include them by, and what they bring, on the emulated device."""
+"""Headers by the names in ROCm programs, and their contents, on the emulated device."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_guards_have_rocms_names(zig: toolchain.Compiler) -> None:
 
 
 def test_a_guard_that_a_source_defines_keeps_the_header_out(zig: toolchain.Compiler) -> None:
-    """As in ROCm: a source that brings the declarations itself says so by the guard's macro."""
+    """As in ROCm: a source with its own declarations defines the guard's macro."""
     guards = {
         "hip_runtime_api.h": "HIP_INCLUDE_HIP_HIP_RUNTIME_API_H",
         "hip_runtime.h": "HIP_INCLUDE_HIP_HIP_RUNTIME_H",
@@ -127,7 +127,7 @@ def test_a_guard_that_a_source_defines_keeps_the_header_out(zig: toolchain.Compi
 
 @pytest.mark.parametrize("standard", ["c++11", "gnu++14", "c++17"])
 def test_older_standards(standard: str, any_compiler: toolchain.Compiler) -> None:
-    """Makefiles ask for older standards; code that uses C++17's library needs that, as with ROCm."""
+    """Makefiles select older standards; code that uses C++17's library needs C++17, as with ROCm."""
     younger = ("hip_ext_ocp.h", "rand_kernel.h", "_ocp_fp.hpp", "_ocp_fp_cxx.hpp", "fp4.h", "fp6.h")
     names = [name for name in NAMES if standard == "c++17" or not name.endswith(younger)]
     source = (
@@ -230,7 +230,7 @@ def test_a_program_with_what_rocms_headers_bring_along(arch: str) -> None:
 
 
 def test_single_capital_letters_are_the_programs(any_compiler: toolchain.Compiler) -> None:
-    """`-DN=4` reaches the program, and no header, whichever of them it includes."""
+    """`-DN=4` affects the program, and none of the headers."""
     letters = {letter: n for n, letter in enumerate(string.ascii_uppercase)}
     source = "".join(f"#include <{name}>\n" for name in (*NAMES, "hipcub/hipcub.hpp", "kittens.cuh"))
     source += "".join(f"static_assert({letter} == {n});\n" for letter, n in letters.items())
@@ -373,7 +373,7 @@ int main() {
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed (apt-get install g++)")
 def test_host_code_of_another_compiler(tmp_path: Path) -> None:
-    """As ROCm allows it, with the platform's macro; without, one sentence tells of it first."""
+    """As in ROCm, with the platform's macro; without it the first error explains that."""
     (tmp_path / "host.cpp").write_text(OTHER_COMPILER)
     command = ["g++", "-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-I", str(INCLUDE), "host.cpp"]
     wrong = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
@@ -434,7 +434,7 @@ def test_vectors_of_more_elements_by_hips_base() -> None:
 
 
 def test_every_math_function_of_clangs_own_header() -> None:
-    """This header has ROCm's device functions; for a clang that has them, clang's own."""
+    """This header has ROCm's device functions; for a clang that has them, clang's."""
     release, names = math_names.recorded()
     assert len(names) > 150
     compiler = toolchain.find_compiler("gfx950")

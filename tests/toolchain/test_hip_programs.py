@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import hip_programs
@@ -77,7 +78,7 @@ run = "grep gfx950 target"
 def test_of_a_list(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is built in a copy, and what is written goes beside what was known."""
+    """It is built in a copy, and its results are added to the stored ones."""
     folder = tmp_path / "checkout" / "a"
     folder.mkdir(parents=True)
     (folder / "main.cpp").write_text(
@@ -88,16 +89,15 @@ def test_of_a_list(
     (tmp_path / "list.toml").write_text(LIST)
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- programs -->\nold\n<!-- end of programs -->\nbehind\n")
-    monkeypatch.setattr(hip_programs, "DATA", tmp_path / "data.json")
-    monkeypatch.setattr(hip_programs, "PAGE", page)
+    store = replace(hip_programs.STORE, data=tmp_path / "data.json", page=page)
     words = [str(tmp_path / "list.toml"), "--target", "gfx950"]
 
-    hip_programs.main([*words, "commands"])
+    hip_programs.main([*words, "commands"], store)
     assert "| mine | 1 | 1 | 1 |" in capsys.readouterr().out
     assert "old" in page.read_text()
 
-    hip_programs.main([*words, "--write", "commands"])
-    hip_programs.main([*words, "--write", "sources"])
+    hip_programs.main([*words, "--write", "commands"], store)
+    hip_programs.main([*words, "--write", "sources"], store)
     written = page.read_text()
     assert "| mine | 2 | 2 | 2 |" in written
     assert "a/commands" not in written, "it runs"
@@ -141,7 +141,7 @@ PROGRAM = 'collection = "c"\n[[program]]\nname = "p"\n'
         (f'{PROGRAM}build = "x"\n[[program]]\nname = "p"\nbuild = "x"', "two programs are called 'p'"),
     ],
 )
-def test_what_a_list_says_wrong(tmp_path: Path, text: str, says: str) -> None:
+def test_errors_of_a_list(tmp_path: Path, text: str, says: str) -> None:
     (tmp_path / "list.toml").write_text(text)
     with pytest.raises(ListError) as error:
         hip_programs.read(tmp_path / "list.toml")

@@ -1,4 +1,4 @@
-"""The workbench's hipcc, as makefiles, CMake and people start it: what it makes runs from a shell."""
+"""The workbench's hipcc, as started by makefiles, CMake and people: its programs run from a shell."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_wrapper_that_starts_our_hipcc_ends(tmp_path: Path) -> None:
     command = [str(wrapper), str(source), "-o", str(tmp_path / "a")]
     path = {**os.environ, "PATH": f"{wrapper.parent}:{os.environ['PATH']}"}
     ended = subprocess.run(command, env=path, capture_output=True, text=True, timeout=240)
-    # It is no compiler, and the next one is taken.
+    # It is not a compiler, and the next one is used.
     assert (ended.returncode, (tmp_path / "a").is_file()) == (0, True), ended.stderr
     assert len(log.read_text().splitlines()) <= 3
     named = {**path, "HIPKITTENS_COMPILER": str(wrapper)}
@@ -230,7 +230,7 @@ def test_code_for_several_targets(folder: Path) -> None:
     entries = bundle_entries(fat_binary_of_host((folder / "both").read_bytes()))
     assert [entry.arch for entry in entries if entry.content] == 3 * ["gfx942", "gfx950"]
     hipcc(*words, "--offload-arch=gfx942", "-o", "one")
-    # The default device has no code of it: one that has is taken.
+    # There is no code for the default device: another one is used.
     assert run("./one", "last") == (2, EXPECTED)
 
 
@@ -274,7 +274,7 @@ int main() {
 
 
 def test_kernels_of_one_name_in_many_sources(folder: Path) -> None:
-    """Each launch runs its own source's, and its time is that one's."""
+    """Each launch runs the kernel of its own source, with that one's time."""
     long = "for (int i = 0; i < 64; ++i) out[threadIdx.x] = (3 * out[threadIdx.x] + i) & 1023"
     bodies = {"short_one": "out[threadIdx.x] = 1", "long_one": long, "last_one": "out[threadIdx.x] += 41"}
     for name, body in bodies.items():
@@ -380,7 +380,7 @@ def test_its_compilers_end_with_it(tmp_path: Path) -> None:
     pid_file, source = tmp_path / "pid", tmp_path / "a.hip"
     source.touch()
     pid_file.touch()
-    # One process: another of its group, not collected yet by whoever inherits it, would count as there.
+    # One process: another of its group, not collected yet by its new parent, would count as running.
     command = ["sh", "-c", f"echo $$ > {pid_file}; exec sleep 300"]
     program = (
         "import sys\n"
@@ -405,7 +405,7 @@ def test_a_real_hipcc_is_started_instead(
 ) -> None:
     real = tmp_path / "rocm" / "bin" / "hipcc"
     real.parent.mkdir(parents=True)
-    # As far as the search for a compiler asks; then it tells what it was given.
+    # It answers the search for a compiler, and then prints its arguments.
     real.write_text(
         '#!/bin/sh\ncase " $* " in\n'
         '*" --version "*) echo "HIP version: 7.1.0"; echo "clang version 20.0.0";;\n'
@@ -480,7 +480,7 @@ def test_code_for_warps_of_32_lanes_is_warned_of_at_its_line(folder: Path) -> No
     both = ("--offload-arch=gfx942", "--offload-arch=gfx950")
     output = hipcc("-Werror", "-c", "vote.hip", "-o", "vote.o", *both)
     places = re.findall(r"^(\S+): warning: .* \[-Wwave32\]$", output, re.MULTILINE)
-    # Once for both targets, and nothing of what only nvcc compiles.
+    # Once for both targets, without the parts that only nvcc compiles.
     assert places == ["vote.hip:7:25", "inc/reduce.h:3:18"]
     assert output.count("a wave has 64 lanes") == 1
     assert hipcc("-Wno-wave32", "-c", "vote.hip", "-o", "vote.o", *both) == ""
@@ -520,7 +520,7 @@ def test_languages(folder: Path) -> None:
 
 
 def test_an_option_is_tried_out_with_an_empty_source(folder: Path) -> None:
-    # AITER's build leaves out the options for which this fails.
+    # AITER's build omits the options for which this fails.
     tried = ["-x", "hip", "-E", "-P", os.devnull, "-o", os.devnull]
     assert main(["-DOF_THIS_TEST=0", *tried], lambda: "gfx942") == 0
     with pytest.raises(UsageError, match="-qqq is not an option"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 import numpy as np
@@ -113,13 +112,6 @@ __global__ void partly(const int *x, int *out, int valid) {
 def kernels(request: pytest.FixtureRequest) -> tuple[wb.Module, int]:
     arch, threads = request.param
     return wb.compile(SOURCE, arch=arch, define={"THREADS": threads}), threads
-
-
-@pytest.fixture
-def generator() -> np.random.Generator:
-    seed = random.randrange(1 << 30)
-    print("seed", seed)
-    return np.random.default_rng(seed)
 
 
 def run(kernel: Any, threads: int, *arguments: Any) -> None:

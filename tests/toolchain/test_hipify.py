@@ -1,4 +1,4 @@
-"""CUDA C++ with HIP's names: replaced names, unchanged names, and cases left to a person."""
+"""CUDA C++ with HIP's names: replaced names, unchanged names, and cases for a person."""
 
 from __future__ import annotations
 

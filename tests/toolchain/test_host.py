@@ -133,7 +133,7 @@ PYBIND11_MODULE(small, m) { m.def("seven", [] { return 7; }); }
 
 @needs.python_headers
 def test_precompiled_headers_change_nothing_but_the_time() -> None:
-    # A macro that nothing else has: its headers are not there yet, and the device's own library is.
+    # A macro without precompiled headers, while the device's library exists.
     options = CompileOptions("gfx950", name="small.cpp", debug=False, define=[f"OF_THIS_TEST_{uuid4().hex}"])
     precompiled.wait()
     without = host.compile_host(MODULE, options, module=True)
@@ -160,7 +160,7 @@ def test_an_error_in_one_half_stops_the_other() -> None:
     #endif
     int main() { return 0; }
     """
-    # A host part that went on would end by this limit instead.
+    # A host part that continued would end by this limit instead.
     options = CompileOptions("gfx950", flags="-fconstexpr-steps=2147483647", timeout=60)
     with pytest.raises(errors.CompileError, match="oops"):
         host.compile_host(source, options, module=False)

@@ -1,4 +1,4 @@
-"""AMD's libraries that are headers alone, where they are installed; stand-ins take their places here."""
+"""AMD's header-only libraries, if they are installed; tests use stand-ins."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from workbench.errors import CompileError
-from workbench.toolchain import CompileOptions, compile_device, compiler
+from workbench.toolchain import CompileOptions, compile_device
 from workbench.toolchain.compiler import INCLUDE, header_flags, installed_libraries
 
 STAND_IN = """#pragma once
@@ -28,16 +28,13 @@ def put(root: Path, **files: str) -> None:
 
 
 @pytest.fixture
-def rocm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that ROCM_PATH names, with nothing in it; nothing is installed elsewhere."""
-    monkeypatch.setattr(compiler, "_STANDARD_ROOTS", ())
+def rocm(tmp_path: Path, system: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder that ROCM_PATH names; nothing is installed elsewhere."""
     monkeypatch.setenv("ROCM_PATH", str(tmp_path / "rocm"))
     return tmp_path / "rocm"
 
 
-def test_each_library_is_found_by_itself_and_by_what_tells_it(
-    rocm: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_library_is_found_by_its_own_sign(rocm: Path, system: Path) -> None:
     assert installed_libraries() == {}
     without = header_flags("clang 18.1.3")
     put(rocm, rocprim__rocprim_hpp="", thrust__sort_h="", hipblas__hipblas_h="")
@@ -50,9 +47,8 @@ def test_each_library_is_found_by_itself_and_by_what_tells_it(
     assert flag == "-idirafter"
     assert {path.name for path in Path(folder).iterdir()} == {"rocprim", "thrust"}
     # The first of several places.
-    other = rocm.parent / "usr"
+    other = system / "usr"
     put(other, rocprim__rocprim_hpp="", hipcub__hipcub_hpp="")
-    monkeypatch.setattr(compiler, "_STANDARD_ROOTS", (other,))
     assert installed_libraries() == {
         "rocprim": rocm / "include" / "rocprim",
         "thrust": rocm / "include" / "thrust",

@@ -1,4 +1,4 @@
-"""The masks of HIP's `__*_sync` functions: what ROCm 7's headers refuse, and where they trap."""
+"""The masks of HIP's `__*_sync` functions: refusals of ROCm 7's headers, and traps."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
 """C++ in kernels: virtual functions, C's memory functions, complex numbers, managed variables; and the HIP
-headers' functions of lanes, bits and conversions that take a whole wave or a rounding to tell apart."""
+headers' functions of lanes, bits and conversions whose tests need a whole wave or a rounding."""
 
 from __future__ import annotations
 
 import itertools
 import math
-import random
 from fractions import Fraction
 
 import numpy as np
@@ -14,13 +13,6 @@ import torch
 
 import workbench as wb
 from workbench.targets import NAMES
-
-
-@pytest.fixture
-def generator() -> np.random.Generator:
-    seed = random.randrange(1 << 30)
-    print("seed", seed)
-    return np.random.default_rng(seed)
 
 
 def run(
@@ -157,7 +149,7 @@ __global__ void k(const {kind} *a, {kind} *out, const int *n) {{
             elif x != 0:
                 assert any(map(math.isinf, row[2:4]))
         # Annex G of C: an infinite number times one that is not zero is infinite; divided by a finite one it
-        # is so too; a finite number divided by an infinite one is zero.
+        # also is; a finite number divided by an infinite one is zero.
         one_infinite = infinite[0] and y != 0 and not (unknown[1] and not infinite[1])
         if one_infinite:
             assert any(map(math.isinf, row[:2])), (x, y, row)

@@ -1,4 +1,4 @@
-"""The headers' own math functions against exact values from mpmath: the errors that their comments state.
+"""The headers' math functions against exact values from mpmath: the errors that their comments state.
 
 They are compiled for this computer; the device runs the same text.
 """

@@ -1,7 +1,7 @@
 """Each known mistake, compiled: its message, its position, and its fix, which compiles.
 
-Those that are of one line are compiled together, a function on a line each, so that the compiler starts twice
-for all of them: for what is wrong, and for what the fixes make of it.
+One-line mistakes are compiled together, each a function on its own line, so that the compiler starts twice
+for all of them: for the mistakes, and for the fixed code.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HEAD = '#include "kittens.cuh"\nusing namespace kittens;\n'
 
 @dataclass(frozen=True)
 class Case:
-    """A body with a mistake; its name, words of the sentence, what is underlined, what the fix makes."""
+    """A body with a mistake; its name, words of the sentence, the underlined text, the fixed text."""
 
     mistake: str
     body: str
@@ -413,7 +413,7 @@ def test_mistake_has_one_finding_with_sentence_place_and_fix(number: int) -> Non
 
 def test_errors_about_matrix_instructions_name_the_page_with_the_table() -> None:
     pages = {mistake.name: mistake.page for mistake in REFUSED if "mma:" in mistake.says.pattern}
-    # Which registers an assembly tile may share is no question of shapes.
+    # The registers that an assembly tile may share do not depend on shapes.
     assert {name for name, page in pages.items() if not page} == {"Ranges of registers that overlap"}
     for page in filter(None, pages.values()):
         path, _, section = page.partition("#")
@@ -437,7 +437,7 @@ __global__ void h(float *x) { x[0] = p; }
 """Undeclared names, one of which follows from an error in its declaration: that of `w`."""
 
 
-def test_an_undeclared_name_stands_for_itself_unless_its_declaration_is_wrong() -> None:
+def test_an_undeclared_name_is_an_error_unless_its_declaration_is_wrong() -> None:
     errors = failure(UNKNOWN)
     undeclared = [
         (error.line, match[1])
@@ -449,7 +449,7 @@ def test_an_undeclared_name_stands_for_itself_unless_its_declaration_is_wrong() 
     assert {error.line: error.follows for error in errors if error.follows} == {4: 1, 7: 1}
 
 
-def test_a_name_beside_a_mistake_with_tiles_stands_for_itself() -> None:
+def test_a_name_beside_a_mistake_with_tiles_is_its_own_error() -> None:
     errors = failure(f"{HEAD}__global__ void f(float *x) {{ rt_fl<16, 64, rt_16x16_s> t; x[0] = other; }}")
     assert [error.message[:28] for error in errors] == [
         "the third argument of rt_fl ",
@@ -503,7 +503,7 @@ def test_missing_namespace_is_one_finding() -> None:
 
 
 def test_findings_of_one_instance_stand_at_the_line_that_asked_for_it() -> None:
-    """Clang prints who asked for a template with the first finding of an instance only."""
+    """Clang prints the origin of a template with the first finding of an instance only."""
     source = HEAD + (
         "__device__ void clean(rt_bf<32, 32> &a, rt_fl<32, 32> &b) {\n  swap_layout(a, b);\n}\n"
         "__device__ void multiply(rt_fl<32, 32> &d, rt_bf<32, 32, col_l> &a, rt_bf<32, 32, col_l> &b) {\n"
@@ -641,9 +641,9 @@ def test_every_mistake_is_tested() -> None:
 
 
 def test_sentences_of_checks_are_those_of_the_headers() -> None:
-    """A record that is known by the words of a check finds one in the headers."""
+    """A record that is recognised by the text of a check has one in the headers."""
     text = "\n".join(path.read_text() for path in include_dir().rglob("*.cuh"))
-    text = re.sub(r'"\s*\\?\s*"', "", text)  # sentences of several literals
+    text = re.sub(r'"\s*\\?\s*"', "", text)  # sentences from several literals
     clang = {
         "The header is missing",
         "HIP's header is missing",

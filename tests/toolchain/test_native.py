@@ -1,7 +1,8 @@
-"""Native libraries: built once for a content and for several processes; errors in the compiler's words."""
+"""Native libraries: built once for a content and for several processes; the compiler's errors."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import io
 import random
@@ -9,7 +10,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import IPython
 import pytest
 
 from workbench import errors
@@ -80,7 +80,7 @@ def test_what_needs_the_compilers_helper_functions_has_them(source: Path) -> Non
     assert library.third(1, 5) == ((1 << 64) + 5) // 3
 
 
-def test_a_full_disk_says_where_room_is_wanted(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_names_the_folder(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "warning(zcu): unable to write cached ZIR code for a.zig: NoSpaceLeft\nfatal error: IO failure\n"
     full = subprocess.CompletedProcess((), 1, "", text)
     monkeypatch.setattr(build.subprocess, "run", lambda *_, **__: full)
@@ -89,22 +89,21 @@ def test_a_full_disk_says_where_room_is_wanted(source: Path, monkeypatch: pytest
     assert "zcu" not in str(caught.value)
 
 
-def test_who_waits_for_a_build_is_told(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_build_is_announced_in_a_terminal(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True
 
     for kind, is_terminal in ((Terminal, True), (io.StringIO, False)):
-        stream = kind()
-        monkeypatch.setattr(sys, "stderr", stream)
-        monkeypatch.setattr(IPython, "get_ipython", lambda: None)
-        build.build("answer", [source], flags=[f"-DVALUE={is_terminal + 0}"])
+        monkeypatch.delitem(sys.modules, "IPython", raising=False)
+        with contextlib.redirect_stderr(kind()) as stream:
+            build.build("answer", [source], flags=[f"-DVALUE={is_terminal + 0}"])
         assert ("library answer, once on this computer" in stream.getvalue()) is is_terminal
 
 
-def test_a_missing_compiler_says_what_to_install(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_compiler_comes_with_its_package(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build.compiler_identity.cache_clear()
-    monkeypatch.setattr(build.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "ziglang", None)
     try:
         with pytest.raises(errors.CompilerNotFound, match="pip install ziglang"):
             build.build("answer", [source])
@@ -130,7 +129,7 @@ def test_several_processes_build_once(source: Path) -> None:
 
 @pytest.mark.skipif(zig.program() is None, reason="needs the ziglang wheel")
 def test_zig_needs_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It opens its own cache before it answers; neither a home nor this folder can be written."""
+    """It opens its own cache before it answers; neither the home folder nor this one can be written."""
     monkeypatch.setenv("HIPKITTENS_CACHE", str(tmp_path))
     for variable in ("HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(variable, "/proc/nobody")

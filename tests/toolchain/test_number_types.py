@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import random
 from collections.abc import Callable
 from typing import Any
 
@@ -82,15 +81,8 @@ def functions(host_library: Callable[[str], Any]) -> Any:
     return host_library(SOURCE)
 
 
-@pytest.fixture
-def generator() -> np.random.Generator:
-    seed = random.randrange(1 << 30)
-    print("seed", seed)
-    return np.random.default_rng(seed)
-
-
 def floats(generator: np.random.Generator, count: int = 20000) -> np.ndarray:
-    """Floats of every exponent, and near the ranges of the small formats, with what is special."""
+    """Floats of every exponent, near the limits of the small formats, and special values."""
     patterns = generator.integers(0, 1 << 32, count, dtype=np.uint32).view(np.float32)
     near = (generator.uniform(-600, 600, count) * 2.0 ** generator.integers(-24, 8, count)).astype(np.float32)
     special = np.array([0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 3.4e38], np.float32)
@@ -182,7 +174,7 @@ def test_four_numbers_of_4_and_6_bits(functions: Any) -> None:
 
 
 def test_a_double_is_rounded_once(functions: Any) -> None:
-    # Just above a tie, by less than float can say.
+    # Just above a tie, by less than float can represent.
     values = np.array([1.0625 + 1e-12, 1.0625 - 1e-12, 1.0625, -1.0625 - 1e-12])
     got = functions.call("double_to_fp8", values, result=np.uint8, extra=(1, 0))
     meaning = torch.from_numpy(got).view(torch.float8_e4m3fn).float().tolist()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 import pytest
 import torch
@@ -12,7 +10,7 @@ import workbench as wb
 
 LANES, ROUNDS = 64, 16
 
-# Each writes what the header gives and what the instruction gives, a word a lane.
+# Each writes the header's result and the instruction's, one word per lane.
 AGAINST_INSTRUCTIONS = """#include <hip/hip_runtime.h>
 #include <hip/hip_ext_ocp.h>
 typedef short s2 __attribute__((ext_vector_type(2)));
@@ -77,15 +75,8 @@ __global__ void k(const float *x, unsigned *results, const unsigned *seeds, cons
 COUNT = AGAINST_INSTRUCTIONS.count("both(out,")
 
 
-@pytest.fixture
-def generator() -> np.random.Generator:
-    seed = random.randrange(1 << 30)
-    print("seed", seed)
-    return np.random.default_rng(seed)
-
-
 def numbers(generator: np.random.Generator, *shape: int) -> np.ndarray:
-    """Numbers of every magnitude that the formats tell apart, with ties, zeros, infinities and NaN."""
+    """Numbers of every magnitude that the formats distinguish, with ties, zeros, infinities and NaN."""
     x = generator.standard_normal(shape) * 2.0 ** generator.integers(-20, 20, shape)
     near = generator.integers(-64, 64, shape) / 8
     x = np.where(generator.random(shape) < 0.3, near, x)
@@ -134,7 +125,7 @@ __global__ void k(const float *x, float *out) {
 
 
 def nearest(x: np.ndarray, exponent: int, mantissa: int, codes: int) -> np.ndarray:
-    """The nearest number of a format without infinity: of two as near, that with an even code."""
+    """The nearest number of a format without infinity; of two, that with an even code."""
     code = np.arange(codes)
     field, fraction = code >> mantissa, code & (1 << mantissa) - 1
     least = 2 - (1 << exponent - 1)

@@ -1,4 +1,4 @@
-"""hip_bfloat16 of hip/hip_bfloat16.h against PyTorch's bfloat16: a type of its own beside __hip_bfloat16."""
+"""hip_bfloat16 of hip/hip_bfloat16.h against PyTorch's bfloat16: another type than __hip_bfloat16."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Registers that inline assembly names by number: the compiler spares them, or a warning says so."""
+"""Registers that inline assembly names by number: the compiler avoids them, or there is a warning."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ __global__ void plain(float *x) { x[threadIdx.x] *= 2; }
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_registers_that_assembly_names(arch: str) -> None:
-    """Numbers and sums of constants; not operands, clobbers, or what only a clobber names."""
+    """Numbers and sums of constants; not operands, clobbers, or registers that only a clobber names."""
     (kernel,) = functions(NAMED, arch)
     assert kernel.name == "named"
     assert pinned.shown(kernel.named) == "a[70:72], s90, v[70:71]"
@@ -76,7 +76,7 @@ def test_registers_that_assembly_names(arch: str) -> None:
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_the_compilers_own_values_in_them_are_found(zig: Compiler, arch: str) -> None:
-    """And a launch shows it: what inline assembly had left in the AGPRs is gone. The warning comes again."""
+    """A launch shows it: the values of inline assembly in the AGPRs are lost. The warning is repeated."""
     for _ in range(2):
         with pytest.warns(UntrustedRegisters) as caught:
             module = wb.compile(CROWDED, arch=arch, name="pins.hip", define={"NV": 12, "MANY": 24})
@@ -112,10 +112,10 @@ def step(text: str) -> pinned.Step:
         ({0: ("w r n n w r", [])}, False),
         ({0: ("n w n", [])}, True),
         ({0: ("w n r", [])}, True),
-        # Behind the last of a way, which a loop leads back from.
+        # After the last on a path from which a loop leads back.
         ({0: ("n w r", [1]), 1: ("", [0, 2]), 2: ("", [])}, True),
         ({0: ("w r", [1]), 1: ("n", [1, 2]), 2: ("w r", [])}, False),
-        # On one way of two.
+        # On one of two paths.
         ({0: ("", [1, 2]), 1: ("n", [3]), 2: ("w", [3]), 3: ("r", [])}, True),
         ({0: ("", [1, 2]), 1: ("n", []), 2: ("w r", [])}, False),
     ],
@@ -141,12 +141,12 @@ def test_what_a_called_function_writes_counts() -> None:
     assert ("v", 1) in kernel.lost
 
 
-def test_a_number_that_cannot_be_read_is_said() -> None:
+def test_a_number_that_cannot_be_parsed_is_an_error() -> None:
     with pytest.raises(ValueError, match=r"the register number '4\*2' is not a sum of constants"):
         functions('__global__ void k() { asm volatile("v_mov_b32 v[4*2], 0"); }')
 
 
-# As sources for LLVM 21 and earlier count: NV VGPRs, and as many AGPRs, where all are named.
+# As in sources for LLVM 21 and earlier: NV VGPRs, and as many AGPRs, if all are named.
 EARLIER = (
     PINS
     + """#include <hip/hip_runtime.h>
@@ -163,7 +163,7 @@ __global__ __launch_bounds__(256) __attribute__((amdgpu_num_vgpr(NV))) void earl
 
 
 def test_registers_counted_as_in_earlier_releases(zig: Compiler) -> None:
-    """LLVM 22 counts the AGPRs too: it is given more where it then keeps off them, and a note says so."""
+    """LLVM 22 counts the AGPRs too: it gets a higher limit if it then avoids them, with a note."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", UntrustedRegisters)
         module = wb.compile(EARLIER, arch="gfx950", name="pins.hip", define={"NV": 30, "MANY": 8})

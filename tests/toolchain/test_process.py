@@ -11,7 +11,7 @@ from workbench.toolchain import process
 
 
 def test_an_interrupt_while_a_program_starts_leaves_none_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once it exists and has no owner yet."""
+    """Interrupts once the process exists and has no owner yet."""
     started: list[subprocess.Popen[bytes]] = []
 
     class Interrupted(subprocess.Popen):  # type: ignore[type-arg]

@@ -1,4 +1,4 @@
-"""Sources that begin with PyTorch's headers are compiled with these precompiled, to the same code."""
+"""Sources that begin with PyTorch's headers are compiled with precompiled ones, to the same code."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def headers(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool]]:
-    """Keys of precompiled headers by their use, and whether there was none before."""
+    """Keys of precompiled headers by their use, and whether each is new."""
     uses = []
     build = PrecompiledHeader.build
 
@@ -85,7 +85,7 @@ def test_a_changed_or_damaged_header_is_read(folder: Path, headers: list[tuple[s
     os.utime(header, (0, 0))
     after = compiled()
     assert after.code_object != before.code_object
-    # What did not fit is gone, so that the next process makes it anew.
+    # The header that did not fit is removed, so the next process builds it again.
     store, key = Cache("precompiled"), headers[0][0]
     assert store.find_file(key) is None
     store.put_file(key, b"not a precompiled header")
@@ -125,7 +125,7 @@ def test_beginnings(source: str, text: str | None) -> None:
     header = precompiled.pytorch_header(compiler, ["clang"], [], source)
     assert (header and header.text) == text
     if header is not None:
-        # A header of the command line's would be read again behind it.
+        # A header of the command line would be read again after it.
         assert precompiled.pytorch_header(compiler, ["clang", "-include", "x.h"], [], source) is None
 
 

@@ -51,7 +51,7 @@ MASK = 0xFFFFFFFF
 
 @pytest.fixture(scope="module")
 def draw(host_library: Callable[[str], Any]) -> Callable[..., np.ndarray]:
-    """`draw(name, seed, subsequence, offset, more subsequences, *more offsets)`: numbers from there on."""
+    """`draw(name, seed, subsequence, offset, more subsequences, *more offsets)`: numbers from there."""
     library = host_library(SOURCE)
 
     def numbers(name: str, *start: int, count: int = 23, dtype: Any = np.uint32) -> np.ndarray:
@@ -78,7 +78,7 @@ def draw(host_library: Callable[[str], Any]) -> Callable[..., np.ndarray]:
     ],
 )
 def test_philox_known_answers(draw: Any, counter: int, key: int, expected: tuple[int, ...]) -> None:
-    """Random123's table for philox4x32-10. An offset counts numbers, four a counter: it takes several."""
+    """Random123's table for philox4x32-10. An offset counts numbers, four per counter."""
     quarter, rest = divmod(counter & (1 << 64) - 1, 4)
     offsets = (*[4 * quarter] * 3, 4 * quarter)
     got = draw("philox", key, 0, 4 * rest, counter >> 64, *offsets, count=4)
@@ -155,7 +155,7 @@ def apply(columns: list[int], vector: int) -> int:
 
 
 def test_xorwow_from_marsaglias_state(draw: Any) -> None:
-    # The seed that changes nothing: the state printed in the paper.
+    # The seed without effect: the state printed in the paper.
     seed = 0xA03697CB_2C7F967F
     assert xorwow_state(seed) == ([123456789, 362436069, 521288629, 88675123, 5783321], 6615241)
     assert draw("xorwow", seed).tolist() == xorwow(*xorwow_state(seed), 23)

@@ -1,4 +1,4 @@
-"""ROCm 7's number types by value: host and device agree, and so do sums in memory."""
+"""ROCm 7's number types by value: host and device agree, also for sums in memory."""
 
 from __future__ import annotations
 

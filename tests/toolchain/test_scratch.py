@@ -1,4 +1,4 @@
-"""Builds whose temporary folder something takes away are repeated once, and say so."""
+"""Builds whose temporary folder is removed are repeated once, with a warning."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_build_without_its_folder_is_repeated_once(take: Callable[[str], None]
     assert not any(Path(folder).exists() for folder in folders)
 
 
-def test_the_second_time_its_error_is_told() -> None:
+def test_the_second_time_its_error_is_reported() -> None:
     def build(folder: str) -> None:
         shutil.rmtree(folder)
         raise OSError("headers.d")
@@ -47,7 +47,7 @@ def test_the_second_time_its_error_is_told() -> None:
         in_folder(build)
 
 
-def test_an_error_of_its_own_is_told_at_once() -> None:
+def test_an_error_of_its_own_is_reported_at_once() -> None:
     calls = []
 
     def build(folder: str) -> None:

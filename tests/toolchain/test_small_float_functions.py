@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 import torch
 
@@ -13,10 +11,10 @@ CODES = np.arange(1 << 16, dtype=np.uint16)
 
 
 def floats(codes: np.ndarray, kind: str) -> np.ndarray:
-    """The numbers that codes of a format stand for, as float64."""
+    """The values of a format's codes, as float64."""
     if kind == "half":
         return codes.view(np.float16).astype(np.float64)
-    with np.errstate(invalid="ignore"):  # NaN that signals
+    with np.errstate(invalid="ignore"):  # signalling NaN
         return (codes.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
 
 
@@ -48,13 +46,10 @@ __global__ void k(const unsigned short *a, const unsigned short *b, const unsign
     return out
 
 
-def test_functions_of_halves() -> None:
+def test_functions_of_halves(generator: np.random.Generator) -> None:
     kind = "half"
-    seed = random.randrange(1 << 30)
-    print("seed", seed)
-    generator = np.random.default_rng(seed)
     b, c = (generator.integers(0, 1 << 16, 1 << 16).astype(np.uint16) for _ in range(2))
-    # Operands that meet: sums and products around 0 to 1, equal values, NaN in either place.
+    # Operands of related sizes: sums and products around 0 to 1, equal values, NaN in either operand.
     b[::3] = CODES[::3] ^ 0x8000
     c[::5] = 0
     b[generator.integers(0, 1 << 16, 500)] = 0x7FFF
@@ -86,8 +81,8 @@ def test_functions_of_halves() -> None:
         for n, (line, mode, low, high) in enumerate(integers):
             expected = np.where(np.isnan(x), 0, np.clip(rounded[mode], low, high))
             np.testing.assert_array_equal(out[n], expected, err_msg=line)
-        # Products of two such numbers are exact in float64, and sums of three but for what no rounding sees:
-        # where the halves' exponents differ by more than float64 is wide.
+        # Products of two such numbers are exact in float64; sums of three up to digits that no rounding sees,
+        # if the halves' exponents differ by more than float64's width.
         fused = (x * y + z).astype(np.float16).astype(float)
         rest = out[len(integers) :]
         unclamped = np.where(np.isnan(fused), 0, np.clip(fused, 0, 1))

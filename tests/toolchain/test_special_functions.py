@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Callable
 from typing import Any
 
@@ -29,13 +28,6 @@ SOURCE = "#include <hip/hip_runtime.h>\n" + "".join(
 @pytest.fixture(scope="module")
 def functions(host_library: Callable[[str], Any]) -> Any:
     return host_library(SOURCE)
-
-
-@pytest.fixture
-def generator() -> np.random.Generator:
-    seed = random.randrange(1 << 30)
-    print("seed", seed)
-    return np.random.default_rng(seed)
 
 
 def ulps(got: float, exact: Any) -> float:

@@ -1,4 +1,4 @@
-"""Habits of warps of 32 lanes: the note at the line, its fix, and code that means what it says."""
+"""Habits of warps of 32 lanes: the note at the line, its fix, and code without the habit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 MASK, LANE, SUM = "A mask of lanes in 32 bits", "A lane of a warp of 32", "A reduction over 32 lanes"
 BIT, FULL = "A lane's bit in 32 bits", "A full mask of 32 lanes"
 VOTED = "bool any = __any(p); "
-# (habit, body, what the note stands at, the body after the fix)
+# (habit, body, the place of the note, the body after the fix)
 HABITS = (
     (MASK, "unsigned m = __ballot(p > 0);", "__ballot(", "unsigned long long m = __ballot(p > 0);"),
     (MASK, "int m = __activemask();", "__activemask", "unsigned long long m = __activemask();"),

@@ -1,6 +1,5 @@
 """Scripts that were written for a GPU, on the emulated device: their results and the times they measure.
-
-Nothing of it stays behind the `with` block.
+Nothing remains after the `with` block.
 """
 
 from __future__ import annotations
@@ -151,7 +150,7 @@ def test_a_script_that_raises_shows_where(folder: Path) -> None:
 def test_functions_of_modules_see_tensors_inside_alone() -> None:
     x, out = torch.arange(300.0), torch.zeros(300)
     for factor in (2.0, 3.0):
-        # Python imports a module once; the second time it is there already.
+        # Python imports a module once; the second time it exists already.
         with wb.torch_as_gpu("emulated:gfx950"):
             module = importlib.import_module("gpu_again")
             inside = module.scale
@@ -350,7 +349,7 @@ def test_the_index_of_a_gpu_is_a_device(tmp_path: Path) -> None:
         assert torch.equal(moved(torch.ones(2), theirs("cpu")), torch.ones(2))
         torch.save({"place": place}, file)
         assert torch.load(file) == {"place": place}
-    # A reference that was kept is PyTorch's own class again.
+    # A stored reference is PyTorch's class again.
     assert device_class("cuda:1") == theirs("cuda", 1)
     assert isinstance(theirs("cpu"), device_class)
     assert torch.load(file) == {"place": place}

@@ -88,6 +88,6 @@ def test_backward_in_cpp(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         inside = importlib.import_module("cpp_gradients")
         x = torch.ones(300, device="cuda", requires_grad=True)
         for _ in range(3):
-            # Nobody but C++ keeps the factor.
+            # Only C++ holds the factor.
             (gradient,) = torch.autograd.grad(inside.scale(2 * x, 1 * factor).sum(), x)
             assert torch.equal(gradient, 2 * factor)

@@ -1,4 +1,4 @@
-"""`torch.distributed` in the door: the backend that a GPU's scripts name works on the device's tensors."""
+"""`torch.distributed` inside `torch_as_gpu`: the backend of GPU scripts works on the device's tensors."""
 
 from __future__ import annotations
 

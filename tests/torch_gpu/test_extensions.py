@@ -1,4 +1,4 @@
-"""`torch.utils.cpp_extension` in the door: submissions to GPU MODE's competitions, as they are."""
+"""`torch.utils.cpp_extension` inside `torch_as_gpu`: unmodified submissions to GPU MODE's competitions."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_a_submission_with_load_inline(tmp_path: Path, monkeypatch: pytest.Monke
                 assert torch.equal(operator(x, 3.0), result)
             units = device.properties["multiProcessorCount"]
             assert submission.module.describe(x) == [0, 1, 64, units, 1, 1]
-            # Behind its 4,000 bytes a GPU has more, with or without the end of a block of 512.
+            # After its 4,000 bytes a GPU has more, with or without the end of a block of 512.
             with pytest.warns(TensorOverrun, match="read 32 bytes past the end of .*float32 tensor 1000"):
                 assert (submission.module.past(x) > 0).all()
             with wb.sanitizing() as watch:
@@ -162,7 +162,7 @@ def test_a_submission_with_load_inline(tmp_path: Path, monkeypatch: pytest.Monke
             "submission_ops::scale", lambda x, _: torch.empty_like(x, dtype=torch.double)
         )
         assert set(torch.library.opcheck(overload, (x, 3.0)).values()) == {"SUCCESS"}
-    # It is built once: the same sources are found as PyTorch finds them.
+    # It is built once: PyTorch recognises equal sources.
     built = tmp_path / "submission_scale" / "submission_scale.so"
     before = built.stat().st_mtime_ns
     with wb.torch_as_gpu(f"emulated:{arch}"):

@@ -1,4 +1,4 @@
-"""Launches by libraries that ctypes loads: they get addresses of tensors, and nobody names these for them."""
+"""Launches by libraries that ctypes loads: they get addresses of tensors without their names."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def library_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def call(library_file: Path) -> Iterator[Call]:
-    """Calls a function of the library inside the door."""
+    """Calls a function of the library inside `torch_as_gpu`."""
     with wb.torch_as_gpu("emulated:gfx942"):
         yield caller(library_file)
 
@@ -177,12 +177,12 @@ def test_memory_that_pytorch_did_not_allocate(call: Call) -> None:
     x, out = (torch.from_numpy(array) for array in (np.arange(8, dtype=np.float32), np.zeros(8, np.float32)))
     call("scale", x, out, ctypes.c_float(2), 8)
     assert torch.equal(out, 2 * x)
-    # It is known from then on, as long as it lives.
+    # It is known from then on, while it exists.
     assert torch.equal(gathered(call, [x[row:] for row in range(8)]), x)
 
 
 def test_a_launch_in_another_thread(call: Call) -> None:
-    # The library has code for the door's device alone, which is not the first of this process.
+    # The library has code only for `torch_as_gpu`'s device, which is not the first of this process.
     x, out = torch.randn(100, device="cuda"), torch.zeros(100, device="cuda")
     thread = threading.Thread(target=call, args=("scale", x, out, ctypes.c_float(2), 100))
     thread.start()
@@ -219,7 +219,7 @@ def test_reads_past_a_tensor(call: Call) -> None:
     assert finding.category == "out of bounds"
     assert "past the end of a 4000-byte tensor of PyTorch (float32 tensor 1000)" in finding.message
     assert (finding.line, finding.count) == (10, 8)
-    # It has gone on with what lies there.
+    # It has continued with the data there.
     assert call("wait") == SUCCESS
     assert (out > 0).all()
 
@@ -253,7 +253,7 @@ def test_what_no_allocator_has_behind_a_tensor(call: Call, monkeypatch: pytest.M
     assert call("wait") == SUCCESS
     call("read_past", x, out, 1024 + abi.STORAGE_ROOM // 4)
     assert call("wait") == ILLEGAL_ADDRESS
-    # A write would be one into another tensor.
+    # A write would go into another tensor.
     call("write_past", x, 1024)
     assert call("wait") == ILLEGAL_ADDRESS
     large = torch.zeros(10 << 20, dtype=torch.int8, device="cuda")
@@ -285,7 +285,7 @@ def test_a_failure_that_no_exception_tells_of(
     assert all(line.startswith(f"{start}kernels.cpp:10") for line in lines)
 
 
-def test_failures_in_the_door_are_said(
+def test_failures_inside_torch_as_gpu_are_reported(
     call: Call, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As in a separate process.

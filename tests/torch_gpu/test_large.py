@@ -1,4 +1,4 @@
-"""Random tensors larger than this computer's memory, which a judge of kernels fills caches with."""
+"""Random tensors larger than this computer's memory, by which a judge of kernels fills caches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators of `torch.library` in the door: those for CUDA, PyTorch's checks, tensors without data."""
+"""Operators of `torch.library` inside `torch_as_gpu`: for CUDA, PyTorch's checks, tensors without data."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_opcheck_of_an_operator_for_cuda(library: torch.library.Library) -> None
 
 
 @pytest.mark.parametrize("order", [("CPU", "CUDA"), ("CUDA", "CPU")])
-def test_the_implementation_for_cuda_goes_first(
+def test_the_implementation_for_cuda_has_precedence(
     library: torch.library.Library, order: tuple[str, str]
 ) -> None:
     with warnings.catch_warnings():

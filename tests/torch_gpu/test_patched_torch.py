@@ -33,7 +33,7 @@ def attributes() -> dict[tuple[Any, str], Any]:
 
 def test_nothing_stays_replaced() -> None:
     with wb.torch_as_gpu("emulated:gfx950"):
-        pass  # imports what PyTorch imports late
+        pass  # imports PyTorch's late imports
     before = attributes()
     with wb.torch_as_gpu("emulated:gfx950"):
         during = attributes()

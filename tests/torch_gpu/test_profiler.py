@@ -1,4 +1,4 @@
-"""`torch.profiler` in the door lists the device's kernels at their modelled times."""
+"""`torch.profiler` inside `torch_as_gpu` lists the device's kernels at their modelled times."""
 
 from __future__ import annotations
 

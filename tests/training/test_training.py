@@ -1,4 +1,4 @@
-"""The training script: resumed runs have the same bits, the text that ships, wrong options."""
+"""The training script: resumed runs have the same bits, the packaged text, wrong options."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def same(a: object, b: object) -> bool:
 
 @pytest.mark.parametrize("model", ["llama-tiny", "bert-tiny"])
 def test_resume_has_the_same_bits(model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stopped after two of four steps, as if the power had failed, and gone on."""
+    """Stopped after two of four steps, as if the power had failed, and resumed."""
     whole = run(tmp_path / "whole", "--model", model, "--steps", "4")
     step = train.Training.step
 
@@ -76,7 +76,7 @@ def test_a_model_learns() -> None:
 
 
 def test_masters_keep_small_steps() -> None:
-    """A step of 2^-12 of a weight is lost in bf16, and adds up in float32."""
+    """A step of 2^-12 of a weight is lost in bf16, and accumulates in float32."""
     layer = torch.nn.Linear(1, 1, bias=False)
     torch.nn.init.ones_(layer.weight)
     masters = train.Masters(layer)
@@ -150,7 +150,7 @@ def test_a_gpu_of_another_maker_is_none(monkeypatch: pytest.MonkeyPatch) -> None
     options = train.parser().parse_args(["--model", "llama-tiny"])
     assert train.Training(options).device == "cpu"
     monkeypatch.setattr(torch.version, "hip", "7.1")
-    # PyTorch on this machine has no GPU, and says so when weights are moved there.
+    # PyTorch on this machine has no GPU, and raises when weights are moved there.
     with pytest.raises((AssertionError, RuntimeError)):
         train.Training(options)
 
@@ -162,8 +162,8 @@ def test_a_copy_is_the_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "Training" in runpy.run_path(str(copy))
 
 
-def test_what_it_writes_depends_on_what_stands_before() -> None:
-    """The padding behind a short text has no effect."""
+def test_the_written_text_depends_on_the_context() -> None:
+    """The padding after a short text has no effect."""
     training = train.Training(train.parser().parse_args(["--kernels", "pytorch-fp32", "--steps", "1"]))
     tokens = training.continued(list(b"A kernel"), 4)
     ids = torch.tensor([tokens])

@@ -3,7 +3,7 @@
     GLUON_DEVICE=emulated:gfx950 PYTHONPATH=. python -m pytest -p tests.triton_driver.gluon_plugin \\
         --noconftest -p no:xdist CHECKOUT/python/test/gluon/test_core.py .../test_lowerings.py
 
-CHECKOUT is one of Triton, as old as the release that is installed: its tests import what that has.
+CHECKOUT is of Triton at the installed release, whose modules its tests import.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def device() -> str:
-    """The device that Triton's conftest.py gives without an option."""
+    """The default device of Triton's conftest.py."""
     return "cuda"
 
 

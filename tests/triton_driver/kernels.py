@@ -61,7 +61,7 @@ tuned_matmul = triton.autotune(
 
 @triton.jit
 def layer_norm_weights(dy, x, dw, lock, rows, cols, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    """A sum over rows by many programs, one at a time behind a lock."""
+    """A sum over rows by many programs, one at a time under a lock."""
     first, at = tl.program_id(0) * ROWS, tl.arange(0, BLOCK)
     part = tl.zeros((BLOCK,), tl.float32)
     for r in range(ROWS):

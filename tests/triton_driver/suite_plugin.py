@@ -82,7 +82,7 @@ def add_references() -> None:
 
 
 def take_few(count: int) -> None:
-    """Autotuned kernels have their first configurations alone: each is a compilation."""
+    """Autotuned kernels have only their first configurations: each is a compilation."""
     make = Autotuner.__init__
     parameters = inspect.signature(make)
 
@@ -94,13 +94,13 @@ def take_few(count: int) -> None:
     Autotuner.__init__ = few
 
 
-# Not in pytest_configure, which comes behind conftest.py: that may take functions of PyTorch as they are.
+# Not in pytest_configure, which runs after conftest.py: that may import functions of PyTorch.
 _door = contextlib.ExitStack()
 _door.enter_context(wb.torch_as_gpu(TASK["device"]))
 take_few(TASK["configurations"])
 if TASK["suite"] == "aiter":
     add_references()
-# Loads once what a first launch would load in each case's process.
+# Loads modules once that a first launch would load in each case's process.
 triton_key()
 importlib.import_module("workbench.emulator.translate.translator")
 
@@ -132,7 +132,7 @@ _spent: Counter[str] = Counter()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> bool:
-    """A case is a process. Before pytest-rerunfailures, which would try some cases again, and in this one."""
+    """A case is a process. Runs before pytest-rerunfailures, which would repeat some cases here."""
     if time.time() > TASK["until"]:
         return True
     file = item.nodeid.partition("::")[0]

@@ -1,13 +1,13 @@
-"""Tests of published Triton libraries on the emulated devices, unedited: what passes, by file and target.
+"""Unedited tests of published Triton libraries on the emulated devices: results by file and target.
 
     python tests/triton_driver/suites.py --results FOLDER aiter=CHECKOUT liger=CHECKOUT fla=CHECKOUT
     python tests/triton_driver/suites.py --results FOLDER --write
 
-They run inside of `wb.torch_as_gpu()`. Checkouts are read only; nothing of them is kept here. Of each test
+They run inside of `wb.torch_as_gpu()`. Checkouts are read only; nothing of them is stored here. Of each test
 function the smallest `--cases` run, and of each file `--drawn` more, drawn by `--seed`; autotuned kernels try
-their first `--configurations`. A case may take `--seconds` of CPU time and a file `--file-seconds`. Files
-come in an order drawn by the same seed, so that what is done when `--minutes` are over is a sample. What
-FOLDER has is not run again. `--write` puts its tables into docs/triton.md.
+their first `--configurations`. A case may take `--seconds` of CPU time and a file `--file-seconds`. Files run
+in an order drawn by the same seed, so that the results after `--minutes` are a sample. Results in FOLDER are
+not repeated. `--write` puts its tables into docs/triton.md.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ OTHERS = {
     "error": "any other end",
     "not reached": "the file's time was over",
 }
-"""Why a case neither passes, is wrong, skips itself nor takes too long."""
+"""Other outcomes of a case than passed, wrong, skipped and too long."""
 NEEDS = {
     "GPU": (
         r"\[aiter\] build",
@@ -84,7 +84,7 @@ NEEDS = {
 
 
 def read(results: Path, suite: str, target: str) -> dict[str, Line]:
-    """The newest line about each case."""
+    """The latest line about each case."""
     file = results / f"{suite}.{target}.jsonl"
     lines = map(json.loads, file.read_text().splitlines()) if file.exists() else ()
     return {line["case"]: line for line in lines}
@@ -100,7 +100,7 @@ def kind(line: Line) -> str:
 
 
 def installation(folder: Path, target: str) -> dict[str, str]:
-    """Writes the parts of a ROCm folder that importing AITER asks for; gives environment variables."""
+    """Writes the parts of a ROCm folder that importing AITER needs; returns environment variables."""
     root = folder / target
     files = {".info/version": "7.0.0\n"}
     files |= {"bin/rocminfo": f"#!/bin/sh\necho Name: {target}\n", "bin/hipcc": "#!/bin/sh\nexit 1\n"}

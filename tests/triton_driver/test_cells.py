@@ -32,7 +32,7 @@ STORE = 8
 
 
 def run(shell: Any, line: str, cell: str = CELL) -> tuple[Any, list[dict[str, Any]]]:
-    """Runs a cell of %%triton; gives its result and its payloads for the editor."""
+    """Runs a cell of %%triton; returns its result and its payloads for the editor."""
     with capture_output() as out:
         result = shell.run_cell(f"%%triton {line}\n{cell}")
     return result, [o.data[MIME_TYPE] for o in out.outputs if MIME_TYPE in o.data]
@@ -83,7 +83,7 @@ def test_code_cached_from_another_cell_is_marked_in_this_one(shell: Any) -> None
 
 
 def plain(shell: Any, cell: str) -> tuple[Any, list[dict[str, Any]]]:
-    """Runs a plain cell of Python; gives its result and its payloads for the editor."""
+    """Runs a plain cell of Python; returns its result and its payloads for the editor."""
     with wb.triton("emulated:gfx950"), capture_output() as out:
         result = shell.run_cell(cell)
     return result, [o.data[MIME_TYPE] for o in out.outputs if MIME_TYPE in o.data]
@@ -108,7 +108,7 @@ def test_a_plain_cell_is_marked_too(shell: Any) -> None:
     assert plain(shell, CELL)[1] == plain(shell, "1 + 1")[1] == []
 
 
-def test_a_cell_that_launches_nothing_says_so(shell: Any) -> None:
+def test_a_cell_without_launches_is_reported(shell: Any) -> None:
     result, payload = run(shell, "sums", "z = 1\n")
     assert not payload
     assert "no kernel was launched" in str(result.error_in_exec)

@@ -151,7 +151,7 @@ def test_atomics_of_every_kind(arch: str, dtype: torch.dtype) -> None:
     anded = torch.full_like(x[:8], 127)
     kernels.more_atomics[(2,)](x, added, ored, anded, xored, BLOCK=64)
     columns = x.view(16, 8).t().tolist()
-    # Sums of whole numbers below 2,048; bf16 has those up to 256 alone.
+    # Sums of whole numbers below 2,048; bf16 has only those up to 256.
     close(added, x.view(16, 8).sum(0), rtol=0.1 if dtype is torch.bfloat16 else 0)
     assert ored.tolist() == [functools.reduce(operator.or_, column) for column in columns]
     assert anded.tolist() == [functools.reduce(operator.and_, column, 127) for column in columns]
@@ -237,7 +237,7 @@ def test_the_sanitizer_reports_a_read_in_the_padding_of_pytorchs_block(arch: str
     [finding] = wb.sanitize(kernels.copied[(1,)], x, out, 64, BLOCK=128).findings
     assert finding.category == "out of bounds"
     assert "argument 'x'" in finding.message
-    # On this computer the memory there may belong to something else.
+    # On this computer that memory may belong to something else.
     with pytest.raises(AddressFault, match=r"wrote .* argument 'out'"):
         kernels.copied[(1,)](out, torch.empty(64), 64, BLOCK=128)
 
@@ -260,7 +260,7 @@ def test_benchmark_functions_give_modelled_time(arch: str) -> None:
 
 
 def test_benchmark_functions_return_nan_without_launches(arch: str) -> None:
-    """Tutorials and tests time PyTorch's operators beside their own kernels."""
+    """Tutorials and tests time PyTorch's operators and their own kernels."""
     x = drawn(512)
     with pytest.warns(ModelledTime, match="launched no kernel.*nan"):
         assert math.isnan(triton.testing.do_bench(lambda: x + x))
@@ -276,7 +276,7 @@ def test_tensors_are_where_the_driver_says(arch: str) -> None:
         assert torch.empty(1, device=place()).is_cuda
 
 
-def test_where_the_time_goes_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_use_of_time_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
     monkeypatch.setenv("HIPKITTENS_CACHE", str(tmp_path / "ours"))
     x, out = drawn(64), torch.empty(64)
@@ -299,7 +299,7 @@ def test_where_the_time_goes_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
         again = wb.triton.spent.kernels["scaled"]
     assert again.launches == 1
     assert again.compiler == 0
-    # Nor was it translated again.
+    # It was not translated again.
     assert sorted((tmp_path / "ours").rglob("*")) == cached
     assert spent.kernels["scaled"].launches == 2
 
@@ -369,9 +369,7 @@ def test_verify_takes_a_function_that_launches(arch: str) -> None:
     ("product", "units", "lds", "clock", "bandwidth"),
     [("MI355X", 256, 160 << 10, 2_400_000, 8000), ("MI300X", 304, 64 << 10, 2_100_000, 5300)],
 )
-def test_properties_are_those_that_hip_tells(
-    product: str, units: int, lds: int, clock: int, bandwidth: int
-) -> None:
+def test_properties_are_those_of_hip(product: str, units: int, lds: int, clock: int, bandwidth: int) -> None:
     """Values from AMD's white papers; a work-group's registers and a unit's waves from rocminfo."""
     with wb.triton(f"emulated:{product}"):
         properties = triton.runtime.driver.active.utils.get_device_properties(0)
@@ -392,7 +390,7 @@ def test_properties_are_those_that_hip_tells(
     )
 
 
-def test_an_empty_grid_says_so(arch: str) -> None:
+def test_an_empty_grid_is_an_error(arch: str) -> None:
     """Triton's own driver skips an empty grid, as ours does: nothing is written or reported."""
     x, out = drawn(64), torch.zeros(64)
     for grid in ((0,), (1, 0, 1)):

@@ -65,7 +65,7 @@ ENDS = {
 
 
 def test_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Kernels that Triton compiled in an earlier run take its compiler no time.
+    # Kernels from an earlier run take no time of Triton's compiler.
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
     checkout, results = tmp_path / "checkout", tmp_path / "results"
     file = checkout / "tests" / "ops" / "test_add.py"

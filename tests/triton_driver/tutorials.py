@@ -1,13 +1,14 @@
-"""Triton's own tutorials on the emulated devices, as they are: which are right, by target.
+"""Triton's unmodified tutorials on the emulated devices: which are right, by target.
 
     python tests/triton_driver/tutorials.py FOLDER [--only 02] [--seconds 300] [--write]
 
-FOLDER is a checkout of Triton, at the release that is installed; it is read only, and nothing of it is kept.
-Each tutorial is a process. It runs whole, but of each benchmark only Triton's lines at the first size, of an
-autotuned kernel two configurations, and what it would start as a program or by pytest is called on small
-problems, as `TUTORIALS` says. PyTorch's layer normalization, its reference, is taken in float64: of fp16 on a
-CPU its gradients are further off than the tutorial's tolerance. Beside the tutorial's own checks stand those
-of this table. `--write` puts the table into docs/triton.md.
+FOLDER is a checkout of Triton at the installed release; it is read only, and nothing of it is stored.
+Each tutorial is a process. It runs completely, except for benchmarks (only Triton's lines at the first size),
+autotuned kernels (two configurations), and functions that it would start as a program or by pytest, which
+`TUTORIALS` calls on small problems. PyTorch's layer normalization, its reference, is taken in float64: of
+fp16 on a
+CPU its gradients are further off than the tutorial's tolerance. This table adds checks to the tutorial's.
+`--write` puts the table into docs/triton.md.
 """
 
 from __future__ import annotations
@@ -41,10 +42,9 @@ class Tutorial:
 
     Attributes:
         topic: what it computes and compares.
-        then: Python that runs behind it, among its names.
-        without: benchmarks that are not run: their smallest problem is huge.
-        blas: whether it wants hipBLASLt, in whose place PyTorch's product stands.
-        only: targets that it says it supports.
+        then: Python that runs after it, in its namespace. without: benchmarks that are not run: their
+        smallest problem is huge. blas: whether it needs hipBLASLt, which PyTorch's product replaces. only:
+        targets that it supports.
     """
 
     topic: str
@@ -107,7 +107,7 @@ def run_here(file: Path, target: str) -> None:
     import workbench as wb
 
     def first_size(benchmarks: Any) -> Any:
-        """`triton.testing.perf_report` without pandas and figures, and of the first size alone."""
+        """`triton.testing.perf_report` without pandas and figures, of the first size only."""
 
         def decorate(function: Any) -> Any:
             def run(**_: Any) -> None:

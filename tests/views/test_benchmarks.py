@@ -1,4 +1,4 @@
-"""Figures and pages of benchmarks and tuning: what is on them, in words and numbers."""
+"""Figures and pages of benchmarks and tuning: their words and numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cell's card, its text, the editor's data and an exported page say of a kernel in each state."""
+"""Claims of a cell's card, its text, the editor's data and an exported page about a kernel in each state."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FAR = LAUNCH.replace("scale[4, 64]", "scale[1 << 20, 64]")
 CLAIM = re.compile(r"(?<!not )\bverified\b|\bpassed\b|✓", re.IGNORECASE)
 DENIAL = re.compile(r"not verified since its code changed \([^)]*\)")
 
-# The options of a run, the cell's text, and what follows: whether the editor hears that the result is right,
+# The options of a run, the cell's text, and the outcome: whether the editor learns that the result is right,
 # and whether pages claim it.
 STATES: dict[str, list[tuple[str, str, bool | None, bool]]] = {
     "only compiled": [("", CELL, None, False)],
@@ -54,12 +54,12 @@ STATES: dict[str, list[tuple[str, str, bool | None, bool]]] = {
 
 
 def pages(shell: Any, name: str, options: str, cell: str) -> tuple[dict[str, Any] | None, dict[str, str]]:
-    """Runs a cell: the editor's data of it, and each text that a reader sees, an exported page among them."""
+    """Runs a cell; returns the editor's data, and all visible texts, including an exported page."""
     with capture_output() as captured:
         shell.run_cell(f"%%hipkittens {name} {options}\n{cell}")
     data = [dict(output.data) for output in captured.outputs]
     payload = next((entry[MIME_TYPE] for entry in data if MIME_TYPE in entry), None)
-    # Figures have no words about it, and are large.
+    # Figures do not mention it, and are large.
     outputs = [
         {
             "output_type": "display_data",

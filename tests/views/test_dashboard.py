@@ -1,8 +1,7 @@
-"""The dashboard: what each figure draws, what a baseline changes, and that a long sweep stays cheap."""
+"""The dashboard: each figure's data, the effect of a baseline, and the cost of a long sweep."""
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
 import threading
@@ -15,6 +14,7 @@ import pytest
 import torch
 
 import workbench as wb
+from workbench import events
 from workbench.events import Event, Hub, hub
 from workbench.history import recorder
 from workbench.origin import Origin
@@ -34,7 +34,7 @@ from workbench.views.static_copy import Copy
 
 KEYS = [view.key for view in views(Board())]
 OF_LAUNCHES = [key for key in KEYS if key != "step"]
-"""A training step's card has data where one was profiled."""
+"""A training step's card has data if one was profiled."""
 
 
 @pytest.fixture(scope="module")
@@ -213,12 +213,12 @@ def test_verification_is_shown_with_the_run(small):
     hub.publish("profile", small.name, small)
     assert board.shown.verified is False
     assert by_key(board)["timeline"].rows[0][6] == "failed"
-    # The code is verified: edited and not verified again, it no longer counts.
+    # The code is verified: after an edit it no longer counts as verified.
     hub.publish("profile", small.name, replace(small, code="edited"))
     assert board.shown.verified is None
 
 
-def test_code_is_told_by_its_bytes(small):
+def test_code_is_identified_by_its_bytes(small):
     spec = wb.kernels[small.name]
     verified = wb.verify(spec, shape=small.shape, device=small.device)
     timed = wb.time(spec, shape=small.shape, device=small.device)
@@ -228,10 +228,9 @@ def test_code_is_told_by_its_bytes(small):
     assert first.digest != other.digest
 
 
-def test_the_log_tells_what_figures_do_not(small, monkeypatch):
-    hub = Hub()
-    for name in ("kernel.compilation", "kernel.kernel", "runtime.findings", "emulator.node.console"):
-        monkeypatch.setattr(importlib.import_module(f"workbench.{name}"), "hub", hub)
+def test_the_log_has_events_without_figures(small):
+    hub = events.hub
+    hub.clear()
     page = Dashboard(source=hub)
     source = """#include <hip/hip_runtime.h>
 __global__ void say(float *x) {
@@ -305,35 +304,28 @@ def test_a_profile_is_drawn_at_once_after_lines_that_came_before(small, monkeypa
 
 
 def test_who_publishes_never_draws(small, monkeypatch):
-    """Drawing in the thread of a kernel's launches would make each profile slower while the page is open."""
-    clock, hub, threads = Clock(monkeypatch), Hub(), []
+    """Drawing in the thread of a kernel's launches would slow down each profile while the page is open."""
+    clock, hub = Clock(monkeypatch), Hub()
     page = Dashboard(source=hub)
-    monkeypatch.setattr(live, "views", lambda *given: threads.append(1) or views(*given))
     clock.passes(60.0)
+    before = page.updates
     hub.publish("profile", small.name, small)
     hub.publish("time", small.name, small.timing)
-    assert not threads
+    assert page.updates == before
     clock.passes(INTERVAL)
-    assert threads == [1]
+    assert page.updates == before + 1
     page.close()
 
 
-def test_the_copy_waits_where_the_page_stays(small, monkeypatch):
+def test_the_copy_waits_where_the_page_stays(small, displayed, notebook_request):
     """Pictures take seconds: a page that shows the live one gets them later, a conversion at once."""
-    outputs = []
-    monkeypatch.setattr(
-        "IPython.display.display", lambda bundle, **options: outputs.append((bundle, options))
-    )
-    request = {"metadata": {}}
-    kernel = SimpleNamespace(get_parent=lambda: request)
-    monkeypatch.setattr("workbench.views.static_copy.shell", lambda: SimpleNamespace(kernel=kernel))
     drawn = [view for view in views(board_of(small)) if not view.is_empty]
     for metadata, complete in (({}, True), ({"cellId": "a"}, False)):
-        request["metadata"] = metadata
-        outputs.clear()
+        notebook_request["metadata"] = metadata
+        displayed.clear()
         assert Copy("Dashboard", drawn).complete is complete
-        assert len(outputs) == len(drawn) + 1
-        assert all(("image/svg+xml" in bundle) is complete for bundle, _ in outputs[1:])
+        assert len(displayed) == len(drawn) + 1
+        assert all(("image/svg+xml" in bundle) is complete for bundle in displayed[1:])
 
 
 def test_bounds(small):
@@ -376,7 +368,7 @@ class Clock:
 
 
 def test_a_sweep_of_a_thousand_runs(small, monkeypatch):
-    """Updates are batched, and drawing takes a small part of the time of the one who publishes."""
+    """Updates are batched, and drawing takes a small part of the publisher's time."""
     clock, hub, drawing = Clock(monkeypatch), Hub(), 0.05
 
     def drawn(*arguments):
@@ -412,7 +404,7 @@ def test_memory_is_bounded(small):
         hub.publish("time", result.name, result)
     grown = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
-    # The runs that came in are traced and those that they pushed out are not: at most RUNS of them are kept.
+    # New runs are traced and evicted ones are not: at most RUNS of them are stored.
     assert grown < RUNS * 3072
     assert len(board.runs) == RUNS
 
@@ -431,7 +423,7 @@ def test_sliders_build_and_run_again():
         assert line.y[-1] == run.time.value
         page.pin()
         assert "baseline" in page.widgets.summary.value
-        # The shown run is named once on the page, in the first card.
+        # The page names its run once, in the first card.
         assert "verified" in page.widgets.cards.first.value
         assert run.label in page.widgets.cards.first.value
         assert run.label not in page.widgets.summary.value
@@ -460,21 +452,20 @@ def test_a_report_without_items_is_the_dashboard(tmp_path, small):
     assert "<summary>Speed of light: data" in text
 
 
-def test_a_cell_s_output_is_the_live_page_and_the_copy(small, monkeypatch):
+@pytest.mark.usefixtures("notebook_request")
+def test_a_cell_s_output_is_the_live_page_and_the_copy(small, displayed):
     from workbench.views import static_copy
 
     hub = Hub()
     page = Dashboard(source=hub)
     hub.publish("profile", small.name, small)
-    outputs = []
-    monkeypatch.setattr("IPython.display.display", lambda bundle, **_: outputs.append(bundle))
-    monkeypatch.setattr("workbench.views.static_copy.in_terminal", lambda: False)
     page._ipython_display_()
     view = {"version_major": 2, "version_minor": 0, "model_id": page.box.model_id}
     # The extension recognises a dashboard's view by its own type; other front ends show the widget.
-    assert outputs[0][static_copy.MIME_TYPE] == outputs[0]["application/vnd.jupyter.widget-view+json"] == view
-    assert "wb-static" in outputs[1]["text/html"]
-    assert len(outputs) == 2 + len(KEYS)
+    live_page = displayed[0]
+    assert live_page[static_copy.MIME_TYPE] == live_page["application/vnd.jupyter.widget-view+json"] == view
+    assert "wb-static" in displayed[1]["text/html"]
+    assert len(displayed) == 2 + len(KEYS)
     page.close()
 
 
@@ -491,7 +482,7 @@ def test_the_copy_for_a_notebook_without_a_kernel(small, capsys):
     json.dumps(bundle)
 
 
-def test_what_failed_stands_in_the_timeline(small):
+def test_failures_are_in_the_timeline(small):
     hub = Hub()
     page = Dashboard(source=hub)
     hub.publish("profile", small.name, small)
@@ -537,18 +528,9 @@ def test_of_many_runs_none_is_uncounted_and_no_failure_is_lost(small):
     page.close()
 
 
-def test_a_fault_of_a_launch_is_told(monkeypatch):
-    hub = Hub()
-    for name in (
-        "kernel.compilation",
-        "kernel.kernel",
-        "profile.timing",
-        "operators.launch_target",
-        "profile.profiler",
-        "check.verify",
-        "check.sanitizer",
-    ):
-        monkeypatch.setattr(importlib.import_module(f"workbench.{name}"), "hub", hub)
+def test_a_fault_of_a_launch_is_told():
+    hub = events.hub
+    hub.clear()
     module = wb.compile("__global__ void wild(float *x) { x[1 << 28] = 1; }", arch="gfx950", name="w.hip")
     launcher = module["wild"][1, 64]
     for act in (launcher, lambda x: wb.time(launcher, x), lambda x: wb.profile(launcher, x)):
@@ -578,30 +560,19 @@ def test_a_fault_of_a_launch_is_told(monkeypatch):
     assert failures[1].data["device"] == "emulated:gfx950"
 
 
-def test_a_panel_keeps_a_copy_and_no_plotly(monkeypatch):
+@pytest.mark.usefixtures("notebook_request")
+def test_a_panel_keeps_a_copy_and_no_plotly(displayed):
     from ipywidgets.widgets import widget
 
-    outputs, updates = [], []
-
-    class Handle:
-        @staticmethod
-        def update(bundle, raw):
-            updates.append(bundle)
-
-    def display(bundle, **options):
-        outputs.append(bundle)
-        return Handle() if "display_id" in options else None
-
-    monkeypatch.setattr("IPython.display.display", display)
     before = set(widget._instances)
     panel = wb.panel("activations/softmax", device="emulated:gfx950")
-    monkeypatch.setattr("workbench.views.static_copy.in_terminal", lambda: False)
     panel._ipython_display_()
-    assert "application/vnd.jupyter.widget-view+json" in outputs[0]
-    assert [b["text/plain"] for b in outputs[2:]] == ["", ""], "nothing is no picture"
+    assert "application/vnd.jupyter.widget-view+json" in displayed[0]
+    assert [b["text/plain"] for b in displayed[2:]] == ["", ""], "nothing is no picture"
     panel.controls["rows"].value = 16
     panel.run()
-    note, timeline, parts = updates
+    # Slow runs also display their progress.
+    *_, note, timeline, parts = displayed.updates
     for text in ("activations/softmax", "✓ passed", "SQ_WAVES", "rows=16"):
         assert text in note["text/html"], text
     assert timeline["application/vnd.plotly.v1+json"]["data"][0]["y"]
@@ -691,7 +662,7 @@ def test_the_copy_has_no_picture_of_nothing(small):
     assert "image/svg+xml" in static_copy.figure_bundle(something[0])
 
 
-def test_what_was_sanitized_stands_among_the_runs(small):
+def test_sanitized_launches_are_among_the_runs(small):
     hub = Hub()
     page = Dashboard(source=hub)
     sanitization = {
@@ -840,7 +811,7 @@ def test_sliders_that_moved_make_the_figures_stale():
         assert "press Run" in page.widgets.stale.value
         page.controls["rows"].value = 16
         assert page.widgets.grid.stale == ""
-        # A cell that profiles the kernel at another shape shows figures that are no less fresh.
+        # A cell that profiles the kernel at another shape shows figures that are current too.
         wb.time("activations/softmax", shape={"rows": 64, "cols": 128}, device="emulated:gfx950")
         wb.profile("activations/softmax", shape={"rows": 64, "cols": 128}, device="emulated:gfx950")
         page.refresh()
@@ -876,7 +847,7 @@ def test_a_panel_marks_figures_of_other_settings():
         panel.close()
 
 
-def test_hidden_and_ordered_cards_are_kept(restart):
+def test_hidden_and_ordered_cards_are_restored(restart):
     page = wb.dashboard()
     keys = list(page.widgets.grid.order)
     page.widgets.grid.order = keys[::-1]

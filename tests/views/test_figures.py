@@ -1,4 +1,4 @@
-"""Figures, badges and the page: what is drawn, and that its origin stands beside it."""
+"""Figures, badges and the page: the drawn data with their origins."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_median_stability():
     assert is_stable([10.0] * 98 + [50.0, 60.0])
 
 
-def test_report_stands_alone(tmp_path):
+def test_report_is_self_contained(tmp_path):
     checked = verify(lambda x: x * 1.5, lambda x: x * 2, inputs={"x": torch.ones(8, 8)})
     path = report(
         tmp_path / "deep" / "demo.html",
@@ -165,7 +165,7 @@ def test_a_tuning_without_a_successful_candidate_has_a_figure() -> None:
     assert figure.layout.title.text.endswith("0 candidates")
 
 
-def test_a_training_step_stands_beside_the_one_before():
+def test_a_training_step_is_compared_with_the_one_before():
     board = samples.board(baseline=True)
     now, before = board.steps
     view = next(card for card in CARDS if card.key == "step").make(board)

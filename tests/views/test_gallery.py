@@ -1,4 +1,4 @@
-"""The gallery has every figure, and what is written on figures can be read on light and dark pages."""
+"""The gallery has every figure, and text on figures is readable on light and dark pages."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_every_figure_is_in_the_gallery() -> None:
 
 @pytest.fixture(scope="module")
 def drawn() -> tuple[dict[str, Any], set[tuple[str, str]]]:
-    """Figures by sample, but those that need a compiler; and the functions that ran for them."""
+    """Figures by sample, except those that need a compiler; and the functions that ran for them."""
     ran: set[CodeType] = set()
 
     def note(frame: FrameType, event: str, _: Any) -> None:
@@ -73,13 +73,13 @@ def drawn() -> tuple[dict[str, Any], set[tuple[str, str]]]:
 def test_every_function_that_draws_is_run_by_a_sample(
     drawn: tuple[dict[str, Any], set[tuple[str, str]]],
 ) -> None:
-    """Figures that no type is registered for, such as a page's own, are in the gallery too."""
+    """Figures without a registered type, such as a page's own, are in the gallery too."""
     # A layout's samples need a compiler, so they are not among the drawn ones.
     apart = {(importlib.import_module("workbench.views.layout.figure").__file__, "layout_figure")}
     assert drawing_functions() - drawn[1] - apart == set()
 
 
-def test_wrong_names_are_told() -> None:
+def test_wrong_names_are_errors() -> None:
     with pytest.raises(UsageError, match="no figure's name begins with 'pie'; there are time-modelled"):
         gallery("pie")
 
@@ -118,7 +118,7 @@ def test_contrast_is_that_of_wcag(first: str, other: str, ratio: float) -> None:
     assert theme.contrast(other, first) == theme.contrast(first, other)
 
 
-def test_patterns_tell_origins_and_hues_do_not(drawn: tuple[dict[str, Any], set[tuple[str, str]]]) -> None:
+def test_patterns_show_origins_and_hues_do_not(drawn: tuple[dict[str, Any], set[tuple[str, str]]]) -> None:
     assert "pattern" not in badge.marker("#3a86d4", [Origin.COUNTED])
     mixed = badge.marker("#3a86d4", [Origin.COUNTED, Origin.MODELLED])
     assert (mixed["color"], mixed["pattern"]["shape"]) == ("#3a86d4", ["", "/"])

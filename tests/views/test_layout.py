@@ -95,7 +95,7 @@ CONFLICTS = [
 @pytest.mark.parametrize("arch", TILE_TARGETS)
 @pytest.mark.parametrize(("tile", "access", "register"), CONFLICTS)
 def test_banks_phases_and_conflicts(arch: str, tile: str, access: str, register: str) -> None:
-    """The rows explain what the emulator counted, cycle by cycle."""
+    """The rows explain the emulator's counts, cycle by cycle."""
     result = wb.view_layout(tile, access=access, register=register, arch=arch)
     worked_out = cycles(result.rows, write=access == "store")
     counted = {
@@ -290,7 +290,7 @@ def test_numbers_are_read_whatever_the_menu_and_the_slider_say(conflicting: Layo
     """All cells share one ink, since the page cannot adapt it when the menu changes the colours."""
     figure = conflicting.figure
     cells, lanes = figure.data[0], figure.data[2]
-    # Every cell has a colour in every mode, or the page's own would be behind its number.
+    # Every cell has a colour in every mode, or the page's colour would be behind its number.
     for button in figure.layout.updatemenus[0].buttons:
         assert {z["dtype"] for z in button.args[0]["z"]} <= {"u1", "i2"}, button.label
     behind = set()

@@ -1,4 +1,4 @@
-"""Saved outputs carry their style in their elements, since they are also read without our style sheet."""
+"""Saved outputs have their style in their elements, since they are also read without our style sheet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Buttons of a table that open the stepper: what a click gives, tables without buttons, errors."""
+"""Buttons of a table that open the stepper: clicks, tables without buttons, errors."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_finding_opens_the_stepper_before_its_instruction(presented: list[Any]
     assert re.findall(r'data-wb-open="([^"]*)" hidden', table) == [f"{key}:0"]
     stepper = opens(0)
     assert stepper.instruction.address == result.findings[0].pc
-    # In another process there is nothing to launch again, and the table says how to.
+    # In another process nothing can be launched again, and the table explains how.
     sanitizer.present(pickle.loads(pickle.dumps(result)))
     assert "data-wb-open" not in presented[1][0]
     assert "wb.step(..., at=result.findings[0])" in presented[1][0]
@@ -115,7 +115,7 @@ def test_of_a_kernel_with_a_spec(with_inputs: bool, presented: list[Any]) -> Non
     assert row * 1024 + column in provenance.elements["x"]
 
 
-def test_what_goes_wrong_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_are_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     widgets = pytest.importorskip("ipywidgets")
     links = opening._opener_class()(key=opening.new_key())
     sent: list[Any] = []

@@ -1,4 +1,4 @@
-"""Whatever a name, a source line, a message or a file says, it is text on every page that the package makes.
+"""Names, source lines, messages and files are text on every page that the package writes.
 
 A page with a payload is compared with the same page with a harmless text of the same length: both have the
 same elements with the same attributes.
@@ -87,7 +87,7 @@ def with_trials(tuned: TuneResult, trials: Sequence[Trial]) -> TuneResult:
 
 
 def values() -> dict[str, Any]:
-    """Results of every type that a page shows, with no part empty."""
+    """Results of every type that a page shows, without empty parts."""
     benched = samples.benchmark()
     row = benched.of(samples.GEMM)[0]
     slower, failed = replace(row, us=2 * row.us), replace(row, us=0.0, failure="why")
@@ -117,10 +117,10 @@ LOOKED_UP = (
     ".edit", ".state", ".origin", ".spans.[].kind", ".spans.[].reason", ".error.key", ".again.base.parts.key",
     "._default.key", ".trials.[].shape.key", ".trials.[].shape.{}", "._arch",
 )  # fmt: skip
-"""Places of the package's own words in a result, by which a page chooses what to draw."""
+"""Places of the package's own words in a result, by which a page selects its parts."""
 
 LOOKED_UP_OF = {Moments: (".arch",)}
-"""The same of one type alone."""
+"""The same for one type only."""
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +154,7 @@ def report_pages(pages: Pages, results: Mapping[str, Any], text: str, folder: Pa
     """Adds a report of all results, and a benchmark's files."""
     items = [value for value in results.values() if not isinstance(value, CellResult)]
     page = wb.report(folder / "report.html", text, f"# {text}", *items, title=text).read_text()
-    # plotly's own script is not looked through for what has no place in it.
+    # plotly's own script is not searched.
     pages["html report"] = re.sub(r"<script[^>]*>/\*\*\n\* plotly.js .*?</script>", "", page, flags=re.S)
     _, markdown, index = write_all(results["BenchResult"], folder / "bench")
     pages["html benchmark"] = index.read_text()
@@ -250,7 +250,7 @@ def compiled_pages(pages: Pages, text: str) -> None:
 
 
 def history_pages(pages: Pages, file: Path, text: str) -> None:
-    """A file of runs with the text in each of its columns that are for reading."""
+    """A file of runs with the text in each visible column."""
     with sqlite3.connect(file) as base:
         for table, column in (
             *(("run", name) for name in ("kernel", "device", "unit", "error", "revision", "branch")),
@@ -314,7 +314,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def all_pages(values: Mapping[str, Any], file: Path, text: str, folder: Path) -> Pages:
-    """Pages of every kind, with `text` wherever the content comes from a user or a file."""
+    """Pages of every kind, with `text` wherever content comes from a user or a file."""
     folder.mkdir()
     pages = Pages()
     results = {
@@ -338,7 +338,7 @@ PLACES = {"transform", "style", "x", "y", "id"}
 
 
 def elements(picture: str) -> set[tuple[str, str]]:
-    """Elements and attributes of a picture, which has to be XML; where a text stands is left out."""
+    """Elements and attributes of a picture, which has to be XML, without positions of texts."""
     root = ElementTree.fromstring(picture)
     return {
         (element.tag, name) for element in root.iter() for name in ("", *element.attrib) if name not in PLACES

@@ -46,7 +46,7 @@ assert views == {"workbench.views.renderer"}, views
 
 
 def test_load_ext_leaves_nbformat_for_the_first_figure() -> None:
-    """It compiles grammars for seconds, and plotly wants no more of it than its version."""
+    """It compiles grammars for seconds, and plotly only needs its version."""
     program = """
 import sys
 from IPython.core.interactiveshell import InteractiveShell

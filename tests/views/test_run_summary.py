@@ -59,7 +59,7 @@ def test_the_first_card_says_what_limits_and_what_next(page, profiled):
     assert boxes.index(page.widgets.cards.first) < boxes.index(page.widgets.runs), "the verdict comes first"
 
 
-def test_a_baseline_s_timeline_stands_under_the_run_s(page, profiled):
+def test_a_baseline_s_timeline_is_below_the_run_s(page, profiled):
     def names():
         page.widgets.cards.wait()
         return [timeline["name"] for timeline in json.loads(page.widgets.cards.waves.shown[0])["timelines"]]
@@ -69,7 +69,7 @@ def test_a_baseline_s_timeline_stands_under_the_run_s(page, profiled):
     page.board.take(Event(0, "profile", "later", replace(profiled.compact()), 0.0))
     page.refresh()
     assert names() == [profiled.name, profiled.name]
-    # Sliders that were moved stay when only the baseline is another.
+    # Moved sliders stay if only the baseline changes.
     slider = page.widgets.cards.what_if.sliders["bank_conflicts"]
     slider.value = 0.5
     page.board.compare_with("")

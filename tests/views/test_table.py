@@ -1,4 +1,4 @@
-"""The one table: what is escaped, what is aligned, and the same rows as text."""
+"""The table: escaping, alignment, and the same rows as text."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_table_folds_where_its_columns_have_no_room():
     narrow = Table(("a", "b", "c"), [("x", 1, "y")])
     wide = Table(("a", "b", "c"), [("x", 1, "SQ_INSTS_VALU_TRANS_F32")])
     assert folds_below(narrow) < folds_below(wide) < 30
-    # Words of a sentence go into three lines, a line that does not break into none.
+    # A sentence wraps into three lines, unbreakable text does not wrap.
     sentence = "words of a sentence that a narrow column breaks into three lines, " * 2
     wrapped = Table(("a", "b", "c"), [("x", 1, sentence)])
     assert (

@@ -1,4 +1,4 @@
-"""Memory traffic by level: of an emulated launch, of a GPU's counters, and what nobody collected."""
+"""Memory traffic by level: of an emulated launch, of a GPU's counters, and uncollected."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_counters_of_a_gpu():
     view = traffic(
         result_of(FETCH_SIZE=10, WRITE_SIZE=2, TCP_TCC_READ_REQ_sum=100, TCC_HIT_sum=3, TCC_MISS_sum=1), None
     )
-    # HBM itself has no counter behind the Infinity Cache: what is known is the least it can be.
+    # HBM itself has no counter after the Infinity Cache: only its minimum is known.
     assert table(view) == {
         "L2, read": 6400,
         "Infinity Fabric, read": 10240,

@@ -92,7 +92,7 @@ def test_a_later_instruction_covers_an_earlier_one_while_it_lasts(line):
     assert intervals == [(100.0, 120.0, 0), (120.0, 124.0, 1), (124.0, 164.0, 0)]
 
 
-def test_pixels_are_shares_of_what_lies_under_them(line):
+def test_pixels_are_shares_of_the_area_under_them(line):
     address = min(line.code)
     spans = [Span(0, 0.0, 10.0, "VALU", "", address, None), Span(0, 10.0, 30.0, "MFMA", "", address, None)]
     spans.append(Span(1, 0.0, 20.0, "MFMA", "MATRIX_BUSY", address, None))
@@ -127,7 +127,7 @@ def test_what_a_page_gets_can_be_read_back(line):
     widget.close()
 
 
-def test_barriers_and_source_lines_are_told(line):
+def test_barriers_and_source_lines_are_included(line):
     header = pack(line).told
     assert 4 <= len(header["barriers"]) <= 8
     lines = {op[3] for op in header["ops"] if len(op) > 1 and op[4]}
@@ -146,19 +146,13 @@ def test_a_picture_has_both_lanes_and_words(line):
         line.beside(3)
 
 
-def test_a_notebook_shows_a_live_figure_and_a_terminal_shows_text(line, monkeypatch, capsys):
-    outputs = []
-    monkeypatch.setattr("IPython.display.display", lambda bundle, **_: outputs.append(bundle))
+def test_a_notebook_shows_a_live_figure_and_a_terminal_shows_text(line, displayed, request, capsys):
     line._ipython_display_()
     assert "modelled" in capsys.readouterr().out
-    assert not outputs
-
-    class Shell:
-        kernel = True
-
-    monkeypatch.setattr("IPython.get_ipython", Shell)
+    assert not displayed
+    request.getfixturevalue("notebook_request")
     line._ipython_display_()
-    live, note, picture = outputs
+    live, note, picture = displayed
     assert "application/vnd.jupyter.widget-view+json" in live
     assert 'data-outputs="1"' in note["text/html"]
     assert picture["image/svg+xml"].startswith("<svg")

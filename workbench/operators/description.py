@@ -179,7 +179,7 @@ def _result(spec: Definition, name: str, tensors: Mapping[str, str]) -> Line:
 
 def _without_absence(text: str) -> str:
     """A description without the parts on what None means."""
-    return "; ".join(part for part in text.split("; ") if "where None" not in part)
+    return "; ".join(part for part in text.split("; ") if "if None" not in part)
 
 
 def _is_flag(parameter: Parameter) -> bool:

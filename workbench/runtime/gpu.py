@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from workbench import paths
 from workbench.errors import DeviceError
 from workbench.launches import BufferLabel, ForeignLaunch, LaunchOptions, LaunchRecord
 from workbench.origin import Figure, Origin
@@ -30,9 +31,6 @@ from workbench.runtime.backend import (
 from workbench.runtime.hip import Hip
 from workbench.runtime.host_copies import HostCopies
 
-_KFD_NODES = Path("/sys/class/kfd/kfd/topology/nodes")
-_PROCESS_MAPS = Path("/proc/self/maps")
-_KERNEL_DEVICES = Path("/proc/devices")
 _NO_LIBRARY = (
     "no libamdhip64.so found: is ROCm installed? Set ROCM_PATH to its folder, or use an emulated device, "
     'such as wb.device("emulated:gfx950").'
@@ -45,11 +43,12 @@ def gpus() -> tuple[Node, ...]:
 
     HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES are followed if they list ordinals.
     """
-    if not os.access("/dev/kfd", os.R_OK | os.W_OK) or find_library() is None:
+    if not os.access(paths.SYSTEM / "dev/kfd", os.R_OK | os.W_OK) or find_library() is None:
         return ()
     archs = []
     with contextlib.suppress(OSError):
-        for node in sorted(_KFD_NODES.iterdir(), key=lambda path: int(path.name)):
+        nodes = (paths.SYSTEM / "sys/class/kfd/kfd/topology/nodes").iterdir()
+        for node in sorted(nodes, key=lambda path: int(path.name)):
             with contextlib.suppress(OSError):
                 match = re.search(r"^gfx_target_version (\d+)$", (node / "properties").read_text(), re.M)
                 version = int(match[1]) if match else 0
@@ -68,7 +67,7 @@ def gpus() -> tuple[Node, ...]:
 @cache
 def find_library() -> str | None:
     """Path or name of AMD's libamdhip64; None if there is none."""
-    roots = [os.environ.get("ROCM_PATH"), os.environ.get("ROCM_HOME"), "/opt/rocm"]
+    roots = [os.environ.get("ROCM_PATH"), os.environ.get("ROCM_HOME"), str(paths.rocm_dir())]
     for root in filter(None, roots):
         path = Path(root) / "lib" / "libamdhip64.so"
         if path.exists():
@@ -92,10 +91,10 @@ def stand_in() -> str:
     if model:
         return f"the model {model}"
     with contextlib.suppress(OSError):
-        if "rocjitsu" in _PROCESS_MAPS.read_text(errors="replace"):
+        if "rocjitsu" in (paths.SYSTEM / "proc/self/maps").read_text(errors="replace"):
             return "AMD's rocjitsu"
     with contextlib.suppress(OSError):
-        if "kfd" not in _KERNEL_DEVICES.read_text().split():
+        if "kfd" not in (paths.SYSTEM / "proc/devices").read_text().split():
             return "software that answers as the kernel's driver does"
     return ""
 

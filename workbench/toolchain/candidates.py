@@ -10,14 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from workbench import paths
 from workbench.errors import CompilerNotFound
 from workbench.toolchain import zig
 
 STAND_IN = "# hipkittens-workbench's hipcc"
 """A line of the script `hipcc` that the workbench writes for makefiles, which is not a compiler itself."""
-
-_STANDARD_ROCM = Path("/opt/rocm")
-_DEBIAN_LIBRARIES = Path("/usr/lib")
 
 
 @dataclass(frozen=True)
@@ -95,9 +93,10 @@ def _hipccs(passed: list[tuple[str, str]]) -> Iterator[Candidate]:
         if on_path and not _stands_in(Path(on_path)):
             yield Candidate("hipcc", Path(on_path), "PATH", _rocm_of(Path(on_path)))
             break
-    standard = _STANDARD_ROCM / "bin" / "hipcc"
+    rocm = paths.rocm_dir()
+    standard = rocm / "bin" / "hipcc"
     if standard.exists():
-        yield Candidate("hipcc", standard, str(_STANDARD_ROCM), _STANDARD_ROCM)
+        yield Candidate("hipcc", standard, str(rocm), rocm)
 
 
 def _stands_in(hipcc: Path) -> bool:
@@ -132,8 +131,9 @@ def _clangs() -> Iterator[Candidate]:
     plain = shutil.which("clang++")
     if plain:
         yield Candidate("clang", Path(plain), "PATH")
-    for path in sorted(_DEBIAN_LIBRARIES.glob("llvm-*/bin/clang++"), key=_llvm_version, reverse=True):
-        yield Candidate("clang", path, str(_DEBIAN_LIBRARIES))
+    debian = paths.SYSTEM / "usr" / "lib"
+    for path in sorted(debian.glob("llvm-*/bin/clang++"), key=_llvm_version, reverse=True):
+        yield Candidate("clang", path, str(debian))
 
 
 def _llvm_version(path: Path) -> int:

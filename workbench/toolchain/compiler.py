@@ -103,17 +103,21 @@ def installed_headers() -> list[str]:
 
     They come after all others, because HIP's own headers are the workbench's.
     """
-    roots = [os.environ.get("ROCM_PATH"), "/opt/rocm", "/usr"]
-    folders = [Path(root, "include") for root in dict.fromkeys(roots) if root]
+    folders = dict.fromkeys(_include_folders())
     installed = [folder for folder in folders if (folder / "hip").is_dir() and not folder.samefile(INCLUDE)]
     return [part for folder in installed for part in ("-idirafter", str(folder))]
+
+
+def _include_folders() -> list[Path]:
+    """Folders of installed headers: those of ROCM_PATH, of AMD's packages, of Debian's."""
+    root = os.environ.get("ROCM_PATH")
+    roots = (*((Path(root),) if root else ()), paths.rocm_dir(), paths.SYSTEM / "usr")
+    return [folder / "include" for folder in roots]
 
 
 HEADER_LIBRARIES = {"hipcub": "hipcub.hpp", "rocprim": "rocprim.hpp", "thrust": "system/hip"}
 """AMD's header-only libraries by their folders, each with a file or folder that distinguishes it from others
 of the same name."""
-
-_STANDARD_ROOTS = (Path("/opt/rocm"), Path("/usr"))
 
 
 def installed_libraries() -> dict[str, Path]:
@@ -121,9 +125,8 @@ def installed_libraries() -> dict[str, Path]:
 
     The workbench's own replacement of ROCm's folder has none.
     """
-    root = os.environ.get("ROCM_PATH")
     result: dict[str, Path] = {}
-    for include in (place / "include" for place in (*((Path(root),) if root else ()), *_STANDARD_ROOTS)):
+    for include in _include_folders():
         for name, sign in HEADER_LIBRARIES.items():
             folder = (include / name).resolve()
             if (folder / sign).exists() and not folder.is_relative_to(INCLUDE.resolve()):

@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from workbench import paths
 from workbench.cache import Cache, digest
 from workbench.codeobject.bundle import plain_target
 from workbench.errors import ToolchainError
@@ -25,7 +26,6 @@ from workbench.toolchain.compiler import Compiler
 FILES = ("ocml.bc", "ockl.bc")
 FOLDER = "HIPKITTENS_DEVICE_LIBRARIES"
 
-_STANDARD_ROCM = "/opt/rocm"
 _INSIDE_ROCM = ("amdgcn/bitcode", "lib/llvm/lib/clang/*/lib/amdgcn/bitcode")
 _SYSTEM = ("usr/lib/*/amdgcn/bitcode", "usr/lib/llvm-*/lib/clang/*/amdgcn/bitcode")
 _TIMEOUT = 60.0
@@ -108,11 +108,11 @@ def _places() -> Iterator[Path]:
     if named:
         yield Path(named)
         return
-    for root in (os.environ.get("ROCM_PATH"), _STANDARD_ROCM):
+    for root in (os.environ.get("ROCM_PATH"), paths.rocm_dir()):
         for inside in _INSIDE_ROCM if root else ():
             yield from sorted(Path(str(root)).glob(inside), reverse=True)
     for place in _SYSTEM:
-        yield from sorted(Path("/").glob(place), reverse=True)
+        yield from sorted(paths.SYSTEM.glob(place), reverse=True)
     triton = importlib.util.find_spec("triton")
     for folder in (triton.submodule_search_locations or ()) if triton is not None else ():
         yield Path(folder, "backends", "amd", "lib")

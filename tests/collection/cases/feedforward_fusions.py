@@ -1,4 +1,4 @@
-"""Feed-forward layers and what stands around attention."""
+"""Feed-forward layers and the operations around attention."""
 
 from __future__ import annotations
 
@@ -156,4 +156,4 @@ CASES: dict[str, Make] = {
 }
 
 SAMPLED = [name for name in CASES if "8192" in name or "fp16" in name]
-"""Sizes and types beside the first of each function."""
+"""Further sizes and types of each function."""

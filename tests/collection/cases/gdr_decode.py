@@ -1,4 +1,4 @@
-"""The gated delta rule, token after token, and what stands around it."""
+"""The gated delta rule, token by token, and the operations around it."""
 
 from __future__ import annotations
 
@@ -216,4 +216,4 @@ CASES: dict[str, Make] = {
 }
 
 SAMPLED = tuple(name for name in CASES if name.startswith("gdr_utils_tk"))
-"""Element by element or block by block, all alike: one at a time is enough."""
+"""Element by element or block by block, with equal results: one at a time is enough."""

@@ -100,7 +100,7 @@ def blank(*dims: int) -> torch.Tensor:
 
 
 def counts(inputs: dict[str, torch.Tensor], chunk: int, *names: str) -> dict[str, int]:
-    """B, T, H and so on, as far as they are named."""
+    """B, T, H and other named sizes."""
     sizes = dict(zip("BTHV", inputs["v"].shape, strict=True))
     sizes.update({"K": inputs["k"].shape[3], "Hg": inputs["k"].shape[2], "BT": chunk})
     return {name: sizes[name] for name in ("B", "T", "H", *names, "BT")}

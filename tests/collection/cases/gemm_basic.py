@@ -32,7 +32,7 @@ def scaled(a: str, b: str, element: str) -> Make:
 
 
 def narrow(draw: Draw, element: str, rows: int, cols: int) -> torch.Tensor:
-    """Random numbers of 8 bits, or bf16 that holds whole ones."""
+    """Random numbers of 8 bits, or whole numbers in bf16."""
     if element == "fp8":
         return draw.normal(rows, cols, dtype=draw.fp8)
     return draw.integers(-128, 128, rows, cols, dtype=torch.int8 if element == "int8" else torch.bfloat16)

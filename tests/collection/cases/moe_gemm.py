@@ -1,4 +1,4 @@
-"""Mixtures of experts: an entry at a time, in float64."""
+"""Mixtures of experts: one entry at a time, in float64."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ def top1(shared: bool, spread: int = 1) -> Make:
 
     def make(draw: Draw) -> Case:
         tokens, experts, k = 33, 24, 64
-        # Whole numbers of 2^-7 are summed without rounding: the same sigmoids here and there.
+        # Multiples of 2^-7 are summed without rounding, so both sides have the same sigmoids.
         x, w = ((4 * draw.normal(*dims)).round() / 4 for dims in ((tokens, k), (k, experts)))
         w = w * (spread / 8)
         scores, best = torch.sigmoid((x.double() @ w.double()).float()).max(1, keepdim=True)

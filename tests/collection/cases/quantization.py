@@ -27,7 +27,7 @@ def whole(draw: Draw, rows: int, cols: int) -> tuple[torch.Tensor, torch.Tensor,
 
 
 def fp8(draw: Draw) -> Case:
-    """Bytes of fp8 are in order: where the norm lies between two numbers, either will do."""
+    """Bytes of fp8 are ordered: if the norm lies between two numbers, either is accepted."""
     x, w, normed = whole(draw, 5, 384)
     format = str(draw.fp8).removeprefix("torch.float8_")
     numbers, scales = reference.quantize(normed, format, 128)

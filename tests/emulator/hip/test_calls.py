@@ -44,7 +44,7 @@ def test_devices_with_the_properties_of_the_hardware(hip) -> None:
 
 
 def test_properties_in_the_forms_of_older_and_newer_hip_python(hip) -> None:
-    """A record that is filled, before 7.14, and one that is made."""
+    """A record that the call fills, before 7.14, and one that it creates."""
     fresh, record = check(hip.hipGetDeviceProperties(1)), hip.hipDeviceProp_t()
     assert check(hip.hipGetDeviceProperties(record, 1)) == ()
     for properties in (fresh, record):
@@ -57,7 +57,7 @@ def test_properties_in_the_forms_of_older_and_newer_hip_python(hip) -> None:
 
 
 def test_properties_of_an_older_hip_python() -> None:
-    """Its function fills a record and accepts no other form."""
+    """The function fills a record and accepts no other form."""
 
     class Record:
         value = 0
@@ -264,7 +264,7 @@ def test_a_pool_of_another_device(hip) -> None:
     assert handle.hipMemPoolCreate(ctypes.byref(pool), ctypes.byref(bad)) == structures.INVALID_DEVICE
 
 
-def test_a_value_that_nobody_writes_is_not_waited_for_forever(hip, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wait_for_an_unwritten_value_ends(hip, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "_PATIENCE_SECONDS", 0.05)
     handle = emulated.load().handle
     flag = int(check(hip.hipMalloc(8)))
@@ -276,9 +276,9 @@ def test_a_value_that_nobody_writes_is_not_waited_for_forever(hip, monkeypatch: 
     assert "write the value before the wait" in behind
     emulated.take_launch_failure()
     assert handle.hipStreamWriteValue32(None, ctypes.c_void_p(flag), ctypes.c_uint32(0x105), 0) == 0
-    # The mask leaves the five.
+    # The mask does not change the five.
     assert handle.hipStreamWaitValue32(*wait) == 0
-    # Half of it lies behind the end of the allocation.
+    # Half of it lies past the end of the allocation.
     assert (
         handle.hipStreamWriteValue64(None, ctypes.c_void_p(flag + 4), ctypes.c_uint64(1), 0)
         == structures.INVALID_VALUE

@@ -29,7 +29,7 @@ def test_every_function_that_the_bindings_look_up_is_exported() -> None:
     assert not missing, "run python -m workbench.emulator.hip.update_interface"
     handle = emulated.load().handle
     for name in library.function_names():
-        # hiprtc's are there for programs that were linked with them at a version.
+        # hiprtc's functions are for programs that were linked with a version of them.
         if not name.startswith("hiprtc"):
             assert ctypes.cast(getattr(handle, name), ctypes.c_void_p).value
 
@@ -191,7 +191,7 @@ def test_an_unknown_function_says_its_name_once() -> None:
 
 
 def test_a_file_without_content_is_no_image(tmp_path: Path) -> None:
-    """As HIP 7 answers; and hiprtc's functions are in its own library alone."""
+    """As HIP 7 answers; hiprtc's functions are only in its own library."""
     handle = emulated.load().handle
     module = ctypes.c_void_p()
     (tmp_path / "empty.co").touch()

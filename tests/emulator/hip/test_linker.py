@@ -57,7 +57,7 @@ Link = Callable[[Sequence[tuple[int, bytes | Path]]], tuple[int, bytes, str]]
 
 @pytest.fixture(params=["hiprtc", "hip"])
 def link(rtc: Any, request: pytest.FixtureRequest) -> Link:
-    """Links inputs of a kind each: the error, the code object, and what the error log says."""
+    """Links inputs of each kind: the error, the code object and the error log."""
     library = rtc["hiprtc" if request.param == "hiprtc" else "amdhip64"].handle
 
     def call(name: str, *arguments: Any) -> int:

@@ -110,7 +110,7 @@ def test_a_fault_is_an_error_code_with_an_exception_behind_it(hip, module) -> No
     check(hip.hipFree(data))
 
 
-def test_use_after_free_is_a_fault_that_says_so(hip, module) -> None:
+def test_use_after_free_is_a_fault(hip, module) -> None:
     kernel = check(hip.hipModuleGetFunction(module, b"out_of_bounds"))
     data = int(check(hip.hipMalloc(256)))
     check(hip.hipFree(data))
@@ -139,7 +139,7 @@ def test_a_file_that_is_not_there(hip) -> None:
 
 
 def test_code_that_ends_too_soon(hip, code: bytes) -> None:
-    """Whatever part of a code object is there, loading it is an error and nothing worse."""
+    """Loading any part of a code object is an error and nothing worse."""
     for length in (0, 3, 64, 200, len(code) // 2, len(code) - 100):
         content = ctypes.create_string_buffer(code[:length], length + 1)
         status = hip.hipModuleLoadData(ctypes.addressof(content))[0]

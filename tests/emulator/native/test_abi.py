@@ -1,4 +1,4 @@
-"""abi.h as cffi reads it, against what the C compiler makes of it."""
+"""abi.h as read by cffi, against the C compiler's layout."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_names_of_one_enumeration_have_different_numbers() -> None:
 
 
 def test_a_collection_while_cffi_parses_ends() -> None:
-    """Recorders free their memory by calls, also where a collection ends them with cffi's lock held."""
+    """Recorders free their memory by calls, also if a garbage collection frees them with cffi's lock held."""
     library = native_library.__wrapped__()
     called = threading.Thread(target=lambda: library.hk_san_free, daemon=True)
     with abi.ffi._lock:

@@ -1,4 +1,4 @@
-"""The emulated node's allocations: exact to the byte, never given again soon, limits, host ranges."""
+"""The emulated node's allocations: exact to the byte, not reused soon, limits, host ranges."""
 
 from __future__ import annotations
 
@@ -72,24 +72,21 @@ def test_host_memory_may_be_read_to_its_granularity(memory: Memory) -> None:
     assert ends() == [72]
 
 
-def test_find_agrees_with_a_plain_search(memory: Memory) -> None:
-    seed = random.randrange(2**32)
-    print("seed", seed)
-    generator = random.Random(seed)
+def test_find_agrees_with_a_plain_search(memory: Memory, draw: random.Random) -> None:
     live = []
     for _ in range(300):
-        if live and generator.random() < 0.4:
-            memory.free(live.pop(generator.randrange(len(live))))
+        if live and draw.random() < 0.4:
+            memory.free(live.pop(draw.randrange(len(live))))
         else:
-            live.append(memory.allocate(generator.randrange(1, 20000), MemoryKind.DEVICE, 0))
+            live.append(memory.allocate(draw.randrange(1, 20000), MemoryKind.DEVICE, 0))
     for _ in range(500):
-        near = generator.choice(live)
-        address = near.base + generator.randrange(-100, near.size + 100)
+        near = draw.choice(live)
+        address = near.base + draw.randrange(-100, near.size + 100)
         matches = [a for a in live if a.base <= address < a.end]
         assert memory.find(address) is (matches[0] if matches else None)
 
 
-def test_freed_addresses_are_not_given_again_and_are_recognised(memory: Memory) -> None:
+def test_freed_addresses_are_not_reused_and_are_recognised(memory: Memory) -> None:
     first = memory.allocate(4096, MemoryKind.DEVICE, 0)
     memory.free(first)
     second = memory.allocate(4096, MemoryKind.DEVICE, 0)
@@ -99,7 +96,7 @@ def test_freed_addresses_are_not_given_again_and_are_recognised(memory: Memory) 
     )
 
 
-def test_memory_given_back_is_zero_again(memory: Memory) -> None:
+def test_freed_memory_is_zero_again(memory: Memory) -> None:
     first = memory.allocate(1 << 20, MemoryKind.DEVICE, 0)
     ctypes.memset(first.base, 0xFF, first.size)
     memory.free(first)
@@ -197,7 +194,7 @@ def test_a_forked_process_asks_for_its_own_memory() -> None:
         assert host_access(base, page)
         child = os.fork()
         if not child:
-            # Only the child has taken its right to write away.
+            # Only the child has revoked write access.
             ctypes.CDLL(None).mprotect(ctypes.c_void_p(base), ctypes.c_size_t(page), mmap.PROT_READ)
             os._exit(host_access(base, page) != abi.ALLOCATION_READ)
         assert os.waitpid(child, 0)[1] == 0

@@ -1,5 +1,5 @@
-"""Launches that the clock models, and times of other launches; the model takes one nanosecond per
-instruction, so that every time is known."""
+"""Modelled and other times of launches; the model takes one nanosecond per instruction, so that every time is
+known."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def module() -> wb.Module:
 
 
 def executed(launch: Launcher, *args: object) -> int:
-    """Instructions of a launch, counted apart."""
+    """Instructions of a launch, counted separately."""
     record = launch.kernel.launch(launch.launch, args, {}, options=LaunchOptions(count=True))
     assert record.counts is not None
     return sum(record.counts.values())
@@ -205,7 +205,7 @@ def test_what_waits_to_be_modelled_is_bounded(
     events[0].record()
     events[1].record()
     events[0].seconds_until(events[1])
-    # Now that somebody asks, those that wait are modelled to make room.
+    # A request models the waiting launches to make room.
     for n in range(8, 14):
         module["spin"][3, 64](out, n)
     assert len(model.records) >= 6
@@ -217,7 +217,7 @@ def test_a_wrong_choice_is_an_error(model: Nanoseconds, monkeypatch: pytest.Monk
         Event()
 
 
-def test_a_product_without_a_model_keeps_the_hosts_clock_and_says_so(
+def test_a_product_without_a_model_has_the_hosts_clock_and_a_note(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(clock, "_labelled", False)

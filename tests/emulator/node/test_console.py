@@ -30,34 +30,31 @@ def c_printf(text: str, *values: object) -> str:
     return buffer.value.decode("latin-1")
 
 
-def test_formats_are_cs() -> None:
-    seed = random.randrange(2**32)
-    print("seed", seed)
-    rng = random.Random(seed)
+def test_formats_are_cs(draw: random.Random) -> None:
     for _ in range(3000):
-        kind = rng.choice("diuxXoceEfFgGs")
-        flags = "".join(rng.sample("-+ 0", rng.randint(0, 2)))
-        if kind in "xXo" and rng.random() < 0.3:
+        kind = draw.choice("diuxXoceEfFgGs")
+        flags = "".join(draw.sample("-+ 0", draw.randint(0, 2)))
+        if kind in "xXo" and draw.random() < 0.3:
             flags += "#"
         if kind in "cs":
             flags = flags.replace("0", "").replace("+", "").replace(" ", "")
-        width = rng.choice(["", "", "1", "7", "20"])
+        width = draw.choice(["", "", "1", "7", "20"])
         # An integer zero with a precision of zero has no digits in C, and one here.
-        precision = rng.choice(["", "", ".3", ".12", *([".", ".0"] if kind not in "diuxXo" else [])])
+        precision = draw.choice(["", "", ".3", ".12", *([".", ".0"] if kind not in "diuxXo" else [])])
         if kind == "c":
             precision = ""
-        length = rng.choice(["", "l", "ll", "h", "hh"]) if kind in "diuxXo" else ""
+        length = draw.choice(["", "l", "ll", "h", "hh"]) if kind in "diuxXo" else ""
         if "0" in flags and precision and kind in "diuxXo":
-            # C lets the precision win over the zero flag, which nobody combines; keep to what has a meaning.
+            # In C the precision overrides the zero flag; combine only flags that have a meaning.
             flags = flags.replace("0", "")
         if kind in "eEfFgG":
-            value: object = rng.choice([0.0, -1.5, rng.uniform(-1e6, 1e6), 1e-12, 123456789.0])
+            value: object = draw.choice([0.0, -1.5, draw.uniform(-1e6, 1e6), 1e-12, 123456789.0])
         elif kind == "s":
-            value = rng.choice(["", "abc", "longer than the width"])
+            value = draw.choice(["", "abc", "longer than the width"])
         elif kind == "c":
-            value = rng.randint(33, 126)
+            value = draw.randint(33, 126)
         else:
-            value = rng.choice([0, 1, 255, 2**31, 2**32 - 1, 2**63 + 5, 2**64 - 1, rng.getrandbits(64)])
+            value = draw.choice([0, 1, 255, 2**31, 2**32 - 1, 2**63 + 5, 2**64 - 1, draw.getrandbits(64)])
         text = f"<%{flags}{width}{precision}{length}{kind}>"
         assert console.format_text(text, [value]) == c_printf(text, value), (text, value)
 
@@ -118,7 +115,7 @@ def test_arguments_of_every_kind(module: wb.Module, capsys: pytest.CaptureFixtur
 def test_printf_returns_the_bytes_that_it_prints(
     module: wb.Module, threads: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As C's printf on the host, for lanes that go different ways and several work-groups."""
+    """As C's printf on the host, for divergent lanes and several work-groups."""
     monkeypatch.setenv("HIPKITTENS_THREADS", threads)
     values = x()
     module["returned"][3, 64](values)
@@ -173,7 +170,7 @@ int main() {
 
 
 def test_device_and_host_print_alike() -> None:
-    """A text of the device's memory, and a kernel that nobody waits for, among them."""
+    """Includes a text in the device's memory, and a kernel that nothing waits for."""
     result = wb.run_program(BOTH, device="emulated:gfx950").check()
     host, device, last = result.stdout.split("---\n")
     assert device == host
@@ -195,7 +192,7 @@ def test_a_full_buffer_says_so(module: wb.Module, capsys: pytest.CaptureFixture[
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == "hipkittens: the kernel printed more than 16 MB; the rest is lost"
     assert len(lines) > 100_000
-    # And the next launch has all of it again.
+    # The next launch has the whole buffer again.
     module["everything"][1, 64](x())
     assert capsys.readouterr().out.startswith("a 0 3000000000")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,7 @@ class Block:
 
 @dataclass
 class Fake:
-    """Stands for a Translation; block i is at 0x1000 * (i + 1) and has one instruction a dword further on."""
+    """A fake Translation; block i is at 0x1000 * (i + 1), with one instruction a dword later."""
 
     library: ctypes.CDLL
     names: tuple[str, ...]
@@ -226,7 +227,7 @@ def test_a_barrier_does_not_wait_for_waves_that_have_ended(blocks: ctypes.CDLL, 
     fake = Fake(blocks, ("test_missed_barrier", "test_end"))
     outcome = dispatch.run(prepare(fake, memory, geometry, 0), threads=2)
     assert outcome.fault is None
-    # Five waves of both groups begin, the three even ones of each go on behind the barrier.
+    # Five waves of both groups begin; the three even ones of each continue after the barrier.
     assert outcome.counts.tolist() == [10, 6]
 
 
@@ -247,11 +248,10 @@ def test_work_groups_that_wait_for_each_other_make_progress(
 
 
 def test_work_groups_get_company_however_short_the_slices(
-    blocks: ctypes.CDLL, memory: Memory, monkeypatch: pytest.MonkeyPatch
+    blocks: ctypes.CDLL, memory: Memory, set_pace: Callable[..., None]
 ) -> None:
-    """Each call of the driver returns at once, as where other processes take the time."""
-    monkeypatch.setattr(dispatch, "_FIRST_SLICE_NANOSECONDS", 0)
-    monkeypatch.setattr(dispatch, "_SLICE_NANOSECONDS", 0)
+    """Each call of the driver returns at once, as if other processes took the time."""
+    set_pace(first_slice=0, slice=0)
     geometry = Geometry.of_blocks((6, 1, 1), (64, 1, 1))
     base, _ = output(memory, 1)
     run = prepare(Fake(blocks, ("test_spin_group",)), memory, geometry, base)

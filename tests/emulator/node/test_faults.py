@@ -9,7 +9,7 @@ from workbench.emulator.node.faults import Scene
 
 
 class Block:
-    """Decodes its instructions at every look, as a translation's blocks do."""
+    """Decodes its instructions at every access, as a translation's blocks do."""
 
     decoded = 0
 

@@ -84,7 +84,7 @@ def test_lists(kernels: wb.Module) -> None:
 def test_memory_lives_until_it_is_freed(kernels: wb.Module) -> None:
     pointers, out = torch.zeros(1024, dtype=torch.int64), torch.zeros(1024, dtype=torch.int32)
     for _ in range(20):
-        # 2 MB each time: it does not fit into the heap unless it is given back.
+        # 2 MB each time: it does not fit into the heap unless it is freed.
         kernels["give"][4, 256](pointers, 400)
         assert len(set(pointers.tolist())) == 1024
         kernels["take"][4, 256](pointers, out, 400)
@@ -226,6 +226,6 @@ int main() {
 
 
 def test_the_limit_of_the_heap() -> None:
-    # Sixteen blocks of 2 MB: a power of two with room for what the heap knows of a block.
+    # Sixteen blocks of 2 MB: a power of two with room for the heap's header of a block.
     result = wb.run_program(PROGRAM, device="emulated:gfx950").check()
     assert result.stdout == "8 0 16 1\n"

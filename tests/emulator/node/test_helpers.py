@@ -1,4 +1,4 @@
-"""Threads that are kept from one launch to the next."""
+"""Threads that are reused from one launch to the next."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_it_is_waited_for_until_it_has_ended() -> None:
     assert helper.wait(10)
 
 
-def test_one_whose_work_failed_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_helper_survives_failed_work(monkeypatch: pytest.MonkeyPatch) -> None:
     failures, seen = list[threading.ExceptHookArgs](), list[int]()
     monkeypatch.setattr(threading, "excepthook", failures.append)
     helper = helpers.Helper()

@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import torch
 
 import workbench as wb
 from workbench import errors
-from workbench.emulator.node import dispatch, hostcall
+from workbench.emulator.node import hostcall
 from workbench.targets import NAMES
 
 HEADER = Path(__file__).with_name("hostcall.h")
@@ -98,7 +99,7 @@ def lines_of_everything(groups: int, block: int) -> list[str]:
 
 
 def check_nested(printed: str, groups: int, value: int) -> None:
-    """Work-groups in order, wave 1 behind the barrier; of two ways the compiler chooses which is first."""
+    """Work-groups in order, wave 1 after the barrier; the compiler chooses which of two branches is first."""
     lines = printed.splitlines()
     assert len(lines) == 3 * groups
     for g in range(groups):
@@ -143,12 +144,12 @@ def test_the_order_does_not_depend_on_time(
     module: wb.Module,
     slice_nanoseconds: int,
     capsys: pytest.CaptureFixture[str],
+    set_pace: Callable[..., None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One thread makes all hostcalls: two would get in each other's way at the stacks of packets."""
+    """One thread makes all hostcalls: two would contend for the stacks of packets."""
     monkeypatch.setenv("HIPKITTENS_THREADS", "4")
-    monkeypatch.setattr(dispatch, "_FIRST_SLICE_NANOSECONDS", 0)
-    monkeypatch.setattr(dispatch, "_SLICE_NANOSECONDS", slice_nanoseconds)
+    set_pace(first_slice=0, slice=slice_nanoseconds)
     threads = set()
     receive = hostcall.Listener._receive
 
@@ -172,7 +173,7 @@ def test_an_assertion_names_itself_and_the_thread(
             module["check"][4, 128](values)
     assert "own.hip:7: assertion `x < 100` failed in check for thread (70, 0, 0)" in str(caught.value)
     assert (caught.value.workgroup, caught.value.wave, caught.value.lane) == ((1, 0, 0), 1, 6)
-    # The exception says it; nothing is printed as well.
+    # The exception has the message; nothing is printed too.
     printed = capsys.readouterr()
     assert (printed.out, printed.err) == ("", "")
     # The state of a stopped launch does not disturb the next one.
@@ -209,7 +210,7 @@ def test_other_services_are_refused(module: wb.Module, service: int, words: str)
 def test_more_than_there_is_room_for(
     module: wb.Module, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Three words a line and what a message counts: two waves and a half.
+    # Three words per line and the size of a message: two waves and a half.
     monkeypatch.setattr(hostcall, "BYTES", (24 + 64) * 160)
     monkeypatch.setenv("HIPKITTENS_THREADS", "1")
     module["many"][4, 64](zeros())
@@ -229,7 +230,7 @@ def test_a_kernel_may_overwrite_the_buffer(module: wb.Module, capsys: pytest.Cap
     module["overwrite"][1, 64](zeros())
     module["many"][2, 64](zeros())
     assert capsys.readouterr().out.splitlines() == [str(i) for i in range(128)]
-    # Messages that nobody began, and parts of them that say they begin again.
+    # Messages without a beginning, and parts that claim to begin one again.
     for message in (0, 2, 5 << 8, 5 << 8 | 2, 7 << 5 | 1, 2**64 - 1):
         module["send"][1, 64](zeros(), message)
     capsys.readouterr()
@@ -262,7 +263,7 @@ def test_printf_through_a_buffer(buffered: wb.Module, capsys: pytest.CaptureFixt
     values = zeros() + 7
     buffered["known"][1, 64](values)
     expected = [f"{i} {'odd' if i % 2 else 'even'}|    7|0.25 {-1 << 40}" for i in range(3)]
-    # Each of the three parts of a line is a lane's own; lanes come in order.
+    # Each lane prints the three parts of its line; lanes are in order.
     assert capsys.readouterr().out.splitlines() == expected
     assert values[:3].tolist() == [0, 0, 0]
 
@@ -280,7 +281,7 @@ def test_the_buffer_is_empty_again(buffered: wb.Module, capsys: pytest.CaptureFi
         assert [int(line.partition(" ")[0]) for line in lines] == list(range(40 * 256))
 
 
-# ROCm's own device libraries
+# ROCm's device libraries
 
 FOLDER = "HIPKITTENS_TEST_DEVICE_LIBRARIES"
 LIBRARIES = Path(os.environ.get(FOLDER) or "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode")

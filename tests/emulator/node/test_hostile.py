@@ -1,4 +1,4 @@
-"""Kernels whose descriptors ask for what no device has: refused before they run, as the fuzzers found."""
+"""Kernels whose descriptors exceed every device: refused before they run. The fuzzers found these."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from workbench.toolchain import CompileOptions, compile_device
 
 
 def launch(**words: int) -> None:
-    """Run an empty kernel whose descriptor has dwords changed, `at52=3` the one at byte 52."""
+    """Run an empty kernel whose descriptor has changed dwords; `at52=3` is the one at byte 52."""
     device = node().devices[0]
     changes = {int(name.removeprefix("at")): value for name, value in words.items()}
     loaded = device.load(template(device.product.arch).filled(S_ENDPGM, changes))
@@ -74,7 +74,7 @@ extern "C" __global__ void last(int *out, large x) { *out = x.values[COUNT - 1];
 
 
 def launch_last(size: int, segment: int | None = None, *, sanitize: bool = False) -> tuple[int, list[str]]:
-    """The last of `size` bytes of arguments, as a kernel reads it, and what the sanitizer says.
+    """The last of `size` bytes of arguments, as a kernel reads it, and the sanitizer's findings.
 
     Args:
         segment: `.kernarg_segment_size` that the metadata claims; None for the compiler's.

@@ -1,4 +1,4 @@
-"""Ctrl-C during launches: it always arrives, whatever moment it comes at, and what follows works."""
+"""Ctrl-C during launches: it always arrives, at any moment, and later launches work."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def test_an_interrupt_at_any_moment_arrives() -> None:
     module = wb.compile(SOURCE, arch="gfx950", name="spin.hip")
     flag, out = torch.zeros(1, dtype=torch.int32), torch.zeros(64, dtype=torch.int32)
     module["quick"][1, 64](out)
-    # Nothing but the interrupt ends it.
+    # Only the interrupt ends it.
     options = LaunchOptions(timeout=0)
     for _ in range(40):
-        # The way into a launch takes about a tenth of a millisecond; most of these come while it is gone.
+        # Entering a launch takes about a tenth of a millisecond; most of these come meanwhile.
         delay = random.choice((0.0, 1e-4, 3e-4, 1e-3, 0.02)) * random.random()
         timer = threading.Timer(delay, interrupt)
         launcher = module["spin"][2, 64]
@@ -107,7 +107,7 @@ def test_other_threads_are_left_alone() -> None:
 
 
 def interrupt_a_launch() -> None:
-    """Once one runs on two threads."""
+    """Interrupts a launch once it runs on two threads."""
     while not any(thread.name == "emulated-device" for thread in threading.enumerate()):
         time.sleep(0.001)
     interrupt()
@@ -175,7 +175,7 @@ def test_an_interrupt_stops_the_launch_of_another_thread(monkeypatch: pytest.Mon
         with pytest.raises(KeyboardInterrupt):
             wait_until_interrupted(wait)
         interrupting.join()
-        # A join that was interrupted makes Python take the thread for ended.
+        # After an interrupted join Python considers the thread ended.
         assert ended.wait(50)
         ended.clear()
     assert raised == [KernelInterrupt] * 2

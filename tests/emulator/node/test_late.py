@@ -1,4 +1,4 @@
-"""Loads that come late: what a missing wait does then, and that nothing changes where waits are right."""
+"""Loads that arrive late: the effect of a missing wait, and none if waits are right."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ POLLS = (
     "lds_read_before_the_flag",
     "device_flag_without_wait",
 )
-"""Cases whose waves poll what others write, which has to come although nobody waits for it."""
+"""Cases whose waves poll memory that others write: the write has to arrive although nothing waits for it."""
 
 
 @cache
@@ -72,7 +72,7 @@ def result_of(name: str, arch: str, fault: bool, late: Lateness | None) -> torch
 def test_a_missing_wait_changes_the_result(name: str, arch: str) -> None:
     at_once = result_of(name, arch, True, None)
     assert not torch.equal(result_of(name, arch, True, Lateness()), at_once)
-    # At least half of these few draws let one load come too late.
+    # At least half of these few draws let one load arrive too late.
     seeds = [result_of(name, arch, True, Lateness(seed)) for seed in range(8)]
     assert any(not torch.equal(result, at_once) for result in seeds)
     again = [result_of(name, arch, True, Lateness(seed)) for seed in range(8)]
@@ -206,7 +206,7 @@ def test_every_kind_of_access(arch: str) -> None:
         results.append((sums, out))
     sums, out = results[0]
     assert torch.equal(sums, start + 7)
-    # Some of it by PyTorch, so that not all are wrong alike.
+    # Some of it by PyTorch, so that not all have the same fault.
     assert torch.equal(out[0], table[1:65] << 16)
     assert torch.equal(out[1], table[2:66] >> 8 & 0xFF)
     assert torch.equal(out[3], 4 * torch.arange(64))
@@ -278,7 +278,7 @@ def test_operators_give_the_same_bits(name: str, arch: str) -> None:
 
 
 def test_the_sanitizer_and_a_tape_have_loads_at_once() -> None:
-    """They look at the order of instructions, which is the same."""
+    """They check the order of instructions, which is the same."""
     case = CASES["vmcnt"]
     values, out = torch.arange(case.elements, dtype=torch.float32), torch.zeros(case.elements)
     kernel = seeded("gfx950", True)["vmcnt::k"]
@@ -289,7 +289,7 @@ def test_the_sanitizer_and_a_tape_have_loads_at_once() -> None:
 
 
 def test_code_for_other_launches_has_none_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Calls of the functions that have effects come late, by the option."""
+    """Calls of functions with side effects are delayed by the option."""
     symbols: dict[bool, set[str]] = {}
 
     def emitted(*args: Any, **options: Any) -> Any:
@@ -327,7 +327,7 @@ def test_what_holds_is_the_launch_s_then_the_block_s_then_the_variable_s(
             pass
 
 
-def test_a_program_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     from workbench.kernel import program
 
     monkeypatch.delenv(VARIABLE, raising=False)

@@ -1,4 +1,4 @@
-"""The list of PyTorch's allocations: complete, and in a table once."""
+"""The list of PyTorch's allocations: complete, each in the table once."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_what_lives_is_listed() -> None:
         del tensors[random.randrange(len(tensors)) :]
         listed = dict(STORAGES.blocks())
         assert {base: listed.get(base) for base in pieces(tensors)} == pieces(tensors)
-        # Nothing else, save what others have made or let go meanwhile.
+        # Nothing else, except what others have allocated or freed meanwhile.
         assert len(listed) <= len(pieces(tensors)) + len(before) + 10
 
 
@@ -82,7 +82,7 @@ def test_a_table_has_each_once() -> None:
         [lent] = rows[rows[:, 0] == x.data_ptr()].tolist()
         [listed] = rows[rows[:, 0] == y.data_ptr()].tolist()
         assert memory.whereabouts(y.data_ptr() + 308, 4, 0).startswith("1 byte past the end of ")
-    # Memory lent by another owner has the bounds that the owner gives.
+    # Memory lent by another owner has the owner's bounds.
     assert lent[3] == x.data_ptr() + 4000
     assert listed[1:4] == [
         y.data_ptr() + 308,
@@ -117,17 +117,17 @@ def test_where_reads_end(granularity: int, exact: bool, reads: int) -> None:
         (12 * MIB + 1, 12 * MIB + 512 + ROOM),
     ],
 )
-def test_memory_goes_on_behind_a_tensor(size: int, reach: int) -> None:
+def test_memory_continues_after_a_tensor(size: int, reach: int) -> None:
     x = torch.empty(size, dtype=torch.int8)
     assert STORAGES.at(x.data_ptr()) == (size, reach)
     assert not STORAGES.at(x.data_ptr() + 64)[0]
 
 
-def test_addresses_that_nobody_knows() -> None:
+def test_unknown_addresses() -> None:
     x, array, memory = torch.empty(1000), np.zeros(1000), node().memory
     with memory.reaching_storages(abi.STORAGE_BLOCK):
         for last, is_unknown in ((x.data_ptr() + 4000, False), (array.ctypes.data, True)):
-            # Two sizes in one word look like an address where nothing is.
+            # Two sizes in one word look like an unmapped address.
             arguments = struct.pack("QQQI", x.data_ptr(), last, 1000 | 64 << 32, 7)
             assert memory.has_unknown_address(arguments) is is_unknown
 

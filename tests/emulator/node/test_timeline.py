@@ -1,4 +1,4 @@
-"""The order of streams' work on the modelled timeline, with seconds that one can add up by hand."""
+"""The order of streams' work on the modelled timeline, with times that are easy to add up."""
 
 from __future__ import annotations
 

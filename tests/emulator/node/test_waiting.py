@@ -1,4 +1,4 @@
-"""Work-groups that wait for each other: as many as the device holds, in linear time; deadlocks are named."""
+"""Work-groups that wait for each other: as many as the device holds, in linear time; deadlocks."""
 
 from __future__ import annotations
 
@@ -204,9 +204,9 @@ def outcomes(monkeypatch: pytest.MonkeyPatch) -> list[dispatch.Outcome]:
 
 
 @pytest.fixture
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+def soon(set_pace: Callable[..., None]) -> None:
     """A deadlock is detected at once: no other thread writes what these launches wait for."""
-    monkeypatch.setattr(dispatch, "DEADLOCK_SECONDS", 0.0)
+    set_pace(deadlock=0.0)
 
 
 @pytest.fixture(params=["1", "3"])
@@ -309,7 +309,7 @@ def test_work_groups_that_do_not_wait_run_one_after_the_other(
     assert outcomes[-1].turns == 500
     table = torch.arange(16, dtype=torch.int32)
     module["rereads"][6, 64](table, words(6 * 64), 20000)
-    # A turn more for each time that the time of a call is over.
+    # One more turn for each time that a call reaches its limit.
     assert outcomes[-1].turns < 6 + 10
 
 
@@ -347,19 +347,21 @@ def test_those_that_never_start_are_named(module: Module, soon: None, threads: s
 
 
 def test_calls_that_end_after_each_look_find_a_deadlock(
-    module: Module, soon: None, threads: str, monkeypatch: pytest.MonkeyPatch
+    module: Module, soon: None, threads: str, set_pace: Callable[..., None]
 ) -> None:
-    """On a busy computer a thread may not come to look twice before its time is over."""
-    monkeypatch.setattr(dispatch, "_SLICE_NANOSECONDS", 1)
+    """On a busy computer a thread may reach its time limit before it looks twice."""
+    set_pace(slice=1)
     kernel = module["large"]
     launch = kernel[LARGE_ON_GFX942 + 3, 64].launch
     with pytest.raises(errors.KernelDeadlock, match="work-groups from 304 to 306 never started"):
         kernel.launch(launch, (words(1), words(LARGE_ON_GFX942 + 3)), {}, options=LaunchOptions(timeout=60))
 
 
-def test_threads_that_come_late_have_a_place_left(module: Module, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_that_come_late_have_a_place_left(
+    module: Module, set_pace: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HIPKITTENS_THREADS", "4")
-    monkeypatch.setattr(dispatch, "DEADLOCK_SECONDS", 0.5)
+    set_pace(deadlock=0.5)
 
     class LateHelper(helpers.Helper):
         def start(self, work: Callable[[], None]) -> None:
@@ -421,8 +423,8 @@ def test_a_wave_that_waits_in_shared_memory(module: Module, soon: None, kernel: 
     assert caught.value.wave == 1
 
 
-def test_what_is_waited_for_lies_beyond_shared_memory(soon: None) -> None:
-    """There 0 is read, of no memory that could be looked at."""
+def test_a_wait_for_memory_beyond_shared_memory(soon: None) -> None:
+    """The address 0 is read, which is no memory that could be inspected."""
     source = """#include <hip/hip_runtime.h>
     extern "C" __global__ void k(int *out, int at) {
         __shared__ volatile int s[16];
@@ -435,7 +437,7 @@ def test_what_is_waited_for_lies_beyond_shared_memory(soon: None) -> None:
         kernel[1, 64](words(64), 1 << 28)
 
 
-def test_two_that_hold_what_the_other_wants(module: Module, soon: None, threads: str) -> None:
+def test_two_that_hold_each_other_s_locks(module: Module, soon: None, threads: str) -> None:
     with pytest.raises(errors.KernelDeadlock) as caught:
         module["crossed_locks"][2, 64](words(3))
     text = str(caught.value)

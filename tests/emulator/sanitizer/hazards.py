@@ -60,7 +60,7 @@ _SDWA = "v_add_f16_sdwa v20, v1, v2 dst_sel:WORD_1 dst_unused:UNUSED_PAD src0_se
 
 
 def _exactly(reader: str) -> str:
-    """A matrix instruction whose SrcC is what begins in v32, and whose result lies elsewhere."""
+    """A matrix instruction whose SrcC begins in v32, and whose result is elsewhere."""
     opcode, operands = reader.split(None, 1)
     _, a, b, c = operands.split(", ")
     first, last = map(int, c.removeprefix("v[").removesuffix("]").split(":"))
@@ -213,7 +213,7 @@ INTERLOCKED: tuple[tuple[str, str], ...] = (
     ("global_atomic_cmpswap v10, v[24:25], s[20:21]", "v_mov_b32_e32 v25, 0"),
     ("global_store_dwordx2 v10, v[24:25], s[20:21]", "v_mov_b32_e32 v25, 0"),
 )
-"""Pairs that share a register and that hardware takes care of."""
+"""Pairs that share a register and that hardware handles."""
 
 
 def nops(count: int) -> str:

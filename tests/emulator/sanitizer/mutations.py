@@ -1,4 +1,4 @@
-"""Mutation testing of the sanitizer: machine code of the library with one wait, barrier or s_nop less.
+"""Mutation testing of the sanitizer: machine code of the library with one fewer wait, barrier or s_nop.
 
     python -m tests.emulator.sanitizer.mutations [--arch gfx950 gfx942] [--only gemm] [--sample 20] [--seed 1]
 
@@ -6,7 +6,7 @@ Each mutant differs from a kernel as it was compiled in one instruction word (so
 changes places with what follows). It is run on the emulated device under the sanitizer, and must be reported
 or be proven to be the same kernel: `Waits` finds, from the code alone and on every way through it, which
 accesses are under way at each instruction; a mutant with nothing more under way where it matters is
-equivalent. That analysis shares nothing with the sanitizer, which follows one run. What is left is listed.
+equivalent. That analysis shares nothing with the sanitizer, which follows one run. Other mutants are listed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SECONDS = 60.0
 
 
 def small_shape(spec: KernelSpec, arch: str) -> dict[str, Any]:
-    """A small problem that a kernel takes: its first shape with every dimension brought down."""
+    """A small problem that a kernel takes: its first shape with every dimension reduced."""
     shape = spec.shape(spec.shapes[0])
     for name, parameter in spec.parameters.items():
         if not isinstance(parameter, Range) or shape[name] <= SMALL:
@@ -77,7 +77,7 @@ class Mutant:
         module = kernel.module
         text = module.code_object.text
         start = module.code.index(text.data)
-        # A mutant's debug info is the kernel's: reading it again would take most of the time.
+        # A mutant has the kernel's debug info: reading it again would take most of the time.
         code = bytearray(module.code.replace(b".debug_", b".nodbg_"))
         for address, word in self.words.items():
             place = start + address - text.address
@@ -102,8 +102,8 @@ def _text(vm: int, lgkm: int) -> str:
 
 
 def mutants(blocks: Iterable[Sequence[Instruction]]) -> Iterator[Mutant]:
-    """Every mutant of a kernel: each s_waitcnt gone, without one of its counters and one count weaker; each
-    s_barrier gone; each s_nop one wait state shorter, or after the instruction that it comes before."""
+    """Every mutant of a kernel: each s_waitcnt removed, without one of its counters and one count weaker;
+    each s_barrier removed; each s_nop one wait state shorter, or moved after the next instruction."""
     for block in blocks:
         for place, instruction in enumerate(block):
             at = instruction.address
@@ -211,7 +211,7 @@ class Waits:
             if access is not None:
                 most = VM_MOST if access.counter == "vm" else LGKM_MOST
                 for other in state:
-                    # An access that comes back in any order may be done, so that it is no younger one.
+                    # An access that may complete in any order may be done, so it is not a younger one.
                     older = self._accesses[other]
                     if older.counter == access.counter and older.in_order and access.in_order:
                         state[other] = state[other] << 1 & (1 << most) - 1
@@ -283,7 +283,7 @@ class Outcome:
 
     @property
     def is_explained(self) -> bool:
-        """Reported, proven to be the same kernel, or not come by; never reported and proven at once."""
+        """Reported, proven to be the same kernel, or not reached; never both reported and proven."""
         if self.reported:
             return not self.equivalent
         return bool(self.equivalent) or self.not_run
@@ -333,13 +333,13 @@ class Subject:
         return record.accesses
 
     def _ending_at(self, barrier: int) -> tuple[Access, ...]:
-        """Accesses recorded where no barrier is waited at, and waves end at one of them."""
+        """Accesses recorded without waiting at barriers, with waves that end at one of them."""
         addresses = [i.address for block in self.blocks for i in block if i.opcode == "s_barrier"]
         words = {**dict.fromkeys(addresses, _NOP), barrier: _END}
         return self._accesses(Mutant("", "", barrier, words).applied_to(self.kernel))
 
     def _order(self) -> Order | None:
-        """The order of a plain run's accesses; None where they do not tell it."""
+        """The order of a plain run's accesses; None if they do not determine it."""
         ways = _followers(self.blocks)
         accesses = self._accesses(self.kernel)
         try:

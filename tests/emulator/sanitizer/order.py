@@ -2,7 +2,7 @@
 
 A second opinion on the sanitizer, for tests: it takes the accesses that a plain run recorded
 (emulator/trace.py), puts the waits and barriers between them that the code has on the way from each to the
-next, and then compares every two accesses that touch the same bytes. Slow, and whole: nothing is forgotten.
+next, and then compares every two accesses that touch the same bytes. It is slow, and keeps all accesses.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ class Order:
                 lgkm.append([])
             elif (
                 instruction.format != "SMEM"
-            ):  # scalar loads may be done before the LDS is, and prove nothing
+            ):  # scalar loads may be done before LDS accesses, and prove nothing
                 field = changes.get(value, int(instruction.src[0].value or 0))
                 most_vm, most_lgkm = wait_counts(VM_MOST if field is None else field)
                 if field is None:

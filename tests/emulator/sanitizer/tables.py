@@ -66,7 +66,7 @@ PARTS = {"seeded": seeded_table, "hazards": hazard_table, "tested": tested}
 
 
 def generated(text: str) -> str:
-    """The document with its generated parts made anew."""
+    """The document with its generated parts rewritten."""
     for name, make in PARTS.items():
         begin, end = f"<!-- {name}: generated -->\n", f"<!-- {name}: end -->"
         head, opened, rest = text.partition(begin)
@@ -78,7 +78,7 @@ def generated(text: str) -> str:
 
 
 def run() -> None:
-    """Every seeded fault on every target, with its line or what was found instead."""
+    """Every seeded fault on every target, with its line or the actual finding."""
     from tests.emulator.sanitizer.test_seeded import run as launch
 
     seen = clean = total = 0

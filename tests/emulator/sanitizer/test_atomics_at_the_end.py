@@ -1,4 +1,4 @@
-"""Atomics of a half or a byte are ones of the dword around it, also where memory ends inside that."""
+"""Atomics of a half or a byte access the dword around it, also where memory ends inside that."""
 
 from __future__ import annotations
 

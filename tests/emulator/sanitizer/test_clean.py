@@ -1,4 +1,4 @@
-"""The library's own kernels are right: nothing is reported, and sanitizing changes no results.
+"""The library's kernels are correct: nothing is reported, and sanitizing changes no results.
 
 tests/kernels/test_operators.py sanitizes every operator; the tile library's tests do the same with
 HIPKITTENS_TEST_SANITIZE=1 (tests/conftest.py).

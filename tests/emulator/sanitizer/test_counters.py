@@ -1,4 +1,4 @@
-"""Proofs by a wait for a count: an access is done if no order of return leaves it under way."""
+"""Proofs by a wait for a count: an access is done if no order of return leaves it in flight."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ SCALAR = "s_add_u32 s24, s20, 1"
 CASES: dict[str, tuple[tuple[str, ...], bool]] = {
     "lds in order": ((A, B, "s_waitcnt lgkmcnt(1)", FIRST), True),
     "lds counted short": ((A, B, "s_waitcnt lgkmcnt(2)", FIRST), False),
-    # Whatever the scalar load does, one of the two reads is done, which is the first.
+    # Whatever the scalar load does, one of the two reads is done: the first.
     "scalar load before lds": ((QUAD, A, B, "s_waitcnt lgkmcnt(1)", FIRST), True),
     "scalar load between lds": ((A, QUAD, B, "s_waitcnt lgkmcnt(1)", FIRST), True),
-    # The scalar load may be done already, so that it is no access behind the read.
+    # The scalar load may be done already, so it is not an access after the read.
     "scalar load after lds": ((A, DWORD, "s_waitcnt lgkmcnt(1)", FIRST), False),
     "scalar loads after lds": ((A, QUAD, OTHER, "s_waitcnt lgkmcnt(1)", FIRST), False),
     # A load of several dwords counts two, so that it is not under way at one.

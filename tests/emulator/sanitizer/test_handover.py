@@ -1,4 +1,4 @@
-"""Waves that hand work over through memory as the memory model lets them: nothing is reported."""
+"""Waves that hand over work through memory, as the memory model allows: nothing is reported."""
 
 from __future__ import annotations
 

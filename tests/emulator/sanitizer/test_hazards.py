@@ -115,5 +115,5 @@ def test_a_pair_that_a_loop_brings_together(target: str) -> None:
     assert finding.category == "hazard"
     assert "needs 5 wait states in between and has 1;" in finding.message
     assert finding.count == 3
-    # The way back is in the code and not taken.
+    # The backward branch is in the code and not taken.
     assert run(module, "k", target, n=0).passed

@@ -1,4 +1,4 @@
-"""The hazard table against a compiler's own count: what clang emits is clean, and no s_nop of it is too many.
+"""The hazard table against a compiler's count: clang's code is clean, and none of its s_nops is superfluous.
 
 Every s_nop of compiled code without inline assembly is made one shorter in turn; each time a hazard appears.
 That checks the counts from both sides, by code that does not know the table.
@@ -151,13 +151,13 @@ def test_every_wait_state_of_the_compiler_is_wanted(target: str) -> None:
                 less = _shorter(blocks, index, place)
                 hazards = find(less, ways.__getitem__, target).pairs
                 if not hazards and target == "gfx950":
-                    # A count of 20; LLVM does not look for the last one.
+                    # A count of 20; LLVM does not search for the last one.
                     hazards = find(_shorter(less, index, place), ways.__getitem__, target).pairs
                     assert all(20 in values(RULES[hazard.rule], target) for hazard in hazards)
                 around = "; ".join(printer.text(each) for each in block[max(0, place - 3) : place + 2])
                 assert hazards, f"{target}: one less is not reported: {around}"
                 seen.update(RULES[hazard.rule].name for hazard in hazards)
-    # Otherwise the compiler has found other instructions to put in between, and the test says nothing.
+    # Otherwise the compiler has put other instructions in between, and the test proves nothing.
     rules = {
         *("xdl-read", "xdl-ab", "sgemm-read", "sgemm-ab", "dgemm-16x16-ab", "dgemm-4x4-ab"),
         *(

@@ -1,4 +1,4 @@
-"""Halves of registers that 16-bit instructions leave alone are not followed: compilers leave them so."""
+"""Halves of registers that 16-bit instructions do not write are not tracked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory from hipMalloc: what is uninitialised, what was freed, what a resource reaches beyond."""
+"""Memory from hipMalloc: uninitialised, freed, and beyond a resource."""
 
 from __future__ import annotations
 
@@ -273,7 +273,7 @@ def test_a_resource_that_reaches_beyond_its_allocation(api: Api, arch: str, part
 
 @pytest.mark.parametrize("records", [(1 << 31) - 2, (1 << 31) - 1, -1 << 31])
 def test_a_resource_that_is_not_meant_to_clamp(api: Api, arch: str, records: int) -> None:
-    """Triton makes such ones; an access out of bounds is found all the same."""
+    """Triton makes such accesses; one out of bounds is still found."""
     module = wb.compile(RESOURCES, arch=arch, name="resource.hip")
     source, out = fresh(api)
     api.call("hipMemset", source, 0, SIZE)

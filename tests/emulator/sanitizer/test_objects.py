@@ -1,4 +1,4 @@
-"""An index past the end of a variable of the code object is found, whatever lies behind it."""
+"""An index past the end of a variable of the code object is found, whatever follows it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Faults that people reported of public kernels, rebuilt small, and the same kernels mended.
-
-Each is one cause, so it is one finding, however often the compiler unrolled the code.
+"""Faults that people reported in public kernels, reduced, and the same kernels fixed. Each has one cause, so
+it is one finding, however often the compiler unrolled the code.
 """
 
 from __future__ import annotations
@@ -264,7 +263,7 @@ def test_a_cause_counts_and_keeps_its_instructions() -> None:
         result
     )
     assert ": 1 finding\n" in str(result)
-    # Each side of it has its mark.
+    # Each side of it is marked.
     assert {finding.line for finding in cause.by_line()} == {finding.line for finding in result.findings}
     html = result._repr_html_()
     assert html.count("race in shared memory") == 1

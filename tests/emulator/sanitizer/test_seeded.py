@@ -18,9 +18,9 @@ from workbench.targets import TILE_TARGETS  # noqa: E402
 @cache
 def compiled(arch: str, fault: bool) -> wb.Module:
     """Every case of a target in one compilation, with its lines counted as if it were alone."""
-    first = HEAD.count("\n") + 2  # each begins with an empty line
+    first = HEAD.count("\n") + 1
     cases = [
-        f'namespace {name} {{\n#line {first} "seeded.hip"{case.source}\n}}'
+        f'namespace {name} {{\n#line {first} "seeded.hip"\n{case.source}\n}}'
         for name, case in CASES.items()
         if arch in case.targets
     ]
@@ -38,7 +38,7 @@ def far_apart(elements: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def run(name: str, arch: str, fault: bool) -> tuple[SanitizeResult, set[int]]:
-    """The result, and the lines that are at fault."""
+    """The result, and the faulty lines."""
     case = CASES[name]
     source = HEAD + case.source
     lines = {n for n, text in enumerate(source.splitlines(), 1) if text.endswith("// HERE")}
@@ -74,8 +74,8 @@ ORIGINS = {
         "__builtin_amdgcn_mfma",
     ),
     "lds_stored": ("shared memory: `ds_read_b32", "// HERE"),
-    "scratch_stored": ("'a' (declared at line 15): `flat_load_dword", "// HERE"),
-    "lanes": ("'x' (declared at line 15), which was never written", "// HERE"),
+    "scratch_stored": ("'a' (declared at line 17): `flat_load_dword", "// HERE"),
+    "lanes": ("'x' (declared at line 17), which was never written", "// HERE"),
     "spilled": (
         "a register that was never written, first used by `scratch_store_dword",
         'asm volatile("scratch_store',

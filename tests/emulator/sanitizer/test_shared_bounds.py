@@ -1,4 +1,4 @@
-"""Shared memory beyond what a kernel asked for: a finding, and the launch goes on as on hardware."""
+"""Shared memory beyond a kernel's request: a finding, and the launch continues as on hardware."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_reads_that_are_not_used(arch: str) -> None:
 
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)
-def test_what_lies_behind_has_no_value(arch: str) -> None:
+def test_memory_after_it_has_no_value(arch: str) -> None:
     result, _ = run(arch, "used", 32)
     assert [(f.category, f.line) for f in result.findings] == [("out of bounds", 14), ("uninitialised", 14)]
 
@@ -105,7 +105,7 @@ def test_writes_behind_the_end(arch: str) -> None:
     result, out = run(arch, "written", 32)
     assert out == [*map(float, range(32)), *32 * [-1.0]]
     assert [(f.category, f.line, f.count) for f in result.findings] == [("out of bounds", 20, 32)]
-    # A load to LDS may mean to mask its lanes there.
+    # A load to LDS may mask lanes by such addresses on purpose.
     for by in (32, target(arch).lds_granule // 4):
         result, _ = run(arch, "loaded", by)
         assert result.passed, str(result)

@@ -1,4 +1,4 @@
-"""IEEE arithmetic on bit patterns with exact fractions: the tests' own idea of what instructions compute.
+"""IEEE arithmetic on bit patterns with exact fractions: an independent definition of the instructions.
 
 Nothing here shares code or method with the emulator: numbers are Python fractions, rounded once at the end.
 """

@@ -1,7 +1,7 @@
 """A wave on which tests run single instructions of real machine code, many in one compilation.
 
-Tests name instructions by their text; most encodings stand in encodings.json, which spares
-starting the assembler (0.1 s a time). `HIPKITTENS_UPDATE_ENCODINGS=1` adds those that are missing.
+Tests name instructions by their text; encodings.json has most encodings, which saves starting the assembler
+(0.1 s each). `HIPKITTENS_UPDATE_ENCODINGS=1` adds those that are missing.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class State:
         self.s[index], self.s[index + 1] = value & 0xFFFFFFFF, value >> 32
 
     def wide(self, row: int) -> np.ndarray:
-        """Two rows as 64-bit numbers, a lane each."""
+        """Two rows as 64-bit numbers, one per lane."""
         return self.v[row].astype(np.uint64) | self.v[row + 1].astype(np.uint64) << np.uint64(32)
 
     def set_wide(self, row: int, values: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""Transcendental instructions that err on request, against the same functions in double precision."""
+"""Transcendental instructions with requested errors, against the same functions in double precision."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_only_the_named_instructions_err(module):
     assert np.array_equal(erring(kernel="v_exp_f32"), exact)
 
 
-def test_the_variable_holds_where_nothing_else_is_said(module, monkeypatch):
+def test_the_variable_is_the_default(module, monkeypatch):
     x = np.linspace(1.1, 7.7, 64, dtype=np.float32)
     exact, erring = results(module, "v_rcp_f32", x), results(module, "v_rcp_f32", x, 9)
     monkeypatch.setenv("HIPKITTENS_APPROXIMATE", "9")
@@ -144,8 +144,8 @@ __global__ void roots(const float *a, const float *b, float *q) {
 
 @pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
 def test_quotients_of_24_bits_need_an_exact_reciprocal_and_others_do_not(arch):
-    """0xbf2758 / 0xbf2759 is 1 where the reciprocal errs upwards: llvm-project 202753. The other ways of
-    dividing correct what they got."""
+    """0xbf2758 / 0xbf2759 is 1 if the reciprocal errs upwards: llvm-project 202753. Other divisions correct
+    it."""
     module = wb.compile(DIVISION, arch=arch)
     a, b = (torch.full((64,), n, dtype=torch.uint32) for n in (0xBF2758, 0xBF2759))
     quotients = set()

@@ -46,7 +46,7 @@ def test_vector_index_mode(machine) -> None:
 
 
 def test_vector_index_outside_the_registers(machine) -> None:
-    """The register that the instruction names is taken: no index leads out of a wave's registers."""
+    """The register that the instruction names is used: no index leads out of a wave's registers."""
     program = ["s_set_gpr_idx_on s4, gpr_idx(SRC0)", "v_mov_b32_e32 v10, v2", "s_set_gpr_idx_off"]
     run = machine.build([program])[0]
     state = machine.State()

@@ -149,7 +149,7 @@ def test_clamp(machine, values) -> None:
 
 
 def test_output_modifiers(machine) -> None:
-    """They are ignored in IEEE mode and where denormals are kept; -0 becomes +0 where they act."""
+    """They are ignored in IEEE mode and if denormals are preserved; -0 becomes +0 where they act."""
     texts = [f"v_add_f32_e64 v10, v2, v4 {omod}" for omod in ("mul:2", "mul:4", "div:2")]
     x = np.array([1.5, -0.0, 3e38, -1.25e-38] * 16, np.float32)
     for mode, acts in ((0x3F0, False), (0x1F0, False), (0x3C0, False), (0x1C0, True)):
@@ -167,7 +167,7 @@ def test_output_modifiers(machine) -> None:
 
 @pytest.mark.parametrize("mode", range(4))
 def test_denormal_modes(machine, mode: int) -> None:
-    """Single and half precision have a mode each: bit 0 keeps denormal sources, bit 1 denormal results."""
+    """Single and half precision each have a mode: bit 0 keeps denormal sources, bit 1 denormal results."""
     tiny = np.array([1e-40, -1e-40, 2.0**-100, 1.5] * 16, np.float32)
     runs = machine.build(
         [["v_mul_f32_e32 v10, v2, v4"], ["v_mul_f16_e32 v11, v3, v5"]], mode=0x3C0 | mode << 4
@@ -191,7 +191,7 @@ def test_denormal_modes(machine, mode: int) -> None:
 
 
 def test_a_test_of_the_class_sees_denormals_in_every_mode(machine) -> None:
-    """It reports the source as it is, where a comparison sees zero."""
+    """It reports the unflushed source, where a comparison sees zero."""
     programs = [["v_cmp_class_f32_e64 s[20:21], v2, v3", "v_cmp_eq_f32_e64 s[22:23], v2, 0"]]
     state = machine.State()
     state.v[2] = np.array([0x00000001, 0x807FFFFF, 0x00000000, 0x00800000] * 16, np.uint32)
@@ -239,7 +239,7 @@ def test_rounding_modes(machine, values, rounding: int) -> None:
 
 
 def test_rounding_mode_is_left(machine) -> None:
-    """Single precision rounds down and back to nearest; the host's own mode stays as it is."""
+    """Single precision rounds down and back to nearest; the host's mode does not change."""
     run = machine.build(
         [
             [
@@ -467,7 +467,7 @@ def test_dpp(machine, random_exec) -> None:
 
 
 def test_dpp_on_its_own_result(machine) -> None:
-    """A wave-wide sum as compilers make it: each step reads what the step before wrote."""
+    """A wave-wide sum as compiled: each step reads the result of the one before."""
     steps = [
         "v_add_u32_dpp v2, v2, v2 row_shr:1 row_mask:0xf bank_mask:0xf bound_ctrl:0",
         "v_add_u32_dpp v2, v2, v2 row_shr:2 row_mask:0xf bank_mask:0xf bound_ctrl:0",

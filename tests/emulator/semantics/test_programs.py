@@ -1,4 +1,4 @@
-"""Runs of instructions: a program in one block does what its instructions do one by one.
+"""Sequences of instructions: a program in one block has the effect of its single instructions.
 
 Single instructions are right (the other tests here); what is tested is what the translator does between
 them: values kept in registers across a run, scalar code moved before a loop, masks, stores and reloads.

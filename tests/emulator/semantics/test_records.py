@@ -59,7 +59,7 @@ INDEXED = {
     r"s_getreg_b32": "STATUS shows SCC, and whether VCC and EXEC are zero",
 }
 CLOCKS = {r"s_mem(real)?time": "the clock goes on"}
-# Reads that cannot show: opcodes, which of their reads, and why.
+# Reads without a visible effect: opcodes, which of their reads, and why.
 UNSEEN = (
     (r"v_cmpx?_(f|t|tru)_.*", r".*", "the result is the same for all sources"),
     (r"s_set_gpr_idx_.*", r".*", "only the next instructions show it"),
@@ -113,7 +113,7 @@ class Report:
         checked: opcodes that ran.
         refused: opcodes of which no form was found that executes.
         exceptions: opcodes of which a part was not checked, with the reason.
-        wrong: what is wrong, in words.
+        wrong: what is wrong, as text.
     """
 
     checked: set[str] = field(default_factory=set)
@@ -211,11 +211,11 @@ Rows = dict[tuple[str, int], Form]
 
 SCALES = "v_mfma_ld_scale_b32"
 SCALED = "scaled"
-"""In the place of a format: a matrix instruction with its scales before it, which is one of 16 bytes."""
+"""In place of a format: a matrix instruction with its scales before it, together 16 bytes."""
 
 
 def rows_of(target: str) -> Rows:
-    """Every form of a target, and the matrix instructions that take scales once more with them."""
+    """Every form of a target, and the matrix instructions that take scales again with scales."""
     rows = dict(forms(target))
     scales = next((form for form in rows.values() if form.opcode == SCALES), None)
     for (_, number), form in list(rows.items()):
@@ -311,11 +311,11 @@ class Wave:
     def run(
         self, function: object, state: np.ndarray, mode: int = USUAL_MODE
     ) -> tuple[np.ndarray, tuple[int, ...]]:
-        """The state after `function` from a state, and what else it left."""
+        """The state after `function`, and its other effects."""
         self.load(state, mode)
         answer = function(self.address)
         wave = self.lone.wave
-        # The mode itself is only what it does where the instruction writes it: its changed bits.
+        # The mode counts as an effect only where the instruction writes it: its changed bits.
         other = (answer, wave.mode ^ mode, wave.target, wave.block, wave.fault.kind, wave.fault.lane)
         return np.concatenate(self.parts), (*other, wave.fault.address)
 
@@ -354,7 +354,7 @@ _RESOURCE = 14 << 15 | 4 << 12 | 0xFAC
 
 @cache
 def _pool(shape: str) -> np.ndarray:
-    """Dwords of a shape to take some from: drawing each anew would take most of the time."""
+    """A pool of dwords of a shape: drawing all of them again would take most of the time."""
     generator, count = np.random.default_rng(_SHAPES.index(shape)), POOL
     if shape == "single":
         return generator.normal(0, 4, count).astype(np.float32).view(np.uint32)
@@ -504,7 +504,7 @@ class Checker:
             yield from self._unlisted_reads(state, changed, after, other, active)
         for unit in sorted(self.silent):
             place = _places(self.wave, unit)
-            # A vector register has 64 lanes to try on at once.
+            # A vector register has 64 lanes to try at once.
             for _ in range(1 if unit < ROWS else SCALAR_TRIES):
                 changed = state.copy()
                 changed[place] = self._changed(state[place])
@@ -552,7 +552,7 @@ class Checker:
         for unit in self.writes:
             place = _places(self.wave, unit)
             if unit < ROWS and self.lanewise:
-                # Lanes that are off keep what was there.
+                # Disabled lanes do not change.
                 stays = outcome[place] == changed[place]
                 different[place] = np.where(active, different[place], ~stays)
         # A vector memory access out of range, and inactive lanes, leave the destination unchanged.
@@ -571,7 +571,7 @@ class Checker:
 
 
 class Run:
-    """Looks at the forms of a target.
+    """Checks the forms of a target.
 
     Attributes:
         silent, effective: an instruction in which a read had no effect, and one in which it had one, by
@@ -644,8 +644,8 @@ class Run:
 
 
 def in_turn(target: str) -> Rows:
-    """The forms of a target that a run checks: of opcodes that several have, each on one of them, which the
-    seed says; by `make test-product` on all."""
+    """The forms of a target that a run checks: opcodes of several targets on one of them, by the seed; with
+    `make test-product` on all."""
     rows = rows_of(target)
     if os.environ.get("HIPKITTENS_TEST_ALL", "0") != "0":
         return rows

@@ -66,7 +66,7 @@ def floats(random: np.random.Generator, values) -> np.ndarray:
 
 @pytest.mark.parametrize(("target", "name"), TYPES)
 def test_lanes_moved_before_a_conversion(machine, target: str, name: str) -> None:
-    """DPP forms take another lane's byte, and leave lanes that no lane is moved to as they were."""
+    """DPP forms take another lane's byte, and do not change lanes without a source lane."""
     swapped, shifted, spread = machine.build(
         [
             [f"v_cvt_f32_{name}_dpp v10, v2 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf"],
@@ -126,7 +126,7 @@ def test_rounding_to_8_bits(machine, values, target: str, name: str) -> None:
 
 @pytest.mark.parametrize(("target", "name"), TYPES)
 def test_stochastic_rounding(machine, target: str, name: str) -> None:
-    """The two neighbours come out as often as the distances say, in the byte that op_sel names."""
+    """The two neighbours occur in proportion to the distances, in the byte that op_sel names."""
     dtype = getattr(torch, TYPES[target, name])
     runs = machine.build(
         [[f"v_cvt_sr_{name}_f32 v10, v2, v4 op_sel:[0,0,{byte & 1},{byte >> 1}]"] for byte in range(4)],

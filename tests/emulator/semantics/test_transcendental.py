@@ -1,6 +1,5 @@
-"""Transcendental instructions within one unit in the last place of the true value, over the whole range.
-
-The true values come from mpmath in 60 digits, or where it is missing from the host's double precision.
+"""Transcendental instructions within one unit in the last place of the true value, over the whole range. The
+true values come from mpmath in 60 digits, or without it from the host's double precision.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def true_value(name: str, x: Fraction) -> object:
         elif name == "rcp":
             return "inf" if x == 0 else 1 / x
         else:
-            # Whole turns are taken off exactly.
+            # Whole turns are subtracted exactly.
             turn = mpmath.mpf((x % 1).numerator) / (x % 1).denominator
             result = mpmath.sinpi(2 * turn) if name == "sin" else mpmath.cospi(2 * turn)
         if result == 0:
@@ -75,7 +74,7 @@ def expected(name: str, bits: int, format) -> int:
 
 
 def arguments(name: str, random: np.random.Generator, format, values, kind: str) -> np.ndarray:
-    """64 patterns: special ones, and ones in the range where the function does something."""
+    """64 patterns: special ones, and ones in the function's interesting range."""
     result = values(random, kind)
     ranges = {"exp": 160.0, "sin": 300.0, "cos": 300.0}
     near = random.uniform(-1, 1, 64) * ranges.get(name, 4.0)
@@ -149,7 +148,7 @@ def test_whole_range_of_exp2(machine) -> None:
 
 
 def test_large_argument_reduction(machine) -> None:
-    """v_trig_preop_f64 gives the bits of 2/pi that a reduction of a large argument needs."""
+    """v_trig_preop_f64 returns the bits of 2/pi that the reduction of a large argument needs."""
     run = machine.build([["v_trig_preop_f64 v[10:11], v[2:3], v4"]])[0]
     random = np.random.default_rng(SEED)
     with mpmath.workdps(420):

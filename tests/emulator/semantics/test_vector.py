@@ -660,7 +660,7 @@ def runners(machine):
 
 
 def same(kind: str, actual: int, expected: int) -> bool:
-    """Equal patterns; any quiet NaN is as good as another."""
+    """Equal patterns; all quiet NaNs are equal."""
     if kind.startswith("v2"):
         half = kind[2:]
         return all(same(half, actual >> s & 0xFFFF, expected >> s & 0xFFFF) for s in (0, 16))

@@ -1,4 +1,4 @@
-"""Kernels that the compiler emptied, and functions that run past their last instruction."""
+"""Kernels without code, and functions that run past their last instruction."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OTHER = "__global__ void other(int *x) { x[0] = 5; }\n"
 
 @pytest.mark.parametrize("source", [SPIN, SPIN + OTHER, OTHER + SPIN], ids=["alone", "first", "last"])
 def test_an_empty_kernel_raises_before_it_runs(source):
-    """Behind it lies another kernel, padding, or nothing at all."""
+    """Another kernel, padding or nothing follows."""
     module = wb.compile(source, flags="-O3")
     kernel = module["spin"]
     assert kernel.info.size == 0
@@ -41,7 +41,7 @@ def test_a_program_with_an_empty_kernel_is_told():
 
 
 def test_running_past_the_end_of_a_function_is_a_fault_where_it_happens():
-    """The kernel behind it does not run."""
+    """The next kernel does not run."""
     source = """__global__ void ends(int *x) {
     x[1] = 2;
     __builtin_unreachable();

@@ -1,4 +1,4 @@
-"""Machine code in memory: it stays callable as long as it is held, whatever else is loaded and dropped."""
+"""Machine code in memory stays callable while it is referenced, whatever else is loaded and freed."""
 
 from __future__ import annotations
 

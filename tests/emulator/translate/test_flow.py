@@ -1,4 +1,4 @@
-"""Cutting of code into blocks where two readings of the same bytes meet, and the mode where two paths do."""
+"""Division of code into blocks where two decodings of the same bytes meet, and the mode where paths meet."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_readings_that_join_again_each_go_on_at_a_block() -> None:
 
 
 def test_mode_that_depends_on_the_way() -> None:
-    """Two ways with different modes meet: the mode there is not known."""
+    """Two paths with different modes meet: the mode there is unknown."""
     words = [
         0xBF850003,  # s_cbranch_scc1 +3
         0xBA000901, 0x00000000,  # s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0

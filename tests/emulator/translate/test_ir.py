@@ -11,7 +11,7 @@ from workbench.emulator.translate.ir import constant_text, floating, integer
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_numbers_that_are_equal_in_python_stay_apart(order: int) -> None:
-    # A width that nothing else here uses, so that both orders meet an empty memory.
+    # A width that nothing else here uses, so that both orders start with an empty cache.
     type = floating(32, 7 if order == 1 else 9)
     first, second = (constant_text(type, value) for value in (1.0, 1)[::order])
     assert first != second

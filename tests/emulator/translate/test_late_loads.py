@@ -1,4 +1,4 @@
-"""Loads that follow each other: each takes its address before the data of an earlier one is there."""
+"""Successive loads: each reads its address before the data of an earlier one has arrived."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_an_address_is_read_before_it_is_overwritten() -> None:
 
 
 def test_random_loads(native: SimpleNamespace, random: np.random.Generator) -> None:
-    """Loads into separate registers leave the use of their data late, if any order does."""
+    """If any order of loads into separate registers delays the use of their data, this one does."""
     changed = 0
     for _ in range(200):
         loads = [

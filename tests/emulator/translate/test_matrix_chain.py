@@ -1,4 +1,4 @@
-"""Chains of matrix instructions: the same registers as instruction after instruction, whatever they share."""
+"""Chains of matrix instructions: the same registers as by single instructions, whatever they share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SEEN_A, SEEN_B, LINKED = abi.MATRIX_SEEN_A, abi.MATRIX_SEEN_B, abi.MATRIX_LINKED
 
 
 class Calls:
-    """Stands for the block's translator: keeps what is handed over."""
+    """A fake of the block's translator: records its arguments."""
 
     indexed_positions = 0
     row_of = staticmethod(Rows("gfx950", 256).row)
@@ -111,7 +111,7 @@ def test_random_sequences(native: SimpleNamespace, random: np.random.Generator, 
 
 
 def test_tile(native: SimpleNamespace) -> None:
-    """A warp's tile: every operand is looked at once, every result loaded and stored once."""
+    """A warp's tile: every operand is inspected once, every result loaded and stored once."""
     sequence = [
         native.instruction(
             NAMES[0],
@@ -160,12 +160,12 @@ def test_loads_between(
         for instruction in sequence:
             assert single.run(instruction) == 0
         chained(sequence, spare=spare).run(other)
-        named = slice(0, 300)  # what follows is the chain's own
+        named = slice(0, 300)  # the rest belongs to the chain
         assert np.array_equal(single.v[named], other.v[named])
 
 
 def test_a_tile_whose_factors_are_loaded_anew(native: SimpleNamespace) -> None:
-    """Factors come into registers of the last ones: with room for copies results are loaded once."""
+    """Factors replace those before them in registers: with room for copies results are loaded once."""
     sequence = []
     for k in range(2):
         for n in range(4):
@@ -184,8 +184,8 @@ def test_a_tile_whose_factors_are_loaded_anew(native: SimpleNamespace) -> None:
 def test_what_overwrites_a_sum_is_looked_at(
     native: SimpleNamespace, random: np.random.Generator, overwritten_by: str, blocks: int
 ) -> None:
-    """A chain need not look at its own sums again. Denormals, which its fast paths would make zeros, get
-    there by something else: the next chain adds zeros to them."""
+    """A chain need not inspect its own sums again. Denormals, which its fast paths would flush, come from
+    elsewhere: the next chain adds zeros to them."""
     c, other = native.v(0, 4), native.v(8, 4)
 
     def product(a: int, to: Operand) -> Instruction:
@@ -214,7 +214,7 @@ def test_alone_is_no_chain(native: SimpleNamespace) -> None:
 
 
 def waiting(native: SimpleNamespace) -> MatrixChain:
-    """A chain in which one waits: A in v0 to v3, B in v10 to v13, C and D in v32 to v35."""
+    """A chain with a wait: A in v0 to v3, B in v10 to v13, C and D in v32 to v35."""
     chain = MatrixChain(Calls())
     operands = [native.v(32, 4)], [native.v(0, 4), native.v(10, 4), native.v(32, 4)]
     matrix = native.instruction(NAMES[0], *operands)

@@ -1,7 +1,7 @@
 """MODE.vskip: vector instructions that are not issued, as the CDNA3 ISA guide says of S_SETVSKIP.
 
-VSKIP = S0.u[S1.u[4:0]]; while it is set no VOP*, M*BUF, DS or FLAT instruction is issued, and the memory
-instructions among them count for no s_waitcnt.
+VSKIP = S0.u[S1.u[4:0]]; while it is set no VOP*, M*BUF, DS or FLAT instruction is issued, and its memory
+instructions do not count for s_waitcnt.
 """
 
 from __future__ import annotations
@@ -131,12 +131,12 @@ def test_loops_jumps_and_barriers_among_what_is_skipped(module: wb.Module, sanit
         options = LaunchOptions(sanitize=sanitize)
         record = launch.kernel.launch(launch.launch, (out, turns), {}, options=options)
         assert not record.findings
-        # An even turn does all, an odd one nothing.
+        # An even turn executes all, an odd one nothing.
         assert torch.equal(out.long(), torch.arange(128) + (turns + 1) // 2 * 1111)
 
 
 def test_random_code_against_a_model(module: wb.Module) -> None:
-    """Vector and scalar additions in any order, with the mode set from bits of a number that is known."""
+    """Vector and scalar additions in any order, with the mode set from bits of a known number."""
     bits = random.getrandbits(32)
     text, vector, scalar, skips = [], 7, 5, False
     for _ in range(60):

@@ -1,4 +1,4 @@
-"""From a code object to a translation: what is reachable, what is refused, what is kept."""
+"""From a code object to a translation: reachable code, refusals, the cache."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_blocks_cover_the_code_once(code_object: CodeObject) -> None:
 
 
 def test_calls_are_followed(code_object: CodeObject, data: bytes) -> None:
-    """Only the functions that a kernel calls are translated with it, all of them where it calls a pointer."""
+    """Only the functions that a kernel calls are translated with it, or all if it calls a pointer."""
     functions = {
         name: symbol.address
         for name, symbol in code_object.symbols.items()

@@ -1,4 +1,4 @@
-"""Lets the tests import what stands beside them."""
+"""Lets the tests import the modules of this folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A covering array has every pair of values that its product has, in few rows, and depends on the seed."""
+"""A covering array has every pair of values of its product, in few rows, and depends on the seed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from tile_coverage import covering
 
 FACTORS = [range(12), range(8), range(2), range(5)]
-# Some values exclude each other, as a base shape without a column layout does.
+# Some values exclude each other, such as a base shape without a column layout.
 ROWS = [row for row in product(*FACTORS) if row[2:] != (1, 4) and (row[0] > 3 or row[1] % 4 != row[0])]
 
 

@@ -51,7 +51,7 @@ def whole(arch: str, tile: Tile, number: int) -> Kernel:
 
 
 def edges(arch: str, tile: Tile, number: int) -> Kernel:
-    """Past the last row, and for bounded functions the last column, reads give zero and stores change
+    """Past the last row, and for bounded functions past the last column, reads are zero and stores change
     nothing.
     """
     kernel = Kernel(f"edges-{tile.name}", arch)

@@ -25,7 +25,7 @@ WAYS = {
     G::load(s, x_gl, {0, 1, 1, 1}, offsets, resource, base, G::lds_base(s));""",
     "bounded": "G::load_bounded(s, x_gl, {0, 1, 1, 1});",
 }
-"""The ways to start a load, all of the tile at {0, 1, 1, 1}."""
+"""All ways to start a load, of the tile at {0, 1, 1, 1}."""
 
 SIZES = ((1, 1), (2, 1), (2, 2), (1, 3), (4, 2), (4, 4))
 
@@ -51,7 +51,7 @@ def tile_kernel(
     full = (1, 2, 2 * rows, 2 * cols)
     kernel.input("x", dtype, full, distinct(dtype, arch, 8 * rows * cols))
     kernel.output("stored", dtype, full)
-    # Read by the tile's own operator[], all of it, after each way of loading.
+    # Read by the tile's operator[], all of it, after each way of loading.
     read = f"for (int i = G::laneid(); i < {rows * cols}; i += G::GROUP_THREADS)"
     body = [f"{ALLOCATE} using G = group<{waves}>; using tile = st<{dtype}, {rows}, {cols}, {shape}>;"]
     body.append("tile &s = al.allocate<tile>();")

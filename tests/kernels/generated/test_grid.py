@@ -110,7 +110,7 @@ def layouts(arch: str, dims: tuple[int, int, int, int], fixed: tuple[bool, ...],
         ),
     }
     kernel.output("out", "int", (len(calls), 1))
-    # The layout is looked at and nothing is read through it.
+    # Only the layout is inspected, and nothing is read through it.
     kernel.body = (
         f"auto *base = reinterpret_cast<{dtype} *>(out_ptr); if (laneid() != 0) return;\n"
         f"    const gl<{dtype}, {', '.join(extents)}> x(base, {', '.join(passed)});"

@@ -47,7 +47,7 @@ MATCHED_WIDE = {
     "st_16x32_s": ["rt_32x32_16_s"],
     "st_32x32_s": ["rt_32x64_s"],
 }
-"""The same of whole cache lines, and of operands with block scales."""
+"""The same for whole cache lines, and for operands with block scales."""
 
 ALLOCATE = """extern __shared__ alignment_dummy __shm[];
     shared_allocator al(reinterpret_cast<int *>(&__shm[0]));"""

@@ -22,9 +22,8 @@ from tile_types import Tile, Use, by_tile, sized, uses
 
 
 def special(dtype: str, arch: str, count: int) -> Make:
-    """Zeros, infinities, NaN, what overflows or is denormal in a smaller type, ties, and random numbers.
-
-    Of fp8 every code, so that each is seen to be what PyTorch takes it for.
+    """Zeros, infinities, NaN, numbers that overflow or are denormal in a smaller type, ties, and random
+    numbers. For fp8 every code, so that each is compared with PyTorch's value.
     """
 
     def make(generator: torch.Generator) -> torch.Tensor:

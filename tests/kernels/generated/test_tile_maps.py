@@ -57,7 +57,7 @@ PLACED = {
         _by_place(lambda x, y, r, c: torch.where((r + c) % 3 == 0, y, torch.where(r > c, x.abs(), x))),
     ),
 }
-"""Maps that see where an element is."""
+"""Maps that depend on an element's position."""
 
 ALONG = _along()
 FUNCTIONS = MAPS | TERNARY | PLACED | ALONG

@@ -38,7 +38,7 @@ def kernel_of(arch: str, tile: Tile, number: int, names: list[str]) -> Kernel:
     for part, name in enumerate(names):
         turn = list(MASKS).index(name)
         at = (number * 7 + turn * 3) % 23 - (11 if name in DIAGONAL else 0)
-        # Zero where no value is given.
+        # Zero without a value.
         given_value = (number + turn) % 2 == 0
         arguments = ["d", "x", *([] if name in WITHOUT_PARAMETER else [str(at)]), *(["value"] * given_value)]
         body.append(f"{name}({', '.join(arguments)}); put(d, out_ptr + {part} * n);")

@@ -68,7 +68,7 @@ def kernel_of(arch: str, number: int, form: str, dtype: str, shape: str, layout:
         total = times * (inputs[f"a{suffix}"].double() @ inputs[f"b{suffix}"].double())
         return c.held(total + inputs[f"c{suffix}"].double()).float()
 
-    # Products and sums of small integers are exact in float in whatever order they are summed up.
+    # Products and sums of small integers are exact in float in any order.
     kernel.case(f"mma_{name}", "d", lambda g: product(g, 1), same_values)
     kernel.case(f"mma_{name}-in-place", "twice", lambda g: product(g, 2), same_values)
     # K sums of up to about K in size, each rounded to half a unit; the order is the hardware's.

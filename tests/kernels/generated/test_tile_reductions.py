@@ -19,7 +19,7 @@ COMBINE = {"max": torch.maximum, "min": torch.minimum, "sum": torch.add, "prod":
 
 
 START = {"": "d, x", "-from": "d, x, start", "-in-place": "d, x, d"}
-"""The arguments, by what the reduction starts from: nothing, a vector, the result itself."""
+"""The arguments, by the start of the reduction: nothing, a vector, the result itself."""
 
 FUNCTIONS = {
     f"{axis}_{name}{start}": (axis, name, start)

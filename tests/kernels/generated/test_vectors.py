@@ -39,7 +39,7 @@ from workbench.targets import TILE_TARGETS
 def of_elements(
     vector: Vector, compare: Callable[[torch.Tensor, torch.Tensor], str | None]
 ) -> Callable[[torch.Tensor, torch.Tensor], str | None]:
-    """Leaves out what lanes hold past the end of a naive vector."""
+    """Omits the elements past the end of a naive vector."""
     inside = vector.index() < vector.length
     return lambda got, expected: compare(got[inside], expected[inside])
 
@@ -114,7 +114,7 @@ PLACED = {
         lambda x, y: torch.where(_index(x) % 3 == 0, y, torch.where(_index(x) % 3 == 1, x.abs(), x)),
     ),
 }
-"""Maps that see where an element is."""
+"""Maps that depend on an element's position."""
 
 FUNCTIONS_OF_VECTORS = MAPS | PLACED
 
@@ -167,7 +167,7 @@ def reductions(arch: str, vector: Vector, names: list[str]) -> Kernel:
     """Reductions to one value, which all lanes get."""
     dtype, n = vector.dtype, vector.length
     kernel = Kernel(f"reduce-{vector.name}", arch)
-    # Numbers so near to one that a product of all of them is far from the ends of any type.
+    # Numbers so near to one that a product of all of them is far from the limits of any type.
     kernel.input("x", dtype, (n,), near_one(dtype, arch, n))
     kernel.derive("held_x", dtype, vector.held_shape, lambda g: vector.held(g["x"]))
     kernel.output("out", dtype, (len(names), 64))

@@ -1,8 +1,8 @@
 """Generated cases: many small kernels in one code object, many cases in one kernel, one test for each batch.
 
 A family (`test_tile_maps.py` and its like) describes kernels: inputs, a body, outputs, and for each case
-what an output must be, computed by PyTorch. Kernels are compiled in batches; each kernel of a batch is
-a subtest, so that all that fail are shown.
+what an output must be, computed by PyTorch. Kernels are compiled in batches; each kernel of a batch is a
+subtest, so that all failures are reported.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from workbench.runtime import LaunchOptions, LaunchRecord, device
 from workbench.targets import TILE_TARGETS
 
 FLAGS = ("-O1", "-g0", "-Wall", "-Wextra")
-"""Half the time of -O3 with debug info, which the kernels of the repository are tested with."""
+"""Half the time of -O3 with debug info, with which the repository's kernels are tested."""
 
 DTYPES = {"float": torch.float32, "bf16": torch.bfloat16, "half": torch.float16}
 """Element types that are the same on both targets, by their C++ names."""
@@ -119,7 +119,7 @@ class Kernel:
     def derive(
         self, name: str, dtype: str, shape: tuple[int, ...], of: Callable[[Inputs], torch.Tensor]
     ) -> None:
-        """An input that follows from those before it."""
+        """An input computed from the earlier ones."""
         self.tensors[name] = (dtype, shape)
         self.derived[name] = of
 
@@ -181,7 +181,7 @@ class Kernel:
 
 
 def seed() -> str:
-    """The seed that all inputs follow from; HIPKITTENS_TEST_SEED repeats a run."""
+    """The seed of all inputs; HIPKITTENS_TEST_SEED repeats a run."""
     return os.environ.get("HIPKITTENS_TEST_SEED", "1")
 
 
@@ -205,7 +205,7 @@ class Batch:
         return PREAMBLE + "\n".join(kernel.source() for kernel in self.kernels)
 
     def check(self, subtests: pytest.Subtests) -> None:
-        """Launches the kernels, each a subtest that says which of its cases differ."""
+        """Launches the kernels, each a subtest that names its wrong cases."""
         module = self._compile()
         for kernel in self.kernels:
             with subtests.test(kernel.name):
@@ -222,7 +222,7 @@ class Batch:
                 self._none(kernel, [f"{finding.category}: {finding.message}" for finding in record.findings])
 
     def _none(self, kernel: Kernel, failures: list[str]) -> None:
-        """Fails where something was found."""
+        """Fails if there are findings."""
         if failures:
             title = f"{kernel.name} on {self.arch}, HIPKITTENS_TEST_SEED={seed()}"
             pytest.fail("\n".join([title, *failures, kernel.source()]), pytrace=False)
@@ -324,7 +324,7 @@ def bits(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def equal(got: torch.Tensor, expected: torch.Tensor) -> str | None:
-    """First difference of two tensors that must have the same bits, NaNs included; None if they do."""
+    """First difference of two tensors that must have equal bits, NaNs included; None if there is none."""
     wrong = bits(got) != bits(expected)
     return _report(wrong, got, expected)
 
@@ -358,7 +358,7 @@ def _report(wrong: torch.Tensor, got: torch.Tensor, expected: torch.Tensor) -> s
 def rounded(values: torch.Tensor, dtype: str, arch: str) -> torch.Tensor:
     """float64 values in an element type: nearest, ties to even; fp8 saturates, as the library says.
 
-    PyTorch goes by way of float where the type is smaller, as the device does.
+    PyTorch converts through float if the type is smaller, as the device does.
     """
     kind = torch_dtype(dtype, arch)
     if dtype == "fp8e4m3":

@@ -16,9 +16,8 @@ Row = TypeVar("Row", bound=tuple[Hashable, ...])
 
 
 def covering(rows: Sequence[Row], seed: str) -> list[Row]:
-    """Some of `rows`, in their order: every two values that meet in one of `rows` meet in one of these.
-
-    Row after row is taken, each time one that brings the most new pairs. The rows given are those that exist,
+    """Some of `rows`, in their order: every two values that occur together in one of `rows` do so in one of
+    these. Each step takes a row with the most new pairs. `rows` are those that exist,
     so values that exclude each other need no rule; libraries for such arrays (allpairspy) take a filter
     instead, and leave out pairs that it makes hard to reach.
     """
@@ -29,7 +28,7 @@ def covering(rows: Sequence[Row], seed: str) -> list[Row]:
     ]
     missing = (1 << len(bits)) - 1
     order = random.Random(seed).sample(range(len(rows)), len(rows))
-    # A row's gain only falls, so the first one whose gain equals its queued value is the best.
+    # A row's gain only falls, so the first row whose gain equals its queued value is the best.
     queue = [(-pairs[row].bit_count(), turn, row) for turn, row in enumerate(order)]
     heapq.heapify(queue)
     cover = []

@@ -1,4 +1,4 @@
-"""Maps by name: what they compute, and how exactly."""
+"""Maps by name, with their references and tolerances."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Map:
     Attributes:
         call: the statement; d is the result, x and y are arguments, p is the absolute value of x.
         of: the result in float64, by the values of x and of `second`.
-        ulps: units in the last place that it may be off; 0 leaves any NaN and zero, None wants the same bits.
+        ulps: units in the last place that it may be off; 0 accepts any NaN or zero, None needs equal bits.
         second: what the second argument is.
-        off: that it may be off besides: a difference of larger numbers has few digits near its zeros.
+        off: additional absolute error: a difference of larger numbers has few digits near its zeros.
     """
 
     call: str
@@ -30,13 +30,13 @@ class Map:
     def check(self, dtype: str, arch: str) -> Check:
         if self.ulps is None:
             return equal
-        # Elsewhere the last step, rounding, is larger than what was lost before it.
+        # Elsewhere the error of the last rounding exceeds those before it.
         ulps = self.ulps if dtype == "float" else min(self.ulps, 1)
         return close(ulps, max(self.off, least(dtype, arch))) if ulps else same_values
 
 
 def least(dtype: str, arch: str) -> float:
-    """The smallest step of a type, for what is rounded below its normal numbers."""
+    """The smallest step of a type, for numbers rounded below its normal range."""
     kind = torch.finfo(torch_dtype(dtype, arch))
     return kind.smallest_normal * kind.eps
 
@@ -79,7 +79,7 @@ as the documentation says of arguments below 5. In smaller types that is at most
 near the middle of two numbers."""
 
 OFF = {"dgelu": 2.0**-20}
-"""What maps of one argument may be off besides."""
+"""Additional errors of maps of one argument."""
 
 OF_POSITIVE: dict[str, Function] = {
     "log2": torch.log2,
@@ -99,7 +99,7 @@ BINARY: dict[str, Function] = {
     "min": torch.minimum,
     "div": torch.div,
 }
-"""Maps of two arguments: IEEE's, so without an error but the rounding."""
+"""Maps of two arguments: IEEE operations, whose only error is the rounding."""
 
 LAMBDAS: dict[str, tuple[str, Function]] = {
     "clamp": (
@@ -116,7 +116,7 @@ LAMBDAS: dict[str, tuple[str, Function]] = {
         lambda x, y: torch.where(x < y, x.abs(), y),
     ),
 }
-"""Maps by a function that stands in the call, exact."""
+"""Exact maps by a function in the call."""
 
 VALUE = 1.25
 """The second argument, if it is one value and not a tile."""

@@ -1,4 +1,4 @@
-"""Locations of elements in tiles and vectors, written from the documentation and not from the library."""
+"""Locations of elements in tiles and vectors, written from the documentation, not from the library."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class Vector:
         return self.tile is not None and (self.kind == "row_vec") == (self.tile.layout == "row_l")
 
     def index(self) -> torch.Tensor:
-        """Index in the vector of what each lane holds, [lane][base tile][element]; `length` on: nothing."""
+        """Index in the vector of each lane's elements, [lane][base tile][element]; `length`: none."""
         lane = torch.arange(64)[:, None, None]
         if self.tile is None:
             count = (self.length + 63) // 64
@@ -156,7 +156,7 @@ def vectors_of(tile: Tile) -> tuple[Vector, Vector]:
 
 
 def layouts_of_tiles() -> Iterator[tuple[int, str, str, str]]:
-    """Every element type, layout and base shape that go together, with a running number."""
+    """Every valid combination of element type, layout and base shape, with a running number."""
     number = 0
     for shapes in (SHAPES, SCALED_SHAPES):
         for dtype in ELEMENTS:
@@ -231,7 +231,7 @@ def normal(dtype: str, arch: str, *shape: int, scale: float = 1.0, mean: float =
 
 
 def near_one(dtype: str, arch: str, *shape: int) -> Make:
-    """Positive numbers of 0.75 to 1.25, whose sums lose nothing and whose products stay in range."""
+    """Positive numbers of 0.75 to 1.25, with exact sums and products in range."""
 
     def make(generator: torch.Generator) -> torch.Tensor:
         return rounded(torch.rand(*shape, generator=generator).double() * 0.5 + 0.75, dtype, arch)
@@ -240,7 +240,7 @@ def near_one(dtype: str, arch: str, *shape: int) -> Make:
 
 
 def integers(dtype: str, arch: str, *shape: int, largest: int = 8) -> Make:
-    """Integers, so that sums of products are exact in whatever order."""
+    """Integers, so that sums of products are exact in any order."""
 
     def make(generator: torch.Generator) -> torch.Tensor:
         drawn = torch.randint(-largest, largest + 1, shape, generator=generator)

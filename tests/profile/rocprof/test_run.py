@@ -1,4 +1,4 @@
-"""rocprofv3 runs: a stand-in script for the tool, the real replay on the emulated device."""
+"""Runs of rocprofv3: a stand-in script for the tool, the real replay on the emulated device."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from workbench.profile import rocprof
 from workbench.profile.profiler import _measured
 from workbench.profile.rocprof import replay
 
-# Does what rocprofv3 does as far as this project sees it: runs the program, then writes CSV files.
+# Acts as rocprofv3 as far as this project needs it: runs the program, then writes CSV files.
 STAND_IN = """
 #!{python}
 import csv, json, pathlib, subprocess, sys
@@ -175,7 +175,7 @@ def test_a_tool_that_runs_nothing(tmp_path, monkeypatch, target):
 
 
 def test_replay_of_a_kernel_that_reads_its_output(tmp_path, module):
-    """The replay starts from what the original launch was given, not from what it left."""
+    """The replay starts from the inputs of the original launch, not from its results."""
     values = torch.arange(64, dtype=torch.int32)
     target = resolve(module["count"][1, 64], (values,), device="emulated:gfx950")
     saved = replay.save(target, tmp_path)

@@ -1,4 +1,4 @@
-"""The chip around the compute unit: what is extrapolated keeps to what memory can carry."""
+"""The chip around the compute unit: extrapolation respects the limits of memory."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def test_a_copy_takes_as_long_as_memory_needs_for_its_bytes():
     assert model.overhead == DISPATCH_SECONDS
     moved = groups * bytes_each
     peak = float(MI355X.hbm_bytes_per_second) / 100
-    # Both fit the Infinity Cache, which the clearing of the caches left full: each line puts one out.
+    # Both fit the Infinity Cache, which clearing the caches left full: each line evicts one.
     needed = moved / (peak * MI355X.hbm_read) + 2 * moved / (peak * MI355X.hbm_write)
     assert needed <= model.simulation.seconds <= 1.15 * needed
 
 
 def test_a_repeated_copy_takes_what_the_infinity_cache_needs():
-    """Nothing of it goes to HBM, which bounds the first one; what is written passes the cache, too."""
+    """None of it goes to HBM, which bounds the first one; written data bypasses the cache too."""
     groups, bytes_each = 6 << 10, 256 * 16
     source, to = (torch.zeros(groups * bytes_each // 4) for _ in range(2))
     kernel = wb.compile(COPY, arch="gfx950", name="copy.hip")["copy"]
@@ -80,7 +80,7 @@ def test_what_the_infinity_cache_puts_out():
     assert evicted_lines(counted(large, large), MI355X) == pytest.approx((1 + 9 * 0.5) / 10)
     assert evicted_lines(counted(large, 0), MI355X) == pytest.approx(0.2)
     assert evicted_lines(counted(0, 0), MI355X) == 0
-    # In a loop that clears nothing it is full of the launch's own.
+    # In a loop without clearing it is full of the launch's own lines.
     assert evicted_lines(counted(some, 3 * some), MI355X, clean=True) == pytest.approx(0.75)
     assert evicted_lines(counted(0, 0), MI355X, clean=True) == 0
     without = next(product for product in PRODUCTS if not product.infinity_cache_bytes)
@@ -88,7 +88,7 @@ def test_what_the_infinity_cache_puts_out():
 
 
 def test_what_passes_the_infinity_cache_puts_nothing_out():
-    """Non-temporal reads take no dirty line's place; such writes go on to memory themselves."""
+    """Non-temporal reads evict no dirty lines; non-temporal writes go to memory themselves."""
     some = int(MI355X.infinity_cache_bytes) // 8
     assert evicted_lines(counted(2 * some, some), MI355X, streamed=(1.0, 0.0)) == pytest.approx(1 / 3)
     assert evicted_lines(counted(2 * some, some), MI355X, streamed=(1.0, 1.0)) == pytest.approx(1 / 3)
@@ -109,7 +109,7 @@ extern "C" __global__ void streaming(const int *from, int *to) {
 
 
 def test_non_temporal_loads_of_a_first_launch_cost_what_they_read():
-    """The cache was left full of what cleared it: a plain load puts a line of that out, others none."""
+    """The cache is full of the clearing's lines: a plain load evicts one of these, others none."""
     groups, threads = 4 << 10, 256
     source, to = (torch.zeros(groups * threads, dtype=torch.int32) for _ in range(2))
     module = wb.compile(STREAM, arch="gfx950", name="stream.hip")
@@ -117,7 +117,7 @@ def test_non_temporal_loads_of_a_first_launch_cost_what_they_read():
         wb.time(module[name][groups, threads], source, to, device="emulated:MI355X").model.simulation
         for name in ("plain", "streaming")
     )
-    # Plain: a read and a line put out for each load, one put out for each store; streaming: none for a load.
+    # Plain: a read and an eviction for each load, an eviction for each store; streaming: none for a load.
     assert streaming.memory[3] / plain.memory[3] == pytest.approx(2 / 3, abs=0.05)
 
 

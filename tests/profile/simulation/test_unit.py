@@ -19,7 +19,7 @@ WITHIN = 0.05
 REASON = {name: number for number, name in enumerate(REASONS)}
 LEVELS = {"L1": (1, 0, 0, 0), "L2": (0, 1, 0, 0), "Infinity Cache": (0, 0, 1, 0), "HBM": (0, 0, 0, 1)}
 
-# Each runs its instruction N times; the difference of two N leaves out what comes before and after.
+# Each runs its instruction N times; the difference of two N excludes the code before and after.
 SOURCE = """#include <hip/hip_runtime.h>
 typedef float f16 __attribute__((ext_vector_type(16)));
 typedef float f4 __attribute__((ext_vector_type(4)));
@@ -122,7 +122,7 @@ def cycles_each(arch, name, block=64, **more):
         ("gfx942", "mfma16", 16),
         ("gfx950", "mfma32", 32),
         ("gfx942", "mfma4", 8),
-        # Nothing done eight times (CDNA3 ISA guide, S_NOP), each in a turn of four cycles.
+        # Eight no-operations (CDNA3 ISA guide, S_NOP), each in a turn of four cycles.
         ("gfx942", "nop", 32),
         # 64 cycles for each of 16 units, and 1 to 64 more (CDNA3 ISA guide, S_SLEEP).
         ("gfx942", "sleep", 16 * 64 + 32.5),
@@ -218,7 +218,7 @@ def test_less_work_and_more_bandwidth_never_take_longer(name):
 
 
 def test_bandwidth_of_a_share():
-    """Loads one after the other without a wait come as fast as the share of HBM gives lines."""
+    """Successive loads without a wait are as fast as the share of HBM's bandwidth."""
     product = default_product("gfx950")
     record = machine_record(product, product.clock_hz, 256)
     rate = LINE_BYTES / record["level_cycles"][3] * product.clock_hz * 256

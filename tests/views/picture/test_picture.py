@@ -1,4 +1,4 @@
-"""Pictures of plotly figures: the SVG's elements show what the figure says."""
+"""Pictures of plotly figures: the SVG's elements match the figure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def texts(figure: Any) -> list[str]:
 
 
 def filled(figure: Any, colour: str) -> list[str]:
-    """Outlines of what is filled with a colour."""
+    """Outlines of areas filled with a colour."""
     tree = ElementTree.fromstring(svg_of(figure))
     return [p.get("d", "") for p in tree.iter(f"{SVG}path") if f"fill: {colour}" in p.get("style", "")]
 
@@ -47,7 +47,7 @@ def test_bars_are_as_long_as_their_values() -> None:
     assert {"a", "b", "busy, us"} <= set(texts(figure))
 
 
-def test_a_picture_says_what_it_shows() -> None:
+def test_a_picture_describes_itself() -> None:
     figure = go.Figure(
         [
             go.Bar(x=[1.0, 3.0], y=["a", "b"], orientation="h", name="busy & idle"),
@@ -87,7 +87,7 @@ def test_bars_beside_and_on_one_another(mode: str) -> None:
 
 
 def test_marks_and_looks_stand_where_they_are_used() -> None:
-    """GitHub's view of a notebook takes style sheets and references out of a picture."""
+    """GitHub's view of a notebook removes style sheets and references from a picture."""
     figure = go.Figure(go.Scatter(x=[0, 1, 2], y=[0, 1, 2], error_x={"type": "data", "array": [3, 3, 3]}))
     tree = ElementTree.fromstring(svg_of(figure))
     assert not list(tree.iter(f"{SVG}use"))
@@ -163,13 +163,13 @@ def test_no_figure_is_wider_than_its_page() -> None:
     figure = go.Figure(go.Scatter(x=[0, 1], y=[0, 1]), {"width": 1400})
     drawn = svg_of(figure)
     assert "max-width:100%" in drawn
-    # As an image it has no size but what its head says: a style there is not asked.
+    # As an image it only has the size of its attributes: styles are ignored.
     [(width, across)] = re.findall(r'<svg[^>]* width="([\d.]+)px"[^>]* viewBox="0 0 ([\d.]+) ', drawn)
     assert float(width) == pytest.approx(float(across), abs=0.5)
 
 
 def texts_at(drawn: str, text: str) -> list[tuple[float, float, float]]:
-    """Size, x and y of each place where a text stands alone."""
+    """Size, x and y of each text that is alone."""
     matches = re.findall(
         rf'font-size: ([\d.]+)px[^>]*x="([\d.]+)" y="([\d.]+)"[^>]*>{re.escape(text)}<', drawn
     )
@@ -198,7 +198,7 @@ def test_numbers_of_neighbouring_cells_stand_apart() -> None:
 
 
 def test_numbers_of_axes_are_whole_and_as_asked() -> None:
-    """A power of ten at an axis' end would lie under the badge or the title."""
+    """A power of ten at an axis' end would be under the badge or the title."""
     labels = texts(go.Figure(go.Heatmap(z=[[0, 1.4e-6]])))
     assert "1.4e-06" in labels
     assert not any("1e" in text and not text[0].isdigit() for text in labels)

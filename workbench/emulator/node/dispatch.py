@@ -41,9 +41,6 @@ _COUNTS = ffi.typeof("uint64_t[]")
 _COUNTERS = [name for name, _ in ffi.typeof("Counters").fields]
 _NOTHING = dict.fromkeys(_COUNTERS, 0)
 _NO_GROUP = 2**64 - 1
-_SLICE_NANOSECONDS = 30_000_000
-# The calling thread begins alone: a launch that ends within this time does not pay for starting threads.
-_FIRST_SLICE_NANOSECONDS = 300_000
 _TURN_BLOCKS = 1024
 _TURN_ROUNDS = 256
 PROGRESS_SECONDS = 0.5
@@ -58,9 +55,27 @@ _RESIDENT_BYTES = 1 << 32
 # Limits, in bytes and number, of the work-groups that one thread starts besides those without visible waits.
 _COMPANY_BYTES = 1 << 29
 _MOST_COMPANY = 64
-DEADLOCK_SECONDS = 2.0
-"""Seconds for which everything must be stuck: enough time for another thread of the host to write."""
 DYNAMIC_STACK_BYTES = 16384
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Times of the driver's turns.
+
+    Attributes:
+        first_slice: nanoseconds of the first turn. The calling thread begins alone: a launch that ends within
+            this time does not pay for starting threads.
+        slice: nanoseconds of later turns.
+        deadlock: seconds for which everything must be stuck: enough time for another thread of the host to
+            write.
+    """
+
+    first_slice: int = 300_000
+    slice: int = 30_000_000
+    deadlock: float = 2.0
+
+
+PACE = Pace()
 
 
 class TranslatedKernel(Protocol):
@@ -570,18 +585,18 @@ class _Running:
         if kind.is_long:
             self._begin_help()
         began = time.monotonic()
-        result = self._turn(first, _FIRST_SLICE_NANOSECONDS)
+        result = self._turn(first, PACE.first_slice)
         if result == abi.RUN_AGAIN:
             self._look()
             self._begin_help()
-            while (result := self._turn(first, _SLICE_NANOSECONDS)) == abi.RUN_AGAIN:
+            while (result := self._turn(first, PACE.slice)) == abi.RUN_AGAIN:
                 self._look()
         for helper in self._helpers:
             while not helper.wait(0.02):
                 self._look()
         self._all_ended = result == abi.RUN_DONE and not self._launch.stop
         spent = (time.monotonic() - began) * len(self._workers)
-        kind.is_long = spent > _FIRST_SLICE_NANOSECONDS * 1e-9
+        kind.is_long = spent > PACE.first_slice * 1e-9
 
     def _begin_help(self) -> None:
         """Lets other threads run work-groups, too, as far as there are cores and work-groups."""
@@ -602,7 +617,7 @@ class _Running:
             helper.start(partial(self._help, worker))
 
     def _help(self, worker: CData) -> None:
-        while self._turn(worker, _SLICE_NANOSECONDS) == abi.RUN_AGAIN:
+        while self._turn(worker, PACE.slice) == abi.RUN_AGAIN:
             pass
 
     def _turn(self, worker: CData, nanoseconds: int) -> int:
@@ -637,7 +652,7 @@ class _Running:
             self._deadlock_seen = None
             return
         self._deadlock_seen = self._deadlock_seen or now
-        if now - self._deadlock_seen >= DEADLOCK_SECONDS:
+        if now - self._deadlock_seen >= PACE.deadlock:
             self._deadlocked = not self._timed_out
             self._launch.stop = 1
 

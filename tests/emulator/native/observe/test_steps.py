@@ -1,4 +1,4 @@
-"""The ways that waves took: blocks in order, costs of memory instructions, and who went the same way."""
+"""Paths of waves: blocks in order, costs of memory instructions, and waves with equal paths."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ extern "C" __global__ void wide(const float *x, int at, int, f4 *out) {
 
 
 def expected_turns(first, apart, width):
-    """Sixteen lanes at once in one piece of 64 bytes, else four, once a piece; wide ones by fours."""
+    """Sixteen lanes at once in one piece of 64 bytes, else four, once per piece; wide accesses by fours."""
     starts = [first + apart * lane for lane in range(LANES)]
 
     def pieces(some):

@@ -64,7 +64,7 @@ def test_addresses_and_conflicts(arch: str, step: int) -> None:
     assert (loads.banks, loads.phases) == (0, ())
 
 
-def test_nothing_is_kept_unless_asked() -> None:
+def test_nothing_is_stored_without_request() -> None:
     module = wb.compile(SOURCE, arch="gfx950", name="columns.hip")
     record = module["columns"].launch(
         wb.Launch(1, 64, 0),

@@ -117,7 +117,7 @@ def test_streaming_hits_nothing(module):
     record = run(module["stream"], 64, 256, x, out)
     total = record.traffic.replay(ACTUAL, 8).total
     lines = 64 * 256 * 16 // LINE
-    # A wave's load covers whole lines, so L1 has nothing to give either.
+    # A wave's load covers whole lines, so L1 has no hits either.
     assert total.l2_reads == total.l2_misses == total.fabric_reads == total.mall_read_misses == lines
     assert (total.l1_reads, total.l1_read_hits, total.l2_hits) == (lines, 0, 0)
 
@@ -147,7 +147,7 @@ def test_lines_beyond_the_capacity_are_evicted_before_reuse(module):
     assert total.mall_read_hits == total.mall_read_misses
 
 
-def test_a_launch_that_is_repeated_finds_what_the_infinity_cache_kept(module):
+def test_a_repeated_launch_hits_the_infinity_cache(module):
     """L1 and L2 start empty again; nothing that stays in the Infinity Cache is written to HBM twice."""
     x, out = aligned(MB // 4), torch.zeros(256)
     traffic = run(module["read"], 1, 256, x, out, MB // 16, 1).traffic
@@ -157,7 +157,7 @@ def test_a_launch_that_is_repeated_finds_what_the_infinity_cache_kept(module):
     assert again.l2_misses == once.l2_misses
     filled = run(module["fill"], 4, 256, aligned(1024), 1, 256).traffic
     assert [filled.replay(ACTUAL, 1, rounds=n).total.memory_bytes_written for n in (1, 2)] == [4096, 0]
-    # Half the room, least recently used: every line goes before it comes again.
+    # Half the size, least recently used: every line is evicted before its next use.
     small = replace(ACTUAL, mall_bytes=MB // 2)
     assert traffic.replay(small, 1, rounds=2).total.mall_read_hits == 0
     # A third launch finds what the second found.
@@ -179,7 +179,7 @@ def test_order_decides_which_die(module):
     x, out = torch.zeros(MB // 4), torch.zeros(256)
     traffic = run(module["read"], 16, 256, x, out, MB // 16, 1).traffic
     assert traffic.replay(ACTUAL, 1).total.l2_hit_rate == pytest.approx(0.5)
-    # Idle work-groups between the ones that matter are impossible; but any order of equal work-groups gives
+    # Idle work-groups between the relevant ones are impossible, but any order of equal work-groups gives
     # the same.
     order = random.Random(1).sample(range(16), 16)
     assert traffic.replay(ACTUAL, 1, order).total == traffic.replay(ACTUAL, 1).total
@@ -231,7 +231,7 @@ class Lru:
 
 
 def test_against_a_reference(module):
-    """One wave, in its own order, against caches written otherwise."""
+    """One wave, in its own order, against a different implementation of the caches."""
     seed, n, lines = random.randrange(1 << 31), 3000, 400
     print("seed", seed)
     # For what models caches a tensor of a MiB begins at a multiple of 2 MiB, wherever it lies really.
@@ -280,7 +280,7 @@ def test_sampling_is_near(module):
 
 
 def test_a_sample_includes_its_share_of_lines_a_power_of_two_apart(module):
-    """L1 has the other half of each line; so it has in a sample, where it is 64 times as small."""
+    """L1 has the other half of each line, and also in a sample, where it is 64 times as small."""
     groups, row, lines = 16, 65536 // 16, 512
     x, out = aligned(16 * row * 4), torch.zeros(128)
     results = [

@@ -1,4 +1,4 @@
-"""Arithmetic of a CDNA 3 matrix core, written from its published description with NumPy's integers alone.
+"""Arithmetic of a CDNA 3 matrix core, written from its published description with NumPy's integers only.
 
 Source: Xie, Wang, Yang, Yang, "MMA-Sim: Bit-Accurate Reference Model of Tensor Cores and Matrix Cores",
 arXiv:2511.10909, compared by its authors with an MI300X bit for bit. Nothing here is shared with the C code,
@@ -94,7 +94,7 @@ PUBLISHED = Rules()
 
 @dataclass(frozen=True)
 class Numbers:
-    """Elements taken apart: significand 2^(exponent - mantissa_bits), and as float64 with infinities."""
+    """Decomposed elements: significand 2^(exponent - mantissa_bits), and as float64 with infinities."""
 
     significand: Ints
     exponent: Ints
@@ -269,7 +269,7 @@ def _one_by_one(
     c: npt.NDArray[np.unsignedinteger],
     kind: str,
 ) -> npt.NDArray[np.unsignedinteger]:
-    """fp32 and fp64: one fused multiply-add after the other, by rational arithmetic."""
+    """fp32 and fp64: successive fused multiply-adds, by rational arithmetic."""
     as_float = np.float32 if kind == "f32" else np.float64
     word = np.uint32 if kind == "f32" else np.uint64
     x, y, z = (v.astype(word).view(as_float).astype(np.float64) for v in (a, b, c))

@@ -23,7 +23,7 @@ def real(value: int, bits: int) -> float:
 
 
 def updated(name: str, old: int, data: int, compare: int, bits: int) -> int:
-    """Memory after one lane; integers as Python has them, floats through NumPy's own additions."""
+    """Memory after one lane; integers of Python, floats by NumPy's additions."""
     kind = name.removesuffix("_x2")
     if kind == "add_f32":
         return int((np.float32(real(old, 32)) + np.float32(real(data, 32))).view(np.uint32))

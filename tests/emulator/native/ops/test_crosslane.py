@@ -69,7 +69,7 @@ def test_swizzle(native, wave, pattern: int) -> None:
 
 @pytest.mark.parametrize("group", [16, 32])
 def test_permlane_swap(native, random, group: int) -> None:
-    """Odd groups of the first register trade places with the even groups before them of the second."""
+    """Odd groups of the first register change places with the preceding even groups of the second."""
     wave = native.Wave()
     wave.v[:] = random.integers(0, 1 << 32, wave.v.shape)
     first, second = (wave.v[r].reshape(-1, 2, group).copy() for r in (4, 5))

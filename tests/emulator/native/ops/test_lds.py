@@ -1,4 +1,4 @@
-"""DS operations against a model in Python, and bank conflicts against what was measured on a gfx950."""
+"""DS operations against a model in Python, and bank conflicts against measurements on a gfx950."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_fault_names_the_lane(native, opcode: str) -> None:
 
 
 GIVEN = 512
-"""Bytes that hardware gives where a kernel asks for 100."""
+"""Bytes that hardware allocates for a request of 100."""
 
 _AT, _DATA, _RESULT = 20, 24, 40
 
@@ -219,12 +219,12 @@ def beyond_cases(native) -> dict[str, tuple]:
     return cases
 
 
-def test_beyond_the_share_hardware_goes_on(native, random) -> None:
+def test_beyond_the_share_hardware_continues(native, random) -> None:
     """Lanes inside LDS are not affected by the others, which read 0 and write nothing."""
     for opcode, (results, sources, modifiers, size) in beyond_cases(native).items():
         wave, model = native.Wave(lds_size=100, lds_end=GIVEN), native.Wave(lds_size=GIVEN)
         wave.lds[:] = model.lds[:] = random.integers(0, 256, wave.lds.size)
-        # Both addresses of an instruction that has two are on one side.
+        # Both addresses of an instruction with two are on one side.
         addresses = 2 if "offset0" in modifiers else 1
         places = 16 * random.integers(0, 2 * GIVEN // 16, 64)
         places[[3, 4, 5]] = GIVEN - 16, GIVEN, 1 << 20
@@ -399,7 +399,7 @@ def test_atomic(native, random, name: str) -> None:
     sources = [native.v(20), native.v(30, size // 4), *([native.v(40, size // 4)] if two else [])]
     returns = "rtn" in name
     before = wave.v.copy()
-    # The value from before replaces the data.
+    # The previous value replaces the data.
     run = native.instruction(f"ds_{name}", [native.v(30, 2)] if returns else [], sources, offset=8 * size)
     assert not wave.run(run)
     expected = before.copy()
@@ -514,7 +514,7 @@ def test_lanes_whose_dwords_overlap_in_part(native, opcode: str, banks: int) -> 
         ("gfx942", "ds_read_b128", False),
     ],
 )
-def test_what_no_hardware_confirmed_is_told(native, target: str, opcode: str, confirmed: bool) -> None:
+def test_unconfirmed_behaviour_is_stated(native, target: str, opcode: str, confirmed: bool) -> None:
     wave = native.Wave(target=target, lds_size=4096, profile=True)
     conflicts(wave, native, opcode, 16 * np.arange(64))
     assert wave.counters.lds_unconfirmed == (not confirmed)

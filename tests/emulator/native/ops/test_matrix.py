@@ -82,7 +82,7 @@ BITS = {"f64": 64, "f32": 32, "xf32": 32, "f16": 16, "bf16": 16, "i8": 8, "fp8":
 
 
 def random_bits(random: np.random.Generator, kind: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Bit patterns of numbers around 1, denormals and both zeros among them; bytes over their whole range."""
+    """Bit patterns of numbers around 1, including denormals and both zeros; bytes over their whole range."""
     if BITS[kind] == 8:
         return random.integers(0, 256, shape).astype(np.uint64)
     values = random.standard_normal(shape) * np.exp2(random.integers(-6, 7, shape))
@@ -241,7 +241,7 @@ def test_order_of_accumulation(native, random, name: str) -> None:
 
 
 def test_layouts_agree_with_the_lane_tables() -> None:
-    """The formulas that the other tests use against the tables spelled out lane by lane."""
+    """The formulas of the other tests against the tables that list every lane."""
     for line in rows_of("mfma_lane_tables_gfx942.csv"):
         name, operand = line["instruction"], {"D": "CD"}.get(line["operand"], line["operand"])
         shape = DENSE[name]
@@ -259,7 +259,7 @@ def test_layouts_agree_with_the_lane_tables() -> None:
     "name", ["v_mfma_f32_32x32x2_f32", "v_mfma_f32_4x4x1_16b_f32", "v_mfma_f32_16x16x16_bf16"]
 )
 def test_denormal_inputs(native, name: str) -> None:
-    """MODE decides about those of fp32, the smaller ones are always numbers."""
+    """MODE selects the handling of fp32 denormals; smaller ones are always numbers."""
     for mode in (0xF0, 0x00):
         wave = native.Wave("gfx942")
         wave.wave.mode = mode
@@ -461,7 +461,7 @@ def test_small_floats(native, random, plain: str, formats: tuple[int, int], scal
 
 @pytest.mark.parametrize("name", SPARSE)
 def test_sparse(native, random, name: str) -> None:
-    """Two of every four elements of A's row are stored; their places are two bits each in src2."""
+    """Two of every four elements of A's row are stored; their indexes are two bits each in src2."""
     shape = SPARSE[name]
     target = "gfx950"
     wave = native.Wave(target)
@@ -490,7 +490,7 @@ def test_sparse(native, random, name: str) -> None:
         b[lane % shape.n, start : start + lanes_k] = b_stored[lane]
         for element in range(stored):
             at = start + element // 2 * 4 + (int(index[lane]) >> (2 * element) & 3)
-            # Two stored elements may name one place: both are multiplied.
+            # Two stored elements may have one index: both are multiplied.
             a[lane % shape.m, at] += a_stored[lane, element]
     places = element_places(target, DENSE_LIKE[shape.m], "CD", DENSE[DENSE_LIKE[shape.m]])
     c = random.integers(0, 1 << 20, (1, shape.m, shape.n))
@@ -508,7 +508,7 @@ def test_sparse(native, random, name: str) -> None:
     result = pattern.astype(np.uint32).view(np.float32).astype(np.float64)
     finite = np.isfinite(expected)
     error = abs(result[finite] - expected[finite])
-    # Elements that share a place may cancel in the reference's magnitude.
+    # Elements that share an index may cancel in the reference's magnitude.
     assert np.all(error <= 4 * (shape.k + 1) * EPSILON * magnitude[finite])
 
 
@@ -568,16 +568,16 @@ def test_bf16_to_the_last_bit(native, random, name: str, kind: str) -> None:
 
 EVERYTHING = os.environ.get("HIPKITTENS_TEST_ALL", "0") != "0"
 LEVELS = ["native", "x86-64-v3", *(["x86-64-v4", "x86-64-v4-bf16"] if EVERYTHING else [])]
-"""This CPU's own code against code without 512-bit vectors; others take seconds to compile."""
+"""This CPU's code against code without 512-bit vectors; others take seconds to compile."""
 
 
 def has_tiles() -> bool:
-    """True if this CPU's own code multiplies bf16 and smaller floats by AMX, which sums in another order."""
+    """True if this CPU's code multiplies bf16 and smaller floats by AMX, which sums in another order."""
     return bool(operations().hk_matrix_unit())
 
 
 def without_tiles() -> str:
-    """The highest level whose bits are those of every other."""
+    """The highest level with the same bits as all others."""
     return "x86-64-v4-bf16" if has_tiles() else "native"
 
 
@@ -611,7 +611,7 @@ CROSS = (
 
 @pytest.mark.parametrize("name", CROSS)
 def test_every_level_of_cpu_gives_the_same_bits(native, random, name: str) -> None:
-    """Operands of all kinds, results in place, beside and across their sources, constant C."""
+    """Operands of all kinds; results in place, next to and overlapping their sources; constant C."""
     size = 16 if "16x16" in name else 32
     cases = []
     for number in range(24):

@@ -2,7 +2,7 @@
 
 matrix_bits_gfx942.npz.xz (tests/data) has a part of the cases that MMA-Sim's model made of an MI300X; others
 in the same form are taken where HIPKITTENS_TEST_MATRIX_CASES names their file. published_arithmetic.py has
-the same arithmetic again, in Python's integers; other random cases come from it.
+the same arithmetic in Python's integers, and gives other random cases.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ RECORDED = Path(os.environ.get("HIPKITTENS_TEST_MATRIX_CASES") or DATA / "matrix
 def recorded() -> dict[tuple[str, str], dict[str, np.ndarray]]:
     """Bits of A, B, C and D by instruction ("f32_16x16x16_f16") and case ("wide")."""
     cases: dict[tuple[str, str], dict[str, np.ndarray]] = {}
-    # Hundreds of small arrays: NumPy's own compression, array by array, takes twice the bytes.
+    # Hundreds of small arrays: NumPy's compression, array by array, takes twice the bytes.
     content = RECORDED.read_bytes()
     if RECORDED.suffix == ".xz":
         content = lzma.decompress(content)
@@ -64,7 +64,7 @@ def kinds_of(instruction: str) -> tuple[str, str]:
 
 
 def same_bits(bits: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """True where two arrays of bits of fp32 or fp64 are equal; NaNs are, whatever their payload."""
+    """True where two arrays of bits of fp32 or fp64 are equal; all NaNs are equal."""
     as_float = np.float64 if bits.dtype == np.uint64 else np.float32
     return (bits == other) | (np.isnan(bits.view(as_float)) & np.isnan(other.view(as_float)))
 
@@ -160,7 +160,7 @@ def bf16(*values: float) -> np.ndarray:
     return (np.array(values, np.float32).view(np.uint32) >> 16).astype(np.uint16)
 
 
-# A row of A, a column of B, an element of C, and D by hand: what the recorded cases do not tell.
+# A row of A, a column of B, an element of C, and D computed by hand: cases that the recording lacks.
 BY_HAND = {
     # A tie, and 2^-32 above it: rounded down to 2^-31 it stays a tie, and goes to even.
     "below 31 bits of the sum": (bf16(2**-12, 2**-16), bf16(2**-12, 2**-16), 1.0, 1.0),
@@ -189,7 +189,7 @@ def test_cases_by_hand(native, case: str) -> None:
 
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_cases_tell_mutants(mutant: str) -> None:
-    """No constant of the rules can be another without a case failing."""
+    """Changing any constant of the rules makes a case fail."""
     rules = replace(PUBLISHED, **MUTANTS[mutant])
     for case in BY_HAND:
         a, b, c, d = by_hand(case)
@@ -219,7 +219,7 @@ def bits_of(
     return bits.astype({7: np.uint8, 15: np.uint16, 31: np.uint32}[sign_bit])
 
 
-# Exponents of A and B (lowest, spread) and of C, about where native/ops/matrix_exact.c changes its way.
+# Exponents of A and B (lowest, spread) and of C, near where native/ops/matrix_exact.c changes its method.
 PLACES = {
     "around 1": (-2, 4, 0, 6),
     "addends far above": (-3, 3, 8, 12),
@@ -270,7 +270,7 @@ def test_edge_of_the_short_way(native, random, distance: int) -> None:
     b = np.where(random.random((1, 16, 16)) < 0.5, unit, random.integers(0x3F80, 0x4000, (1, 16, 16)))
     signs = random.integers(0, 2, (2, 1, 16, 16)) << 15
     a, b = (a | signs[0]).astype(np.uint16), (b | signs[1]).astype(np.uint16)
-    # Small products beside large ones, so that bits far down are there to be cut.
+    # Small products together with large ones, so that low bits are cut.
     a[0, :, ::3] -= np.uint16(9 << 7)
     c = ((127 + distance) << 23 | random.integers(0, 1 << 23, (1, 16, 16))).astype(np.uint32)
     c |= (random.integers(0, 2, (1, 16, 16)) << 31).astype(np.uint32)
@@ -370,7 +370,7 @@ def test_small_floats(native, random, plain: str, formats: tuple[int, int], scal
 @pytest.mark.parametrize("place", ["around 1", "wide", "lowest addends", "overflow"])
 @pytest.mark.parametrize("name", ["v_mfma_f32_16x16x16_bf16", "v_mfma_f32_32x32x8_f16"])
 def test_chains(native, random, name: str, place: str) -> None:
-    """The same registers as instruction after instruction, whatever they share."""
+    """The same registers as by single instructions, whatever they share."""
     shape = DENSE[name]
     low, spread, c_low, c_spread = PLACES[place]
     width, functions = 16 if shape.m == 32 else 4, []

@@ -43,7 +43,7 @@ def stored(kind: str, registers: list[int]) -> bytes:
 
 
 def offsets(random: np.random.Generator, size: int, limit: int) -> np.ndarray:
-    """Byte offsets of 64 lanes: in order, strided, all over the place; mostly not aligned."""
+    """Byte offsets of 64 lanes: in order, strided, scattered; mostly not aligned."""
     kind = random.integers(0, 3)
     if kind == 0:
         return np.arange(64) * size + int(random.integers(0, 5))
@@ -535,7 +535,7 @@ def test_typed_buffer(native, random, data: int, number: int) -> None:
     wave = native.Wave(memory=[memory])
     wave.exec = exec_mask = some_exec(random)
     resource(wave, memory.ctypes.data, records=60, stride=size)
-    # The resource asks for component w, z, y, x; and for 1 and 0 where the test checks those.
+    # The resource selects component w, z, y, x; and 1 and 0 where the test checks those.
     wave.wave.s[11] = 7 | 6 << 3 | 5 << 6 | 4 << 9 | number << 12 | data << 15
     wave.v[:] = random.integers(0, 1 << 32, wave.v.shape)
     wave.v[2] = np.arange(64)
@@ -583,7 +583,7 @@ def test_typed_buffer(native, random, data: int, number: int) -> None:
     ],
 )
 def test_typed_buffer_stores_what_fits(native, number: int, values: list[float], stored: list[int]) -> None:
-    """Four components of 8 bits: past the ends of a format its ends; norms are rounded, the rest cut off."""
+    """Four components of 8 bits: values saturate; norms are rounded, others truncated."""
     memory = np.full(4, 0x55, np.uint8)
     wave = native.Wave(memory=[memory])
     wave.exec = 1
@@ -597,7 +597,7 @@ def test_typed_buffer_stores_what_fits(native, number: int, values: list[float],
 
 
 def test_typed_buffer_of_halves(native) -> None:
-    """d16: two components a register, converted to half precision."""
+    """d16: two components per register, converted to half precision."""
     memory = np.array([0, 51, 102, 255], np.uint8)
     wave = native.Wave(memory=[memory])
     wave.exec = 1

@@ -1,4 +1,4 @@
-"""Every native operation from its machine code: decoded, encoded, and there in the library."""
+"""Every native operation from its machine code: decoded, encoded, and present in the library."""
 
 from __future__ import annotations
 
