@@ -7,9 +7,8 @@ import subprocess
 import time
 from pathlib import Path
 
-import debian_libraries
 import pytest
-from debian_libraries import SAMPLES, Listing, Sample, command, outcome, output_of, stored, table
+from debian_libraries import SAMPLES, Listing, Sample, command, outcome, output_of, table
 
 GOOGLETEST = """
 [       OK ] a.one (1 ms)

@@ -122,7 +122,6 @@ LAZY: dict[str, tuple[set[str], str]] = {
 """By importer: layers imported inside functions, and the reason: start-up time or an optional package."""
 
 BY_NAME = {
-    "workbench.audit.proof": "the search for schedules is asked for only where it is there",
     "workbench.bench.implementations": "Triton and FlyDSL, which our kernels in them import, are optional",
     "workbench": "public names load their modules when they are first used",
     "workbench.runtime.emulated": "a program that asks how long it took loads `profile`, which models times",
