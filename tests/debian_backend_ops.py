@@ -24,12 +24,16 @@ from pathlib import Path
 from typing import Any
 
 import debian_libraries
-import json_records
 import page_parts
-from debian_libraries import DEVICE, PAGE, REPOSITORY, Sample, cause_of, execute
+from debian_libraries import DEVICE, Sample, cause_of, execute
 
-DATA = REPOSITORY / "tests" / "data" / "debian_backend_ops.json"
-START, END = "<!-- test-backend-ops -->\n", "<!-- end of test-backend-ops -->\n"
+STORE = page_parts.StoredResults(
+    page_parts.DATA / "debian_backend_ops.json",
+    page_parts.DOCS / "exec.md",
+    "<!-- test-backend-ops -->\n",
+    "<!-- end of test-backend-ops -->\n",
+    depth=2,
+)
 RESULTS = "var/tmp/backend_ops.jsonl"
 PROGRAM = "/usr/libexec/x86_64-linux-gnu/llama.cpp-tests/test-backend-ops"
 BACKEND = "ROCm0"
@@ -197,17 +201,6 @@ def table(data: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def stored() -> dict[str, Any]:
-    """The stored counts."""
-    return json.loads(DATA.read_text())  # type: ignore[no-any-return]
-
-
-def write(data: Mapping[str, Any]) -> None:
-    """Keeps the counts, and puts their table into the page."""
-    DATA.write_text(json_records.dumps(data, 2))
-    page_parts.write(PAGE, START, table(stored()), END)
-
-
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -232,7 +225,7 @@ def main(arguments: Sequence[str]) -> None:
     data = {"device": options.device, "operations": by_operation, "causes": causes(results.outcomes)}
     print(table(data))
     if options.write:
-        write(data)
+        STORE.write(data, table(data))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import debian_backend_ops
 import pytest
-from debian_backend_ops import Results, batch, cases_of, causes, counts, outcomes, step, stored, table
+from debian_backend_ops import STORE, Results, batch, cases_of, causes, counts, outcomes, step, table
 
 LISTING = """ggml_cuda_init: found 1 ROCm devices
 "backend_name","op_name","op_params","test_mode","supported","error_message","backend_reg_name"
@@ -84,6 +84,6 @@ def test_a_batch_fits_into_an_argument() -> None:
 
 
 def test_the_page_has_what_is_stored() -> None:
-    data = stored()
-    assert table(data) in debian_backend_ops.PAGE.read_text()
+    data = STORE.read()
+    assert table(data) in STORE.page.read_text()
     assert sum(map(sum, (each.values() for each in data["operations"].values()))) > 20_000

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from debian_libraries import SAMPLES, Listing, Sample, command, outcome, output_of, table
+from debian_libraries import SAMPLES, STORE, Listing, Sample, command, outcome, output_of, table
 
 GOOGLETEST = """
 [       OK ] a.one (1 ms)

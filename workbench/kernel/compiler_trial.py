@@ -295,8 +295,8 @@ def _launch(
 def compiled(arch: str, compile_: Callable[[], T]) -> T:
     """What `compile_` returns, with a compiler that was tried for the target.
 
-    A trial that is still to be done, which first builds the emulated device, runs beside the compilation. If it
-    passes the compiler over, the code is compiled again with the one that takes its place.
+    A trial that is still to be done, which first builds the emulated device, runs beside the compilation. If
+    it passes the compiler over, the code is compiled again with the one that takes its place.
     """
     try:
         compiler = find_compiler(arch)
