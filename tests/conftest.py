@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import gc
+import importlib
 import os
 import random
 import signal
@@ -195,6 +196,8 @@ def displayed(monkeypatch: pytest.MonkeyPatch) -> Displayed:
 @pytest.fixture
 def notebook_request(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Header of the request that a notebook's kernel executes; IPython runs in that kernel."""
+    # plotly chooses its renderers at the first import, by whether IPython runs.
+    importlib.import_module("plotly.io._renderers")
     request: dict[str, Any] = {"metadata": {}}
     kernel = SimpleNamespace(get_parent=lambda: request)
     monkeypatch.setattr("IPython.get_ipython", lambda: SimpleNamespace(kernel=kernel))

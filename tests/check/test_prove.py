@@ -155,6 +155,9 @@ def test_what_is_no_run() -> None:
     run = runner("vmcnt", "gfx950", fault=False)
     with pytest.raises(UsageError, match="two runs in the plain order differ"):
         prove(lambda: [*run(), torch.tensor([next(count)])])
+    # Results that change by themselves, but not in the first runs.
+    with pytest.raises(UsageError, match="two runs in the plain order differ"):
+        prove(lambda: [*run(), torch.tensor([next(count) > 6])])
     with pytest.raises(UsageError, match="launched nothing"):
         prove(lambda: [torch.zeros(1)])
     with pytest.raises(UsageError, match="returned NoneType; expected a sequence of tensors"):

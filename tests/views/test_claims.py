@@ -85,7 +85,7 @@ def test_a_cell_claims_only_what_its_run_showed(shell: Any, state: str) -> None:
     shell.run_cell("import torch")
     name = re.sub(r"\W", "_", state)
     # Each state has code of its own: verifications of the others are not about it.
-    mark = f"\n// {state}\n__device__ int state_{list(STATES).index(state)} = {list(STATES).index(state)};"
+    mark = f"\n__device__ int state_{list(STATES).index(state)} = {list(STATES).index(state)};"
     for options, cell, verified, claimed in STATES[state]:
         payload, texts = pages(shell, name, options, cell + mark)
         run = payload["run"] if payload is not None else {"verified": None}

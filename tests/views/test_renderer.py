@@ -34,13 +34,13 @@ assert not heavy & sys.modules.keys(), heavy & sys.modules.keys()
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
 
 
-def test_load_ext_imports_of_the_views_only_the_renderer() -> None:
+def test_load_ext_imports_of_the_views_only_two_small_ones() -> None:
     program = """
 import sys
 from IPython.core.interactiveshell import InteractiveShell
 InteractiveShell.instance().run_line_magic("load_ext", "workbench")
 views = {name for name in sys.modules if name.startswith("workbench.views.")}
-assert views == {"workbench.views.renderer"}, views
+assert views == {"workbench.views.edited", "workbench.views.renderer"}, views
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
 

@@ -170,6 +170,11 @@ def _examined(record: KernelRecord, workplace: Workplace) -> KernelRecord:
         if not trial.has_failed:
             proof = _proof(workplace, built.product)
         repair = _repair(workplace, trial)
+    if result is Result.UNCONFIRMED:
+        # The findings may follow from the size, unless a repair of them is enough.
+        if repair is None:
+            return record
+        record = replace(record, result=Result.WRONG)
     is_proven = bool(proof and proof.setting) or (repair is not None and trial.verdict is False)
     findings = tuple(_finding(workplace, trial, cause, is_proven) for cause in trial.causes)
     return replace(record, findings=findings, proof=proof, repair=repair)
@@ -183,7 +188,7 @@ def _result(trial: Trial, is_smaller: bool) -> Result:
     if trial.verdict:
         return Result.RIGHT
     # A source may not be made for the sizes that the audit runs it with.
-    return Result.UNCONFIRMED if is_smaller and not trial.findings else Result.WRONG
+    return Result.UNCONFIRMED if is_smaller else Result.WRONG
 
 
 def _proof(workplace: Workplace, product: Path) -> ProofRecord:

@@ -19,6 +19,7 @@ MOST = 6
 """Builds that a search for a repair may take."""
 
 _FENCE = "__builtin_amdgcn_sched_barrier(0);"
+_OWN_ORDER = re.compile(r"waitcnt|sched_barrier")
 _WAIT_LDS = 'asm volatile("s_waitcnt lgkmcnt(0)" ::: "memory");'
 _WAIT_MEMORY = 'asm volatile("s_waitcnt vmcnt(0)" ::: "memory");'
 _WAIT_ALL = 'asm volatile("s_waitcnt vmcnt(0) lgkmcnt(0)" ::: "memory");'
@@ -120,7 +121,7 @@ def candidates(
     # The access that comes second in the source is the one that has to wait; inside a loop either may.
     lines = [line for line in sorted(own_lines, reverse=True) if starts_statement(text, line)]
     # A source that orders its instructions itself gets the instructions, any other HIP's function.
-    is_plain = "s_waitcnt" not in text and "sched_barrier" not in text
+    is_plain = not _OWN_ORDER.search(text)
     barrier = ("__syncthreads();",) if is_plain else (_FENCE, _WAIT_LDS, _BARRIER, _FENCE)
     if first.category == "missing wait":
         wait = _WAIT_MEMORY if "vmcnt" in first.message else _WAIT_LDS

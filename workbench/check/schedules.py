@@ -115,20 +115,34 @@ def prove(run: Run, *, tries: int = 32, seed: int = 0) -> Proof | None:
                 "prove: run() launched nothing on an emulated device; a schedule orders only its waves"
             )
         trial = _Trial(run, expected)
-        if trial.difference(Schedule()):
-            raise UsageError(
-                "prove: two runs in the plain order differ; expected run() to start from equal inputs, and "
-                "outputs whose every element the kernel writes"
-            )
+        _repeats(trial, Schedule(), _Difference())
         for count, candidate in enumerate(_candidates(tries, seed), 1):
             difference = trial.difference(candidate)
             if difference:
                 smallest, difference = _shrunk(trial, candidate, difference, points())
+                # Results that change by themselves would prove anything.
+                _repeats(trial, Schedule(), _Difference())
+                _repeats(trial, smallest, difference)
                 elements = sum(len(tensor) for tensor in expected)
                 return Proof(
                     str(smallest), difference.count, elements, count, trial.runs + 1, difference.fault
                 )
     return None
+
+
+def _repeats(trial: _Trial, candidate: Schedule, difference: _Difference) -> None:
+    """Makes sure that another run under a schedule gives the same results.
+
+    Raises:
+        UsageError: it does not.
+    """
+    again = trial.difference(candidate)
+    if again.count != difference.count or bool(again.fault) != bool(difference.fault):
+        order = "in the plain order" if candidate == Schedule() else f"under schedule '{candidate}'"
+        raise UsageError(
+            f"prove: two runs {order} differ; expected run() to start from equal inputs, and outputs whose "
+            "every element the kernel writes"
+        )
 
 
 class _Trial:

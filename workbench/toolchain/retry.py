@@ -80,7 +80,7 @@ def tell_doubts(entry: Entry) -> None:
     """Warn of possible faults of a result, cached or not."""
     for doubt in entry.doubts:
         # The line that called `wb.compile`.
-        warnings.warn(doubt, UntrustedRegisters, stacklevel=5)
+        warnings.warn(doubt, UntrustedRegisters, stacklevel=7)
 
 
 def _recounted(job: Job, compilation: Compilation, listing: Listing) -> Made | str:

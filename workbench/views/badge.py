@@ -177,7 +177,8 @@ def _notes(origins: Sequence[Origin], errors: Sequence[Expected], below: int) ->
     above = {"xref": "paper", "yref": "paper", "y": 1, "yanchor": "bottom", "showarrow": False}
     above["yshift"] = 6 + below
     # Beside a sidebar a figure has 340 pixels. The badge says that times are modelled, the tool tip all else.
-    tip = "<br>".join(textwrap.fill(error.text, TITLE_CHARACTERS).replace("\n", "<br>") for error in errors)
+    tip_lines = (line for error in errors for line in textwrap.wrap(error.text, TITLE_CHARACTERS))
+    tip = "<br>".join(map(figure_text, tip_lines))
     error = {"name": "error", "x": 0, "xanchor": "left", "font": {"size": 11}, "hovertext": tip, **above}
     notes = [{"text": errors_text(errors), **error}] if errors else []
     for i, origin in enumerate(reversed(origins)):
