@@ -431,7 +431,9 @@ def run_tests(
             forget("workbench")
         options = ["-x", "-n0", "-p", "no:cacheprovider", "--tb=line", "--timeout=0"]
         options.append(f"--tier={'test' if tier == 'test' else 'all'}")
-        os._exit(pytest.main([*options, *tests], plugins=[turns]))
+        ended = pytest.main([*options, *tests], plugins=[turns])
+        sys.stdout.flush()
+        os._exit(ended)
     _, status = os.waitpid(child, 0)
     with suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)  # remaining processes of the test

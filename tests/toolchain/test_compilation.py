@@ -295,8 +295,9 @@ def test_sources_that_do_not_fit(source: object, message: str) -> None:
 
 
 def test_the_byte_order_mark_of_other_editors_is_no_text(zig: toolchain.Compiler) -> None:
-    marked = compile_device("\ufeff" + SCALE, CompileOptions("gfx950"))
-    assert marked.code_object == compile_device(SCALE, CompileOptions("gfx950")).code_object
+    # Debug information has all types of a precompiled header, which may be ready only for the second one.
+    options = CompileOptions("gfx950", debug=False)
+    assert compile_device("\ufeff" + SCALE, options).code_object == compile_device(SCALE, options).code_object
 
 
 def test_defines_and_flags_reach_the_compiler(zig: toolchain.Compiler) -> None:
