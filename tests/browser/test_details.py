@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -81,6 +81,15 @@ def hot_lines(lab: Lab, measure: str, expected: set[int]) -> dict[int, str]:
     return lines
 
 
+@pytest.fixture
+def wide_window(lab: Lab) -> Iterator[None]:
+    """A window in which the ISA view has room for all of its columns."""
+    before = lab.page.viewport_size
+    lab.page.set_viewport_size({"width": 1920, "height": 1080})
+    yield
+    lab.page.set_viewport_size(before)
+
+
 class TestDetails:
     """Steps of one visit, in order; after a failure the rest are skipped."""
 
@@ -100,7 +109,7 @@ class TestDetails:
         assert hot_lines(lab, "stall_cycles", set())
         hot_lines(lab, "issue_cycles", {read})
 
-    def test_columns_of_the_isa_view_say_what_they_count(self, lab: Lab) -> None:
+    def test_columns_of_the_isa_view_say_what_they_count(self, lab: Lab, wide_window: None) -> None:
         lab.editor(BANKS).click()
         lab.button("ISA").click()
         view = lab.page.get_by_role("region", name="Machine code of")
