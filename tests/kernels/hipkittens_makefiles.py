@@ -25,6 +25,7 @@ import hipkittens_sources
 from hipkittens_sources import ATTENTION, Source
 
 from workbench import targets
+from workbench.audit.build import python_tools
 from workbench.toolchain.hipcc.script import install
 
 BUILD_TIMEOUT = 400.0
@@ -266,16 +267,7 @@ def environment(programs: Path, root: Path, target: str) -> dict[str, str]:
 def tools(folder: Path) -> Path:
     """A folder with `hipcc`, and this Python as `python3` with its `python3-config`."""
     install(str(folder))
-    (folder / "python3").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
-    (folder / "python3-config").write_text(
-        f"#!{sys.executable}\n"
-        "import sys, sysconfig as s\n"
-        "for word in sys.argv[1:]:\n"
-        "    print({'--extension-suffix': s.get_config_var('EXT_SUFFIX'), '--ldflags': ''}[word])\n"
-    )
-    for name in ("python3", "python3-config"):
-        (folder / name).chmod(0o755)
-    return folder
+    return python_tools(folder)
 
 
 def table(rows: Sequence[Row], longest: int) -> str:

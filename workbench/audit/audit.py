@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from workbench.audit.build import Workplace
-from workbench.audit.certainty import ORDER, certainty_of
+from workbench.audit.certainty import certainty_of
 from workbench.audit.limits import Limits
 from workbench.audit.patches import (
     MOST,
@@ -26,7 +26,6 @@ from workbench.audit.patches import (
     remaining,
     unified,
 )
-from workbench.audit.proof import search
 from workbench.audit.records import (
     SCHEMA,
     FindingRecord,
@@ -40,13 +39,17 @@ from workbench.audit.records import (
 from workbench.audit.signature import signatures
 from workbench.audit.sources import KernelSource, Kind, kernel_sources, makefile_text, revision_of
 from workbench.audit.trial import Trial, run_trial
+from workbench.check.schedules import prove
 from workbench.errors import UsageError, WorkbenchError
 from workbench.runtime.findings import Cause
+from workbench.schedules import VARIABLE
 
 Told = Callable[[str], None]
 
 _MODULE_REFERENCE = "PyTorch in float64, for the signature of its function"
 _OWN_REFERENCE = "its own check"
+_ORDERS = 16
+"""Orders of waves and loads that are tried for a proof."""
 
 
 def audit(
@@ -192,9 +195,15 @@ def _result(trial: Trial, is_smaller: bool) -> Result:
 
 
 def _proof(workplace: Workplace, product: Path) -> ProofRecord:
-    evidence = search(lambda: run_trial(workplace, product).outputs)
+    """The search for an order of waves and loads that hardware allows and that changes the results."""
     compared = "elements" if workplace.source.kind is Kind.MODULE else "printed bytes"
-    return ProofRecord(**asdict(evidence), compared=compared)
+    try:
+        proof = prove(lambda: run_trial(workplace, product).outputs, tries=_ORDERS)
+    except UsageError:
+        return ProofRecord("", 0, 0, compared)
+    if proof is None:
+        return ProofRecord("", 0, _ORDERS, compared)
+    return ProofRecord(f"{VARIABLE}={proof.schedule}", proof.differences, proof.tried, compared)
 
 
 def _repair(workplace: Workplace, broken: Trial) -> RepairRecord | None:
@@ -266,7 +275,7 @@ def _finding(workplace: Workplace, trial: Trial, cause: Cause, is_proven: bool) 
         category=first.category,
         kernel=trial.kernel_of(first),
         message=first.message.replace(f"{workplace.root}/", ""),
-        certainty=certainty_of(first.category, is_proven and first.category in ORDER),
+        certainty=certainty_of(first.category, is_proven),
         place=place(first.file, first.line),
         related=place(*first.related) if first.related else None,
         instruction=first.instruction,

@@ -61,7 +61,7 @@ class Workplace:
         self.root = folder / "checkout"
         if not self.root.exists():
             _copy(source.root, self.root)
-        self._tools = _tools(folder / "bin")
+        self._tools = python_tools(folder / "bin")
         self.path = self.root / source.name
         self.original = self.path.read_text(encoding="utf-8", errors="replace")
         self._variables = (
@@ -192,7 +192,7 @@ def _copy(root: Path, folder: Path) -> None:
     shutil.copytree(root, folder, ignore=_IGNORED, ignore_dangling_symlinks=True)
 
 
-def _tools(folder: Path) -> Path:
+def python_tools(folder: Path) -> Path:
     """A folder with this Python as `python3`, and the `python3-config` that Makefiles of modules ask."""
     folder.mkdir(parents=True, exist_ok=True)
     python = shlex.quote(sys.executable)
@@ -208,4 +208,4 @@ def _tools(folder: Path) -> Path:
     return folder
 
 
-__all__ = ["Built", "Workplace"]
+__all__ = ["Built", "Workplace", "python_tools"]

@@ -46,21 +46,6 @@ class Insertion:
         return f"{' and '.join(parts)} before line {self.line}"
 
 
-@dataclass(frozen=True)
-class Repair:
-    """A certified repair.
-
-    Attributes:
-        patch: unified diff, with paths in the checkout.
-        about: the insertions, in words.
-        cost: modelled time of the repaired kernel over the original's, less 1; None if it is not modelled.
-    """
-
-    patch: str
-    about: str
-    cost: float | None
-
-
 def applied(text: str, insertions: Sequence[Insertion]) -> str:
     """A source with the insertions, indented as the lines that they precede."""
     lines = text.splitlines(keepends=True)
@@ -140,7 +125,6 @@ def remaining(trial: Trial) -> list[Cause]:
 __all__ = [
     "MOST",
     "Insertion",
-    "Repair",
     "applied",
     "candidates",
     "original_line",

@@ -76,7 +76,9 @@ class ProofRecord:
     """The search for an order of waves and loads that changes the results.
 
     Attributes:
-        setting, differences, tried: see `workbench.audit.proof.Evidence`.
+        setting: environment variable and value that repeat the order; "" if no order made a difference.
+        differences: elements, or printed bytes, that differ from the plain order's.
+        tried: number of orders; 0 if runs in the plain order differ, since then a difference proves nothing.
         compared: "elements" of the outputs, or "printed bytes" of a program.
     """
 
@@ -88,7 +90,13 @@ class ProofRecord:
 
 @dataclass(frozen=True)
 class RepairRecord:
-    """A certified repair; see `workbench.audit.patches.Repair`."""
+    """A certified repair.
+
+    Attributes:
+        patch: unified diff, with paths in the checkout.
+        about: the insertions, in words.
+        cost: modelled time of the repaired kernel over the original's, less 1; None if it is not modelled.
+    """
 
     patch: str
     about: str

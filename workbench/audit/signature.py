@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from workbench.audit.sizes import value
+
 _BINDING = re.compile(r'py::bind_\w+<.*?>\(\s*\w+,\s*"(\w+)",([^;]*)\);', re.DOTALL)
 _MEMBER = re.compile(r"::(\w+)\s*(?=[,)])")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -38,10 +40,7 @@ def constant(text: str, *names: str) -> int | None:
     for name in names:
         head = rf"^\s*(?:#define\s+{name}\s+|(?:static\s+)?constexpr\s+int\s+{name}\s*=\s*)"
         if match := re.search(head + number, text, re.MULTILINE):
-            product = 1
-            for factor in re.findall(r"\d+", match[1]):
-                product *= int(factor)
-            return product
+            return value(match[1])
     return None
 
 
