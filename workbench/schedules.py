@@ -34,7 +34,7 @@ PLAIN = "plain"
 REVERSE = "reverse"
 MIXED = "mixed"
 MOST_WAVES = 16
-"""Waves of the largest work-group."""
+"""Waves whose order a schedule can set: those of the largest work-group, if they have 64 lanes."""
 
 
 @dataclass(frozen=True, slots=True)

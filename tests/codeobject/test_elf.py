@@ -64,7 +64,7 @@ def test_descriptor_fields_by_hand() -> None:
     rsrc2 = 1 | 9 << 1 | 1 << 7 | 1 << 9 | 2 << 11
     rsrc3 = 7 | 1 << 16
     data = struct.pack("<III4xq20xIIIHH4x", 1024, 16, 88, -0x400, rsrc3, rsrc1, rsrc2, 0b1001011, 3 | 2 << 7)
-    descriptor = KernelDescriptor.from_bytes(data)
+    descriptor = KernelDescriptor.from_bytes(data, "gfx950")
     assert (
         descriptor.group_segment_fixed_size,
         descriptor.private_segment_fixed_size,
@@ -104,7 +104,7 @@ def test_descriptor_fields_by_hand() -> None:
     assert (descriptor.enable_kernarg_ptr, descriptor.enable_private_segment_size) == (True, True)
     assert (descriptor.kernarg_preload_length, descriptor.kernarg_preload_offset) == (3, 2)
     with pytest.raises(CodeObjectError, match="10 bytes of 64"):
-        KernelDescriptor.from_bytes(bytes(10))
+        KernelDescriptor.from_bytes(bytes(10), "gfx950")
 
 
 def test_relocated_pointer_points_to_its_variable(code_object: CodeObject) -> None:

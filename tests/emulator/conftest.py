@@ -60,7 +60,7 @@ class LoneWave:
 
         self.library = operations()
         self.rows = Rows(target, acc_offset, exact)
-        self.v = aligned((rows, 64), np.uint32)
+        self.v = aligned((rows, abi.MAX_LANES), np.uint32)
         self.lds = aligned(((lds_end or lds_size) + 64,), np.uint8)
         self.scratch = aligned((max(scratch_size, 4) * 64,), np.uint8)
         both = abi.ALLOCATION_READ | abi.ALLOCATION_WRITE

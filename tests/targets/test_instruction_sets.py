@@ -41,4 +41,4 @@ def test_code_asks_targets_for_facts_and_not_for_their_names() -> None:
 
 def test_a_wave_has_one_size() -> None:
     """The layout that is fixed before the target is known (abi.h) has the targets' wave size."""
-    assert {target.wave_size for target in targets.TARGETS} == {targets.WAVE, abi.LANES}
+    assert {target.wave_size for target in targets.TARGETS} == {targets.WAVE, abi.MAX_LANES}

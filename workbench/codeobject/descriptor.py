@@ -6,6 +6,8 @@ import struct
 from dataclasses import dataclass
 
 from workbench.errors import CodeObjectError
+from workbench.targets import Target
+from workbench.targets import target as target_record
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +16,8 @@ class KernelDescriptor:
 
     Sizes are bytes, counts are registers of a wave, enables are bools. `entry_offset` is relative to the
     descriptor's own address. `accum_offset` is the VGPR row at which AGPRs begin in the unified register
-    file. The float fields are the initial values of the MODE register's fields.
+    file. The float fields are the initial values of the MODE register's fields. What the fields mean depends
+    on the target.
     """
 
     group_segment_fixed_size: int
@@ -27,12 +30,13 @@ class KernelDescriptor:
     properties: int
     kernarg_preload_length: int
     kernarg_preload_offset: int
+    target: str
 
     SIZE = 64
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> KernelDescriptor:
-        """Decodes a descriptor; CodeObjectError if there are fewer than 64 bytes."""
+    def from_bytes(cls, data: bytes, target: str) -> KernelDescriptor:
+        """Decodes a descriptor of a target's kernel; CodeObjectError if there are fewer than 64 bytes."""
         if len(data) < cls.SIZE:
             raise CodeObjectError(
                 f"kernel descriptor has {len(data)} bytes of {cls.SIZE}: the code object is cut off."
@@ -51,7 +55,12 @@ class KernelDescriptor:
             properties=properties,
             kernarg_preload_length=preload & 0x7F,
             kernarg_preload_offset=preload >> 7,
+            target=target,
         )
+
+    @property
+    def _unit(self) -> Target:
+        return target_record(self.target)
 
     @property
     def granulated_vgpr_count(self) -> int:
@@ -59,17 +68,19 @@ class KernelDescriptor:
 
     @property
     def vgpr_count(self) -> int:
-        """Rows of the unified register file (VGPRs and AGPRs) that a wave gets; a multiple of 8."""
-        return (self.granulated_vgpr_count + 1) * 8
+        """Vector registers (AGPRs included) that a wave gets, a multiple of the target's step."""
+        return (self.granulated_vgpr_count + 1) * self._unit.vgpr_encoding[self.wave_size]
 
     @property
     def accum_offset(self) -> int:
-        """Row at which AGPR 0 lies: 4 to 256."""
-        return ((self.rsrc3 & 0x3F) + 1) * 4
+        """Row at which AGPR 0 lies, 4 to 256; the number of rows on targets without AGPRs."""
+        return ((self.rsrc3 & 0x3F) + 1) * 4 if self._unit.has_agprs else self.vgpr_count
 
     @property
     def sgpr_count(self) -> int:
-        """SGPRs that a wave gets, VCC and the other special registers included; a multiple of 16."""
+        """SGPRs that a wave gets, VCC and the other special registers included."""
+        if (fixed := self._unit.wave_sgprs) is not None:
+            return fixed
         return ((self.rsrc1 >> 6 & 0xF) // 2 + 1) * 16
 
     @property
@@ -157,6 +168,12 @@ class KernelDescriptor:
     @property
     def wave32(self) -> bool:
         return bool(self.properties >> 10 & 1)
+
+    @property
+    def wave_size(self) -> int:
+        """Lanes of the kernel's waves. Targets with waves of one size ignore the bit, which is reserved."""
+        sizes = self._unit.wave_sizes
+        return sizes[0] if len(sizes) == 1 else 32 if self.wave32 else 64
 
     @property
     def uses_dynamic_stack(self) -> bool:

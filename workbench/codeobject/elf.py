@@ -109,6 +109,11 @@ class KernelInfo:
         return short_name(self.demangled)
 
     @property
+    def wave_size(self) -> int:
+        """Lanes of its waves."""
+        return self.descriptor.wave_size
+
+    @property
     def own_bytes(self) -> int:
         """Bytes of the arguments that the caller passes, even if the argument block has no room for them."""
         return max((arg.offset + arg.size for arg in self.args if not arg.hidden), default=0)
@@ -196,7 +201,7 @@ class CodeObject:
 
     Attributes:
         data: the ELF file's bytes.
-        target: target whose instruction table decodes it: "gfx90a", "gfx942" or "gfx950".
+        target: name of the target whose instruction table decodes it.
         targets: all targets that can run it, newest first; several if its processor is a generic one.
         processor: the processor as the file names it.
         features: "xnack" and "sramecc" with "on", "off" or "any", if the file specifies them.
@@ -418,7 +423,9 @@ class CodeObject:
             raise CodeObjectError(
                 f"kernel {name!r} has no descriptor symbol {symbol_name!r}: the code object is damaged."
             )
-        descriptor = KernelDescriptor.from_bytes(self.read(symbol.address, KernelDescriptor.SIZE))
+        descriptor = KernelDescriptor.from_bytes(
+            self.read(symbol.address, KernelDescriptor.SIZE), self.target
+        )
         entry = symbol.address + descriptor.entry_offset
         function = self.symbols.get(name)
         end = self.text.address + len(self.text.data)
@@ -465,6 +472,12 @@ class CodeObject:
             vgpr_spill_count=_size(name, record, ".vgpr_spill_count", 0),
             uses_dynamic_stack=bool(record.get(".uses_dynamic_stack", descriptor.uses_dynamic_stack)),
         )
+        declared = _size(name, record, ".wavefront_size", kernel.wave_size)
+        if declared != kernel.wave_size:
+            raise CodeObjectError(
+                f"kernel {name!r} has waves of {kernel.wave_size} lanes by its descriptor, and of {declared} "
+                f"by its metadata, on {self.target}: the code object is damaged."
+            )
         for arg in kernel.args:
             if arg.offset + arg.size > max(kernel.kernarg_size, MAX_ARGUMENT_BYTES):
                 raise CodeObjectError(

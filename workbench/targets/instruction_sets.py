@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from workbench.dtypes import FNUZ, OCP, DataType, Fp8
 from workbench.errors import UsageError
@@ -28,6 +28,7 @@ from workbench.targets.sources import (
     MI350_PAGE,
 )
 from workbench.targets.timing import CDNA3_TIMING, CDNA4_TIMING, Timing
+from workbench.targets.waits import GFX9_WAITS, WaitCounters
 
 WAVE = Fact(64, "", GPU_SPECS)
 """Lanes of a wave of every target, for code without a target; otherwise use `Target.wave_size`."""
@@ -37,6 +38,7 @@ _SIMDS = Fact(4, "", "AMD CDNA 2 white paper, figure 3; rocprofv3 agent_info of 
 _WAVES = Fact(8, "", "ROCm Compute Profiler, 'Shader engine'; rocprofv3 agent_info of an MI355X")
 _VGPRS = Fact(512, "", f"{GPU_SPECS}: 512 KiB a compute unit, 4 bytes by 64 lanes by 4 SIMDs each")
 _VGPR_GRANULE = Fact(8, "", f"{LLVM}, GRANULATED_WORKITEM_VGPR_COUNT of GFX90A and later")
+_VGPR_ENCODING = {64: _VGPR_GRANULE}
 _SGPRS = Fact(800, "", f"{GPU_SPECS}: 12.5 KiB a compute unit, 4 bytes by 4 SIMDs each")
 _SGPR_GRANULE = Fact(16, "", f"{LLVM}, GRANULATED_WAVEFRONT_SGPR_COUNT of GFX9")
 
@@ -64,12 +66,17 @@ class Target:
         lds_bytes, lds_granule: LDS of a compute unit, and the steps in which work-groups get it.
         lds_banks: number of banks of four bytes; each serves one dword per clock.
         l1_bytes: vector L1 cache of a compute unit.
-        wave_size: lanes of a wave.
+        wave_size: lanes of a wave, unless a kernel chooses another of `wave_sizes`.
+        wave_sizes: lanes of a wave that kernels can be compiled for.
         simds: SIMDs of a compute unit.
         waves_per_simd: wave slots.
         vgprs, vgpr_granule: vector registers that the waves of a SIMD share (including AGPRs), and the steps
             in which a wave gets them.
+        vgpr_encoding: vector registers that a unit of the kernel descriptor's count stands for, by wave size.
+        has_agprs: whether a part of the vector registers are accumulation registers.
         sgprs, sgpr_granule: the same for scalar registers.
+        wave_sgprs: scalar registers that every wave gets; None if its kernel descriptor has their number.
+        waits: counters of memory accesses under way, and the instructions that wait for them.
         timing: times of its parts.
         matrix_arithmetic: origin of its matrix cores' rounding rules (docs/numerics.md): "published" for its
             own hardware, "assumed" to equal another target's; "" if the emulated device has no exact numerics
@@ -93,12 +100,17 @@ class Target:
     lds_banks: Fact
     l1_bytes: Fact
     wave_size: Fact = WAVE
+    wave_sizes: tuple[int, ...] = (64,)
     simds: Fact = _SIMDS
     waves_per_simd: Fact = _WAVES
     vgprs: Fact = _VGPRS
     vgpr_granule: Fact = _VGPR_GRANULE
+    vgpr_encoding: Mapping[int, Fact] = field(default_factory=_VGPR_ENCODING.copy)
+    has_agprs: bool = True
     sgprs: Fact = _SGPRS
     sgpr_granule: Fact = _SGPR_GRANULE
+    wave_sgprs: Fact | None = None
+    waits: WaitCounters = GFX9_WAITS
     timing: Timing = CDNA3_TIMING
     matrix_arithmetic: str = ""
 

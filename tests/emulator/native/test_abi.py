@@ -34,7 +34,7 @@ def test_sizes_and_offsets_are_the_compilers(tmp_path: Path) -> None:
 
 
 def test_numbers_have_their_names_in_c_without_the_prefix() -> None:
-    assert (abi.LANES, abi.FAULT, abi.SAN_HAZARD, abi.MATRIX_LINKED) == (64, -3, 12, 1 << 31)
+    assert (abi.MAX_LANES, abi.FAULT, abi.SAN_HAZARD, abi.MATRIX_LINKED) == (64, -3, 12, 1 << 31)
     with pytest.raises(AttributeError, match="no number HK_LANE or LANE"):
         _ = abi.LANE
 

@@ -33,7 +33,7 @@ def blocks() -> ctypes.CDLL:
         [HERE / "blocks.c"],
         depends=[abi.HEADER, NATIVE_FOLDER / "run" / "wave.h"],
         include=NATIVE_FOLDER,
-        flags=[f"-DPOISON_PLUS={dispatch.POISON + 3000}u"],
+        flags=[f"-DPOISON_PLUS={dispatch.POISON + 3000}u", f"-DHK_LANES={abi.MAX_LANES}"],
     )
     return ctypes.CDLL(str(path))
 
@@ -88,7 +88,7 @@ def descriptor(**fields: int) -> KernelDescriptor:
         "kernarg_preload_length": 0,
         "kernarg_preload_offset": 0,
     }
-    return KernelDescriptor(**(values | fields))
+    return KernelDescriptor(**(values | fields), target="gfx950")
 
 
 def kernel_info(args: tuple[KernelArg, ...] = (), **fields: int) -> KernelInfo:

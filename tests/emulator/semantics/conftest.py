@@ -128,7 +128,7 @@ def build(
         address = 0x1000000 * number
         blocks.append(list(decode(data, address, target)))
         index_of[address] = number
-    options = Options(target, acc_offset, Mode.from_register(mode), cpu.features(), 64)
+    options = Options(target, acc_offset, Mode.from_register(mode), cpu.features(), 64, 64)
 
     def refuse(failures: list) -> None:
         raise AssertionError([(instruction.mnemonic, reason) for instruction, reason in failures])
@@ -136,7 +136,7 @@ def build(
     emitted = emission.emit(blocks, index_of, options, refuse)
     data = engine.compile_object(emitted.functions, emitted.constants, emitted.declarations)
     names = [f"block{number}" for number in range(len(programs))]
-    code = engine.LoadedCode(data, emitted.symbols, names)
+    code = engine.LoadedCode(data, emitted.symbols, names, 64)
 
     def runner(number: int) -> Runner:
         function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(code.addresses[f"block{number}"])

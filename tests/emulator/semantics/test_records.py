@@ -271,7 +271,7 @@ def _emit(target: str, instructions: Sequence[Instruction], mode: int) -> tuple[
         for operand in (*instruction.src, *instruction.dst):
             if operand.kind == "label":
                 index_of.setdefault(int(operand.value or 0), len(instructions) + place)
-    options = Options(target, ACC_OFFSET, Mode.from_register(mode), cpu.features(), ROWS)
+    options = Options(target, ACC_OFFSET, Mode.from_register(mode), cpu.features(), 64, ROWS)
     failures: list[emission.Failure] = []
     emitted = emission.emit(blocks, index_of, options, failures.extend)
     return emitted, {index_of[instruction.address] for instruction, _ in failures}
@@ -608,7 +608,7 @@ class Run:
         emitted, failed = _emit(self.target, instructions, mode)
         assert not failed
         data = engine.compile_object(emitted.functions, emitted.constants, emitted.declarations)
-        return engine.LoadedCode(data, emitted.symbols, [f"block{n}" for n in range(len(instructions))])
+        return engine.LoadedCode(data, emitted.symbols, [f"block{n}" for n in range(len(instructions))], 64)
 
     def _one(
         self, wave: Wave, instruction: Instruction, functions: Sequence[object], number: int, trials: int

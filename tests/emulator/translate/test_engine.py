@@ -9,7 +9,7 @@ from workbench.emulator.translate import engine
 
 
 def loaded(data: bytes) -> engine.LoadedCode:
-    return engine.LoadedCode(data, [], ["seven"])
+    return engine.LoadedCode(data, [], ["seven"], 64)
 
 
 def test_code_outlives_the_linkers_that_come_after_it() -> None:

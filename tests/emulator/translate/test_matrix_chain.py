@@ -23,6 +23,7 @@ class Calls:
     """A fake of the block's translator: records its arguments."""
 
     indexed_positions = 0
+    function = SimpleNamespace(wave_size=64)
     row_of = staticmethod(Rows("gfx950", 256).row)
 
     def __init__(self) -> None:

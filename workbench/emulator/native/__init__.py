@@ -13,11 +13,25 @@ from workbench.toolchain.native import build as build_native
 NATIVE_FOLDER = Path(__file__).resolve().parent
 
 
-def build() -> str:
-    """Path of the library, which is built unless the cache has it; raises what `native_library` raises."""
+_ONE_WAVE_SIZE = {64: ("lds_transpose.c", "matrix*.c")}
+"""Sources of instructions that only waves of one size have: their layouts count on its lanes."""
+
+
+def _sources(lanes: int) -> list[Path]:
+    others = [pattern for size, patterns in _ONE_WAVE_SIZE.items() if size != lanes for pattern in patterns]
+    files = sorted(NATIVE_FOLDER.rglob("*.c"))
+    return [path for path in files if not any(path.match(pattern) for pattern in others)]
+
+
+def build(lanes: int = abi.MAX_LANES) -> str:
+    """Path of the library for waves of a size, which is built unless the cache has it.
+
+    Raises what `native_library` raises.
+    """
     path = build_native(
         "hkemu",
-        sorted(NATIVE_FOLDER.rglob("*.c")),
+        _sources(lanes),
+        flags=(f"-DHK_LANES={lanes}",),
         include=NATIVE_FOLDER,
         depends=sorted(NATIVE_FOLDER.rglob("*.h")),
     )
@@ -25,14 +39,18 @@ def build() -> str:
 
 
 @cache
-def native_library() -> Any:
+def native_library(lanes: int = abi.MAX_LANES) -> Any:
     """The functions that abi.h declares, built at first use and kept in the workbench's cache.
+
+    Args:
+        lanes: lanes of a wave. A launch, with all that records it, needs the library of its kernel's waves;
+            what concerns the process (interrupts, memory) is the same in every library, and uses the default.
 
     Raises:
         CompilerNotFound: the C compiler of the ziglang wheel is missing.
         ToolchainError: the C sources do not compile here; the message quotes the compiler.
     """
-    library = abi.ffi.dlopen(build())
+    library = abi.ffi.dlopen(build(lanes))
     # cffi looks a function up at its first use, with its lock held, which it also holds while it parses a
     # type. An object that is collected meanwhile frees its memory by a call, so all are looked up now.
     for name in dir(library):
@@ -41,17 +59,17 @@ def native_library() -> Any:
 
 
 @cache
-def operations() -> ctypes.CDLL:
+def operations(lanes: int = abi.MAX_LANES) -> ctypes.CDLL:
     """The same library, to look up what generated code calls by name: abi.h does not declare operations.
 
     Raises:
         CompilerNotFound, ToolchainError: see `native_library`.
     """
-    return ctypes.CDLL(build())
+    return ctypes.CDLL(build(lanes))
 
 
 @cache
-def function_address(name: str) -> int | None:
+def function_address(name: str, lanes: int = abi.MAX_LANES) -> int | None:
     """Address of a function that generated code calls; None if the library has no such function."""
-    function = getattr(operations(), name, None)
+    function = getattr(operations(lanes), name, None)
     return ctypes.cast(function, ctypes.c_void_p).value if function is not None else None

@@ -3,8 +3,9 @@
  * native/abi.py reads this file with cffi, which knows C's declarations and `#define NAME number` but no
  * preprocessor: no other macros here, no attributes, no inline functions.
  *
- * Terms: a wave is 64 lanes; a work-group is up to 16 waves with one LDS; `row` is one vector
- * register of a wave, 64 dwords.
+ * Terms: a wave is 32 or 64 lanes, HK_LANES of them in a library that is built for waves of that size (run/wave.h); a
+ * work-group is up to 1024 work-items with one LDS; `row` is one vector register of a wave, HK_LANES dwords. Structures
+ * are the same in the libraries of all wave sizes.
  */
 #ifndef HK_ABI_H
 #define HK_ABI_H
@@ -12,9 +13,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HK_LANES 64
-#define HK_MAX_WAVES 16  /* waves of a work-group: 1024 work-items */
-#define HK_MAX_ROWS 1024 /* more vector registers than a wave can name, with those that the emulator adds */
+#define HK_MAX_LANES 64
+#define HK_MAX_ITEMS 1024 /* work-items of a work-group */
+#define HK_MAX_WAVES 32   /* waves of a work-group, if they have 32 lanes */
+#define HK_MAX_ROWS 1024  /* more vector registers than a wave can name, with those that the emulator adds */
 #define HK_MAX_USER_SGPRS 32
 #define HK_NO_REGISTER 0xffff /* the value of an Op field that names no register */
 
@@ -119,9 +121,9 @@ struct Wave {
     uint32_t s[128];       /* indexed by scalar operand encoding: SGPRs, VCC 106/107, M0 124, EXEC 126/127 */
     uint32_t scc;          /* 0 or 1 */
     uint32_t mode;         /* MODE: round 3:0, denormals 7:4, dx10_clamp 8, ieee 9 */
-    uint32_t *v;           /* [rows][64], 64-byte aligned; AGPR n is row acc_offset + n */
+    uint32_t *v;           /* [rows][HK_LANES], 64-byte aligned; AGPR n is row acc_offset + n */
     uint8_t *lds;          /* LDS of the work-group */
-    uint8_t *scratch;      /* byte b of lane l is at (b/4)*256 + l*4 + b%4 */
+    uint8_t *scratch;      /* byte b of lane l is at (b / 4 * HK_LANES + l) * 4 + b % 4 */
     uint32_t lds_size;     /* bytes of LDS that the kernel asked for */
     uint32_t scratch_size; /* bytes a lane */
     int32_t block;         /* block at which the wave resumes */
@@ -134,7 +136,7 @@ struct Wave {
     uint64_t hit_base, hit_end; /* allocation that contains the last checked access */
     uint64_t hit_flags;
     uint32_t index;   /* the wave's number in its work-group */
-    uint32_t lanes;   /* work-items of this wave, 1..64 */
+    uint32_t lanes;   /* work-items of this wave, 1..HK_LANES */
     void *san;        /* the sanitizer's state of the wave; NULL without the sanitizer */
     HkStream *stream; /* cache lines that the wave touches, or NULL */
     uint32_t xcc_id;  /* hardware registers: HW_REG_XCC_ID, HW_REG_HW_ID, and the fixed bits of HW_REG_STATUS */
@@ -497,7 +499,7 @@ typedef struct HkAccess {
     uint64_t phase_lanes[HK_LDS_PHASES];
     uint64_t phase_conflicts[HK_LDS_PHASES]; /* banks that need more than one cycle */
     uint32_t phase_cycles[HK_LDS_PHASES];    /* 0 where no lane of the phase is active */
-    uint64_t at[64];                         /* device address, or byte offset in LDS, of each active lane */
+    uint64_t at[HK_MAX_LANES];               /* device address, or byte offset in LDS, of each active lane */
 } HkAccess;
 
 struct HkTrace {
@@ -612,7 +614,7 @@ void hk_steps_free(HkSteps *s);
 
 typedef struct HkState {
     uint32_t *scalars; /* [waves][HK_TAPE_SCALARS] */
-    uint32_t *rows;    /* [waves][rows][64] */
+    uint32_t *rows;    /* [waves][rows][HK_LANES] */
     uint32_t *lds;     /* padded to a multiple of 64 bytes; scratch likewise */
     uint32_t *scratch; /* [waves][scratch] */
 } HkState;

@@ -119,6 +119,10 @@ class Geometry:
     def block_size(self) -> int:
         return self.block[0] * self.block[1] * self.block[2]
 
+    def waves(self, wave_size: int) -> int:
+        """Waves of a work-group, of `wave_size` lanes each."""
+        return -(-self.block_size // wave_size)
+
 
 @dataclass(frozen=True, slots=True)
 class Wait:
@@ -357,6 +361,7 @@ class Description:
         launch: a `Launch` without machine, registers and hostcalls.
         machine: a `Machine` without memory.
         block_count: basic blocks of the kernel.
+        wave_size: lanes of its waves, which decide the native library that runs it.
         keep: objects that must live as long as both.
         is_long: True if the last launch of the kind took longer than the first slice, which the calling
             thread runs alone; the next launch then has all threads from the start.
@@ -365,6 +370,7 @@ class Description:
     launch: CData
     machine: CData
     block_count: int
+    wave_size: int
     keep: list[Any]
     is_long: bool = False
 
@@ -394,8 +400,8 @@ def describe(
     unit = targets.target(target)
     rows = max(translation.row_count, descriptor.vgpr_count, 1)
     scratch = scratch_bytes(kernel)
-    waves = -(-geometry.block_size // abi.LANES)
-    group_bytes = waves * (rows + scratch // 4) * abi.LANES * 4 + shared_bytes
+    lanes = geometry.waves(kernel.wave_size) * kernel.wave_size
+    group_bytes = (rows + scratch // 4) * lanes * 4 + shared_bytes
     addresses, indices = translation.places
     machine = ffi.new(
         "Machine *",
@@ -434,7 +440,9 @@ def describe(
             "units": units,
         },
     )
-    return Description(launch, machine, len(translation.blocks), [addresses, indices, translation])
+    return Description(
+        launch, machine, len(translation.blocks), kernel.wave_size, [addresses, indices, translation]
+    )
 
 
 def prepare(
@@ -558,7 +566,7 @@ class _Running:
         self._told = 0.0
         self._held: int | None = None
         self.interrupted = interrupts.deliver
-        self._library = native_library()
+        self._library = native_library(dispatch.description.wave_size)
         self._started = time.monotonic()
         self._seconds = 0.0
         self._fault_seen: float | None = None

@@ -154,7 +154,7 @@ def exception(scene: Scene, report: abi.CData, assertions: Sequence[Assertion] =
 def _assertion(scene: Scene, report: abi.CData, failed: Sequence[Assertion]) -> errors.AssertionFault:
     """The exception for assertions of one work-group, from the first work-item's."""
     first = failed[0]
-    wave, lane = divmod(first.item, abi.LANES)
+    wave, lane = divmod(first.item, scene.kernel.wave_size)
     x, y, _ = scene.geometry.block
     item = (first.item % x, first.item // x % y, first.item // (x * y))
     group = group_id(scene.geometry, first.group)
@@ -366,7 +366,8 @@ def what_happened(scene: Scene, report: abi.CData) -> str:
             reason = " (a failed assertion or __builtin_trap)" if fault.address == 2 else ""
             return f"executed trap {fault.address}{reason}"
         case abi.FAULT_MASK:
-            return _wrong_mask(int(fault.address), fault.size | fault.is_write << 32)
+            lanes = fault.size | fault.is_write << 32
+            return _wrong_mask(int(fault.address), lanes, scene.kernel.wave_size)
         case abi.FAULT_HALT:
             return "halted itself"
         case abi.FAULT_JUMP:
@@ -530,9 +531,10 @@ def _waiting(scene: Scene, report: abi.CData) -> str:
     return ", ".join(parts)
 
 
-def _wrong_mask(mask: int, lanes: int) -> str:
+def _wrong_mask(mask: int, lanes: int, wave_size: int) -> str:
     """Explanation for lanes that called a function with a wrong mask; bit i is lane i."""
     missing, strange = mask & ~lanes, lanes & ~mask
+    half = "; a wave has 64 lanes, so CUDA's 0xffffffff names half of them" if wave_size == 64 else ""
     wrong = []
     if missing:
         wrong.append(f"{_lanes(missing)} of the mask {'do' if missing.bit_count() > 1 else 'does'} not")
@@ -542,13 +544,13 @@ def _wrong_mask(mask: int, lanes: int) -> str:
         f"called a function with the lane mask {mask:#x}, but the lanes that execute this call with it are "
         f"{_lanes(lanes)} ({lanes:#x}): {', and '.join(wrong)}. ROCm's headers trap here: pass exactly the "
         "lanes that take part, such as ~0ull outside of branches, or a __ballot(condition) from before "
-        "`if (condition)`; a wave has 64 lanes, so CUDA's 0xffffffff names half of them"
+        f"`if (condition)`{half}"
     )
 
 
 def _lanes(mask: int) -> str:
     """ "lane 3" or "lanes 0-31, 40"; "32 lanes, from 1 to 63" if there are many pieces."""
-    indices = [index for index in range(abi.LANES) if mask >> index & 1]
+    indices = [index for index in range(abi.MAX_LANES) if mask >> index & 1]
     text = _ranges(indices)
     if text.count(",") > _MOST_PIECES:
         return f"{len(indices)} lanes, from {indices[0]} to {indices[-1]}"

@@ -46,7 +46,7 @@ PRINTF_ARGUMENT = "hidden_printf_buffer"
 """Kinds of hidden arguments, as code objects name them."""
 
 _SLOT_WORDS = 8
-_PAYLOAD_WORDS = abi.LANES * _SLOT_WORDS
+_PAYLOAD_WORDS = abi.MAX_LANES * _SLOT_WORDS
 _READY = 1
 _HEADER_BYTES = ffi.sizeof("HostcallHeader")
 # A message's descriptor: whether it begins and ends here, the number of words that follow, its id.
@@ -134,6 +134,7 @@ class Listener:
 
     Args:
         console: address of the buffer of `console`; 0 if the kernel has none.
+        wave_size: lanes of the kernel's waves.
 
     Attributes:
         buffer: address and size of the hostcall buffer.
@@ -141,8 +142,9 @@ class Listener:
         error: an error in this code, to be raised when the launch has ended.
     """
 
-    def __init__(self, buffer: Buffer, console: int) -> None:
+    def __init__(self, buffer: Buffer, console: int, wave_size: int) -> None:
         self._console = console
+        self._wave_size = wave_size
         self.buffer = buffer.address, buffer.allocation.size
         self._buffer = buffer
         self._messages: dict[int, _Message] = {}
@@ -161,10 +163,10 @@ class Listener:
             if service != PRINTF and not (service == PRINTED_BYTES and self._console):
                 return service or -1
             slots = self._buffer.slots(pointer)
-            for lane in range(abi.LANES):
+            for lane in range(self._wave_size):
                 if header.lanes >> lane & 1:
                     at = lane * _SLOT_WORDS
-                    item = wave * abi.LANES + lane
+                    item = wave * self._wave_size + lane
                     words = list(slots[at : at + _SLOT_WORDS])
                     if service == PRINTED_BYTES:
                         slots[at] = printed_bytes(self._console, words[0]) & (2**64 - 1)

@@ -10,11 +10,11 @@ from workbench.codeobject.elf import MAX_ARGUMENT_BYTES
 from workbench.emulator.node import dispatch
 from workbench.emulator.node.dispatch import Geometry
 from workbench.errors import LaunchError, UsageError, WorkbenchError
-from workbench.targets import WAVE, Target
+from workbench.targets import Target
 
 MAX_WORK_ITEMS = 1024
 # A wave's scratch is at most 2**13 times 256 dwords (COMPUTE_TMPRING_SIZE.WAVESIZE).
-MAX_SCRATCH_BYTES = 2**13 * 256 * 4 // WAVE
+_MAX_WAVE_SCRATCH_BYTES = 2**13 * 256 * 4
 MAX_GRID_BLOCKS = (2**31 - 1, 65536, 65536)
 _DEFAULT_TIMEOUT_SECONDS = 600.0
 
@@ -97,7 +97,7 @@ def _check_registers(
 ) -> None:
     """Vector registers of a work-group, and the scratch that they spill to."""
     registers = kernel.descriptor.vgpr_count
-    most = target.wave_size * occupancy.waves_of_registers(target.name, registers)
+    most = kernel.wave_size * occupancy.waves_of_registers(target.name, registers)
     if work_items > most:
         raise LaunchError(
             f"kernel {kernel.short_name}: block {block} has {work_items} work-items of {registers} vector "
@@ -105,10 +105,11 @@ def _check_registers(
             "with __launch_bounds__ so that the compiler knows it."
         )
     scratch = dispatch.scratch_bytes(kernel)
-    if scratch > MAX_SCRATCH_BYTES + dispatch.DYNAMIC_STACK_BYTES:
+    limit = _MAX_WAVE_SCRATCH_BYTES // kernel.wave_size
+    if scratch > limit + dispatch.DYNAMIC_STACK_BYTES:
         raise LaunchError(
             f"kernel {kernel.short_name}: {scratch} bytes of private memory for each work-item; at "
-            f"most {MAX_SCRATCH_BYTES} are possible: use smaller local arrays."
+            f"most {limit} are possible: use smaller local arrays."
         )
 
 

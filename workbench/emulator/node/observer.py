@@ -47,12 +47,19 @@ class Observer:
         self._request = request
         self._memory = memory
         options, loaded, geometry = request.options, request.loaded, request.geometry
+        kernel = loaded.code_object.kernels[request.kernel]
         heap = memory.heap(loaded.device)
         if heap is not None:
             # malloc and free act accordingly.
             ctypes.c_uint64.from_address(heap.base + _HEAP_SANITIZED).value = options.sanitize
         if options.sanitize:
-            self._shadow = Shadow(geometry.group_count, memory.watched(loaded.device), heap, loaded.places)
+            self._shadow = Shadow(
+                geometry.group_count,
+                memory.watched(loaded.device),
+                heap,
+                loaded.places,
+                wave_size=kernel.wave_size,
+            )
             prepared.launch.san = self._shadow.pointer
             prepared.keep.append(self._shadow)
         else:
@@ -69,7 +76,7 @@ class Observer:
                 loaded.code_object.text.address,
                 loaded.line_kinds(request.kernel),
                 geometry.group_count,
-                -(-geometry.block_size // abi.LANES),
+                geometry.waves(kernel.wave_size),
             )
         if options.steps is not None:
             self._steps = StepRecorder(
@@ -77,7 +84,7 @@ class Observer:
                 loaded.code_object.text.address,
                 loaded.block_addresses(request.kernel, request.schedule is not None),
                 geometry.group_count,
-                -(-geometry.block_size // abi.LANES),
+                geometry.waves(kernel.wave_size),
             )
             prepared.launch.steps = self._steps.pointer
             prepared.launch.only = self._steps.only
@@ -93,9 +100,13 @@ class Observer:
                 scheduled=is_scheduled,
             )
             blocks = [block.instructions for block in translation.blocks]
-            descriptor = loaded.code_object.kernels[request.kernel].descriptor
             self._tape = TapeRecorder(
-                options.tape, prepared.launch, blocks, descriptor.accum_offset, anywhere=is_scheduled
+                options.tape,
+                prepared.launch,
+                blocks,
+                kernel.descriptor.accum_offset,
+                kernel.wave_size,
+                anywhere=is_scheduled,
             )
             self._tape.tell(prepared.launch)
             prepared.keep.append(self._tape)

@@ -34,7 +34,7 @@ def prepare(prepared: Dispatch, request: Request, scene: Scene) -> None:
     holds = np.array([block.address in held for block in scene.blocks], dtype=np.uint8)
     late = np.zeros(len(text.data) // 4 + 1, dtype=np.uint8)
     late[[(address - text.address) // 4 for address in schedule.late_at(points)]] = 1
-    waves = schedule.waves or range(schedules.MOST_WAVES)
+    waves = schedule.waves or range(abi.MAX_WAVES)
     record = ffi.new(
         "HkSchedule *",
         {
@@ -45,7 +45,8 @@ def prepare(prepared: Dispatch, request: Request, scene: Scene) -> None:
             "waves": sum(1 << wave for wave in waves),
             "reverse": schedule.groups == schedules.REVERSE,
             "mixes": schedule.groups == schedules.MIXED,
-            "order": schedule.turns(),
+            # Waves beyond those that a schedule can order take their turns after the others.
+            "order": (*schedule.turns(), *range(schedules.MOST_WAVES, abi.MAX_WAVES)),
         },
     )
     launch.schedule = record
@@ -65,7 +66,7 @@ def _points(request: Request, scene: Scene) -> Points:
         instructions = [instruction for block in scene.blocks for instruction in block.instructions]
         known = loaded.points[request.kernel] = points_of(instructions)
     accesses, lds, stops = known
-    waves = -(-geometry.block_size // abi.LANES)
+    waves = geometry.waves(loaded.code_object.kernels[request.kernel].wave_size)
     return Points(request.kernel, accesses, lds, stops, waves, geometry.group_count)
 
 

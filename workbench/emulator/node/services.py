@@ -41,10 +41,11 @@ class Services:
                 self._hostcalls = hostcall.Buffer(self._memory, _PACKETS)
             return self._hostcalls
 
-    def for_launch(self, loaded: LoadedCode, kinds: Set[str]) -> Served:
+    def for_launch(self, loaded: LoadedCode, kinds: Set[str], wave_size: int) -> Served:
         """The services for one launch of a kernel, emptied of earlier launches' records.
 
         Args:
+            wave_size: lanes of the kernel's waves.
             kinds: kinds of the kernel's arguments.
         """
         served = Served(loaded, self._memory.text_at, self.console() if loaded.prints else 0)
@@ -59,7 +60,7 @@ class Services:
             buffer.empty()
             if hostcall.ARGUMENT in kinds:
                 served.arguments[hostcall.ARGUMENT] = buffer.address
-            served.listener = hostcall.Listener(buffer, served.console)
+            served.listener = hostcall.Listener(buffer, served.console, wave_size)
         return served
 
 

@@ -93,7 +93,7 @@ def _read_lane(record: CData, instruction: Instruction, rows: Rows) -> None:
     record.imm = abi.SAN_FIRST_ACTIVE
     if len(instruction.src) > 1:
         lane = instruction.src[1]
-        record.imm = abi.SAN_IN_REGISTER if lane.kind == "s" else int(lane.value or 0) % abi.LANES
+        record.imm = abi.SAN_IN_REGISTER if lane.kind == "s" else int(lane.value or 0) % rows.wave_size
         set_scalar_source(record, 0, lane)
 
 
@@ -103,4 +103,4 @@ def _write_lane(record: CData, instruction: Instruction, rows: Rows) -> None:
     value, lane = instruction.src[:2]
     set_scalar_source(record, 0, value)
     set_scalar_source(record, 1, lane)
-    record.imm = abi.SAN_IN_REGISTER if lane.kind == "s" else int(lane.value or 0) % abi.LANES
+    record.imm = abi.SAN_IN_REGISTER if lane.kind == "s" else int(lane.value or 0) % rows.wave_size

@@ -77,6 +77,7 @@ class Shadow:
         memories: device memory with a record of its written bytes, by address.
         heap: heap of malloc in kernels.
         variables: begin and end of each variable in the code object, by address.
+        wave_size: lanes of the kernel's waves.
 
     Attributes:
         lost_writes: True if there was a write that could not be followed; valid after `take`.
@@ -90,8 +91,10 @@ class Shadow:
         memories: Sequence[Written] = (),
         heap: Allocation | None = None,
         variables: Sequence[tuple[int, int]] = (),
+        *,
+        wave_size: int,
     ) -> None:
-        self._library = native_library()
+        self._library = native_library(wave_size)
         self.lost_writes = False
         self.fault: CData | None = None
         self.pointer: CData = ffi.NULL

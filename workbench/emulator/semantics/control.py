@@ -51,12 +51,12 @@ def branch_scc1(block: BlockTranslator, instruction: Instruction) -> None:
 
 @ends_block("s_cbranch_vccz")
 def branch_vccz(block: BlockTranslator, instruction: Instruction) -> None:
-    _branch_if(block, instruction, block.register(abi.VCC, 2).eq(0))
+    _branch_if(block, instruction, block.lane_mask(abi.VCC).eq(0))
 
 
 @ends_block("s_cbranch_vccnz")
 def branch_vccnz(block: BlockTranslator, instruction: Instruction) -> None:
-    _branch_if(block, instruction, block.register(abi.VCC, 2).ne(0))
+    _branch_if(block, instruction, block.lane_mask(abi.VCC).ne(0))
 
 
 @ends_block("s_cbranch_execz")
@@ -277,8 +277,8 @@ def _status(block: BlockTranslator) -> Value:
     """
     block.close_run()
     fixed = block.emitter.load(I32, block.function.field("status"), 4)
-    exec_zero = block.register(abi.EXEC, 2).eq(0).zext(32).shl(9)
-    vcc_zero = block.register(abi.VCC, 2).eq(0).zext(32).shl(10)
+    exec_zero = block.exec().eq(0).zext(32).shl(9)
+    vcc_zero = block.lane_mask(abi.VCC).eq(0).zext(32).shl(10)
     return fixed | block.scalars.scc().zext(32) | exec_zero | vcc_zero
 
 

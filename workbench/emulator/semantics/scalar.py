@@ -376,6 +376,13 @@ def compare_lg_64(block: BlockTranslator, a: Value, b: Value) -> Value:
 
 # EXEC
 
+
+def _mask_operands(block: BlockTranslator, instruction: Instruction) -> tuple[Value, Value]:
+    """The source and EXEC, of as many bits as the opcode's name says."""
+    kind = instruction.opcode[-3:]
+    return block.scalar(instruction.src[0], kind), block.register(abi.EXEC, 2 if kind == "b64" else 1)
+
+
 for _name, _text in {
     "and": lambda a, x: a & x,
     "or": lambda a, x: a | x,
@@ -390,8 +397,7 @@ for _name, _text in {
 }.items():
 
     def _save_exec(block: BlockTranslator, instruction: Instruction, text: Any = _text) -> None:
-        source = block.scalar(instruction.src[0], "b64")
-        old = block.exec()
+        source, old = _mask_operands(block, instruction)
         new = text(source, old)
         block.set_register(abi.EXEC, new)
         block.set_register(instruction.dst[0].index, old)
@@ -403,7 +409,7 @@ for _name, _text in {
 for _name, _text in {"andn1": lambda a, x: ~a & x, "andn2": lambda a, x: a & ~x}.items():
 
     def _write_exec(block: BlockTranslator, instruction: Instruction, text: Any = _text) -> None:
-        new = text(block.scalar(instruction.src[0], "b64"), block.exec())
+        new = text(*_mask_operands(block, instruction))
         block.set_register(abi.EXEC, new)
         block.set_register(instruction.dst[0].index, new)
         block.scalars.set_scc(new.ne(0))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from workbench.codeobject.instruction import Instruction
-from workbench.emulator.native import abi
 from workbench.emulator.semantics.registry import lanes, register
 from workbench.emulator.translate.block import BlockTranslator
 from workbench.emulator.translate.ir import Value
@@ -55,7 +54,7 @@ def cndmask(block: BlockTranslator, a: Value, b: Value, mask: Value) -> Value:
 
 def _readlane(block: BlockTranslator, instruction: Instruction) -> None:
     row = block.row_of(instruction.src[0])
-    lane = block.scalar(instruction.src[1]) & (abi.LANES - 1)
+    lane = block.scalar(instruction.src[1]) & (block.function.wave_size - 1)
     if block.writes_row(row):
         block.close_run()
     block.set_register(instruction.dst[0].index, block.row_lane(row, lane))
@@ -64,7 +63,7 @@ def _readlane(block: BlockTranslator, instruction: Instruction) -> None:
 def _writelane(block: BlockTranslator, instruction: Instruction) -> None:
     row = block.row_of(instruction.dst[0])
     value = block.scalar(instruction.src[0])
-    lane = block.scalar(instruction.src[1]) & (abi.LANES - 1)
+    lane = block.scalar(instruction.src[1]) & (block.function.wave_size - 1)
     block.set_row_lane(row, lane, value)
 
 
@@ -77,14 +76,19 @@ def _readfirstlane(block: BlockTranslator, instruction: Instruction) -> None:
     row = block.row_of(operand)
     if block.writes_row(row):
         block.close_run()
-    mask = block.exec()
-    emitter = block.emitter
-    # If EXEC is 0, lane 0 is read: counting trailing zeros would give lane 63, so the zero is replaced.
+    mask, emitter = block.exec(), block.emitter
+    kind = mask.type.text
+    # If EXEC is 0, lane 0 is read: counting trailing zeros would give the last lane, so the zero is replaced.
     index = emitter.call(
-        "declare i64 @llvm.cttz.i64(i64, i1)", mask.type, "@llvm.cttz.i64", f"i64 {mask.name}, i1 false"
+        f"declare {kind} @llvm.cttz.{kind}({kind}, i1)",
+        mask.type,
+        f"@llvm.cttz.{kind}",
+        f"{kind} {mask.name}, i1 false",
     )
     assert index is not None
-    lane = (index & (abi.LANES - 1)).trunc(32)
+    lane = index & (block.function.wave_size - 1)
+    if lane.type.bits > 32:
+        lane = lane.trunc(32)
     block.set_register(instruction.dst[0].index, block.row_lane(row, lane))
 
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from workbench.codeobject.instruction import Instruction, Operand
 from workbench.codeobject.instructions import Registers
 from workbench.emulator.native import abi
-from workbench.emulator.translate.chunk import ROW_BYTES, V_F32, V_F64, V_I32, V_I64, join
+from workbench.emulator.translate.chunk import V_F32, V_F64, V_I32, V_I64, join
 from workbench.emulator.translate.function import Function
 from workbench.emulator.translate.ir import I32, I64, Type, Value
 from workbench.emulator.translate.lane_run import LaneRun, Step
@@ -52,7 +52,7 @@ class BlockTranslator:
         uses_tiles: bool = False,
         skips: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
-        self.function = Function(name)
+        self.function = Function(name, options.wave_size)
         self.emitter = self.function.emitter
         self.scalars = Scalars(self.function)
         self.options = options
@@ -208,17 +208,17 @@ class BlockTranslator:
         """End the run if only a part of a lane mask was written by its body."""
         run = self._run
         if run is not None and index != abi.EXEC and not run.has_mask(index):
-            self.prepare_scalar(index, 2)
+            self.prepare_scalar(index, self.function.mask_words)
 
     def prepare_mask_write(self, index: int) -> None:
         """End the run if its body reads, as a number, a register that is about to be written as a mask.
 
         The instruction itself may read it too: then the number is read before the loop.
         """
-        run = self._run
-        if run is not None and not run.number_reads.isdisjoint((index, index + 1)):
+        run, registers = self._run, frozenset(range(index, index + self.function.mask_words))
+        if run is not None and not run.number_reads.isdisjoint(registers):
             self.close_run()
-        self._step.hoisted = frozenset((index, index + 1))
+        self._step.hoisted = registers
 
     # Scalar code
 
@@ -235,9 +235,13 @@ class BlockTranslator:
             self._run.forget_masks(index, 2 if value.type is I64 else 1)
         self.scalars.set(index, value)
 
+    def lane_mask(self, index: int) -> Value:
+        """A lane mask in scalar registers as one integer, of the function's `mask_type`."""
+        return self.register(index, self.function.mask_words)
+
     def exec(self) -> Value:
-        """EXEC as a value of type i64."""
-        return self.register(abi.EXEC, 2)
+        """EXEC, as `lane_mask`."""
+        return self.lane_mask(abi.EXEC)
 
     def scalar(self, operand: Operand, kind: str = "b32") -> Value:
         """A scalar source operand as i32 or i64."""
@@ -262,7 +266,7 @@ class BlockTranslator:
             base = abi.SHARED_APERTURE if index == 236 else abi.PRIVATE_APERTURE
             return self.emitter.const(I64, base | 0xFFFFFFFF)
         if index == 251:
-            return self.register(abi.VCC, 2).eq(0).zext(32)
+            return self.lane_mask(abi.VCC).eq(0).zext(32)
         if index == 252:
             return self.exec().eq(0).zext(32)
         if index == 253:
@@ -270,7 +274,7 @@ class BlockTranslator:
         raise Unsupported(f"source operand {index}")
 
     def row_lane(self, row: int, lane: Value) -> Value:
-        """One lane's dword of a row; the lane number is i32, 0 to 63."""
+        """One lane's dword of a row; the lane number is an i32 below the wave size."""
         if self.writes_row(row):
             self.close_run()
         return self.emitter.load(I32, self._row_lane(row, lane), 4)
@@ -285,7 +289,7 @@ class BlockTranslator:
         """Pointer to one lane's dword of a row."""
         base = self.function.rows_base()
         self.emitter.lines = self.function.straight
-        return self.emitter.offset(base, lane.zext(64).shl(2) + row * ROW_BYTES)
+        return self.emitter.offset(base, lane.zext(64).shl(2) + row * self.function.row_bytes)
 
     # Vector operands
 

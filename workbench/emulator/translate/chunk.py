@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from workbench.emulator.native import abi
 from workbench.emulator.translate.ir import LANES, Type, Value, floating, integer
-
-ROW_BYTES = 4 * abi.LANES
 
 V_I1 = integer(1, LANES)
 V_I16 = integer(16, LANES)

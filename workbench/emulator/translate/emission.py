@@ -81,7 +81,7 @@ def emit(
     failures: list[Failure] = []
     # Registers that change lane by lane take time, too (native/ops/matrix_tiles.h).
     uses_tiles = "amx-bf16" in options.host and any(i.opcode in MATRICES for block in blocks for i in block)
-    rows = Rows(options.target, options.acc_offset, options.exact)
+    rows = Rows(options.target, options.acc_offset, options.exact, options.wave_size)
     accumulators = (
         frozenset()
         if options.exact
@@ -153,8 +153,10 @@ def _emit_block(
         try:
             if native is not None:
                 fields = native.encode(instruction, rows)
-                if function_address(fields.function) is None:
-                    raise Unsupported(f"the native library has no {fields.function}")
+                if function_address(fields.function, rows.wave_size) is None:
+                    raise Unsupported(
+                        f"the native library for waves of {rows.wave_size} lanes has no {fields.function}"
+                    )
                 record = fields.record(instruction.address)
                 if late is None or not late.issue(instruction, fields.function):
                     translator.native(fields.function, record, native.can_fault)

@@ -93,17 +93,18 @@ class LoadedCode:
         data: result of `compile_object` on the same kind of host.
         symbols: names of the native library's functions that it calls.
         exports: names of the functions to look up.
+        wave_size: lanes of a wave, for which the native library is made.
 
     Attributes:
         addresses: address of each export.
     """
 
-    def __init__(self, data: bytes, symbols: Iterable[str], exports: Iterable[str]) -> None:
+    def __init__(self, data: bytes, symbols: Iterable[str], exports: Iterable[str], wave_size: int) -> None:
         names = list(exports)
         with _lock:
             builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process()
             for symbol in symbols:
-                builder.import_symbol(symbol, function_address(symbol))
+                builder.import_symbol(symbol, function_address(symbol, wave_size))
             for name in names:
                 builder.export_symbol(name)
             try:

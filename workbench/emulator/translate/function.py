@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 from workbench.emulator.native import abi
-from workbench.emulator.translate.ir import Emitter, Value
+from workbench.emulator.translate.ir import I32, I64, Emitter, Value
 
 SCC = 128
 """Key of SCC, in addition to the scalar operand encodings."""
@@ -16,16 +16,26 @@ _SCC_OFFSET = abi.offset("Wave", "scc")
 class Function:
     """A function under construction; `%wave` is its argument.
 
+    Args:
+        wave_size: lanes of the wave.
+
     Attributes:
         name: name without the "@".
+        wave_size: lanes of the wave.
+        row_bytes: bytes of a register row.
+        mask_words: scalar registers of a lane mask; `mask_type` is the integer of all its bits.
         emitter: emitter of its IR; its current list is `straight` or the body of the open run.
         straight: the code outside of runs.
         label: label of the LLVM block in which the straight code continues.
         constants: module constants that the function refers to.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, wave_size: int) -> None:
         self.name = name
+        self.wave_size = wave_size
+        self.row_bytes = 4 * wave_size
+        self.mask_words = wave_size // 32
+        self.mask_type = I64 if self.mask_words == 2 else I32
         self.emitter = Emitter()
         self.straight: list[str] = []
         self.label = "entry"

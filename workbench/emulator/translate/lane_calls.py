@@ -5,7 +5,7 @@ from __future__ import annotations
 from workbench.codeobject.instruction import Operand
 from workbench.emulator.native import abi
 from workbench.emulator.translate.block import BlockTranslator
-from workbench.emulator.translate.chunk import ROW_BYTES, V_I32
+from workbench.emulator.translate.chunk import V_I32
 from workbench.emulator.translate.ir import I16, LANES, Type, Value
 
 
@@ -67,9 +67,10 @@ def row_address(block: BlockTranslator, operand: Operand) -> str:
 
 def lane_rows(block: BlockTranslator, values: list[Value]) -> str:
     """Pointer to values laid out as a chunk of consecutive rows."""
-    pointer = block.function.new_buffer(ROW_BYTES * (len(values) - 1) + 4 * LANES)
+    row_bytes = block.function.row_bytes
+    pointer = block.function.new_buffer(row_bytes * (len(values) - 1) + 4 * LANES)
     for number, value in enumerate(values):
-        place = block.emitter.offset(pointer, ROW_BYTES * number) if number else pointer
+        place = block.emitter.offset(pointer, row_bytes * number) if number else pointer
         block.emitter.store(value, place, 64)
     return pointer
 

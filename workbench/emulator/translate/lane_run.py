@@ -1,4 +1,4 @@
-"""A run: lane-wise instructions that follow each other, as one loop over the wave's four chunks of 16 lanes.
+"""A run: lane-wise instructions that follow each other, as one loop over the wave's chunks of 16 lanes.
 
 Register values are in SSA form inside the body. EXEC is constant in a run, so values are computed for all
 lanes and stored under EXEC's mask. The generated code is selected by LLVM without optimisation, so what is
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from workbench.emulator.native import abi
 from workbench.emulator.translate.chunk import (
-    ROW_BYTES,
     V_F32,
     V_F64,
     V_I1,
@@ -116,7 +115,7 @@ class LaneRun:
             f"%c{n} = phi i64 [ 0, %{function.label} ], [ %n{n}, %loop{n} ]",
             *(line for line in self.body if line),
             f"%n{n} = add i64 %c{n}, {4 * LANES}",
-            f"%d{n} = icmp eq i64 %n{n}, {ROW_BYTES}",
+            f"%d{n} = icmp eq i64 %n{n}, {function.row_bytes}",
             f"br i1 %d{n}, label %exit{n}, label %loop{n}",
             f"exit{n}:",
         ]
@@ -131,7 +130,7 @@ class LaneRun:
         self._emitter.lines = self.body
 
     def chunk_offset(self) -> Value:
-        """Byte offset of the chunk in a row (i64): 0, 64, 128, 192."""
+        """Byte offset of the chunk in a row (i64), a multiple of 64."""
         return Value(self._emitter, f"%c{self._number}", I64)
 
     def lane_ids(self) -> Value:
@@ -241,7 +240,7 @@ class LaneRun:
             base = f"%rows{self._number}"
             if row >= INDEXED:
                 base = self._emitter.offset(base, self._indexed_offset(row - INDEXED))
-            name = self._emitter.offset(base, row % INDEXED * ROW_BYTES)
+            name = self._emitter.offset(base, row % INDEXED * self._function.row_bytes)
             self._row_pointers[row] = name
         return name
 
@@ -250,7 +249,7 @@ class LaneRun:
         lines, self._emitter.lines = self._emitter.lines, self._function.straight
         index = self._scalars.half(abi.M0) & 0xFF
         inside = index.cmp("ult", max(self._register_rows - row, 1))
-        offset = inside.select(index, 0).zext(64).shl(8)
+        offset = inside.select(index, 0).zext(64).shl(self._function.row_bytes.bit_length() - 1)
         self._emitter.lines = lines
         return offset
 
@@ -261,22 +260,24 @@ class LaneRun:
         return index in self._masks
 
     def mask(self, index: int) -> Value:
-        """The chunk's 16 bits of a lane mask in a pair of scalar registers."""
+        """The chunk's 16 bits of a lane mask in scalar registers."""
         if index == abi.EXEC:
             return self.exec
         cached = self._masks.get(index)
         if cached is not None:
             return cached
-        held = {index, index + 1} & self._scalars.dirty
-        if held and not self._settle(index, 2):
+        registers, words = self._mask_registers(index), self._function.mask_words
+        if registers & self._scalars.dirty and not self._settle(index, words):
             self.in_preheader()
-            pair = self._scalars.pair(index)
+            bits = self._scalars.pair(index) if words == 2 else self._scalars.half(index)
             self.in_body()
             amount = self.chunk_offset().lshr(2)
-            value = pair.lshr(amount).trunc(16).bitcast(V_I1)
+            if words == 1:
+                amount = amount.trunc(32)
+            value = bits.lshr(amount).trunc(16).bitcast(V_I1)
         else:
             value = self._mask_from_state(index)
-            self._scalar_reads |= {index, index + 1}
+            self._scalar_reads |= registers
         self._masks[index] = value
         return value
 
@@ -287,18 +288,22 @@ class LaneRun:
             value = self._emitter.binary("and", value, self._step.enable)
         pointer = self._emitter.offset(f"%masks{self._number}", 4 * index)
         self._emitter.store(value.bitcast(I16), pointer, 2)
-        for register in (index, index + 1):
+        registers = self._mask_registers(index)
+        for register in sorted(registers):
             self._scalars.drop(register)
-        self.scalar_writes |= {index, index + 1}
-        self.forget_masks(index, 2)
+        self.scalar_writes |= registers
+        self.forget_masks(index, self._function.mask_words)
         self._masks[index] = value
         if index == abi.EXEC:
             self.ends_after = True
 
     def forget_masks(self, index: int, width: int) -> None:
         """Drop lane masks that overlap scalar registers being written."""
-        for other in range(index - 1, index + width):
+        for other in range(index + 1 - self._function.mask_words, index + width):
             self._masks.pop(other, None)
+
+    def _mask_registers(self, index: int) -> set[int]:
+        return set(range(index, index + self._function.mask_words))
 
     def _mask_from_state(self, index: int) -> Value:
         pointer = self._emitter.offset(f"%masks{self._number}", 4 * index)

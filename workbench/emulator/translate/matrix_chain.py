@@ -49,14 +49,14 @@ class _Link:
         return replace(self, fields=replace(self.fields, src0=a.start, src1=b.start), a=a, b=b)
 
 
-def _link(instruction: Instruction, fields: OpFields) -> _Link | None:
+def _link(instruction: Instruction, fields: OpFields, wave_size: int) -> _Link | None:
     """None for an instruction that cannot be part of a chain."""
     shape = instruction.record.matrix
     if shape is None or shape.sparse or shape.blocks != 1 or shape.type_a not in ("f16", "bf16"):
         return None
     if any(instruction.modifiers.get(name, 0) for name in ("cbsz", "abid", "blgp", "neg_lo")):
         return None
-    results = shape.m * shape.n // abi.LANES
+    results = shape.m * shape.n // wave_size
     rows_a, rows_b = fields.imm[2] & 255, fields.imm[2] >> 8 & 255
     link = _Link(
         instruction.opcode,
@@ -80,7 +80,7 @@ def sums(instructions: Iterable[Instruction], rows: Rows) -> frozenset[int]:
         shape = instruction.record.matrix
         if shape is not None and shape.type_a == "bf16" and not shape.sparse:
             first = rows.row(instruction.dst[0])
-            result.update(range(first, first + shape.m * shape.n * shape.blocks // abi.LANES))
+            result.update(range(first, first + shape.m * shape.n * shape.blocks // rows.wave_size))
     return frozenset(result)
 
 
@@ -162,7 +162,11 @@ class MatrixChain:
 
     def add(self, instruction: Instruction, fields: OpFields) -> bool:
         """Take an instruction; False if it does not belong to a chain, and nothing is waiting then."""
-        link = None if self._translator.indexed_positions else _link(instruction, fields)
+        link = (
+            None
+            if self._translator.indexed_positions
+            else _link(instruction, fields, self._translator.function.wave_size)
+        )
         if link is None:
             self.flush()
             self._changes(instruction)

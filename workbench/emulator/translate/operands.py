@@ -12,7 +12,6 @@ from workbench.emulator.native import abi
 from workbench.emulator.translate.block import BlockTranslator
 from workbench.emulator.translate.chunk import (
     KINDS,
-    ROW_BYTES,
     V_F16,
     V_F32,
     V_F64,
@@ -39,7 +38,7 @@ def prepare(block: BlockTranslator, operands: tuple[tuple[Operand, str], ...]) -
         elif operand.kind == "s":
             block.prepare_scalar(operand.index, max(operand.width, KINDS[kind][1] if kind in KINDS else 1))
         elif operand.kind == "special" and operand.index == 251:
-            block.prepare_scalar(abi.VCC, 2)
+            block.prepare_scalar(abi.VCC, block.function.mask_words)
     if instruction.form.is_dpp and _crosses_rows(instruction.modifiers.get("dpp_ctrl", 0)):
         operand = instruction.src[0]
         for word in range(operand.width):
@@ -55,7 +54,7 @@ def fetch(block: BlockTranslator, operand: Operand, kind: str, position: int) ->
     """
     if kind == "mask":
         if operand.kind != "s":
-            raise Unsupported("a lane mask that is not a pair of scalar registers")
+            raise Unsupported("a lane mask that is not in scalar registers")
         return block.open_run().mask(operand.index)
     instruction = block.instruction
     modifiers = instruction.modifiers
@@ -256,17 +255,17 @@ def _row_pattern(control: int) -> list[int]:
     raise Unsupported(f"DPP control {control:#x}")
 
 
-def _wave_pattern(control: int) -> list[int]:
+def _wave_pattern(control: int, wave_size: int) -> list[int]:
     """Source lane in the wave for each lane; -1 if there is none."""
-    lanes = range(abi.LANES)
+    lanes = range(wave_size)
     if control == 0x130:
-        return [lane + 1 if lane < abi.LANES - 1 else -1 for lane in lanes]
+        return [lane + 1 if lane < wave_size - 1 else -1 for lane in lanes]
     if control == 0x134:
-        return [(lane + 1) % abi.LANES for lane in lanes]
+        return [(lane + 1) % wave_size for lane in lanes]
     if control == 0x138:
         return [lane - 1 for lane in lanes]
     if control == 0x13C:
-        return [(lane - 1) % abi.LANES for lane in lanes]
+        return [(lane - 1) % wave_size for lane in lanes]
     if control == 0x142:
         return [(lane & 0x30) - 1 for lane in lanes]
     return [31 if lane > 31 else -1 for lane in lanes]
@@ -321,19 +320,19 @@ def _row_and_bank_masks(block: BlockTranslator, row_mask: int, bank_mask: int) -
 
 def _wave_move(block: BlockTranslator, operand: Operand, word: int, control: int) -> tuple[Value, Value]:
     """Lanes from anywhere in the wave: moved before the loop, from the row's value at that point."""
-    emitter = block.emitter
-    row = block.row_of(operand) + word
-    pattern = _wave_pattern(control)
+    emitter, function = block.emitter, block.function
+    row, wave_size = block.row_of(operand) + word, function.wave_size
+    pattern = _wave_pattern(control, wave_size)
     places = [max(lane, 0) for lane in pattern]
     run = block.open_run()
-    values, masks = block.function.new_buffer(ROW_BYTES), block.function.new_buffer(abi.LANES // 8)
+    values, masks = function.new_buffer(function.row_bytes), function.new_buffer(wave_size // 8)
     run.in_preheader()
-    rows = emitter.offset(block.function.rows_base(), row * ROW_BYTES)
-    source = emitter.load(integer(32, abi.LANES), rows, 64)
+    rows = emitter.offset(function.rows_base(), row * function.row_bytes)
+    source = emitter.load(integer(32, wave_size), rows, 64)
     emitter.store(emitter.shuffle(source, None, places), values, 64)
-    active = emitter.shuffle(block.exec().bitcast(integer(1, abi.LANES)), None, places)
+    active = emitter.shuffle(block.exec().bitcast(integer(1, wave_size)), None, places)
     active = active & _lane_mask(block, [lane >= 0 for lane in pattern])
-    emitter.store(active.bitcast(I64), masks, 64)
+    emitter.store(active.bitcast(function.mask_type), masks, 64)
     run.in_body()
     offset = run.chunk_offset()
     value = emitter.load(V_I32, emitter.offset(values, offset), 64)

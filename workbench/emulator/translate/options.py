@@ -58,10 +58,11 @@ class Options:
     """Inputs of a translation besides the code.
 
     Attributes:
-        target: "gfx942", "gfx950" or "gfx90a".
+        target: name of the target.
         acc_offset: row of AGPR 0.
         mode: floating-point mode at the kernel's start.
         host: features of the CPU that runs the code, as LLVM names them.
+        wave_size: lanes of a wave of the kernel.
         rows: vector register rows that a wave has.
         sanitize: True if the code reports to the sanitizer.
         single: True if each instruction is a separate block, so that the driver sees the state between any
@@ -76,6 +77,7 @@ class Options:
     acc_offset: int
     mode: Mode
     host: frozenset[str]
+    wave_size: int
     rows: int = 512
     sanitize: bool = False
     single: bool = False

@@ -141,7 +141,8 @@ def translate(
         repr(options.mode),
         f"sanitize {sanitize}, single {single}, exact {exact}, approximate {approximate}, late {late}, "
         f"scheduled {scheduled}",
-        f"{options.target} {options.acc_offset} {options.rows} {info.entry} {code_object.text.address}",
+        f"{options.target} {options.acc_offset} {options.wave_size} {options.rows} {info.entry}",
+        f"{code_object.text.address}",
         repr(function_symbols(code_object)),
         code_object.text_digest,
     )
@@ -182,6 +183,7 @@ def _options(code_object: CodeObject, kernel: str) -> Options:
         acc_offset=descriptor.accum_offset,
         mode=Mode.from_register(mode),
         host=cpu.features(),
+        wave_size=descriptor.wave_size,
         rows=descriptor.vgpr_count,
     )
 
@@ -288,7 +290,7 @@ def _source_line(code_object: CodeObject, address: int) -> str:
 
 def _load(code_object: CodeObject, kernel: str, program: _Program) -> Translation:
     names = [f"block{index}" for index in range(len(program.blocks))]
-    code = engine.LoadedCode(program.code, program.symbols, names)
+    code = engine.LoadedCode(program.code, program.symbols, names, code_object.kernels[kernel].wave_size)
     functions = np.array([code.addresses[name] for name in names], np.uint64)
     source = (code_object.text.data, code_object.text.address, code_object.target)
     blocks = tuple(

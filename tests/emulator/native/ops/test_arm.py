@@ -27,7 +27,7 @@ def lines_of(level: cpu.Level, target: str, folder: Path, *runner: str) -> list[
     command = [sys.executable, "-m", "ziglang", "cc", "-target", target, machine, "-static"]
     command += [flag for flag in native._FLAGS if flag not in ("-fPIC", "-shared")]
     sources = [Path(__file__).with_name("every_cpu.c"), OPS / "matrix.c"]
-    built = [*command, "-Wextra", f"-I{OPS.parent}", *map(str, sources), "-o", str(program)]
+    built = [*command, "-Wextra", "-DHK_LANES=64", f"-I{OPS.parent}", *map(str, sources), "-o", str(program)]
     done = subprocess.run(built, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "warning:" not in done.stderr, done.stderr

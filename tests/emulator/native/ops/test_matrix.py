@@ -593,7 +593,8 @@ def matrix_library(level: str) -> ctypes.CDLL:
         # The whole library where semantics/test_levels.py builds it for this level, too.
         name, which = ("hkemu", "*.c") if level == "x86-64-v3" else ("matrix", "matrix*.c")
         files, headers = sorted(NATIVE_FOLDER.rglob(which)), sorted(NATIVE_FOLDER.rglob("*.h"))
-        built = native_code.build(name, files, depends=headers, include=NATIVE_FOLDER)
+        flags = ("-DHK_LANES=64",)
+        built = native_code.build(name, files, flags=flags, depends=headers, include=NATIVE_FOLDER)
         return ctypes.CDLL(str(built))
 
 

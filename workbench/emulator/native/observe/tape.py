@@ -33,6 +33,7 @@ class TapeRecorder:
     Args:
         launch: a `Launch` whose registers and memory are known.
         blocks: blocks of the kernel, each with one instruction, or with loads that are executed as one.
+        wave_size: lanes of a wave.
         anywhere: True if any instruction may change any register and LDS, because accesses come late.
     """
 
@@ -42,6 +43,7 @@ class TapeRecorder:
         launch: CData,
         blocks: Sequence[Sequence[Instruction]],
         acc_offset: int,
+        wave_size: int,
         anywhere: bool = False,
     ) -> None:
         self.blocks = tuple(tuple(instruction.address for instruction in block) for block in blocks)
@@ -49,7 +51,7 @@ class TapeRecorder:
         self.group = _linear(options.group, tuple(launch.groups))
         self._options = options
         size = launch.group_size[0] * launch.group_size[1] * launch.group_size[2]
-        waves = -(-size // abi.LANES)
+        waves = -(-size // wave_size)
         if not (0 <= self.group < launch.group_total and 0 <= options.wave < waves):
             raise LaunchError(
                 f"wave {options.wave} of work-group {self.group} is asked for; the launch has work-groups "
@@ -58,9 +60,9 @@ class TapeRecorder:
         self._lds_size = int(launch.lds_size)
         self._shapes = {
             "scalars": (waves, abi.TAPE_SCALARS),
-            "rows": (waves, int(launch.row_count), abi.LANES),
+            "rows": (waves, int(launch.row_count), wave_size),
             "lds": (-(-self._lds_size // 64) * 16,),
-            "scratch": (waves, -(-int(launch.scratch_size) // 4), abi.LANES),
+            "scratch": (waves, -(-int(launch.scratch_size) // 4), wave_size),
         }
         self._begin, now = self._state(), self._state()
         changes = ffi.new("HkChanges[]", len(blocks))
@@ -74,7 +76,7 @@ class TapeRecorder:
         self._trace = Trace(_ACCESSES)
         self._only = np.zeros(launch.group_total, dtype=np.uint8)
         self._only[self.group] = 1
-        self._library = native_library()
+        self._library = native_library(wave_size)
         # Looked up now: when the interpreter ends, cffi no longer finds names.
         self._free, self._move = self._library.hk_tape_free, self._library.hk_tape_move
         self._tape = ffi.new(
@@ -89,7 +91,7 @@ class TapeRecorder:
                 "waves": waves,
                 "rows": launch.row_count,
                 "lds_words": self._shapes["lds"][0],
-                "scratch_words": self._shapes["scratch"][1] * abi.LANES,
+                "scratch_words": self._shapes["scratch"][1] * wave_size,
                 "begin": _pointers(self._begin),
                 "now": _pointers(now),
             },
@@ -131,8 +133,8 @@ class TapeRecorder:
             kind, place = _KINDS[head >> abi.CHANGED_KIND], head & abi.CHANGED_PLACE
             at += 1
             if kind == "row":
-                bits = np.zeros((4, 16), dtype=np.uint32)
-                for quarter in range(4):
+                bits = np.zeros((self._shapes["rows"][2] // 16, 16), dtype=np.uint32)
+                for quarter in range(len(bits)):
                     if head >> abi.CHANGED_QUARTERS + quarter & 1:
                         bits[quarter] = self._words[at : at + 16]
                         at += 16

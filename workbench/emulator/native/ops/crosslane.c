@@ -5,7 +5,7 @@
  */
 #include "ops/crosslane.h"
 
-/* Each lane reads the data of lane (address / 4) % 64; inactive source lanes give 0. */
+/* Each lane reads the data of lane (address / 4) modulo the wave size; inactive source lanes give 0. */
 HK_EXPORT int32_t hk_ds_bpermute_b32(Wave *w, const Op *op) {
     uint64_t exec = hk_exec(w);
     const uint32_t *address = hk_row(w, op->src0), *data = hk_row(w, op->src1);
@@ -16,8 +16,8 @@ HK_EXPORT int32_t hk_ds_bpermute_b32(Wave *w, const Op *op) {
     return 0;
 }
 
-/* Each active lane sends its data to lane (address / 4) % 64; the highest sender wins, and lanes without a sender get
- * 0. */
+/* Each active lane sends its data to lane (address / 4) modulo the wave size; the highest sender wins, and lanes
+ * without a sender get 0. */
 HK_EXPORT int32_t hk_ds_permute_b32(Wave *w, const Op *op) {
     uint64_t exec = hk_exec(w);
     const uint32_t *address = hk_row(w, op->src0), *data = hk_row(w, op->src1);

@@ -2,7 +2,7 @@
 #pragma once
 #include "run/lanes.h"
 
-/* DS_BPERMUTE: lane (address / 4) % 64. */
+/* DS_BPERMUTE: lane (address / 4) modulo the wave size. */
 HK_INLINE unsigned hk_bpermute_source(uint32_t address) { return address / 4 % HK_LANES; }
 
 /* DS_SWIZZLE: source lane from the pattern in the offset field. */

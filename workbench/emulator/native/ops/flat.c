@@ -121,7 +121,7 @@ int32_t hk_scratch_move(Wave *w, const Op *op, HkData data, uint32_t uniform, co
     uint32_t *rows = hk_row(w, is_write ? op->src1 : op->dst);
     if (w->group->profile) {
         uint64_t moved = (uint64_t)__builtin_popcountll(exec) * bytes;
-        /* A dword of all 64 lanes spans two lines, the next dword the following two. */
+        /* A dword of all lanes spans whole lines, the next dword the following ones. */
         uint32_t dwords = (bytes + 3) / 4;
         if (w->way != NULL) hk_steps_cost(w, op, 0, 2 * dwords, 4 * dwords, (uint32_t)moved);
         if (is_write)
@@ -133,7 +133,7 @@ int32_t hk_scratch_move(Wave *w, const Op *op, HkData data, uint32_t uniform, co
         if (!hk_check_scratch(w, op, uniform, bytes, is_write, (int32_t)hk_first_lane(exec))) return 1;
         if (hk_data_rows(data) * 4u == bytes && (uniform & 3) == 0) {
             for (int r = 0; r < hk_data_rows(data); r++) {
-                uint32_t *memory = (uint32_t *)(w->scratch + (size_t)(uniform / 4 + (uint32_t)r) * 256);
+                uint32_t *memory = (uint32_t *)(w->scratch + (uniform / 4 + (size_t)r) * HK_ROW_BYTES);
                 if (is_write)
                     hk_row_blend(memory, rows + HK_LANES * r, exec);
                 else

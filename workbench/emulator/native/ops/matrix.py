@@ -30,7 +30,7 @@ def _element(name: str, target: str) -> int:
 
 def _registers(shape: Matrix, elements: int, kind: str) -> int:
     """Registers of A or B per lane: all of its elements, spread over the lanes."""
-    return max(1, elements * shape.k * shape.blocks * _BITS[kind] // 32 // abi.LANES)
+    return max(1, elements * shape.k * shape.blocks * _BITS[kind] // 32 // abi.MAX_LANES)
 
 
 _ALIKE = ("f32", "f64", "i8")

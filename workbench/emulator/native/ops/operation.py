@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from workbench.codeobject import printer
 from workbench.codeobject.instruction import Instruction, Operand
-from workbench.emulator.native.abi import NO_REGISTER, ffi
+from workbench.emulator.native.abi import MAX_LANES, NO_REGISTER, ffi
 from workbench.errors import UnsupportedInstruction
 
 
@@ -19,14 +19,16 @@ class Rows:
     """Places of vector registers in the wave's register file.
 
     Attributes:
-        target: "gfx942", "gfx950" or "gfx90a".
+        target: name of the target.
         acc_offset: row of AGPR 0.
         exact: matrix instructions give a matrix core's bits (native/ops/matrix_exact.h).
+        wave_size: lanes of a wave.
     """
 
     target: str
     acc_offset: int
     exact: bool = False
+    wave_size: int = MAX_LANES
 
     def row(self, operand: Operand) -> int:
         """First row of a vector register operand.

@@ -230,7 +230,7 @@ __attribute__((noinline)) static int look(Resident *r, const Launch *l) {
 static int run_group(Worker *worker, Resident *r, uint64_t deadline) {
     Launch *l = worker->launch;
     const HkSchedule *schedule = r->group.schedule;
-    uint32_t count = r->group.wave_count, turns = schedule != NULL ? HK_MAX_WAVES : count;
+    uint32_t count = r->group.wave_count, turns = schedule != NULL ? HK_WAVES : count;
     uint64_t since_check = 0;
     for (;;) {
         while (r->cursor < turns) {

@@ -1,6 +1,6 @@
 /* Vectors of 16 lanes, and moves of per-lane data into and out of register rows.
  *
- * A register row is 64 dwords, lane by lane; memory holds each lane's 1 to 4 dwords together. Loads and
+ * A register row is HK_LANES dwords, lane by lane; memory holds each lane's 1 to 4 dwords together. Loads and
  * stores are therefore transposes, done here 16 lanes at a time in clang's portable vectors: one AVX-512
  * register, two AVX2 ones, four NEON ones.
  */
@@ -25,7 +25,6 @@ typedef uint64_t u64x8 __attribute__((vector_size(64), aligned(8)));
 typedef int64_t i64x8 __attribute__((vector_size(64), aligned(8)));
 
 #define HK_INLINE static inline __attribute__((always_inline, unused))
-#define HK_ALL_LANES (~0ull)
 
 /* Memory accesses may be unaligned; these types tell the compiler so. */
 typedef struct __attribute__((packed)) {
@@ -56,7 +55,7 @@ HK_INLINE u32x16 hk_mask16(uint32_t bits) {
 
 /* Replaces the lanes of a row whose bit in EXEC is set. */
 HK_INLINE void hk_row_blend(uint32_t *row, const uint32_t *value, uint64_t exec) {
-    for (int g = 0; g < 4; g++) {
+    for (int g = 0; g < HK_LANES / 16; g++) {
         u32x16 *to = (u32x16 *)(row + 16 * g);
         u32x16 mask = hk_mask16((uint32_t)(exec >> (16 * g)) & 0xffff);
         *to = (*to & ~mask) | (*(const u32x16 *)(value + 16 * g) & mask);
@@ -152,7 +151,7 @@ HK_INLINE void hk_put_small(HkData data, uint8_t *p, uint32_t value) {
     }
 }
 
-/* Address of a lane's data: a base plus one of 64 offsets of 32 or 64 bits. Addresses of inactive lanes must be
+/* Address of a lane's data: a base plus one of HK_LANES offsets of 32 or 64 bits. Addresses of inactive lanes must be
  * readable. */
 #define HK_AT(wide, base, offsets, lane)                                                                               \
     ((wide) ? (uint8_t *)(uintptr_t)((const uint64_t *)(offsets))[lane] + (intptr_t)0                                  \
@@ -177,7 +176,7 @@ HK_INLINE void hk_transpose4(u32x16 in[4]) {
     in[3] = __builtin_shufflevector(ab_hi, cd_hi, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
 }
 
-/* Fills `rows` (1 to 4 consecutive rows, all 64 lanes) from memory. */
+/* Fills `rows` (1 to 4 consecutive rows, all lanes) from memory. */
 HK_INLINE void hk_gather(HkData data, uint32_t *rows, int wide, const uint8_t *base, const void *offsets) {
     if (data == HK_B128) {
         for (int g = 0; g < HK_LANES; g += 16) {
@@ -300,7 +299,7 @@ HK_INLINE void hk_scatter(HkData data, const uint32_t *rows, int wide, uint8_t *
                 hk_put64(p, rows[l] | (uint64_t)rows[HK_LANES + l] << 32);
             else if (data == HK_B96) {
                 hk_put64(p, rows[l] | (uint64_t)rows[HK_LANES + l] << 32);
-                hk_put32(p + 8, rows[128 + l]);
+                hk_put32(p + 8, rows[2 * HK_LANES + l]);
             } else
                 hk_put_small(data, p, rows[l]);
         }
@@ -322,7 +321,7 @@ typedef struct HkSpan32 {
 
 HK_INLINE HkSpan32 hk_span32(const uint32_t *row, uint64_t exec) {
     u32x16 lo, hi;
-    for (int g = 0; g < 4; g++) {
+    for (int g = 0; g < HK_LANES / 16; g++) {
         u32x16 value = *(const u32x16 *)(row + 16 * g);
         u32x16 low = value, high = value;
         if (exec != HK_ALL_LANES) {

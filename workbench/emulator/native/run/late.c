@@ -84,7 +84,7 @@ void hk_late_start(const Launch *l, Wave *w, void *memory) {
     late->mode = l->machine->late;
     const HkSchedule *schedule = w->group->schedule;
     late->schedule = schedule != NULL && schedule->waves >> w->index & 1 ? schedule : NULL;
-    late->random = l->machine->late_seed + 0x9e3779b97f4a7c15ull * (w->group->index * HK_MAX_WAVES + w->index + 1);
+    late->random = l->machine->late_seed + 0x9e3779b97f4a7c15ull * (w->group->index * HK_WAVES + w->index + 1);
     w->late = late;
 }
 

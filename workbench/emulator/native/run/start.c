@@ -152,9 +152,7 @@ static void start_wave(const Worker *worker, Resident *r, uint32_t index, uint32
     fill(w->v, l->poison, register_bytes(l));
     fill(w->scratch, l->poison, scratch_bytes(l));
 
-    uint64_t exec = w->lanes == HK_LANES ? ~0ull : (1ull << w->lanes) - 1;
-    w->s[HK_EXEC] = (uint32_t)exec;
-    w->s[HK_EXEC + 1] = (uint32_t)(exec >> 32);
+    hk_set_exec(w, HK_ALL_LANES >> (HK_LANES - w->lanes));
     w->s[HK_FLAT_SCRATCH] = (uint32_t)l->flat_scratch;
     w->s[HK_FLAT_SCRATCH + 1] = (uint32_t)(l->flat_scratch >> 32);
 

@@ -6,15 +6,32 @@
 
 #include <string.h>
 
+/* Lanes of a wave: the library is built once for each wave size (native/__init__.py). */
+#ifndef HK_LANES
+#error "compile with -DHK_LANES=32 or -DHK_LANES=64"
+#endif
+#define HK_WAVES (HK_MAX_ITEMS / HK_LANES)      /* most waves of a work-group */
+#define HK_MASK_DWORDS (HK_LANES / 32)          /* scalar registers of a lane mask */
+#define HK_ROW_BYTES ((size_t)HK_LANES * 4)     /* bytes of a register row, and of a dword of every lane's scratch */
+#define HK_ALL_LANES (~0ull >> (64 - HK_LANES)) /* mask of all lanes */
+
+_Static_assert(HK_WAVES <= HK_MAX_WAVES, "records of a work-group have room for all of its waves");
 _Static_assert(sizeof(Wave) % 64 == 0, "waves lie one after another, each at a cache line");
 
 #define HK_EXPORT __attribute__((visibility("default")))
 
-static inline uint64_t hk_exec(const Wave *w) { return (uint64_t)w->s[HK_EXEC] | (uint64_t)w->s[HK_EXEC + 1] << 32; }
+/* A lane mask in HK_MASK_DWORDS scalar registers. */
+static inline uint64_t hk_mask(const Wave *w, unsigned encoding) {
+    uint64_t mask = w->s[encoding];
+    if (HK_MASK_DWORDS > 1) mask |= (uint64_t)w->s[encoding + 1] << 32;
+    return mask;
+}
+
+static inline uint64_t hk_exec(const Wave *w) { return hk_mask(w, HK_EXEC); }
 
 static inline void hk_set_exec(Wave *w, uint64_t lanes) {
     w->s[HK_EXEC] = (uint32_t)lanes;
-    w->s[HK_EXEC + 1] = (uint32_t)(lanes >> 32);
+    if (HK_MASK_DWORDS > 1) w->s[HK_EXEC + 1] = (uint32_t)(lanes >> 32);
 }
 
 static inline uint64_t hk_s64(const Wave *w, unsigned encoding) {
@@ -138,9 +155,9 @@ static inline int hk_check_scratch(Wave *w, const Op *op, uint64_t offset, uint3
     return 0;
 }
 
-/* Byte `offset` of a lane's scratch; a dword's bytes are contiguous, and the lane's next dword is 256 bytes further. */
+/* Byte `offset` of a lane's scratch; a dword's bytes are contiguous, and the lane's next dword is a row further. */
 static inline uint8_t *hk_scratch_byte(const Wave *w, uint32_t offset, unsigned lane) {
-    return w->scratch + (size_t)(offset >> 2) * 256 + (size_t)lane * 4 + (offset & 3);
+    return w->scratch + (offset >> 2) * HK_ROW_BYTES + (size_t)lane * 4 + (offset & 3);
 }
 
 #endif

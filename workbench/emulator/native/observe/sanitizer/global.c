@@ -108,7 +108,7 @@ static Place dword_of(Page *page, uint32_t index) {
 }
 
 static uint32_t *reads_of(San *s, const Place *p) {
-    size_t bytes = HK_MAX_WAVES * (size_t)p->cells * sizeof(uint32_t);
+    size_t bytes = HK_WAVES * (size_t)p->cells * sizeof(uint32_t);
     if (*p->reads == NULL && s->memory_left >= bytes && (*p->reads = malloc(bytes)) != NULL) s->memory_left -= bytes;
     return *p->reads == NULL ? NULL : *p->reads + p->index;
 }
@@ -117,7 +117,7 @@ static uint32_t *reads_of(San *s, const Place *p) {
 static void note_read(San *s, const Place *p, uint32_t me, uint32_t number) {
     Cell *c = p->cell;
     uint32_t before = c->readers;
-    c->readers |= (uint16_t)(1u << me);
+    c->readers |= (WaveMask)(1u << me);
     if ((before & ~(1u << me)) == 0) {
         c->read_number = number;
         return;

@@ -31,17 +31,21 @@ HK_INLINE uint32_t cells_of(SanGroup *sg, uint64_t offset, uint32_t bytes) {
     return bytes / 4;
 }
 
+/* Bits of `quick` that say that a wave may read, or write, without a check. */
+HK_INLINE uint64_t reads_quickly(uint32_t wave) { return HK_WAVES <= 16 || wave < 16 ? 1ull << wave : 0; }
+HK_INLINE uint64_t writes_quickly(uint32_t wave) { return reads_quickly(wave) << 16; }
+
 /* True if an access can have no new finding: this wave has made the same one since the last barrier, without a finding,
  * and no other wave has accessed the dword in between. */
-HK_INLINE int nothing_new(const SanGroup *sg, uint64_t dword, uint32_t bit) {
+HK_INLINE int nothing_new(const SanGroup *sg, uint64_t dword, uint64_t bit) {
     uint64_t wanted = (uint64_t)sg->epoch << 32 | bit;
-    return (sg->quick[dword] & (0xffffffff00000000ull | bit)) == wanted;
+    return bit && (sg->quick[dword] & (0xffffffff00000000ull | bit)) == wanted;
 }
 
 /* Reads of whole dwords whose cells need no check. */
 HK_INLINE int quick_read(const SanWave *sw, uint64_t offset, uint32_t cells) {
     for (uint64_t dword = offset / 4; dword < offset / 4 + cells; dword++)
-        if (!nothing_new(sw->group, dword, 1u << sw->index)) return 0;
+        if (!nothing_new(sw->group, dword, reads_quickly(sw->index))) return 0;
     return 1;
 }
 
@@ -50,7 +54,7 @@ HK_INLINE int quick_write(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t
     SanGroup *sg = sw->group;
     for (uint64_t dword = offset / 4; dword < offset / 4 + cells; dword++) {
         const LdsCell *c = &sg->lds[dword];
-        if (!nothing_new(sg, dword, 0x10000u << sw->index) || c->write.how != how) return 0;
+        if (!nothing_new(sg, dword, writes_quickly(sw->index)) || c->write.how != how) return 0;
     }
     for (uint64_t dword = offset / 4; dword < offset / 4 + cells; dword++) {
         LdsCell *c = &sg->lds[dword];
@@ -96,13 +100,13 @@ HK_INLINE int plain_read(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t 
     if (!follows_writes(sw, cells, count)) return 0;
     for (uint32_t n = 0; n < count; n++) {
         LdsCell *c = &cells[n];
-        c->readers = (uint16_t)((c->read_epoch == epoch ? c->readers : 0u) | 1u << me);
+        c->readers = (WaveMask)((c->read_epoch == epoch ? c->readers : 0u) | 1u << me);
         c->read_mask = 15;
         c->read_epoch = epoch;
         c->read_pc = (uint32_t)o->op.pc;
         numbers[n] = number;
-        uint64_t kept = quick[n] >> 32 == epoch ? quick[n] & (0xffffull | 0x10000ull << me) : 0;
-        quick[n] = (uint64_t)epoch << 32 | kept | 1u << me;
+        uint64_t kept = quick[n] >> 32 == epoch ? quick[n] & (0xffffull | writes_quickly(me)) : 0;
+        quick[n] = (uint64_t)epoch << 32 | kept | reads_quickly(me);
     }
     return 1;
 }
@@ -137,7 +141,7 @@ HK_INLINE int plain_write(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t
     };
     for (uint32_t n = 0; n < count; n++) {
         cells[n].write = now;
-        quick[n] = (uint64_t)epoch << 32 | 0x10000u << me;
+        quick[n] = (uint64_t)epoch << 32 | writes_quickly(me);
     }
     return 1;
 }
@@ -147,7 +151,7 @@ static void note_write(const SanWave *sw, const SanOp *o, LdsCell *c, uint8_t ma
     how &= ~ACCESS_FLAG;
     int mine = c->write.writer == me && c->write.epoch == epoch;
     c->write.undefined &= (uint8_t)~mask;
-    c->write.atomics = how & 4 ? (uint16_t)(c->write.atomics | 1u << me) : 0;
+    c->write.atomics = how & 4 ? (WaveMask)(c->write.atomics | 1u << me) : 0;
     /* Other waves' atomics may swap places with this one, but not with the plain write before it. */
     if (mine && (how & 4) && !(c->write.how & 4)) return;
     c->write.mask = mine && c->write.how == how ? c->write.mask | mask : mask;
@@ -207,7 +211,7 @@ void san_lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint3
             }
             note_write(sw, o, c, mask, how, number);
             int whole = mask == 15 && !(how & 4) && before == sg->san->report_total;
-            sg->quick[dword] = whole ? (uint64_t)sg->epoch << 32 | 0x10000u << me : 0;
+            sg->quick[dword] = whole ? (uint64_t)sg->epoch << 32 | writes_quickly(me) : 0;
         } else {
             if (c->write.undefined & mask) *undefined |= 1u << (dword - offset / 4 < 4 ? dword - offset / 4 : 3);
             if (how & ACCESS_FLAG) continue;
@@ -215,15 +219,15 @@ void san_lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint3
                 c->readers = 0;
                 c->read_mask = 0;
             }
-            c->readers |= (uint16_t)(1u << me);
+            c->readers |= (WaveMask)(1u << me);
             c->read_mask |= mask;
             c->read_epoch = sg->epoch;
             c->read_pc = (uint32_t)o->op.pc;
             sg->lds_reads[me * sg->lds_dwords + dword] = number;
             uint64_t q = sg->quick[dword];
             /* Another wave may repeat its write without a check only until this read. */
-            q = q >> 32 == sg->epoch ? q & (0xffffffff0000ffffull | 0x10000ull << me) : (uint64_t)sg->epoch << 32;
-            if (mask == 15 && c->write.undefined == 0 && before == sg->san->report_total) q |= 1u << me;
+            q = q >> 32 == sg->epoch ? q & (0xffffffff0000ffffull | writes_quickly(me)) : (uint64_t)sg->epoch << 32;
+            if (mask == 15 && c->write.undefined == 0 && before == sg->san->report_total) q |= reads_quickly(me);
             sg->quick[dword] = q;
         }
     }

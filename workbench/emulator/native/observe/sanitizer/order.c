@@ -27,7 +27,7 @@ static void add_order(SanOrder *to, const SanOrder *from) {
 }
 
 static void add_known(SanKnown *to, const SanKnown *from) {
-    for (unsigned i = 0; i < HK_MAX_WAVES; i++) {
+    for (unsigned i = 0; i < HK_WAVES; i++) {
         add_order(&to->of[i], &from->of[i]);
         at_least(&to->complete[i], from->complete[i]);
         at_least(&to->visible[i], from->visible[i]);
@@ -126,7 +126,7 @@ void san_release_global(const Wave *w, SanWave *sw, const uint64_t *at, uint64_t
         SanFlag *f = flag_of(s, last, 1);
         if (f == NULL) return;
         int goes_on = is_atomic && f->dword && f->group == group;
-        uint16_t writers = (uint16_t)((goes_on ? f->writers : 0u) | 1u << sw->index);
+        WaveMask writers = (WaveMask)((goes_on ? f->writers : 0u) | 1u << sw->index);
         if (f->dword == 0) s->flag_count++;
         *f = (SanFlag){last, group, s->time, writers, (uint8_t)sw->index, (uint8_t)scope, sw->release};
     }
@@ -134,7 +134,7 @@ void san_release_global(const Wave *w, SanWave *sw, const uint64_t *at, uint64_t
 
 void san_settle(SanWave *sw) {
     if (sw->written_back_vm && sw->written_back_vm <= sw->vm_done) {
-        for (unsigned i = 0; i < HK_MAX_WAVES; i++) at_least(&sw->known.visible[i], sw->written_back[i]);
+        for (unsigned i = 0; i < HK_WAVES; i++) at_least(&sw->known.visible[i], sw->written_back[i]);
         sw->written_back_vm = 0;
     }
     if (sw->learned_vm > sw->vm_done || sw->learned_lgkm > sw->lgkm_done) return;

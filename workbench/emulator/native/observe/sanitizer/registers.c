@@ -170,7 +170,7 @@ void san_scalar_bits(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     for (int i = 0; i < SAN_SOURCES && count < 2; i++) {
         if (o->ssrc_count[i] == 0 || o->ssrc[i] == SAN_SCC) continue;
         u[count] = scalar_pair(sw, o->ssrc[i], o->ssrc_count[i]);
-        is_exec[count++] = o->ssrc[i] == HK_EXEC && o->ssrc_count[i] == 2;
+        is_exec[count++] = o->ssrc[i] == HK_EXEC && o->ssrc_count[i] == HK_MASK_DWORDS;
     }
     uint64_t result;
     switch (how) {
@@ -213,7 +213,7 @@ void san_scalar(SanWave *sw, const SanOp *o) {
 static uint64_t fold(uint64_t lanes, unsigned columns) {
     uint64_t result = 0;
     for (unsigned shift = 0; shift < HK_LANES; shift += columns) result |= lanes >> shift;
-    return result & (columns == HK_LANES ? ~0ull : (1ull << columns) - 1);
+    return result & HK_ALL_LANES >> (HK_LANES - columns);
 }
 
 /* Row i of A is in the lanes congruent to i modulo the columns, column j of B and D likewise; D's rows are spread over
@@ -221,13 +221,13 @@ static uint64_t fold(uint64_t lanes, unsigned columns) {
 void san_matrix(SanWave *sw, const SanOp *o) {
     uint64_t a = undefined_rows(sw, o->src[0], o->src_count[0]), b = undefined_rows(sw, o->src[1], o->src_count[1]);
     if ((a | b) == 0 && o->src_count[2] == 0) {
-        set_rows(sw, o->dst, o->dst_count, ~0ull, 0);
+        set_rows(sw, o->dst, o->dst_count, HK_ALL_LANES, 0);
         return;
     }
     unsigned columns = o->columns;
     uint64_t rows_a = 0, column_lanes = 0;
     if (columns == 0) {
-        if (a == ~0ull || b == ~0ull) column_lanes = ~0ull;
+        if (a == HK_ALL_LANES || b == HK_ALL_LANES) column_lanes = HK_ALL_LANES;
     } else {
         rows_a = fold(a, columns);
         uint64_t c = fold(b, columns);
@@ -248,7 +248,7 @@ void san_matrix(SanWave *sw, const SanOp *o) {
     uint64_t all = 0;
     for (uint32_t r = 0; r < o->dst_count && r < 32; r++) all |= results[r];
     if (all) pass_on(sw, o, ~0ull);
-    for (uint32_t r = 0; r < o->dst_count && r < 32; r++) set_rows(sw, o->dst + r, 1, ~0ull, results[r]);
+    for (uint32_t r = 0; r < o->dst_count && r < 32; r++) set_rows(sw, o->dst + r, 1, HK_ALL_LANES, results[r]);
 }
 
 /* Lanes that swap with a disabled lane; `distance` is 16 or 32. */

@@ -114,7 +114,7 @@ void hk_san_start(const Launch *l, Group *g, Wave *waves, void *memory) {
         memset(sw->scratch, 255, dwords * 8);
         memset(sw->scratch_origin, 0, dwords * 8);
         memset(sw->origin, 0, rows * 8);
-        uint64_t items = waves[i].lanes == HK_LANES ? ~0ull : (1ull << waves[i].lanes) - 1;
+        uint64_t items = HK_ALL_LANES >> (HK_LANES - waves[i].lanes);
         unsigned ids = l->packed_item_ids ? 1 : l->item_id_mode + 1;
         for (unsigned r = 0; r < ids && r < rows; r++) sw->undefined[r] = ~items;
         uint32_t given = l->user_sgpr_count + (uint32_t)__builtin_popcount(l->enable_group_id & 7) +

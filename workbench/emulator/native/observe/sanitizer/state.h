@@ -12,6 +12,13 @@
 /* LDS access by a load that may read what another wave writes meanwhile. */
 #define ACCESS_FLAG 8u
 
+/* A mask of a work-group's waves. */
+#if HK_WAVES > 16
+typedef uint32_t WaveMask;
+#else
+typedef uint16_t WaveMask;
+#endif
+
 #define SCALARS (SAN_SCC + 1)
 #define REPORTS 1024
 #define REPORT_SLOTS 2048
@@ -23,7 +30,7 @@ typedef struct LdsWrite {
     uint32_t epoch, pc;
     uint32_t number;       /* number of the access, by the writer's counter */
     uint32_t done, global; /* the writer's vm_done and vm_issued at the write */
-    uint16_t atomics;      /* mask of waves with atomics since the last other write */
+    WaveMask atomics;      /* mask of waves with atomics since the last other write */
     uint8_t writer;        /* wave; 255: none */
     uint8_t mask;          /* mask of bytes */
     uint8_t how;           /* 1: counted by lgkmcnt, 2: by vmcnt, 4: atomic */
@@ -34,7 +41,7 @@ typedef struct LdsWrite {
 typedef struct LdsCell {
     LdsWrite write;
     uint32_t read_epoch, read_pc;
-    uint16_t readers;  /* mask of waves */
+    WaveMask readers;  /* mask of waves */
     uint8_t read_mask; /* mask of bytes */
 } LdsCell;
 
@@ -49,7 +56,8 @@ typedef struct Write {
 typedef struct Cell {
     Write write;                                           /* the newest write */
     uint32_t read_group, read_epoch, read_pc, read_number; /* read_number: valid if exactly one wave has read it */
-    uint16_t read_mask, readers;
+    uint16_t read_mask;
+    WaveMask readers;
 } Cell;
 
 enum { SCOPE_WAVE, SCOPE_GROUP, SCOPE_DEVICE };
@@ -102,9 +110,9 @@ typedef struct SanOrder {
 
 /* Accesses that a wave knows to be ordered before its next one, in addition to those ordered by barriers. */
 typedef struct SanKnown {
-    SanOrder of[HK_MAX_WAVES];
+    SanOrder of[HK_WAVES];
     /* vmcnt numbers of each wave of its work-group: complete accesses, and those visible to other dies. */
-    uint32_t complete[HK_MAX_WAVES], visible[HK_MAX_WAVES];
+    uint32_t complete[HK_WAVES], visible[HK_WAVES];
     /* Times of other work-groups' latest releases that were seen, and seen before the L1 was invalidated. */
     uint32_t seen, acquired;
 } SanKnown;
@@ -112,7 +120,7 @@ typedef struct SanKnown {
 /* Accesses that a work-group made visible by a write of device scope: vmcnt numbers of its waves, as in SanKnown. */
 typedef struct SanRelease {
     uint32_t time;
-    uint32_t complete[HK_MAX_WAVES], visible[HK_MAX_WAVES];
+    uint32_t complete[HK_WAVES], visible[HK_WAVES];
 } SanRelease;
 
 #define RELEASES 4
@@ -126,7 +134,7 @@ typedef struct SanReleases {
 typedef struct SanFlag {
     uint64_t dword;
     uint32_t group, time;
-    uint16_t writers; /* mask of the group's waves that wrote by atomics since the last store */
+    WaveMask writers; /* mask of the group's waves that wrote by atomics since the last store */
     uint8_t wave, scope;
     SanOrder order; /* order at the newest write */
 } SanFlag;
@@ -180,7 +188,7 @@ typedef struct SanWave {
     /* Writes that the L2 is writing back to memory, as in SanKnown, and the number of the instruction that requested
      * it; 0: none.
      */
-    uint32_t written_back[HK_MAX_WAVES], written_back_vm;
+    uint32_t written_back[HK_WAVES], written_back_vm;
     const SanOp *access;       /* the newest memory access */
     uint64_t states;           /* wait states of the blocks run so far */
     uint64_t marks[SAN_MARKS]; /* time at which the first instruction of each pair ended; 0: it has not run */
@@ -212,7 +220,7 @@ struct SanGroup {
     uint32_t *lds_reads; /* [waves][dwords] number of each wave's newest read */
     uint8_t *together;   /* [16 bytes] nonzero: the first dword's cell stands for all four (lds.c) */
     /* By dword of LDS: epoch << 32 | mask of the waves that may write again << 16 | mask of those that may read again,
-     * without a check. */
+     * without a check. Waves beyond the 16th always need one. */
     uint64_t *quick;
     SanWave *waves;
 };

@@ -1,0 +1,93 @@
+"""Counters of a wave's requests under way, and the instructions that wait until few enough are left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Request(Enum):
+    """What an instruction requests that arrives later, by the counter that may count it."""
+
+    LOAD = "vector memory load"
+    STORE = "vector memory store"
+    LDS = "LDS access"
+    SCALAR = "scalar load"
+    MESSAGE = "message"
+    EXPORT = "export"
+
+
+@dataclass(frozen=True)
+class WaitCounter:
+    """A counter.
+
+    Attributes:
+        name: the ISA's name: "vmcnt".
+        requests: what it counts.
+        fields: by opcode of each instruction that can wait for it, the count's place in the instruction's
+            16 bits: pieces of (lowest bit, width), the count's low bits first.
+    """
+
+    name: str
+    requests: frozenset[Request]
+    fields: Mapping[str, tuple[tuple[int, int], ...]]
+
+    def count(self, opcode: str, field: int) -> int | None:
+        """Requests that may be left after a wait; None if it does not wait for this counter: all ones."""
+        pieces = self.fields.get(opcode)
+        if pieces is None:
+            return None
+        count = shift = 0
+        for low, width in pieces:
+            count |= (field >> low & (1 << width) - 1) << shift
+            shift += width
+        return None if count == (1 << shift) - 1 else count
+
+    def field(self, opcode: str, count: int) -> int:
+        """The bits of `count` at their places in a wait."""
+        field = 0
+        for low, width in self.fields[opcode]:
+            field |= (count & (1 << width) - 1) << low
+            count >>= width
+        return field
+
+    def no_wait(self, opcode: str) -> int:
+        """The count, all ones, by which a wait leaves this counter alone."""
+        return (1 << sum(width for _, width in self.fields[opcode])) - 1
+
+
+@dataclass(frozen=True)
+class WaitCounters:
+    """The counters of a target, in the order in which an assembler prints them."""
+
+    counters: tuple[WaitCounter, ...]
+
+    def __iter__(self) -> Iterator[WaitCounter]:
+        return iter(self.counters)
+
+    def __getitem__(self, name: str) -> WaitCounter:
+        return next(counter for counter in self.counters if counter.name == name)
+
+    def of(self, request: Request) -> WaitCounter | None:
+        """The counter of a request; None if the target has no such requests."""
+        return next((counter for counter in self.counters if request in counter.requests), None)
+
+    def left(self, opcode: str, field: int) -> dict[str, int]:
+        """By name of each counter that a wait waits for, the requests that may be left after it."""
+        counts = ((counter.name, counter.count(opcode, field)) for counter in self.counters)
+        return {name: count for name, count in counts if count is not None}
+
+
+GFX9_WAITS = WaitCounters(
+    (
+        WaitCounter("vmcnt", frozenset((Request.LOAD, Request.STORE)), {"s_waitcnt": ((0, 4), (14, 2))}),
+        WaitCounter("expcnt", frozenset((Request.EXPORT,)), {"s_waitcnt": ((4, 3),)}),
+        WaitCounter(
+            "lgkmcnt",
+            frozenset((Request.LDS, Request.SCALAR, Request.MESSAGE)),
+            {"s_waitcnt": ((8, 4),)},
+        ),
+    )
+)
+"""vmcnt has six bits, 3:0 and 15:14, expcnt three, 6:4, lgkmcnt four, 11:8 (CDNA3 ISA guide, S_WAITCNT)."""
