@@ -417,15 +417,25 @@ class Held:
 
     Attributes:
         scalars: [waves, 130] by their number in instructions; then SCC and MODE.
-        rows: [waves, registers, 64] vector registers, AGPRs after the VGPRs.
+        rows: [waves, registers, lanes] vector registers, AGPRs after the VGPRs.
         lds: [bytes].
-        scratch: [waves, dwords, 64 lanes].
+        scratch: [waves, dwords, lanes].
     """
 
     scalars: npt.NDArray[np.uint32]
     rows: npt.NDArray[np.uint32]
     lds: npt.NDArray[np.uint8]
     scratch: npt.NDArray[np.uint32]
+
+    @property
+    def wave_size(self) -> int:
+        """Lanes of a wave."""
+        return int(self.rows.shape[2])
+
+    def exec(self, wave: int) -> int:
+        """A wave's mask of active lanes: as many registers as it has lanes, from number 126 on."""
+        words = self.scalars[wave, 126 : 126 + self.wave_size // 32]
+        return sum(int(word) << 32 * place for place, word in enumerate(words))
 
 
 class Change(NamedTuple):

@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
+from types import MappingProxyType
 
 from workbench.codeobject.instruction import Instruction, Operand
 from workbench.codeobject.instructions import Keeps, Registers, Trait
+from workbench.targets import wave_size
 
-VCC = Operand("s", 106, 2)
+VCC, EXEC = 106, 126
+"""Numbers of the first scalar registers of the two lane masks."""
+
 M0 = Operand("s", 124, 1)
-EXEC = Operand("s", 126, 2)
 SCC = Operand("special", 253, 1)
 
-UNNAMED = {Registers.SCC: SCC, Registers.VCC: VCC, Registers.EXEC: EXEC, Registers.M0: M0}
-"""The operands that records name directly."""
-
-# Source codes that mean another register: vccz, execz, lds_direct.
-_SHOWN = {251: VCC, 252: EXEC, 253: SCC, 254: M0}
+# Source codes that mean another register: vccz, execz, scc, lds_direct.
+_SHOWN = {251: Registers.VCC, 252: Registers.EXEC, 253: Registers.SCC, 254: Registers.M0}
 _SDWA_DWORD = 6
 _SDWA_PRESERVE = 2
 _OP_SEL_RESULT = 8
 _ALL = 15
+
+
+@cache
+def unnamed(target: str) -> Mapping[Registers, Operand]:
+    """The operands that records of a target name directly; a lane mask has a register for 32 lanes."""
+    words = wave_size(target) // 32
+    return MappingProxyType(
+        {
+            Registers.SCC: SCC,
+            Registers.VCC: Operand("s", VCC, words),
+            Registers.EXEC: Operand("s", EXEC, words),
+            Registers.M0: M0,
+        }
+    )
 
 
 def leaves_lanes(instruction: Instruction) -> bool:
@@ -49,17 +64,18 @@ def kept(instruction: Instruction) -> Keeps:
 
 def read(instruction: Instruction) -> Iterator[Operand]:
     """Registers that can change what an instruction does: "v", "a", "s" and SCC; some more than once."""
+    direct = unnamed(instruction.form.target)
     for operand in instruction.src:
         if operand.kind in ("v", "a", "s"):
             yield operand
         elif operand.kind == "special" and operand.index in _SHOWN:
-            yield _SHOWN[operand.index]
+            yield direct[_SHOWN[operand.index]]
     keeps = kept(instruction)
     if keeps is not Keeps.NOTHING:
         # Only a vector register preserves a part of itself, or lanes.
         yield from (o for o in _registers(instruction.dst) if keeps is Keeps.VALUE or o.kind != "s")
     reads = instruction.record.reads
-    yield from (operand for flag, operand in UNNAMED.items() if flag in reads)
+    yield from (operand for flag, operand in direct.items() if flag in reads)
     if instruction.modifiers.get("lds"):
         yield M0
 
@@ -67,8 +83,8 @@ def read(instruction: Instruction) -> Iterator[Operand]:
 def written(instruction: Instruction) -> Iterator[Operand]:
     """Registers that an instruction may write: "v", "a", "s" and SCC."""
     yield from _registers(instruction.dst)
-    writes = instruction.record.writes
-    yield from (operand for flag, operand in UNNAMED.items() if flag in writes)
+    writes, direct = instruction.record.writes, unnamed(instruction.form.target)
+    yield from (operand for flag, operand in direct.items() if flag in writes)
 
 
 def stored(instruction: Instruction) -> tuple[Operand, ...]:

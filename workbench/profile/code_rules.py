@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Callable, Sequence
 
 from workbench.codeobject.instruction import Instruction
-from workbench.codeobject.instructions import Access, Space, Trait, roles
-from workbench.codeobject.registers import EXEC
+from workbench.codeobject.instructions import Access, Registers, Space, Trait, roles
+from workbench.codeobject.registers import unnamed
 from workbench.profile.facts import STALLED, Facts, Look, Seen, counted, percent
 from workbench.profile.loop_rules import few_lanes
 from workbench.profile.loops import goes_to, is_load, registers
@@ -117,7 +117,9 @@ def _both_sides(facts: Facts) -> Seen | None:
 
 
 def _restores(instruction: Instruction) -> bool:
-    return roles.restores_exec(instruction) and bool(registers([EXEC]) & registers(instruction.dst))
+    return roles.restores_exec(instruction) and bool(
+        registers([unnamed(instruction.form.target)[Registers.EXEC]]) & registers(instruction.dst)
+    )
 
 
 def narrow_loads(facts: Facts) -> Seen | None:

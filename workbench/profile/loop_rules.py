@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.codeobject.instruction import Instruction
-from workbench.codeobject.instructions import Access, Control, Space
+from workbench.codeobject.instructions import Access, Control, Registers, Space
 from workbench.codeobject.occupancy import waves_of_registers
-from workbench.codeobject.registers import VCC, read, written
+from workbench.codeobject.registers import read, unnamed, written
 from workbench.codeobject.waits import waits_of
 from workbench.profile.facts import STALLED, Facts, Seen, counted, modelled, percent
 from workbench.profile.loops import VECTOR_MEMORY, InnerLoop, among, goes_to, is_load, registers
@@ -152,7 +152,10 @@ def short_loop(facts: Facts) -> Seen | None:
 def _overhead(loop: InnerLoop) -> frozenset[int]:
     """Instructions that an unrolled loop executes only once in several iterations: jump, condition, steps."""
     jump = loop.code[-1]
-    overhead, condition = {jump.address}, registers(read(jump)) | registers([VCC])
+    overhead, condition = (
+        {jump.address},
+        registers(read(jump)) | registers([unnamed(jump.form.target)[Registers.VCC]]),
+    )
     for instruction in loop.code[:-1]:
         results = registers(written(instruction))
         is_step = any(o.kind == "imm" for o in instruction.src) and bool(

@@ -29,7 +29,6 @@ from workbench.operators import KernelSpec, Shape
 from workbench.operators.launch_target import Target, resolve
 from workbench.runtime import Device
 from workbench.step.stepper import Stepper
-from workbench.targets import WAVE
 
 if TYPE_CHECKING:
     import torch
@@ -219,6 +218,7 @@ class _Following:
     def __init__(self, kernel: Kernel, record: Any, named: Mapping[str, Any]) -> None:
         self._stepper = Stepper(kernel, record)
         self._tape = self._stepper.tape
+        self._wave_size = self._stepper.held.wave_size
         self._named = named
         self._waves = np.asarray(self._tape.events["wave"])
         self._blocks = np.asarray(self._tape.events["block"])
@@ -278,7 +278,7 @@ class _Following:
         """True if a lane was active when an event ran."""
         if event not in self._exec:
             held, wave = self._at(event), self._waves[event]
-            self._exec[event] = int(held.scalars[wave, 126]) | int(held.scalars[wave, 127]) << 32
+            self._exec[event] = held.exec(wave)
         return bool(self._exec[event] >> lane & 1)
 
     def _at(self, event: int) -> Any:
@@ -352,7 +352,7 @@ class _Following:
             lanes = np.array(list(access.addresses), dtype=np.int64)
             for word in range(max(1, access.bytes // 4)):
                 dwords.append(starts + word)
-                whose.append(number * WAVE + lanes)
+                whose.append(number * self._wave_size + lanes)
         if not dwords:
             empty = np.empty(0, dtype=np.int64)
             return empty, empty
@@ -364,10 +364,10 @@ class _Following:
         """The value last written to a dword of the LDS before an access."""
         places, by = self._shared
         low, high = np.searchsorted(places, (dword, dword + 1))
-        end = low + np.searchsorted(by[low:high], before * WAVE)
+        end = low + np.searchsorted(by[low:high], before * self._wave_size)
         if end == low:
             return
-        number, lane = divmod(int(by[end - 1]), WAVE)
+        number, lane = divmod(int(by[end - 1]), self._wave_size)
         access, event = self._tape.accesses[number], self._event_of(number)
         self._causes.setdefault(event, set()).add(lane)
         word = dword - access.addresses[lane] // 4
@@ -425,7 +425,7 @@ class _Following:
             yield from self._multiplied(instruction, event, value, word)
         else:
             moves = record.lanes is not Lanes.NONE or instruction.form.is_dpp or memory is not None
-            lanes = range(WAVE) if moves else (value.lane,)
+            lanes = range(self._wave_size) if moves else (value.lane,)
             width = max((o.width for o in instruction.dst if o.kind in "va"), default=1)
             for operand in read(instruction):
                 if operand.kind in "va":
@@ -466,7 +466,7 @@ class _Following:
         row, col = _element(matrix.m, value.lane, word) if simple else (0, 0)
         for operand, first in ((left, row), (right, col)):
             if operand.kind in "va":
-                lanes = range(first, WAVE, matrix.m) if simple else range(WAVE)
+                lanes = range(first, self._wave_size, matrix.m) if simple else range(self._wave_size)
                 for lane in lanes:
                     for dword in range(operand.width):
                         yield _Value(value.wave, self._row(operand) + dword, lane, event)

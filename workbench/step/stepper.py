@@ -249,7 +249,7 @@ class Stepper(Presented):
     @property
     def exec(self) -> int:
         """One bit for each active lane."""
-        return self.s(126) | self.s(127) << 32
+        return self._held.exec(self._wave)
 
     def s(self, number: int) -> int:
         """A scalar register as an unsigned number; VCC is 106 and 107, M0 124, EXEC 126 and 127, SCC 128.
@@ -262,7 +262,7 @@ class Stepper(Presented):
         return int(self._held.scalars[self._wave, number])
 
     def v(self, number: int, dtype: torch.dtype | None = None) -> torch.Tensor:
-        """A vector register: [64] int32, or the same bits in another type of PyTorch.
+        """A vector register: [lanes] int32, or the same bits in another type of PyTorch.
 
         Raises:
             UsageError: the wave has no register of that number.
@@ -391,9 +391,9 @@ class Stepper(Presented):
         if change.kind == "lds":
             name = f"lds[{64 * change.place:#x}:{64 * (change.place + 1):#x}]"
         else:
-            # A dword of the 64 lanes is in four such chunks.
-            dword, quarter = divmod(change.place, 4)
-            name = f"scratch[{4 * dword:#x}] of lanes {16 * quarter} to {16 * quarter + 15}"
+            # A dword of all lanes is in several such chunks of 16.
+            dword, chunk = divmod(change.place, held.wave_size // 16)
+            name = f"scratch[{4 * dword:#x}] of lanes {16 * chunk} to {16 * chunk + 15}"
         return Changed(name, 0, after ^ change.bits, after)
 
     @cached_property

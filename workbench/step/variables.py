@@ -20,7 +20,7 @@ from workbench.kernel import Kernel, Launch
 from workbench.kernel.compilation import compile_source
 from workbench.kernel.show import MACRO, Kind, Moment, Moments
 from workbench.launches import Held
-from workbench.targets import WAVE
+from workbench.targets import target
 from workbench.toolchain import CompileOptions
 
 _REGISTERS = ("kittens::rt<", "kittens::detail::register_vector<")
@@ -39,8 +39,8 @@ class Variable:
         name, line: name and line of its declaration.
         type: C++ type.
         place: location, such as "v12", "s4", "scratch[0x40]".
-        value: a number if all active lanes agree, else [64] values; a dict or a list of these for structs and
-            arrays; None if it cannot be read, such as a reference.
+        value: a number if all active lanes agree, else [lanes] values; a dict or a list of these for structs
+            and arrays; None if it cannot be read, such as a reference.
         is_tile: True for a tile or a vector, which `Stepper.tile` returns as a matrix.
     """
 
@@ -135,7 +135,7 @@ def _located(here: Here) -> tuple[tuple[Located, Type], ...]:
 
 
 def _lanes(here: Here) -> Array:
-    on = np.uint64(here.exec) >> np.arange(WAVE, dtype=np.uint64) & np.uint64(1)
+    on = np.uint64(here.exec) >> np.arange(here.held.wave_size, dtype=np.uint64) & np.uint64(1)
     return on.astype(bool)
 
 
@@ -158,7 +158,7 @@ def _bytes_of(here: Here, variable: Located, kind: Type) -> tuple[Array, str] | 
     if variable.place == "s":
         value = held.scalars[wave, variable.first : variable.first + words]
         name = f"s{variable.first}" if words == 1 else f"s[{variable.first}:{variable.first + words - 1}]"
-        return np.tile(value.view(np.uint8), (WAVE, 1)), name
+        return np.tile(value.view(np.uint8), (held.wave_size, 1)), name
     if words > 2:
         # One of several registers that hold the variable.
         return None
@@ -215,7 +215,7 @@ def _layout(type_name: str, arch: str) -> Moment:
         "    kittens::show(tile);\n}\n"
     )
     module = compile_source(source, CompileOptions(arch, name="layout.hip", define={MACRO: None}))
-    recorded = module["layout"].launch(Launch(1, WAVE), (), {}).shown
+    recorded = module["layout"].launch(Launch(1, target(arch).wave_size), (), {}).shown
     assert recorded is not None
     return recorded.of("tile")[0]  # type: ignore[attr-defined, no-any-return]
 
@@ -231,7 +231,7 @@ def _registers(layout: Moment, content: Array) -> Any:
         )
     lanes, numbers = layout.places & 0xFF, layout.places >> 8
     whole = np.ascontiguousarray(content[:, : content.shape[1] // element * element])
-    raw = whole.reshape(WAVE, -1, element)[lanes, numbers]
+    raw = whole.reshape(len(content), -1, element)[lanes, numbers]
     values = torch.from_numpy(np.ascontiguousarray(raw)).view(layout.dtype.dtype)
     return values.view(layout.values.shape)
 

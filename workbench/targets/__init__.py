@@ -30,6 +30,8 @@ from workbench.targets.instruction_sets import (
     macros,
     runs_on,
     target,
+    waits_of,
+    wave_size,
 )
 from workbench.targets.lds import CONFLICT_RULES, ConflictRule, conflict_rule
 from workbench.targets.page import document, facts, summary
@@ -46,6 +48,7 @@ from workbench.targets.products import (
 )
 from workbench.targets.timing import CDNA3_TIMING, CDNA4_TIMING, LINE_BYTES, Timing
 from workbench.targets.under_load import UnderLoad
+from workbench.targets.waits import Request, WaitCounter, WaitCounters
 
 __all__ = [
     "ARCHS",
@@ -70,9 +73,12 @@ __all__ = [
     "ConflictRule",
     "Fact",
     "Product",
+    "Request",
     "Target",
     "Timing",
     "UnderLoad",
+    "WaitCounter",
+    "WaitCounters",
     "check_arch",
     "conflict_rule",
     "default_product",
@@ -83,4 +89,6 @@ __all__ = [
     "runs_on",
     "summary",
     "target",
+    "waits_of",
+    "wave_size",
 ]

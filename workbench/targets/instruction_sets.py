@@ -239,6 +239,16 @@ TILE_TARGETS: tuple[str, ...] = tuple(record.name for record in TARGETS if recor
 """Names of the targets that the tile library supports."""
 
 
+def wave_size(name: str) -> int:
+    """Lanes of a wave of a target that may be known to the decoder alone, which then counts as the others."""
+    return next((known.wave_size for known in TARGETS if known.name == name), WAVE)
+
+
+def waits_of(name: str) -> WaitCounters:
+    """Wait counters of a target, likewise."""
+    return next((known.waits for known in TARGETS if known.name == name), GFX9_WAITS)
+
+
 def runs_on(processor: str) -> tuple[str, ...]:
     """Names of the targets that run code for a processor, newest first; empty if it is unknown."""
     return tuple(known.name for known in TARGETS if processor in known.processors.values())

@@ -476,7 +476,7 @@ class Checker:
                             yield f"{kind} {number}, dword {dword}", unit not in self.silent
         if Registers.MODE in self.instruction.record.reads:
             yield "MODE", self.follows_mode
-        for flag, operand in registers.UNNAMED.items():
+        for flag, operand in registers.unnamed(self.instruction.form.target).items():
             if flag in self.instruction.record.reads:
                 yield operand_text(operand), not _units(iter((operand,))) <= self.silent
 

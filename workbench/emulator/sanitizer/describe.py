@@ -31,7 +31,7 @@ def describe(instruction: Instruction, rows: Rows) -> CData | None:
         record.kind = abi.SAN_WAIT
         record.imm = _wait(waits_of(instruction))
     elif instruction.format == "SOPP":
-        return _program(record, instruction)
+        return _program(record, instruction, rows.mask_words)
     elif instruction.format == "SMEM" and isa_record.memory is not None:
         return scalar_memory(record, instruction, isa_record.memory)
     elif isa_record.memory is not None:
@@ -41,7 +41,7 @@ def describe(instruction: Instruction, rows: Rows) -> CData | None:
     elif instruction.form.is_vector:
         vector_instruction(record, instruction, rows)
     else:
-        _scalar(record, instruction)
+        _scalar(record, instruction, rows.mask_words)
     return record
 
 
@@ -51,28 +51,28 @@ def _wait(waits: Waits) -> int:
     return vmcnt | lgkmcnt << 8
 
 
-def _program(record: CData, instruction: Instruction) -> CData | None:
+def _program(record: CData, instruction: Instruction, mask_words: int) -> CData | None:
     reads = instruction.record.reads
     if Registers.SCC in reads:
         record.ssrc[0], record.ssrc_count[0] = abi.SAN_SCC, 1
     elif Registers.VCC in reads:
-        record.ssrc[0], record.ssrc_count[0] = abi.VCC, 2
+        record.ssrc[0], record.ssrc_count[0] = abi.VCC, mask_words
     else:
         return None
     record.kind = abi.SAN_BRANCH
     return record
 
 
-def _scalar(record: CData, instruction: Instruction) -> None:
+def _scalar(record: CData, instruction: Instruction, mask_words: int) -> None:
     isa_record = instruction.record
     sources = instruction.src
     for position, operand in enumerate(sources):
-        set_scalar_source(record, position, operand)
+        set_scalar_source(record, position, operand, mask_words)
     set_results(record, instruction.dst, None)
     if Registers.SCC in isa_record.reads:
-        set_scalar_source(record, 3, registers.SCC)
+        set_scalar_source(record, 3, registers.SCC, mask_words)
     if isa_record.keeps is Keeps.VALUE:
-        set_scalar_source(record, 2, instruction.dst[0])
+        set_scalar_source(record, 2, instruction.dst[0], mask_words)
     if isa_record.pipeline == "branch":
         record.kind = abi.SAN_BRANCH
         return
@@ -91,7 +91,7 @@ def _scalar(record: CData, instruction: Instruction) -> None:
         # With a constant on one side, the result counts as defined where the condition is.
         record.ssrc_count[0] = record.ssrc_count[1] = 0
     if Registers.EXEC in isa_record.reads:
-        set_scalar_source(record, 1, registers.EXEC)
+        record.ssrc[1], record.ssrc_count[1] = registers.EXEC, mask_words
     if Registers.EXEC in isa_record.writes or any(
         o.kind == "s" and o.index == abi.EXEC for o in instruction.dst
     ):

@@ -17,7 +17,7 @@ def matrix_instruction(record: CData, instruction: Instruction, shape: Matrix, r
     set_results(record, instruction.dst, rows)
     for position, operand in enumerate(instruction.src):
         set_vector_source(record, position, operand, rows)
-        set_scalar_source(record, position, operand)
+        set_scalar_source(record, position, operand, rows.mask_words)
     if shape.sparse:
         a, b, indices = instruction.src[-3:]
         for position, operand in enumerate((a, b, instruction.dst[0], indices)):
@@ -47,11 +47,11 @@ def vector_instruction(record: CData, instruction: Instruction, rows: Rows) -> N
     set_results(record, instruction.dst, rows)
     for position, operand in enumerate(sources):
         set_vector_source(record, position, operand, rows)
-        set_scalar_source(record, position, operand)
+        set_scalar_source(record, position, operand, rows.mask_words)
     if Trait.MASK_SOURCE in isa_record.traits:
         record.flags |= abi.SAN_MASK_SOURCE
     if Registers.VCC in isa_record.reads:
-        set_scalar_source(record, 3, registers.VCC)
+        record.ssrc[3], record.ssrc_count[3] = registers.VCC, rows.mask_words
     if Registers.EXEC in isa_record.writes:
         record.flags |= abi.SAN_TO_EXEC
     if isa_record.keeps is Keeps.VALUE:
@@ -94,13 +94,13 @@ def _read_lane(record: CData, instruction: Instruction, rows: Rows) -> None:
     if len(instruction.src) > 1:
         lane = instruction.src[1]
         record.imm = abi.SAN_IN_REGISTER if lane.kind == "s" else int(lane.value or 0) % rows.wave_size
-        set_scalar_source(record, 0, lane)
+        set_scalar_source(record, 0, lane, rows.mask_words)
 
 
 def _write_lane(record: CData, instruction: Instruction, rows: Rows) -> None:
     record.kind = abi.SAN_WRITE_LANE
     set_results(record, instruction.dst, rows)
     value, lane = instruction.src[:2]
-    set_scalar_source(record, 0, value)
-    set_scalar_source(record, 1, lane)
+    set_scalar_source(record, 0, value, rows.mask_words)
+    set_scalar_source(record, 1, lane, rows.mask_words)
     record.imm = abi.SAN_IN_REGISTER if lane.kind == "s" else int(lane.value or 0) % rows.wave_size

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from workbench.codeobject import registers
 from workbench.codeobject.instruction import Instruction, Operand
-from workbench.codeobject.instructions import Access, Flow, Space
+from workbench.codeobject.instructions import Access, Flow, Registers, Space
 
 _LONGEST = 4
 """Maximum number of blocks of a loop that only waits."""
@@ -159,8 +159,8 @@ def _units(operands: Iterable[Operand]) -> list[Unit]:
 def _read(instruction: Instruction) -> frozenset[Unit]:
     """Registers that it computes with; EXEC does not count if it only selects lanes."""
     for_lanes = instruction.record.pipeline not in ("salu", "branch")
-    operands = registers.read(instruction)
-    return frozenset(_units(o for o in operands if not (for_lanes and o == registers.EXEC)))
+    operands, exec_ = registers.read(instruction), registers.unnamed(instruction.form.target)[Registers.EXEC]
+    return frozenset(_units(o for o in operands if not (for_lanes and o == exec_)))
 
 
 def _written(instruction: Instruction) -> frozenset[Unit]:

@@ -14,15 +14,19 @@ from workbench.emulator.native.ops import Rows
 CARRIES = {Combines.UPWARDS: abi.SAN_CARRY, Combines.DOWNWARDS: abi.SAN_CARRY_DOWN}
 
 
-def set_scalar_source(record: CData, position: int, operand: Operand) -> None:
-    """A scalar source; any other operand leaves the field unchanged."""
+def set_scalar_source(record: CData, position: int, operand: Operand, mask_words: int = 1) -> None:
+    """A scalar source; any other operand leaves the field unchanged.
+
+    Args:
+        mask_words: scalar registers of a lane mask, for operands that may be vccz.
+    """
     if position >= abi.SAN_SOURCES:
         return
     if operand.kind == "s":
         record.ssrc[position] = operand.index
         record.ssrc_count[position] = min(operand.width, 128 - operand.index)
     elif operand.kind == "special" and operand.index == 251:
-        record.ssrc[position], record.ssrc_count[position] = abi.VCC, 2
+        record.ssrc[position], record.ssrc_count[position] = abi.VCC, mask_words
     elif operand.kind == "special" and operand.index == 253:
         record.ssrc[position], record.ssrc_count[position] = abi.SAN_SCC, 1
 

@@ -50,7 +50,7 @@ def moved(s: Stepper, tile: str = "") -> dict[str, Any]:
         "here": [entry.address for entry in s.instructions],
         "last": [entry.address for entry in s.last],
         "line": s.line or 0,
-        "exec": f"{s.exec:016x}",
+        "exec": f"{s.exec:0{s.held.wave_size // 4}x}",
         "breakpoints": sorted({entry.line for entry in s.breakpoints if entry.line is not None}),
         "waves": [[entry.state, entry.line or 0, entry.done] for entry in s.waves],
         "changed": [_change(entry) for entry in s.changed[:MOST_CHANGES]],

@@ -230,7 +230,7 @@ class Page {
       const strip = element('div', 'wb-step-strip');
       const [low, high] = ends(change.lanes);
       strip.setAttribute('role', 'img');
-      strip.setAttribute('aria-label', `${change.name} of 64 lanes, ${low} to ${high}`);
+      strip.setAttribute('aria-label', `${change.name} of ${change.lanes.length} lanes, ${low} to ${high}`);
       change.lanes.forEach((value, lane) => {
         const cell = element('span', change.changed[lane] ? '' : 'wb-same');
         cell.style.background = shade(value, low, high);
@@ -242,7 +242,7 @@ class Page {
     const none = this.moved.position ? 'nothing' : 'nothing has run yet';
     const more = this.moved.more ? [element('div', 'wb-step-dim', `and ${this.moved.more} more`)] : [];
     const empty = this.moved.changed.length ? [] : [element('div', 'wb-step-dim', none)];
-    const lanes = /^f{16}$/.test(this.moved.exec) ? 'all 64 lanes on' : `lanes on 0x${this.moved.exec}`;
+    const lanes = /^f+$/.test(this.moved.exec) ? `all ${4 * this.moved.exec.length} lanes on` : `lanes on 0x${this.moved.exec}`;
     return labelled(`Changed by the last instruction; ${lanes}`, grid, ...more, ...empty);
   }
 

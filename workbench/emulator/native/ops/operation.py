@@ -30,6 +30,11 @@ class Rows:
     exact: bool = False
     wave_size: int = MAX_LANES
 
+    @property
+    def mask_words(self) -> int:
+        """Scalar registers of a lane mask."""
+        return self.wave_size // 32
+
     def row(self, operand: Operand) -> int:
         """First row of a vector register operand.
 
