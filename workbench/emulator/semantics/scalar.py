@@ -378,9 +378,9 @@ def compare_lg_64(block: BlockTranslator, a: Value, b: Value) -> Value:
 
 
 def _mask_operands(block: BlockTranslator, instruction: Instruction) -> tuple[Value, Value]:
-    """The source and EXEC, of as many bits as the opcode's name says."""
-    kind = instruction.opcode[-3:]
-    return block.scalar(instruction.src[0], kind), block.register(abi.EXEC, 2 if kind == "b64" else 1)
+    """The source and EXEC, of as many registers as the result."""
+    words = instruction.dst[0].width
+    return block.scalar(instruction.src[0], f"b{32 * words}"), block.register(abi.EXEC, words)
 
 
 for _name, _text in {
