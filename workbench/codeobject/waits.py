@@ -2,39 +2,75 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
+from workbench import targets
 from workbench.codeobject.instruction import Instruction
-from workbench.codeobject.instructions import Control
+from workbench.codeobject.instructions import Access, Control, Space
+from workbench.targets import Request, WaitCounter
+from workbench.targets.waits import GFX9_WAITS
+
+_NO_COUNTERS: Mapping[str, int] = MappingProxyType({})
+_VECTOR = (Space.GLOBAL, Space.BUFFER, Space.SCRATCH)
 
 
 class Waits(NamedTuple):
-    """Requests of each kind that may still be under way after an s_waitcnt; None if it waits for none."""
+    """The counts of gfx9's s_waitcnt as assemblers print them; None for a counter that it leaves alone."""
 
     vmcnt: int | None
     expcnt: int | None
     lgkmcnt: int | None
 
 
-NO_WAIT = {"vmcnt": 63, "expcnt": 7, "lgkmcnt": 15}
-"""The counts of an s_waitcnt that waits for nothing."""
+NO_WAIT = {counter.name: counter.no_wait("s_waitcnt") for counter in GFX9_WAITS}
+"""The counts of gfx9's s_waitcnt if it waits for nothing."""
 
 
 def waits(field: int) -> Waits:
-    """The counts in an s_waitcnt's 16-bit field; all ones of a count wait for nothing.
-
-    vmcnt has six bits, 3:0 and 15:14, expcnt three, 6:4, lgkmcnt four, 11:8 (CDNA3 ISA guide).
-    """
-    vmcnt, expcnt, lgkmcnt = field >> 10 & 0x30 | field & 15, field >> 4 & 7, field >> 8 & 15
-    counts = {"vmcnt": vmcnt, "expcnt": expcnt, "lgkmcnt": lgkmcnt}
-    return Waits(**{name: None if count == NO_WAIT[name] else count for name, count in counts.items()})
+    """The counts in the 16-bit field of gfx9's s_waitcnt; all ones of a count wait for nothing."""
+    return Waits(**{counter.name: counter.count("s_waitcnt", field) for counter in GFX9_WAITS})
 
 
-def waits_of(instruction: Instruction) -> Waits:
-    """The counters that an s_waitcnt waits for; empty for any other instruction."""
+def left_after(instruction: Instruction) -> Mapping[str, int]:
+    """Requests that may be left after a wait, by the counters that it waits for; empty for any other one."""
     if instruction.record.control is not Control.WAIT:
-        return Waits(None, None, None)
-    return waits(instruction.words[0])
+        return _NO_COUNTERS
+    return targets.waits_of(instruction.form.target).left(instruction.opcode, instruction.words[0] & 0xFFFF)
+
+
+def requests_left(instruction: Instruction, request: Request) -> int | None:
+    """Requests of a kind that may be left after an instruction; None if it does not wait for such."""
+    if instruction.record.control is not Control.WAIT:
+        return None
+    counter = counter_of(instruction, request)
+    return None if counter is None else left_after(instruction).get(counter.name)
+
+
+def counter_of(instruction: Instruction, request: Request) -> WaitCounter | None:
+    """The counter of a kind of requests on an instruction's target; None if it has no such requests."""
+    return targets.waits_of(instruction.form.target).of(request)
+
+
+def requests_of(instruction: Instruction) -> tuple[Request, ...]:
+    """What an instruction requests that a wait can wait for."""
+    memory = instruction.record.memory
+    if memory is None:
+        return (Request.MESSAGE,) if instruction.record.pipeline == "message" else ()
+    if memory.space in (Space.SCALAR, Space.SCALAR_BUFFER):
+        return (Request.SCALAR,)
+    vector = Request.STORE if memory.access is Access.STORE else Request.LOAD
+    if memory.space is Space.FLAT:
+        # A flat address may turn out to be in the LDS.
+        return vector, Request.LDS
+    return (vector,) if memory.space in _VECTOR else (Request.LDS,)
+
+
+def counters_of(instruction: Instruction) -> tuple[str, ...]:
+    """Names of the counters that go up when an instruction is issued."""
+    counters = (counter_of(instruction, request) for request in requests_of(instruction))
+    return tuple(dict.fromkeys(counter.name for counter in counters if counter is not None))
 
 
 def wait_states(instruction: Instruction) -> int:

@@ -8,9 +8,10 @@ from typing import Any
 import torch
 
 from workbench.codeobject.instruction import Instruction
-from workbench.codeobject.waits import waits_of
+from workbench.codeobject.waits import requests_left
 from workbench.exercises.costs import executed
 from workbench.operators import Shape
+from workbench.targets import Request
 
 SIDE = 128
 """Rows and columns of C that a work-group computes."""
@@ -68,7 +69,7 @@ def waits_for_most(left: int) -> Callable[..., float]:
     """Number of executed waits that leave fewer than `left` loads of a wave in flight."""
 
     def few(instruction: Instruction) -> bool:
-        count = waits_of(instruction).vmcnt
+        count = requests_left(instruction, Request.LOAD)
         return count is not None and count < left
 
     return executed(few)

@@ -1,6 +1,6 @@
 """One wave's path through a kernel, reconstructed from execution counts: issue cycles and waits.
 
-A wave issues in order. It stops at an s_waitcnt until the loads that it names have returned, and at an MFMA
+A wave issues in order. It stops at a wait until the loads that it names have returned, and at an MFMA
 while the matrix core is busy with the one before; everything else takes its issue cycles. `flow` extracts
 what that needs from a counted launch; `walk` computes the cycles of an average wave that has its SIMD to
 itself.
@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from workbench.codeobject.instructions import Control
-from workbench.codeobject.waits import waits_of
+from workbench.codeobject.waits import requests_left
 from workbench.profile.issue import issue_cycles
+from workbench.targets import Request
 
 if TYPE_CHECKING:
     from workbench.codeobject.instruction import Instruction
@@ -37,14 +38,14 @@ class Step:
         kind: "issue", "mfma", "memory" (a vector memory load), "scalar" (a scalar load), "lds" or "wait".
         address: address of the instruction.
         cycles: cycles that it takes, of issue or of the matrix core.
-        vmcnt, lgkmcnt: for a wait, loads that may still be in flight after it; None if it does not wait for
-            them.
+        memory_left, local_left: for a wait, loads from memory, and LDS or scalar ones, that may still be in
+            flight after it; None if it does not wait for them.
     """
 
     kind: str
     cycles: int
-    vmcnt: int | None = None
-    lgkmcnt: int | None = None
+    memory_left: int | None = None
+    local_left: int | None = None
     address: int = 0
 
 
@@ -89,8 +90,8 @@ _KINDS = {"mfma": "mfma", "vmem_load": "memory", "flat_load": "memory", "smem": 
 def _step(instruction: Instruction, timing: Timing) -> Step:
     cycles, at = issue_cycles(instruction, timing), instruction.address
     if instruction.record.control is Control.WAIT:
-        waits = waits_of(instruction)
-        return Step("wait", cycles, waits.vmcnt, waits.lgkmcnt, at)
+        memory, local = (requests_left(instruction, kind) for kind in (Request.LOAD, Request.LDS))
+        return Step("wait", cycles, memory, local, at)
     return Step(_KINDS.get(instruction.record.pipeline, "issue"), cycles, address=at)
 
 
@@ -170,23 +171,23 @@ class _State:
     Attributes:
         core: cycles until the matrix core is free.
         port: cycles until LDS has served all requests.
-        memory, lgkm: cycles until each load in flight returns, oldest first; LDS and scalar loads share a
+        memory, local: cycles until each load in flight returns, oldest first; LDS and scalar loads share a
             counter.
     """
 
     core: float = 0
     port: float = 0
     memory: deque[float] = field(default_factory=lambda: deque(maxlen=_IN_FLIGHT))
-    lgkm: deque[tuple[float, str]] = field(default_factory=lambda: deque(maxlen=_IN_FLIGHT))
+    local: deque[tuple[float, str]] = field(default_factory=lambda: deque(maxlen=_IN_FLIGHT))
 
     def copy(self) -> _State:
-        return _State(self.core, self.port, deque(self.memory, _IN_FLIGHT), deque(self.lgkm, _IN_FLIGHT))
+        return _State(self.core, self.port, deque(self.memory, _IN_FLIGHT), deque(self.local, _IN_FLIGHT))
 
     def shift(self, cycles: float) -> None:
         self.core = max(0.0, self.core - cycles)
         self.port = max(0.0, self.port - cycles)
         self.memory = deque((t - cycles for t in self.memory), _IN_FLIGHT)
-        self.lgkm = deque(((t - cycles, kind) for t, kind in self.lgkm), _IN_FLIGHT)
+        self.local = deque(((t - cycles, kind) for t, kind in self.local), _IN_FLIGHT)
 
 
 def walk(
@@ -277,16 +278,16 @@ def _run(
         elif step.kind == "memory":
             state.memory.append(now + memory_latency)
         elif step.kind == "scalar":
-            state.lgkm.append((now + memory_latency, "memory"))
+            state.local.append((now + memory_latency, "memory"))
         elif step.kind == "lds":
             port = max(port, now) + lds_cycles
-            state.lgkm.append((port + lds_latency, "lds"))
+            state.local.append((port + lds_latency, "lds"))
         elif step.kind == "wait":
             until_memory = until_lds = now
-            while step.vmcnt is not None and len(state.memory) > step.vmcnt:
+            while step.memory_left is not None and len(state.memory) > step.memory_left:
                 until_memory = max(until_memory, state.memory.popleft())
-            while step.lgkmcnt is not None and len(state.lgkm) > step.lgkmcnt:
-                until, kind = state.lgkm.popleft()
+            while step.local_left is not None and len(state.local) > step.local_left:
+                until, kind = state.local.popleft()
                 if kind == "lds":
                     until_lds = max(until_lds, until)
                 else:

@@ -12,10 +12,11 @@ from workbench.codeobject.instruction import Instruction
 from workbench.codeobject.instructions import Access, Control, Registers, Space
 from workbench.codeobject.occupancy import waves_of_registers
 from workbench.codeobject.registers import read, unnamed, written
-from workbench.codeobject.waits import waits_of
+from workbench.codeobject.waits import requests_left
 from workbench.profile.facts import STALLED, Facts, Seen, counted, modelled, percent
 from workbench.profile.loops import VECTOR_MEMORY, InnerLoop, among, goes_to, is_load, registers
 from workbench.profile.what_if import Change
+from workbench.targets import Request
 
 _SHORT = 32
 """Maximum number of instructions of a loop that is worth unrolling because of its jump."""
@@ -119,7 +120,7 @@ def moved_wait(facts: Facts) -> Seen | None:
             gap = next((n for n, i in enumerate(rest) if registers(read(i)) & results), 0)
             if gap >= _FAR:
                 # A wait right after this one would wait for the same loads.
-                waits = [i.address for i in rest[:gap] if waits_of(i).vmcnt is not None]
+                waits = [i.address for i in rest[:gap] if requests_left(i, Request.LOAD) is not None]
                 places |= dict.fromkeys((address, *waits), rest[gap].address)
     if not places:
         return None

@@ -291,7 +291,7 @@ class Again:
 
         def adjust(instruction: Instruction, op: dict[str, Any]) -> dict[str, Any]:
             address = instruction.address
-            for count in ("vmcnt", "lgkmcnt"):
+            for count in ("memory_left", "local_left"):
                 if op[count] >= 0:
                     op = {**op, count: op[count] // fewer + ahead.get(address, 0)}
             if address in wide:

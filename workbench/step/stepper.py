@@ -23,6 +23,7 @@ from workbench.step.names import register_name, scalar_name
 from workbench.step.text import Changed, WaveState, text
 from workbench.step.variables import Here, Variable, tile, variables
 from workbench.step.waiting import Waiting, waiting
+from workbench.targets import waits_of
 
 if TYPE_CHECKING:
     import torch
@@ -347,7 +348,7 @@ class Stepper(Presented):
     @property
     def outstanding(self) -> tuple[Waiting, ...]:
         """Requests of the wave that a GPU may still have in flight, by counter."""
-        return waiting(self._before())
+        return waiting(self._before(), waits_of(self._code.arch))
 
     # Inside
 

@@ -1,6 +1,6 @@
-"""Requests of a wave that nothing has waited for, which vmcnt and lgkmcnt count on hardware.
+"""Requests of a wave that nothing has waited for, which the target's wait counters count on hardware.
 
-The emulated device answers each at once. A GPU answers later; a request that no s_waitcnt has waited for may
+The emulated device answers each at once. A GPU answers later; a request that no wait has waited for may
 still be in flight, and its result must not be read (CDNA3 and CDNA4 ISA guides, S_WAITCNT).
 """
 
@@ -10,22 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from workbench.codeobject import Instruction
-from workbench.codeobject.instructions import Space
-from workbench.codeobject.waits import waits_of
+from workbench.codeobject.waits import counters_of, left_after
+from workbench.targets import Request, WaitCounters
 
-COUNTERS = ("vmcnt", "lgkmcnt")
-_VECTOR = (Space.GLOBAL, Space.BUFFER, Space.SCRATCH)
-
-
-def counted_by(instruction: Instruction) -> tuple[str, ...]:
-    """The counters that go up when an instruction is issued."""
-    memory = instruction.record.memory
-    if memory is None:
-        return ("lgkmcnt",) if instruction.record.pipeline == "message" else ()
-    if memory.space is Space.FLAT:
-        # A flat address may turn out to be in the LDS.
-        return COUNTERS
-    return ("vmcnt",) if memory.space in _VECTOR else ("lgkmcnt",)
+_REQUESTS = frozenset(Request) - {Request.EXPORT}
+"""What kernels request: exports are those of graphics shaders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +22,7 @@ class Waiting:
     """Upper bound of one counter.
 
     Attributes:
-        counter: "vmcnt" or "lgkmcnt".
+        counter: the ISA's name: "vmcnt".
         instructions: instructions whose requests may be in flight, the latest last.
     """
 
@@ -45,22 +34,24 @@ class Waiting:
         return len(self.instructions)
 
 
-def waiting(before: Iterator[Instruction]) -> tuple[Waiting, ...]:
+def waiting(before: Iterator[Instruction], waits: WaitCounters) -> tuple[Waiting, ...]:
     """Requests that may be in flight, by counter.
 
     Args:
+        waits: the target's counters.
         before: instructions that the wave has run, the latest first.
     """
-    pending: dict[str, list[Instruction]] = {counter: [] for counter in COUNTERS}
-    left: dict[str, int | None] = dict.fromkeys(COUNTERS)
+    counters = [counter.name for counter in waits if counter.requests & _REQUESTS]
+    pending: dict[str, list[Instruction]] = {counter: [] for counter in counters}
+    left: dict[str, int | None] = dict.fromkeys(counters)
     for instruction in before:
-        for counter in counted_by(instruction):
+        for counter in counters_of(instruction):
             bound = left[counter]
             if bound is None or len(pending[counter]) < bound:
                 pending[counter].append(instruction)
-        waited = waits_of(instruction)._asdict()
-        for counter in COUNTERS:
-            bound = waited[counter]
+        waited = left_after(instruction)
+        for counter in counters:
+            bound = waited.get(counter)
             if bound is not None:
                 # The wait bounds the requests before it; those issued since count against the bound.
                 limit = left[counter]
@@ -68,4 +59,4 @@ def waiting(before: Iterator[Instruction]) -> tuple[Waiting, ...]:
                 left[counter] = total if limit is None else min(limit, total)
         if all(bound is not None and len(pending[counter]) >= bound for counter, bound in left.items()):
             break
-    return tuple(Waiting(counter, tuple(reversed(pending[counter]))) for counter in COUNTERS)
+    return tuple(Waiting(counter, tuple(reversed(pending[counter]))) for counter in counters)

@@ -52,6 +52,13 @@ class WaitCounter:
             count >>= width
         return field
 
+    def wait(self, count: int | None = None) -> str:
+        """A wait for it in assembly, such as "s_waitcnt vmcnt(0)"; without `count`, "s_waitcnt vmcnt"."""
+        opcode = next(iter(self.fields))
+        if opcode == "s_waitcnt":
+            return f"{opcode} {self.name}" + ("" if count is None else f"({count})")
+        return opcode if count is None else f"{opcode} {count}"
+
     def no_wait(self, opcode: str) -> int:
         """The count, all ones, by which a wait leaves this counter alone."""
         return (1 << sum(width for _, width in self.fields[opcode])) - 1

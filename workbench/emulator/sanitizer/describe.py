@@ -5,13 +5,14 @@ from __future__ import annotations
 from workbench.codeobject import registers
 from workbench.codeobject.instruction import Instruction
 from workbench.codeobject.instructions import Combines, Control, Keeps, Registers, Trait
-from workbench.codeobject.waits import Waits, waits_of
+from workbench.codeobject.waits import requests_left
 from workbench.emulator.native import abi
 from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.native.ops import Rows
 from workbench.emulator.sanitizer.describe_memory import scalar_memory, vector_memory
 from workbench.emulator.sanitizer.describe_vector import matrix_instruction, vector_instruction
 from workbench.emulator.sanitizer.op_fields import CARRIES, set_results, set_scalar_source
+from workbench.targets import Request
 
 _BIT_RULES = {
     Combines.BITS: abi.SAN_BITS_ANY,
@@ -29,7 +30,7 @@ def describe(instruction: Instruction, rows: Rows) -> CData | None:
     isa_record = instruction.record
     if isa_record.control is Control.WAIT:
         record.kind = abi.SAN_WAIT
-        record.imm = _wait(waits_of(instruction))
+        record.imm = _wait(instruction)
     elif instruction.format == "SOPP":
         return _program(record, instruction, rows.mask_words)
     elif instruction.format == "SMEM" and isa_record.memory is not None:
@@ -45,10 +46,14 @@ def describe(instruction: Instruction, rows: Rows) -> CData | None:
     return record
 
 
-def _wait(waits: Waits) -> int:
-    """Counters of a wait in one number: vmcnt | lgkmcnt << 8."""
-    vmcnt, lgkmcnt = (abi.SAN_NOT_WAITED if n is None else n for n in (waits.vmcnt, waits.lgkmcnt))
-    return vmcnt | lgkmcnt << 8
+def _wait(instruction: Instruction) -> int:
+    """Vector memory and LDS requests that a wait leaves, in one number: the latter from bit 8 on."""
+    kinds = Request.LOAD, Request.LDS
+    vector, lds = (
+        abi.SAN_NOT_WAITED if left is None else left
+        for left in (requests_left(instruction, kind) for kind in kinds)
+    )
+    return vector | lds << 8
 
 
 def _program(record: CData, instruction: Instruction, mask_words: int) -> CData | None:

@@ -18,6 +18,7 @@ from workbench.emulator.sanitizer.hazard_rules import RULES
 from workbench.emulator.sanitizer.written import Written
 from workbench.errors import LaunchError
 from workbench.launches import AFTER_RACE, RawFinding
+from workbench.targets import Request, waits_of
 
 _ROOM = 1024
 _SHADOW_BYTES = 1 << 31
@@ -246,6 +247,13 @@ def _race(scene: Scene, report: CData, where: str) -> str:
     )
 
 
+def _wait(scene: Scene, request: Request, count: int | None = None) -> str:
+    """The wait for a kind of requests, as the kernel's target writes it."""
+    counter = waits_of(scene.kernel.descriptor.target).of(request)
+    assert counter is not None, request
+    return counter.wait(count)
+
+
 def _shared(scene: Scene, report: CData) -> str:
     address = int(report.address)
     return f"shared memory at byte {address}{scene.shared_at(address)}"
@@ -259,13 +267,13 @@ def _overwrite(scene: Scene, report: CData) -> str:
         return (
             f"missing wait: a load to LDS overwrites {_shared(scene, report)} while the same wave's "
             f"{direction} {access} may still be in flight; nothing keeps the two in order: put an "
-            "s_waitcnt lgkmcnt between them"
+            f"{_wait(scene, Request.LDS)} between them"
         )
-    counter = "vmcnt" if detail == abi.SAN_UNDER_WAY_VECTOR else "lgkmcnt"
+    request = Request.LOAD if detail == abi.SAN_UNDER_WAY_VECTOR else Request.LDS
     return (
         f"missing wait: {_shared(scene, report)} is written after a barrier that wave "
-        f"{report.other_wave} passed before its {direction} {access} had to be complete; put s_waitcnt "
-        f"{counter} before the barrier"
+        f"{report.other_wave} passed before its {direction} {access} had to be complete; put "
+        f"{_wait(scene, request)} before the barrier"
     )
 
 
@@ -432,29 +440,29 @@ def _message(scene: Scene, report: CData) -> str:
     detail = int(report.detail)
     match report.kind:
         case abi.SAN_FOUND_WAIT_VECTOR | abi.SAN_FOUND_WAIT_LGKM:
-            counter = "vmcnt" if report.kind == abi.SAN_FOUND_WAIT_VECTOR else "lgkmcnt"
+            request = Request.LOAD if report.kind == abi.SAN_FOUND_WAIT_VECTOR else Request.LDS
             return (
                 f"missing wait: {_register(scene, detail)} is used while its load {_where(scene, other)} may "
-                f"still be in flight; expected an s_waitcnt {counter} between them"
+                f"still be in flight; expected an {_wait(scene, request)} between them"
             )
         case abi.SAN_FOUND_WAIT_SCALAR:
             return (
                 f"missing wait: scalar register {detail} is used while its load {_where(scene, other)} may "
-                "still be in flight; scalar loads return in any order: put s_waitcnt lgkmcnt(0) between "
-                "them"
+                "still be in flight; scalar loads return in any order: put "
+                f"{_wait(scene, Request.SCALAR, 0)} between them"
             )
         case abi.SAN_FOUND_WAIT_LDS:
             return (
                 f"missing wait: {_shared(scene, report)} is used while the load to LDS "
-                f"{_where(scene, other)} of the same wave may still be in flight; expected an s_waitcnt "
-                "vmcnt between them"
+                f"{_where(scene, other)} of the same wave may still be in flight; expected an "
+                f"{_wait(scene, Request.LOAD)} between them"
             )
         case abi.SAN_FOUND_PUBLISH_LDS:
-            counter = "vmcnt" if detail & abi.SAN_UNDER_WAY_VECTOR else "lgkmcnt"
+            request = Request.LOAD if detail & abi.SAN_UNDER_WAY_VECTOR else Request.LDS
             return (
                 f"missing wait: shared memory is read after a barrier that wave {report.other_wave} "
-                f"passed before its write {_where(scene, other)} had to be complete; put s_waitcnt "
-                f"{counter} before the barrier"
+                f"passed before its write {_where(scene, other)} had to be complete; put "
+                f"{_wait(scene, request)} before the barrier"
             )
         case abi.SAN_FOUND_OVERWRITE_LDS:
             return _overwrite(scene, report)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.codeobject.instructions import Access, Control, Flow, Space
 from workbench.codeobject.registers import read, written
-from workbench.codeobject.waits import wait_states, waits_of
+from workbench.codeobject.waits import requests_left, wait_states
 from workbench.profile.issue import issue_cycles, result_width
 from workbench.profile.simulation.native import CData, ffi, number
-from workbench.targets import Target
+from workbench.targets import Request, Target
 
 if TYPE_CHECKING:
     from workbench.codeobject.instruction import Instruction, Operand
@@ -102,8 +102,8 @@ def _op(instruction: Instruction, text: int, target: Target, levels: Levels) -> 
         "forwarded": latency,
         "place": (instruction.address - text) // 4,
         "size": instruction.size,
-        "vmcnt": -1,
-        "lgkmcnt": -1,
+        "memory_left": -1,
+        "local_left": -1,
         "level": levels,
         **more,
     }
@@ -149,13 +149,13 @@ def _kind(instruction: Instruction, target: Target) -> tuple[str, int, dict[str,
     if record.pipeline == "branch":
         return "BRANCH", timing.turn, {}
     if record.control is Control.WAIT:
-        waits = waits_of(instruction)
+        memory, local = (requests_left(instruction, kind) for kind in (Request.LOAD, Request.LDS))
         return (
             "WAIT",
             timing.turn,
             {
-                "vmcnt": -1 if waits.vmcnt is None else waits.vmcnt,
-                "lgkmcnt": -1 if waits.lgkmcnt is None else waits.lgkmcnt,
+                "memory_left": -1 if memory is None else memory,
+                "local_left": -1 if local is None else local,
             },
         )
     field = instruction.words[0] & 0xFFFF

@@ -63,8 +63,8 @@ static Hold earliest(Unit *u, SimWave *w, double now) {
         until(&h, sim_memory_room(u, now), SIM_MEMORY_QUEUE, -1, -1);
         break;
     case SIM_WAIT:
-        if (op->vmcnt >= 0) counted(&h, &w->memory, op->vmcnt, 1);
-        if (op->lgkmcnt >= 0) counted(&h, &w->local, op->lgkmcnt, 0);
+        if (op->memory_left >= 0) counted(&h, &w->memory, op->memory_left, 1);
+        if (op->local_left >= 0) counted(&h, &w->local, op->local_left, 0);
         break;
     case SIM_END:
         counted(&h, &w->memory, 0, 1);
@@ -129,8 +129,8 @@ static double execute(Unit *u, SimWave *w, const SimOp *op, double now) {
         break;
     }
     case SIM_WAIT:
-        if (op->vmcnt >= 0) forget(&w->memory, op->vmcnt);
-        if (op->lgkmcnt >= 0) forget(&w->local, op->lgkmcnt);
+        if (op->memory_left >= 0) forget(&w->memory, op->memory_left);
+        if (op->local_left >= 0) forget(&w->local, op->local_left);
         break;
     case SIM_IDLE:
         w->free = now + (op->cycles > turn ? op->cycles : turn);

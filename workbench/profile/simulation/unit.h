@@ -55,7 +55,7 @@ enum {
 #define SIM_TO_LDS 2 /* a load to LDS */
 #define SIM_ATOMIC 4
 #define SIM_JUMPS 16  /* the wave may continue elsewhere */
-#define SIM_RETURNS 8 /* LDS: returns data, which lgkmcnt waits for */
+#define SIM_RETURNS 8 /* LDS: returns data, which a wait waits for */
 
 typedef struct SimRange {
     uint16_t first, count;
@@ -66,12 +66,13 @@ typedef struct SimOp {
     uint8_t sources, results;
     /* Cycles that its unit is busy with it; for LDS and memory instructions, without their recorded cost. */
     uint16_t cycles;
-    uint16_t operands;      /* MFMA: cycles in which it reads its operands, so that no vector instruction may issue */
-    uint16_t latency;       /* cycles from issue until another instruction may use its result */
-    uint16_t forwarded;     /* MFMA: the same if that instruction adds to its result */
-    int16_t vmcnt, lgkmcnt; /* SIM_WAIT: operations that may still be in flight; -1: any number */
-    uint32_t place;         /* dword in the code */
-    uint16_t size;          /* bytes */
+    uint16_t operands;  /* MFMA: cycles in which it reads its operands, so that no vector instruction may issue */
+    uint16_t latency;   /* cycles from issue until another instruction may use its result */
+    uint16_t forwarded; /* MFMA: the same if that instruction adds to its result */
+    /* SIM_WAIT: memory operations, and LDS or scalar ones, that may still be in flight; -1: any number */
+    int16_t memory_left, local_left;
+    uint32_t place; /* dword in the code */
+    uint16_t size;  /* bytes */
     uint16_t priority;
     SimRange source[SIM_SOURCES]; /* the addend of an MFMA comes last */
     SimRange result[SIM_RESULTS];

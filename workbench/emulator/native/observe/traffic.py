@@ -17,12 +17,12 @@ import numpy.typing as npt
 
 from workbench.codeobject import Instruction
 from workbench.codeobject.instructions import Access, Control, Space
-from workbench.codeobject.waits import waits_of
+from workbench.codeobject.waits import requests_left
 from workbench.emulator.native import abi, native_library
 from workbench.emulator.native.abi import CData, ffi
 from workbench.errors import LaunchError, UsageError
 from workbench.launches import CacheCounts, Hierarchy, Replayed, Site, TrafficOptions
-from workbench.targets import LINE_BYTES
+from workbench.targets import LINE_BYTES, Request
 
 READ_BYTES, WRITE_BYTES = LINE_BYTES, LINE_BYTES // 2
 """Bytes of a request of L1 to L2: a line to read, half a line to write."""
@@ -59,7 +59,7 @@ def _waits(instruction: Instruction) -> bool:
     """True if other waves get a turn at an instruction: a wait for memory, a barrier, a branch."""
     record = instruction.record
     return (
-        waits_of(instruction).vmcnt is not None
+        requests_left(instruction, Request.LOAD) is not None
         or record.control is Control.BARRIER
         or record.pipeline == "branch"
     )
