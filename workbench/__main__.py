@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import WorkbenchError
+from workbench.targets import TILE_TARGETS
 
 _EXEC_USAGE = (
     "python -m workbench exec [--device DEVICE] [--sanitize] [--counters] [--clock CLOCK] [--json FILE] "
@@ -225,7 +226,7 @@ def _add_audit(commands: Any) -> None:
     parser.set_defaults(run=_audit)
     add = parser.add_argument
     add("path", metavar="CHECKOUT|FOLDER|FILE", help="kernel sources, with their Makefiles if they have some")
-    add("--target", choices=("gfx942", "gfx950"), help="only this target; default: all that a source is for")
+    add("--target", choices=sorted(TILE_TARGETS), help="only this target; default: all that a source is for")
     add("--only", default="", metavar="TEXT", help="only sources with this text in their path")
     add(
         "--out",

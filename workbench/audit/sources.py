@@ -10,9 +10,10 @@ from enum import StrEnum
 from functools import cache
 from pathlib import Path
 
+from workbench import targets
 from workbench.errors import UsageError
 
-TARGETS = {"CDNA3": "gfx942", "CDNA4": "gfx950"}
+TARGETS = {target.generation: target.name for target in reversed(targets.TARGETS) if target.tiles}
 """Targets by HipKittens' GPU_TARGET."""
 
 _SUFFIXES = (".cpp", ".cu", ".hip", ".cc", ".cxx")
@@ -158,10 +159,9 @@ def _targets_of(root: Path, path: Path, text: str, makefile: Path | None) -> lis
     place = path.relative_to(root).as_posix()
     if re.search(r"gfx1[12]\d\d|udna1", place):
         return [""]
-    if "mi325x" in place or "cdna3" in place:
-        return ["gfx942"]
-    if "mi350x" in place or "cdna4" in place:
-        return ["gfx950"]
+    for generation, target in TARGETS.items():
+        if generation.lower() in place or any(name in place for name in _products_of(target)):
+            return [target]
     if makefile is not None and "GPU_TARGET" in makefile_text(makefile):
         rules = makefile_text(makefile)
         default = re.search(r"^GPU_TARGET\s*[?:]?=\s*(\w+)", rules, re.MULTILINE)
@@ -173,6 +173,12 @@ def _targets_of(root: Path, path: Path, text: str, makefile: Path | None) -> lis
     if "kittens.cuh" in text:
         return header_targets(root)
     return list(TARGETS.values())
+
+
+@cache
+def _products_of(target: str) -> tuple[str, ...]:
+    """Names of a target's products, as in names of files."""
+    return tuple(product.name.lower() for product in targets.PRODUCTS if product.target.name == target)
 
 
 @cache

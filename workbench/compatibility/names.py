@@ -17,8 +17,8 @@ from workbench import paths, targets, toolchain
 from workbench.compatibility.cpp_names import Name, public_names
 from workbench.errors import UsageError, WorkbenchError
 
-TREES = {"cdna3": "gfx942", "cdna4": "gfx950"}
-"""Targets of the folders that `include` of a checkout may have; one without such folders is for gfx950."""
+TREES = {record.generation.lower(): record.name for record in targets.TARGETS if record.tiles}
+"""Targets of the folders that `include` of a checkout may have; without such folders, the newest."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def compare(checkout: Path, arch: str | None = None) -> list[Comparison]:
         if folder.name not in ("common", "ops", "types") and (folder / "common").is_dir()
     }
     if not trees and (include / "common").is_dir():
-        trees = {include: arch or "gfx950"}
+        trees = {include: arch or targets.TILE_TARGETS[0]}
     if not trees:
         raise UsageError(
             f"{checkout} has no headers of HipKittens: expected a folder `common` in it, in `include` or one "

@@ -19,7 +19,7 @@ from workbench.codeobject.instructions import Form, Keeps, Trait, forms
 from workbench.hardware import bits
 from workbench.hardware.section import Answer, Case, Compared, Plan, Section
 from workbench.kernel import compile
-from workbench.targets import WAVE
+from workbench.targets import target
 
 if TYPE_CHECKING:
     from workbench.runtime import Device
@@ -89,13 +89,13 @@ def source(form: Form) -> tuple[str, list[int], int]:
     return text, [entry.width for entry in operands], written.width
 
 
-def _inputs(form: Form, widths: Sequence[int]) -> np.ndarray:
+def _inputs(form: Form, widths: Sequence[int], wave_size: int) -> np.ndarray:
     """Dwords `[lanes, all operands]`: a wave of ordinary numbers, then one of random bits, and so on."""
-    lanes = _WAVES * int(WAVE)
+    lanes = _WAVES * wave_size
     seed = zlib.crc32(form.opcode.encode())
     chance = bits.random_words(lanes * sum(widths), seed).reshape(lanes, -1)
     ordinary = _ordinary(form, chance.size, seed).reshape(chance.shape)
-    waves = np.arange(lanes) // int(WAVE) % 2
+    waves = np.arange(lanes) // wave_size % 2
     return np.where(waves[:, None] == 0, ordinary, chance)
 
 
@@ -118,10 +118,11 @@ def _measure(case: Case, device: Device, folder: Path) -> Answer:
 
     form = next(candidate for candidate in _chosen(device.arch) if candidate.opcode == case.name)
     text, widths, result = source(form)
+    wave_size = int(target(device.arch).wave_size)
     module = compile(text, arch=device.arch, name=f"{form.opcode}.hip")
-    inputs = torch.from_numpy(_inputs(form, widths).view(np.int32)).to(device.torch_device)
-    out = torch.zeros(_WAVES * int(WAVE) * result, dtype=torch.int32, device=device.torch_device)
-    module["run"][_WAVES, int(WAVE)](inputs, out)
+    inputs = torch.from_numpy(_inputs(form, widths, wave_size).view(np.int32)).to(device.torch_device)
+    out = torch.zeros(_WAVES * wave_size * result, dtype=torch.int32, device=device.torch_device)
+    module["run"][_WAVES, wave_size](inputs, out)
     matrix = form.record.matrix
     floats = {"f32": torch.float32, "f64": torch.float64}.get(matrix.type_d) if matrix is not None else None
     seen = out if floats is None else out.view(floats)

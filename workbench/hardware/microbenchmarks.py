@@ -16,7 +16,7 @@ from workbench.hardware.section import Answer, Case, Compared, Plan, Section
 from workbench.kernel import compile
 from workbench.launches import DWORD
 from workbench.profile import time
-from workbench.targets import LINE_BYTES, WAVE
+from workbench.targets import LINE_BYTES, target
 
 if TYPE_CHECKING:
     from workbench.runtime import Device
@@ -114,7 +114,7 @@ KERNELrun(unsigned *out, int one, int other, int further, int turns) {
 
 
 def _cases(plan: Plan) -> list[Case]:
-    lanes = int(WAVE)
+    lanes = int(target(plan.arch).wave_size)
     cases = [Case(f"latency: {name}", {"kind": "memory", "name": name}) for name in _MEMORIES]
     cases += [Case(f"dependent: {name}", {"kind": "chain", "name": name}) for name in _CHAINS]
     rows = [0] if plan.quick else range(0, lanes, 16)
@@ -192,7 +192,7 @@ def _conflicts(about: Answer, device: Device) -> Answer:
     out = torch.zeros(64, dtype=torch.int32, device=device.torch_device)
     ratios = []
     origin = ""
-    for other in range(int(WAVE)):
+    for other in range(target(device.arch).wave_size):
         same, origin = _us(device, source, 256, out, lane, other, _ROW, _TURNS)
         apart, _ = _us(device, source, 256, out, lane, other, _APART, _TURNS)
         ratios.append(same / apart)

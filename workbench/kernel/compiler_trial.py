@@ -30,7 +30,7 @@ from workbench.errors import UntrustedCompiler, WorkbenchError
 from workbench.launches import LaunchOptions
 from workbench.progress import announced
 from workbench.runtime import LoadedModule
-from workbench.targets import WAVE, runs_on
+from workbench.targets import TARGETS, WAVE, runs_on
 from workbench.toolchain import Compiler, find_compiler, process, zig
 from workbench.toolchain.search import also_forget, other_compilers, pass_over
 
@@ -166,10 +166,12 @@ def _quotients() -> np.ndarray:
     return (_DIVIDENDS // _DIVISORS).astype(np.uint64)[None]
 
 
+_FP4_TARGETS = tuple(target.name for target in TARGETS if "F6F4" in target.matrix_rates)
+
 TRAPS = (
     Trap("`~x | y` in 64 bits of a byte x", slice(0, 2), _negated),
-    Trap("fp4 to float by the number of a byte", slice(2, 6), _unpacked, ("gfx950",)),
-    Trap("float to fp4 by the number of a byte", slice(6, 8), _packed, ("gfx950",)),
+    Trap("fp4 to float by the number of a byte", slice(2, 6), _unpacked, _FP4_TARGETS),
+    Trap("float to fp4 by the number of a byte", slice(6, 8), _packed, _FP4_TARGETS),
     Trap(
         "a short unrolled loop with a conditional break",
         slice(8, 9),

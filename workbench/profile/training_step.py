@@ -35,8 +35,9 @@ from workbench.profile.results import ProfileResult, StepsProfile
 from workbench.profile.timing import TimeResult, compact, time, time_on
 from workbench.progress import track
 from workbench.runtime import Device
+from workbench.targets import PRODUCTS
 
-GPUS = ("MI300X", "MI325X", "MI350X", "MI355X")
+GPUS = tuple(sorted(product.name for product in PRODUCTS if product.target.tiles))
 OUTSIDE = "(no module)"
 PHASES = ("forward", "recomputed", "backward")
 

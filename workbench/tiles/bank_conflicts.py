@@ -26,7 +26,7 @@ from workbench.dtypes import BF16, E4M3FN, FP16, FP32
 from workbench.kernel import Module, compile, resolve_device
 from workbench.launches import AccessKind, LaunchOptions
 from workbench.operators import Launch
-from workbench.targets import CONFLICT_RULES, TILE_TARGETS, WAVE, ConflictRule
+from workbench.targets import CONFLICT_RULES, TILE_TARGETS, ConflictRule, target
 from workbench.tiles.elements import torch_dtype
 from workbench.tiles.result import WaveAccess
 from workbench.tiles.run import wave_access
@@ -182,6 +182,9 @@ class Entry:
     store: Direction
 
 
+_LANES = max(target(name).wave_size for name in TILE_TARGETS)
+
+
 @cache
 def _dims(shape: str) -> tuple[int, int]:
     """Rows and columns from a base shape's name."""
@@ -198,7 +201,7 @@ def pairs(elements: Iterable[str] = ELEMENTS) -> list[Pair]:
         for shared, register, layout, element in itertools.product(
             names["st_shape"], names["rt_shape"], names["rt_layout"], elements
         )
-        if layout == "row_l" or _dims(register)[1] <= WAVE
+        if layout == "row_l" or _dims(register)[1] <= _LANES
     ]
 
 
@@ -208,7 +211,11 @@ def count(selected: Sequence[Pair], arch: str) -> Iterator[Entry]:
         batch = selected[start : start + _BATCH]
         kernels = [
             _KERNEL.format(
-                name=f"pair_{n}", element=pair.element, shared=shared, register=register, wave=WAVE
+                name=f"pair_{n}",
+                element=pair.element,
+                shared=shared,
+                register=register,
+                wave=target(arch).wave_size,
             )
             for n, pair in enumerate(batch)
             for shared, register in (pair.types(),)
@@ -224,7 +231,7 @@ def _run(module: Module, kernel: str, pair: Pair, arch: str) -> Entry:
     rows, cols = pair.size
     x = torch.zeros(rows, cols).to(torch_dtype(pair.element, arch))
     record = module[kernel].launch(
-        Launch(1, WAVE, x.nbytes),
+        Launch(1, target(arch).wave_size, x.nbytes),
         (),
         {"x": x, "out": torch.zeros_like(x)},
         device=resolve_device(f"emulated:{arch}"),

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from workbench.errors import CompileError, UsageError
 from workbench.kernel import Module, compile
+from workbench.targets import target
 from workbench.tiles.question import Question
 
 PREAMBLE = """#include "kittens.cuh"
@@ -59,19 +60,20 @@ class Code(NamedTuple):
     body: list[str]
 
 
-def kernels(of: Question, name: str) -> str:
+def kernels(of: Question, name: str, wave_size: int) -> str:
     """Source of a question's kernels: `<name>_access`, and for shared tiles `<name>_order`."""
-    return "\n".join(_kernel(f"{name}_{part}", of, code) for part, code in codes(of).items())
+    return "\n".join(_kernel(f"{name}_{part}", of, code, wave_size) for part, code in codes(of).items())
 
 
-def _kernel(name: str, of: Question, code: Code) -> str:
+def _kernel(name: str, of: Question, code: Code, wave_size: int) -> str:
     element = of.tile.element
     held = of.register.element if of.register is not None else element
     types = "".join(f" gl<{held if m == 'held' else element}, -1, -1, -1, -1> {m};" for m in code.members)
     text = "\n".join(code.body)
+    bounds = f"__launch_bounds__({of.threads(wave_size)})"
     return (
         f"struct {name}_globals {{{types} }};\n"
-        f"__global__ __launch_bounds__({of.threads}) void {name}(const {name}_globals g) {{\n{text}\n}}\n"
+        f"__global__ {bounds} void {name}(const {name}_globals g) {{\n{text}\n}}\n"
     )
 
 
@@ -135,7 +137,9 @@ def compile_questions(questions: Sequence[Question], arch: str) -> Module:
     Raises:
         UsageError: the library rejects one of them; the message quotes it.
     """
-    source = PREAMBLE + "\n".join(kernels(of, kernel_name(i)) for i, of in enumerate(questions))
+    wave_size = target(arch).wave_size
+    texts = (kernels(of, kernel_name(i), wave_size) for i, of in enumerate(questions))
+    source = PREAMBLE + "\n".join(texts)
     try:
         return compile(source, arch=arch, name="layout.hip")
     except CompileError as error:

@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from workbench import dtypes
+from workbench import dtypes, targets
 from workbench.paths import include_dir
 from workbench.toolchain.mistakes import types
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "matrix_operands.md"
-TARGETS = ("gfx942", "gfx950")
-LANES = 64
+TARGETS = tuple(reversed(targets.TILE_TARGETS))
+LANES = int(targets.target(TARGETS[0]).wave_size)
+_NEWEST = targets.TILE_TARGETS[0]
+"""The target of the instructions that mma.cuh has for one target alone."""
 
 ELEMENTS = ("float", "bf16", "half", "fp8e4m3", "fp8e5m2", "int8")
 """Types whose instructions have no scales, in the order of the rows."""
@@ -113,12 +115,12 @@ def instructions() -> tuple[Instruction, ...]:
     for match in _INSTRUCTION.finditer(text):
         element, side, width, result, size, suffix = match.groups()
         mnemonic = _mnemonic(result, size, suffix)
-        target = "gfx950" if any(first <= match.start() < end for first, end in newer) else ""
+        target = _NEWEST if any(first <= match.start() < end for first, end in newer) else ""
         records.append(Instruction(element, int(side), int(width), mnemonic, target))
     for name, side, depth in _ANY_FLOAT.findall(text):
         width = int(side) * int(depth) // LANES
         for element in set(_FORMAT.findall(text)) & set(BYTES):
-            records.append(Instruction(element, int(side), width, _mnemonic(name), "gfx950"))
+            records.append(Instruction(element, int(side), width, _mnemonic(name), _NEWEST))
     return tuple(records)
 
 

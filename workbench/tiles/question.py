@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workbench.errors import UsageError
-from workbench.targets import WAVE
 from workbench.tiles.tile_type import TileType
 
 ACCESSES = ("load", "store")
@@ -63,9 +62,9 @@ class Question:
             return None
         return held.rows, held.cols
 
-    @property
-    def threads(self) -> int:
-        return WAVE * (self.group or 1)
+    def threads(self, wave_size: int) -> int:
+        """Work-items of its kernels, in waves of `wave_size` lanes."""
+        return wave_size * (self.group or 1)
 
     def moved(self) -> set[tuple[int, int]]:
         """The elements that the access moves."""

@@ -11,7 +11,7 @@ from workbench.errors import WorkbenchError
 from workbench.kernel import Module
 from workbench.launches import Access, AccessKind, LaunchOptions
 from workbench.operators import Launch
-from workbench.targets import WAVE, target
+from workbench.targets import target
 from workbench.tiles.elements import Numbers, torch_dtype
 from workbench.tiles.kernels import codes
 from workbench.tiles.question import Question
@@ -47,7 +47,7 @@ def look(module: Module, of: Question, name: str, device: Device) -> LayoutResul
             f"{of.tile.text}: its elements do not fill its memory one by one; please report it."
         )
     _check_image(of, seen, places)
-    held = _holders(seen)
+    held = _holders(seen, target(device.arch).wave_size)
     banks = target(device.arch).lds_banks if of.tile.is_shared else 0
     if of.access is None:
         rows = _of_memory(of, seen, places, banks) if of.tile.is_shared else _of_registers(of, seen, held)
@@ -67,6 +67,7 @@ def _launch(module: Module, of: Question, name: str, device: Device) -> _Seen:
     import torch
 
     tile, registers = of.tile, of.register
+    wave_size = target(device.arch).wave_size
     count = tile.rows * tile.cols
     dtype = torch_dtype(tile.element, device.arch)
     numbers = Numbers(count)
@@ -79,7 +80,7 @@ def _launch(module: Module, of: Question, name: str, device: Device) -> _Seen:
     # The most that a lane can hold: its share of a tile, or all of a vector.
     lane_elements = 0 if registers is None else registers.rows * registers.cols
     if registers is not None and not registers.is_vector:
-        lane_elements = -(-lane_elements // WAVE)
+        lane_elements = -(-lane_elements // wave_size)
     seen = _Seen()
     for turn in range(numbers.passes):
         x = torch.full((flat[0], of.columns), -1.0).to(dtype)
@@ -89,11 +90,11 @@ def _launch(module: Module, of: Question, name: str, device: Device) -> _Seen:
                 "x": x,
                 "out": torch.full(x.shape, -1.0).to(dtype),
                 "image": torch.full((count,), -1.0).to(dtype),
-                "held": torch.full((lane_elements * WAVE,), -1.0).to(held_dtype),
+                "held": torch.full((lane_elements * wave_size,), -1.0).to(held_dtype),
             }
             trace = part == "access" and turn == 0
             record = module[f"{name}_{part}"].launch(
-                Launch(1, of.threads, count * dtype.itemsize if tile.is_shared else 0),
+                Launch(1, of.threads(wave_size), count * dtype.itemsize if tile.is_shared else 0),
                 (),
                 {member: tensors[member] for member in code.members},
                 device=device,
@@ -121,13 +122,13 @@ def _check_image(of: Question, seen: _Seen, places: Sequence[int]) -> None:
         )
 
 
-def _holders(seen: _Seen) -> dict[int, list[tuple[int, int]]]:
+def _holders(seen: _Seen, wave_size: int) -> dict[int, list[tuple[int, int]]]:
     """(lane, its element) by element number; several where lanes hold copies."""
     holders: dict[int, list[tuple[int, int]]] = {}
     if seen.held:
         for at, number in enumerate(Numbers.take(seen.held).tolist()):
             if number >= 0:
-                holders.setdefault(number, []).append((at % WAVE, at // WAVE))
+                holders.setdefault(number, []).append((at % wave_size, at // wave_size))
     return holders
 
 

@@ -1,6 +1,6 @@
 """abi.h for Python: its structures, numbers and functions, read by cffi.
 
-A number is an attribute of this module under its name in C, without HK_: `abi.LANES`, `abi.FAULT_ADDRESS`,
+A number is an attribute of this module under its name in C, without HK_: `abi.MAX_ROWS`, `abi.FAULT_ADDRESS`,
 `abi.SAN_LOAD`. Structures come from `ffi`: `ffi.new("Launch *", {...})`, `offset("Wave", "scc")`.
 """
 
