@@ -25,6 +25,13 @@ def test_vector_registers(vgprs, block, waves):
     assert occupancy("gfx950", vgprs=vgprs, sgprs=16, lds=0, block=block).waves_per_simd == waves
 
 
+@pytest.mark.parametrize(("wave_size", "registers", "waves"), [(32, 100, 8), (32, 256, 4), (64, 256, 2)])
+def test_a_register_of_half_as_many_lanes_takes_half(wave_size, registers, waves):
+    """A SIMD of CDNA has 512 registers of 64 lanes: 1,024 of 32."""
+    fits = occupancy("gfx942", vgprs=registers, sgprs=16, lds=0, block=256, wave_size=wave_size)
+    assert fits.waves_per_simd == waves
+
+
 def test_limits_are_named():
     full = occupancy("gfx942", vgprs=8, sgprs=16, lds=0, block=256)
     assert (full.limit, full.limited_by) == ("wave slots", "all wave slots filled")

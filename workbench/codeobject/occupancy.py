@@ -56,13 +56,20 @@ def _up(value: int, granule: int) -> int:
     return -(-value // granule) * granule
 
 
-def waves_of_registers(arch: str, vgprs: int) -> int:
-    """Number of waves with this many vector registers (including AGPRs) that fit into a compute unit."""
+def waves_of_registers(arch: str, vgprs: int, wave_size: int | None = None) -> int:
+    """Number of waves with this many vector registers (including AGPRs) that fit into a compute unit.
+
+    Args:
+        wave_size: lanes of a wave, if they are not the target's usual ones.
+    """
     unit = target(arch)
-    return unit.simds * min(unit.waves_per_simd, unit.vgprs // _up(max(vgprs, 1), unit.vgpr_granule))
+    registers, granule = unit.registers_of(wave_size or unit.wave_size)
+    return unit.simds * min(unit.waves_per_simd, registers // _up(max(vgprs, 1), granule))
 
 
-def occupancy(arch: str, *, vgprs: int, sgprs: int, lds: int, block: int) -> Occupancy:
+def occupancy(
+    arch: str, *, vgprs: int, sgprs: int, lds: int, block: int, wave_size: int | None = None
+) -> Occupancy:
     """Occupancy of a kernel.
 
     Args:
@@ -71,14 +78,19 @@ def occupancy(arch: str, *, vgprs: int, sgprs: int, lds: int, block: int) -> Occ
         sgprs: scalar registers of a wave.
         lds: bytes of LDS of a work-group, static and dynamic.
         block: work-items of a work-group.
+        wave_size: lanes of a wave, if they are not the target's usual ones.
 
     Raises:
         WorkbenchError: an unknown target, or a work-group that does not fit at all.
     """
     unit = target(arch)
-    waves = -(-block // unit.wave_size)
-    by_vgprs = unit.vgprs // _up(max(vgprs, 1), unit.vgpr_granule)
+    waves = -(-block // (wave_size or unit.wave_size))
+    registers, granule = unit.registers_of(wave_size or unit.wave_size)
+    by_vgprs = registers // _up(max(vgprs, 1), granule)
     by_sgprs = unit.sgprs // _up(max(sgprs, 1), unit.sgpr_granule)
+    if unit.wave_sgprs is not None:
+        # Every slot of a wave has its scalar registers.
+        by_sgprs = unit.waves_per_simd
     slots = min(unit.waves_per_simd, by_vgprs, by_sgprs)
     by_waves = unit.simds * slots // waves
     by_lds = unit.lds_bytes // unit.lds_given(lds) if lds else by_waves
@@ -87,7 +99,7 @@ def occupancy(arch: str, *, vgprs: int, sgprs: int, lds: int, block: int) -> Occ
         need = f"{lds:,} bytes of LDS, {waves} waves of {vgprs} vector registers"
         raise WorkbenchError(
             f"a work-group with {need} does not fit a compute unit of {arch} ({unit.lds_bytes:,} bytes of "
-            f"LDS, {unit.simds} SIMDs of {unit.vgprs} vector registers)"
+            f"LDS, {unit.simds} SIMDs of {registers} vector registers)"
         )
     if by_lds < by_waves:
         limit = "LDS"

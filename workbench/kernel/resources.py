@@ -111,6 +111,7 @@ def occupancy_of(info: KernelInfo, arch: str, block: int, dynamic_shared: int = 
         sgprs=info.sgpr_count,
         lds=info.group_segment_size + shared,
         block=items,
+        wave_size=info.wave_size,
     )
 
 

@@ -70,12 +70,14 @@ class Target:
         wave_sizes: lanes of a wave that kernels can be compiled for.
         simds: SIMDs of a compute unit.
         waves_per_simd: wave slots.
-        vgprs, vgpr_granule: vector registers that the waves of a SIMD share (including AGPRs), and the steps
-            in which a wave gets them.
+        vgprs, vgpr_granule: vector registers, of `wave_size` lanes, that the waves of a SIMD share (including
+            AGPRs), and the steps in which a wave gets them; `registers_of` has both for other waves.
         vgpr_encoding: vector registers that a unit of the kernel descriptor's count stands for, by wave size.
         has_agprs: whether a part of the vector registers are accumulation registers.
         sgprs, sgpr_granule: the same for scalar registers.
         wave_sgprs: scalar registers that every wave gets; None if its kernel descriptor has their number.
+        architected_group_ids: whether a wave finds the ids of its work-group in trap temporaries rather than
+            behind the user SGPRs: x in ttmp9, y and z in the halves of ttmp7.
         waits: counters of memory accesses under way, and the instructions that wait for them.
         timing: times of its parts.
         matrix_arithmetic: origin of its matrix cores' rounding rules (docs/numerics.md): "published" for its
@@ -110,6 +112,7 @@ class Target:
     sgprs: Fact = _SGPRS
     sgpr_granule: Fact = _SGPR_GRANULE
     wave_sgprs: Fact | None = None
+    architected_group_ids: bool = False
     waits: WaitCounters = GFX9_WAITS
     timing: Timing = CDNA3_TIMING
     matrix_arithmetic: str = ""
@@ -129,6 +132,10 @@ class Target:
     def has(self, dtype: DataType) -> bool:
         """True if numbers of a type have the encoding that the target's instructions take."""
         return dtype.encoding is None or (self.fp8 is not None and dtype.encoding == self.fp8.name)
+
+    def registers_of(self, lanes: int) -> tuple[int, int]:
+        """`vgprs` and `vgpr_granule` for waves of `lanes` lanes: a register of half as many takes half."""
+        return self.vgprs * self.wave_size // lanes, self.vgpr_granule * self.wave_size // lanes
 
     @property
     def lds_address_mask(self) -> int:

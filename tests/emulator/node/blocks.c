@@ -26,6 +26,16 @@ HK_EXPORT int32_t test_store_group(Wave *w) {
     return HK_END;
 }
 
+/* The same for ids in ttmp9 and ttmp7. */
+HK_EXPORT int32_t test_store_architected_group(Wave *w) {
+    uint32_t *out = OUT(w) + w->group->index * 4;
+    out[0] = w->s[117];
+    out[1] = w->s[115] & 0xffff;
+    out[2] = w->s[115] >> 16;
+    out[3] = w->lanes;
+    return HK_END;
+}
+
 /* Four blocks: every wave writes LDS, meets at a barrier, reads its neighbour's word, stores it. */
 HK_EXPORT int32_t test_barrier_0(Wave *w) {
     ((uint32_t *)w->lds)[w->index] = 100 + w->index;

@@ -170,10 +170,15 @@ def test_item_id_mode_leaves_out_what_the_kernel_does_not_use(blocks: ctypes.CDL
     np.testing.assert_array_equal(out[:64], np.tile(np.arange(4, dtype=np.uint32), 16))
 
 
-def test_work_group_ids_follow_the_user_sgprs(blocks: ctypes.CDLL, memory: Memory) -> None:
+@pytest.mark.parametrize("architected", [False, True])
+def test_work_group_ids_follow_the_user_sgprs(blocks: ctypes.CDLL, memory: Memory, architected: bool) -> None:
+    """Or are in trap temporaries, as on gfx12 (LLVM AMDGPUUsage, "Initial kernel execution state")."""
     geometry = Geometry.of_blocks((3, 4, 5), (64, 1, 1))
     base, out = output(memory, 4 * 60)
-    dispatch.run(prepare(Fake(blocks, ("test_store_group",)), memory, geometry, base))
+    block = "test_store_architected_group" if architected else "test_store_group"
+    run = prepare(Fake(blocks, (block,)), memory, geometry, base)
+    run.launch.architected_group_ids = architected
+    dispatch.run(run)
     expected = [[x, y, z, 64] for z in range(5) for y in range(4) for x in range(3)]
     np.testing.assert_array_equal(out.reshape(60, 4), expected)
 

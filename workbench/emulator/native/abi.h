@@ -25,6 +25,7 @@ enum {
     HK_FLAT_SCRATCH = 102,
     HK_XNACK_MASK = 104,
     HK_VCC = 106,
+    HK_TTMP = 108, /* trap temporaries, 16 of them */
     HK_M0 = 124,
     HK_EXEC = 126,
 };
@@ -343,6 +344,7 @@ typedef struct Launch {
     uint32_t user_sgpr[HK_MAX_USER_SGPRS];
     uint32_t enable_group_id; /* bits 0..2: work-group id x, y, z in the SGPRs after the user SGPRs */
     uint32_t enable_group_info;
+    uint32_t architected_group_ids; /* nonzero: they are in ttmp9 and ttmp7 instead, on targets that have them there */
     uint32_t
         enable_wave_offset;   /* an SGPR with the wave's scratch offset follows (targets without architected scratch) */
     uint32_t item_id_mode;    /* 0: x, 1: x and y, 2: x, y and z */

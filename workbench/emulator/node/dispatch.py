@@ -498,6 +498,7 @@ def _initial_state(descriptor: KernelDescriptor, unit: targets.Target) -> dict[s
             | descriptor.enable_workgroup_id_z << 2
         ),
         "enable_group_info": descriptor.enable_workgroup_info,
+        "architected_group_ids": unit.architected_group_ids,
         # Later targets keep the wave's scratch in a register of its own (architected flat scratch).
         "enable_wave_offset": not unit.architected_flat_scratch and descriptor.enable_private_segment,
         "item_id_mode": descriptor.workitem_id_mode,

@@ -33,6 +33,7 @@ def groups_per_unit(kernel: KernelInfo, block_size: int, dynamic_shared: int, ta
             sgprs=kernel.sgpr_count,
             lds=static_shared(kernel) + dynamic_shared,
             block=block_size,
+            wave_size=kernel.wave_size,
         ).groups_per_cu
     except WorkbenchError:
         return 0
@@ -97,7 +98,7 @@ def _check_registers(
 ) -> None:
     """Vector registers of a work-group, and the scratch that they spill to."""
     registers = kernel.descriptor.vgpr_count
-    most = kernel.wave_size * occupancy.waves_of_registers(target.name, registers)
+    most = kernel.wave_size * occupancy.waves_of_registers(target.name, registers, kernel.wave_size)
     if work_items > most:
         raise LaunchError(
             f"kernel {kernel.short_name}: block {block} has {work_items} work-items of {registers} vector "

@@ -159,7 +159,11 @@ static void start_wave(const Worker *worker, Resident *r, uint32_t index, uint32
 
     uint32_t next = 0;
     for (; next < l->user_sgpr_count; next++) w->s[next] = l->user_sgpr[next];
-    for (unsigned i = 0; i < 3; i++)
+    if (l->architected_group_ids) {
+        w->s[HK_TTMP + 9] = g->id[0];
+        w->s[HK_TTMP + 7] = g->id[1] | g->id[2] << 16;
+    }
+    for (unsigned i = 0; i < 3 && !l->architected_group_ids; i++)
         if (l->enable_group_id >> i & 1) w->s[next++] = g->id[i];
     /* Work-group info: a flag for the first wave, and the number of waves. */
     if (l->enable_group_info) w->s[next++] = (index == 0) << 31 | g->wave_count;

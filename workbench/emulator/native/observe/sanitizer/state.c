@@ -117,7 +117,8 @@ void hk_san_start(const Launch *l, Group *g, Wave *waves, void *memory) {
         uint64_t items = HK_ALL_LANES >> (HK_LANES - waves[i].lanes);
         unsigned ids = l->packed_item_ids ? 1 : l->item_id_mode + 1;
         for (unsigned r = 0; r < ids && r < rows; r++) sw->undefined[r] = ~items;
-        uint32_t given = l->user_sgpr_count + (uint32_t)__builtin_popcount(l->enable_group_id & 7) +
+        uint32_t given = l->user_sgpr_count +
+                         (l->architected_group_ids ? 0 : (uint32_t)__builtin_popcount(l->enable_group_id & 7)) +
                          (l->enable_group_info != 0) + (l->enable_wave_offset != 0);
         for (uint32_t r = given; r < HK_FLAT_SCRATCH; r++) sw->scalar_undefined[r] = ~0u;
         sw->scalar_undefined[HK_VCC] = sw->scalar_undefined[HK_VCC + 1] = ~0u;
