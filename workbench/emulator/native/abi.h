@@ -674,9 +674,9 @@ enum {
     SAN_VECTOR = 0,      /* each lane by itself */
     SAN_SCALAR = 1,      /* any undefined source makes every result undefined */
     SAN_SCALAR_BITS = 2, /* each bit by itself; the flags give the operation */
-    SAN_WAIT = 3,        /* imm: vmcnt | lgkmcnt << 8; SAN_NOT_WAITED for a counter that it does not wait for */
-    SAN_MEMORY = 4,      /* imm: code object address of the variable that it should access; 0: unknown */
-    SAN_BRANCH = 5,      /* a branch on its scalar sources */
+    SAN_WAIT = 3,   /* imm: what may be left: vector memory | LDS << 8 | scalar << 16; SAN_NOT_WAITED: any number */
+    SAN_MEMORY = 4, /* imm: code object address of the variable that it should access; 0: unknown */
+    SAN_BRANCH = 5, /* a branch on its scalar sources */
     SAN_MATRIX = 6,
     SAN_READ_LANE = 7, /* imm: lane, SAN_FIRST_ACTIVE, or SAN_IN_REGISTER: the lane is in a scalar register */
     SAN_WRITE_LANE = 8,

@@ -47,13 +47,10 @@ def describe(instruction: Instruction, rows: Rows) -> CData | None:
 
 
 def _wait(instruction: Instruction) -> int:
-    """Vector memory and LDS requests that a wait leaves, in one number: the latter from bit 8 on."""
-    kinds = Request.LOAD, Request.LDS
-    vector, lds = (
-        abi.SAN_NOT_WAITED if left is None else left
-        for left in (requests_left(instruction, kind) for kind in kinds)
-    )
-    return vector | lds << 8
+    """Vector memory, LDS and scalar requests that a wait leaves, a byte each."""
+    left = [requests_left(instruction, kind) for kind in (Request.LOAD, Request.LDS, Request.SCALAR)]
+    counts = (abi.SAN_NOT_WAITED if count is None else count for count in left)
+    return sum(count << 8 * place for place, count in enumerate(counts))
 
 
 def _program(record: CData, instruction: Instruction, mask_words: int) -> CData | None:

@@ -6,7 +6,8 @@
  * accesses that may then be in flight contains it. If an access of the ordered kind is in flight, so are all ordered
  * accesses after it; if these are more than n, it is done, regardless of the unordered ones. An unordered access can be
  * the only one in flight, so it is done only if the counter is below its own count, which is 1, or 2 for a scalar load
- * of more than a dword (CDNA3 ISA guide, "Scalar memory operations", dependency checking).
+ * of more than a dword (CDNA3 ISA guide, "Scalar memory operations", dependency checking). A wait says separately what
+ * it leaves of each kind, since later targets count LDS and scalar loads in counters of their own.
  */
 #ifndef HK_SANITIZER_WAITS_H
 #define HK_SANITIZER_WAITS_H
@@ -26,11 +27,11 @@ HK_INLINE void wait_in_order(uint32_t count, uint32_t issued, SanStrays *strays,
 }
 
 HK_INLINE void wait_for(SanWave *sw, uint32_t imm) {
-    uint32_t vm = imm & 255, lgkm = imm >> 8 & 255;
+    uint32_t vm = imm & 255, lgkm = imm >> 8 & 255, scalar = imm >> 16 & 255;
     if (vm != SAN_NOT_WAITED) wait_in_order(vm, sw->vm_issued, &sw->vm_strays, &sw->vm_done);
     if (lgkm != SAN_NOT_WAITED) wait_in_order(lgkm, sw->lgkm_issued, &sw->lgkm_strays, &sw->lgkm_done);
     for (uint32_t wide = 0; wide < 2; wide++)
-        if (lgkm <= wide) sw->scalar_done[wide] = sw->scalar_issued;
+        if (scalar <= wide) sw->scalar_done[wide] = sw->scalar_issued;
     if (sw->learned_vm | sw->learned_lgkm | sw->written_back_vm) san_settle(sw);
 }
 
