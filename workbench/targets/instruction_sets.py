@@ -75,6 +75,8 @@ class Target:
         vgpr_encoding: vector registers that a unit of the kernel descriptor's count stands for, by wave size.
         has_agprs: whether a part of the vector registers are accumulation registers.
         sgprs, sgpr_granule: the same for scalar registers.
+        has_null: whether scalar register 125 is null: it reads as 0, and writes to it are dropped. Decoded
+            instructions number it so, and M0 124, whatever a target's encodings do.
         wave_sgprs: scalar registers that every wave gets; None if its kernel descriptor has their number.
         architected_group_ids: whether a wave finds the ids of its work-group in trap temporaries rather than
             behind the user SGPRs: x in ttmp9, y and z in the halves of ttmp7.
@@ -111,6 +113,7 @@ class Target:
     has_agprs: bool = True
     sgprs: Fact = _SGPRS
     sgpr_granule: Fact = _SGPR_GRANULE
+    has_null: bool = False
     wave_sgprs: Fact | None = None
     architected_group_ids: bool = False
     waits: WaitCounters = GFX9_WAITS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import random
 import struct
 import sys
@@ -11,13 +12,15 @@ import numpy as np
 import pytest
 
 from workbench import runtime
+from workbench.codeobject.decoder import decode
 from workbench.codeobject.elf import CodeObject
 from workbench.codeobject.instructions import isa
-from workbench.emulator.translate import flow, translator
-from workbench.emulator.translate.options import Mode
+from workbench.emulator.native import abi
+from workbench.emulator.translate import emission, engine, flow, translator
+from workbench.emulator.translate.options import Mode, Options
 from workbench.emulator.translate.translator import translate
 from workbench.errors import CodeObjectError, UnsupportedInstruction
-from workbench.toolchain import CompileOptions, compile_device
+from workbench.toolchain import CompileOptions, compile_device, cpu
 
 SOURCE = r"""
 #include <hip/hip_runtime.h>
@@ -199,3 +202,23 @@ def test_modes_follow_the_flow_of_control(code_object: CodeObject, data: bytes) 
     np.testing.assert_array_equal(
         launch(data, "flushing", np.full(64, 1.5, np.float32)), np.full(64, 3, np.float32)
     )
+
+
+@pytest.mark.parametrize("has_null", [True, False])
+def test_null_reads_as_zero_and_drops_writes(has_null: bool) -> None:
+    """s_mov_b32 s4, s125; s_mov_b32 s125, 5; v_mov_b32 v1, s125; s_mov_b32 s5, s125; s_endpgm."""
+    words = (0xBE84007D, 0xBEFD0085, 0x7E02027D, 0xBE85007D, 0xBF810000)
+    block = decode(struct.pack("<5I", *words), 0, "gfx942")
+    options = Options("gfx942", 32, Mode(), cpu.features(), 64, 64, has_null=has_null)
+    emitted = emission.emit([block], {0: 0}, options, lambda failures: pytest.fail(str(failures)))
+    data = engine.compile_object(emitted.functions, emitted.constants, emitted.declarations)
+    code = engine.LoadedCode(data, emitted.symbols, ["block0"], 64)
+    memory = np.zeros(abi.ffi.sizeof("Wave") + 64 * 256 + 128, np.uint8)
+    rows = memory[-memory.ctypes.data % 64 :][: 64 * 256]
+    wave = abi.ffi.cast("Wave *", rows.ctypes.data + rows.nbytes)
+    wave.v = abi.ffi.cast("uint32_t *", rows.ctypes.data)
+    wave.s[abi.NULL], wave.s[abi.EXEC], wave.s[abi.EXEC + 1] = 77, 0xFFFFFFFF, 0xFFFFFFFF
+    rows[:] = 0xFF
+    ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(code.addresses["block0"])(abi.address(wave))
+    values = wave.s[4], wave.s[abi.NULL], wave.s[5], set(rows.view(np.uint32)[64:128].tolist())
+    assert values == ((0, 77, 0, {0}) if has_null else (77, 5, 5, {5}))

@@ -27,6 +27,7 @@ enum {
     HK_VCC = 106,
     HK_TTMP = 108, /* trap temporaries, 16 of them */
     HK_M0 = 124,
+    HK_NULL = 125, /* reads as 0 and drops writes, on targets that have it (Target.has_null) */
     HK_EXEC = 126,
 };
 

@@ -132,7 +132,8 @@ def compare(opcodes: str, kind: str, second: str | None = None) -> Callable[[Mea
             block.prepare_mask_write(result.index)
             run = block.open_run()
             value = meaning(block, fetch(block, first, kind, 0), fetch(block, other, second or kind, 1))
-            run.set_mask(result.index, value)
+            if not block.is_null(result.index):
+                run.set_mask(result.index, value)
             if Registers.EXEC in instruction.record.writes and result.index != abi.EXEC:
                 run.set_mask(abi.EXEC, value)
 

@@ -222,13 +222,21 @@ class BlockTranslator:
 
     # Scalar code
 
+    def is_null(self, index: int) -> bool:
+        """True for the scalar register that reads as 0 and drops what is written to it."""
+        return index == abi.NULL and self.options.has_null
+
     def register(self, index: int, width: int = 1) -> Value:
         """A scalar register (i32) or a pair (i64)."""
+        if self.is_null(index):
+            return self.emitter.const(I32 if width == 1 else I64, 0)
         self.prepare_scalar(index, width)
         return self.scalars.half(index) if width == 1 else self.scalars.pair(index)
 
     def set_register(self, index: int, value: Value) -> None:
         """Write an i32 to a scalar register or an i64 to a pair."""
+        if self.is_null(index):
+            return
         if abi.EXEC <= index <= abi.EXEC + 1:
             self.close_run()
         if self._run is not None:
@@ -307,6 +315,8 @@ class BlockTranslator:
         type = V_F32 if as_float else V_I32
         if operand.kind in ("v", "a"):
             return run.row(self.row_of(operand) + word, as_float)
+        if operand.kind == "s" and self.is_null(operand.index):
+            return self.emitter.const(type, 0)
         if operand.kind == "s":
             return run.splat_register(operand.index + word, 1, as_float)
         if operand.kind in ("imm", "simm"):
@@ -330,6 +340,8 @@ class BlockTranslator:
         as_float = kind == "f64"
         if operand.kind in ("v", "a"):
             return run.wide(self.row_of(operand), as_float)
+        if operand.kind == "s" and self.is_null(operand.index):
+            return self.emitter.const(V_F64 if as_float else V_I64, 0)
         if operand.kind == "s":
             return run.splat_register(operand.index, 2, as_float)
         if operand.kind in ("imm", "simm"):

@@ -55,6 +55,8 @@ def fetch(block: BlockTranslator, operand: Operand, kind: str, position: int) ->
     if kind == "mask":
         if operand.kind != "s":
             raise Unsupported("a lane mask that is not in scalar registers")
+        if block.is_null(operand.index):
+            return block.emitter.const(V_I1, 0)
         return block.open_run().mask(operand.index)
     instruction = block.instruction
     modifiers = instruction.modifiers
@@ -181,7 +183,8 @@ def put(block: BlockTranslator, operand: Operand, kind: str, value: Value, keep_
     """
     run = block.open_run()
     if kind == "mask":
-        run.set_mask(operand.index, value)
+        if not block.is_null(operand.index):
+            run.set_mask(operand.index, value)
         return
     type, words = KINDS[kind]
     if type.is_float and value.type.is_float:

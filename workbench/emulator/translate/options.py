@@ -63,6 +63,7 @@ class Options:
         mode: floating-point mode at the kernel's start.
         host: features of the CPU that runs the code, as LLVM names them.
         wave_size: lanes of a wave of the kernel.
+        has_null: True if scalar register 125 is null.
         rows: vector register rows that a wave has.
         sanitize: True if the code reports to the sanitizer.
         single: True if each instruction is a separate block, so that the driver sees the state between any
@@ -79,6 +80,7 @@ class Options:
     host: frozenset[str]
     wave_size: int
     rows: int = 512
+    has_null: bool = False
     sanitize: bool = False
     single: bool = False
     exact: bool = False

@@ -37,6 +37,7 @@ from workbench.emulator.translate.flow import (
 from workbench.emulator.translate.late_loads import at_stops, one_by_one
 from workbench.emulator.translate.options import Mode, Options
 from workbench.errors import CodeObjectError, EmptyKernel, UnsupportedInstruction
+from workbench.targets import target as target_record
 from workbench.toolchain import cpu
 
 
@@ -185,6 +186,7 @@ def _options(code_object: CodeObject, kernel: str) -> Options:
         host=cpu.features(),
         wave_size=descriptor.wave_size,
         rows=descriptor.vgpr_count,
+        has_null=target_record(code_object.target).has_null,
     )
 
 

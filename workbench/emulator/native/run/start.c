@@ -152,6 +152,7 @@ static void start_wave(const Worker *worker, Resident *r, uint32_t index, uint32
     fill(w->v, l->poison, register_bytes(l));
     fill(w->scratch, l->poison, scratch_bytes(l));
 
+    w->s[HK_NULL] = 0;
     w->s[HK_EXEC + 1] = 0;
     hk_set_exec(w, HK_ALL_LANES >> (HK_LANES - w->lanes));
     w->s[HK_FLAT_SCRATCH] = (uint32_t)l->flat_scratch;
