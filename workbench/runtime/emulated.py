@@ -40,7 +40,7 @@ from workbench.runtime.backend import (
     merged,
 )
 from workbench.runtime.hip import Hip
-from workbench.targets import product
+from workbench.targets import TARGETS, product
 
 
 def _launch_model() -> LaunchModel:
@@ -89,7 +89,8 @@ class EmulatedBackend:
 
     def build(self) -> None:
         emulator.build_all()
-        native.build()
+        for lanes in sorted({size for target in TARGETS for size in target.wave_sizes}):
+            native.build(lanes)
 
     def check_reached(self, device_count: int) -> None:
         if device_count != len(products()) or not emulator.was_called("hipGetDeviceCount"):
