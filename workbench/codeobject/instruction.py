@@ -55,6 +55,7 @@ class Operand:
         value: imm: inline integer, inline float, or the literal as an unsigned 32-bit int; label: absolute
             address; hwreg and simm: the field's value; else None.
         neg, abs, sext: source modifiers, applied abs first; sext only in SDWA.
+        half: for a 16-bit operand of gfx11 and later, the half of the register: 0 low, 1 high; else None.
     """
 
     kind: str
@@ -64,6 +65,7 @@ class Operand:
     neg: bool = False
     abs: bool = False
     sext: bool = False
+    half: int | None = None
 
     def bits(self, type: str) -> int:
         """A constant as the bit pattern that an instruction sees in an operand of the given type.
