@@ -15,7 +15,7 @@ from tests.assembler import assemble, assembled
 from tests.codeobject import llvm_answers
 from workbench.codeobject.decoder import decode, decode_one
 from workbench.codeobject.decoder_gfx11 import halves
-from workbench.codeobject.encodings_gfx11 import DPP8, DPP16, GENERATIONS, layouts
+from workbench.codeobject.encodings_gfx11 import DPP8, DPP16, GENERATIONS, HALVES, layouts
 from workbench.codeobject.immediates_gfx11 import Delay, delay, dependencies, wait_counts
 from workbench.codeobject.instruction import Instruction
 from workbench.codeobject.instructions import Keeps, forms
@@ -78,7 +78,7 @@ def test_text_is_llvms(target: str, wave: str) -> None:
         for encoding, answer in llvm_answers.recorded(target + wave).items()
         if answer is not None and not _is_no_instruction(answer[0])
     }
-    assert len(answers) > 900
+    assert len(answers) > 800
     wrong, named = [], 0
     for encoding, answer in answers.items():
         try:
@@ -134,7 +134,7 @@ def test_random_instructions_are_what_llvm_assembles(target: str, draw: random.R
     """LLVM's assembler returns its own text and encoding of our text: the decoder must agree."""
     texts = []
     for format_, opcode in forms(target):
-        if format_ not in ("VOPDX", "VOPDY"):
+        if format_ not in (*HALVES, *HALVES.values()):
             for _ in range(2):
                 # A source operand with a reserved code has no text.
                 with contextlib.suppress(CodeObjectError):
@@ -144,8 +144,10 @@ def test_random_instructions_are_what_llvm_assembles(target: str, draw: random.R
     assert len(answers) > len(texts) // 2
     wrong = [
         (encoding.hex(), expected, actual)
-        for expected, encoding in answers
-        if "/*" not in expected and (actual := text(decode_one(encoding, 0, 0, target))) != expected
+        for words, encoding in answers
+        # An instruction without operands has two spaces before its modifiers.
+        if "/*" not in (expected := " ".join(words.split()))
+        and (actual := text(decode_one(encoding, 0, 0, target))) != expected
     ]
     assert wrong == []
 

@@ -24,12 +24,14 @@ from workbench.codeobject.encodings_gfx11 import (
     DPP_FIELDS,
     FLAT_SEGMENTS,
     GENERATIONS,
+    HALVES,
     M0,
     NULL,
     Layout,
+    generation,
     layouts,
 )
-from workbench.codeobject.instruction import INLINE_FLOATS, LITERAL, Instruction, Operand
+from workbench.codeobject.instruction import INLINE_FLOATS, LITERAL, LITERAL64, Instruction, Operand
 from workbench.codeobject.instructions import Entry, Form, forms
 from workbench.errors import CodeObjectError
 
@@ -39,9 +41,12 @@ WAVE = 32
 _MEMORY_OFFSET_BITS = {"SMEM": 21, "FLAT": 13, "GLOBAL": 13, "SCRATCH": 13, "MUBUF": 0, "MTBUF": 0}
 """Bits of gfx11's signed offsets; an offset of 24 bits is signed too, others are not."""
 
-_POSITIONS = {"src0": 0, "src1": 1, "vsrc1": 1, "src2": 2}
+_POSITIONS = {"src0": 0, "src1": 1, "vsrc1": 1, "src2": 2, "vsrc2": 2}
 _RESULT = 3
 """The bit of VOP3's op_sel for the result."""
+
+_FORMAT_DWORDS = {0: 16, 1: 16, 2: 12, 3: 12, 4: 8}
+"""Dwords of an f8f6f4 matrix by its format: fp8, bf8, fp6, bf6, fp4 (16x128 elements in 32 lanes)."""
 
 _IMMEDIATES = (
     *("simm", "count", "optional", "waitcnt", "sendmsg", "delay", "depctr", "event", "version"),
@@ -49,9 +54,14 @@ _IMMEDIATES = (
 )
 _SCALAR_FIELDS = {"sbase": 2}
 _PLAIN = ("clamp", "omod", "neg_lo", "neg_hi", "gds", "glc", "dlc", "slc", "tfe", "th", "scope", "wait_exp")
+_PLAIN += ("nv", "scale_offset")
 _DPP_SOURCE_CODES = {DPP16: "DPP16", DPP8: "DPP8", DPP8_FI: "DPP8"}
-_WITH_LITERALS = ("SOP1", "SOP2", "SOPC", "VOP1", "VOP2", "VOPC", "VOP3", "VOP3P", "VOPDX", "VOPDY")
+_WITH_LITERALS = ("SOP1", "SOP2", "SOPC", "VOP1", "VOP2", "VOPC", "VOP3", "VOP3P", *HALVES)
+_WITH_LITERALS += tuple(HALVES.values())
 _REGISTER_SOURCES = ("v", "h", "s", "a")
+
+_WIDE = 1 << 64
+"""Added to a literal of 64 bits, to tell it from one of 32."""
 
 Read = Callable[[int, int], Operand | None]
 """Makes an operand from the encoding's bits and its literal."""
@@ -94,7 +104,9 @@ def _source(code: int, width: int, literal: int) -> Operand:
     if code >= 256:
         return _vector(code - 256, width)
     if code == LITERAL:
-        return Operand("imm", LITERAL, width, literal)
+        return Operand("imm", LITERAL, width, literal & 0xFFFFFFFF)
+    if code == LITERAL64 and width == 2 and literal & _WIDE:
+        return Operand("imm", LITERAL64, width, literal & (1 << 64) - 1)
     operand = _constants(width).get(code)
     if operand is None:
         raise _Reserved(code)
@@ -133,18 +145,25 @@ class _Reader:
             and entry.field in ("ssrc0", "ssrc1", "src0", "src1", "src2")
             and entry.kind not in _REGISTER_SOURCES
         ]
-        self._fixed_literal = any(entry.field == "literal" for entry in form.entries)
+        self._fixed_literal = max((e.width for e in form.entries if e.field == "literal"), default=0)
+        self._has_wide_literals = generation(form.target) == "gfx1250" and form.format not in (
+            "VOP3",
+            "VOP3P",
+        )
         self._readers: list[tuple[Entry, Read]] | None = None
 
     def _bits(self, name: str, bits: int) -> int:
         low, width = self._fields[name]
         return bits >> low & (1 << width) - 1
 
-    def has_literal(self, bits: int) -> bool:
-        """True if a literal dword follows the encoding."""
+    def literal_dwords(self, bits: int) -> int:
+        """Dwords of the literal that follows the encoding; 0 if none does."""
         if self._fixed_literal:
-            return True
-        return any(bits >> low & (1 << width) - 1 == LITERAL for low, width in self._literal_fields)
+            return self._fixed_literal
+        codes = [bits >> low & (1 << width) - 1 for low, width in self._literal_fields]
+        if self._has_wide_literals and LITERAL64 in codes:
+            return 2
+        return 1 if LITERAL in codes else 0
 
     def decode(
         self, bits: int, literal: int, address: int
@@ -189,11 +208,20 @@ class _Reader:
         for name, shape in shapes.items():
             # A bit of op_sel that adds to the value of another modifier.
             field, equals, other = name.partition("=")
-            if equals and self._bits("op_sel", bits) >> int(field.removeprefix("op_sel")) & 1:
+            if equals and self._bit_of(field, bits):
                 modifiers[other] = modifiers.get(other, 0) + int(shape)
+        if shapes.get("bitop3") == "vsrc2":
+            modifiers["bitop3"] = self._bits("vsrc2", bits)
+        elif "bitop3" in shapes:
+            table = self._bits("omod", bits) << 6
+            for place in range(3):
+                table |= (
+                    self._bits(f"neg{place}", bits) << place | self._bits(f"abs{place}", bits) << 3 + place
+                )
+            modifiers["bitop3"] = table
         if "op_sel" in shapes and (value := self._bits("op_sel", bits)):
             modifiers["op_sel"] = value
-        if self.layout.opcode == (16, 7) and "op_sel_hi" in self._fields:
+        if "op_sel_hi" in self._fields and "op_sel_hi" in shapes:
             modifiers["op_sel_hi"] = self._bits("op_sel_hi", bits) | self._bits("op_sel_hi2", bits) << 2
         if self._dpp == "DPP16":
             modifiers |= {name: self._bits(name, bits) for name in ("dpp_ctrl", "row_mask", "bank_mask")}
@@ -204,6 +232,12 @@ class _Reader:
                 modifiers["fi"] = 1
         modifiers |= self._offset(bits)
         return modifiers
+
+    def _bit_of(self, name: str, bits: int) -> int:
+        """A bit named by its field and number: op_sel1, op_sel_hi0."""
+        if name in self._fields:
+            return self._bits(name, bits)
+        return self._bits(name[:-1], bits) >> int(name[-1]) & 1
 
     def _source_code(self, bits: int) -> int:
         low, width = self.layout.fields["src0"]
@@ -239,7 +273,8 @@ class _Reader:
         if field == "vcc":
             return lambda bits, literal: _scalar(106, width)
         if field == "literal":
-            return lambda bits, literal: Operand("imm", LITERAL, width, literal)
+            index, mask = (LITERAL64, (1 << 64) - 1) if width == 2 else (LITERAL, 0xFFFFFFFF)
+            return lambda bits, literal: Operand("imm", index, width, literal & mask)
         if kind == "smem":
             return self._smem
         if kind == "smem_offset":
@@ -255,6 +290,8 @@ class _Reader:
             return lambda bits, literal: (
                 Operand("off", 0, 0) if bits >> low & mask == NULL else _scalar(bits >> low & mask, width)
             )
+        if kind == "n":
+            return self._optional(low, width)
         if kind in ("g", "t", "b"):
             return self._address(kind, low, mask)
         if field in _POSITIONS and field_width == 9:
@@ -262,9 +299,10 @@ class _Reader:
         if field in ("ssrc0", "ssrc1") or (field == "soffset" and field_width == 8):
             return lambda bits, literal: _source(bits >> low & mask, width, literal)
         if kind == "s":
+            # Scalar registers in a field for vectors have seven bits.
             scale = _SCALAR_FIELDS.get(field, 4 if field == "srsrc" and field_width == 5 else 1)
-            if field_width > 7:
-                mask = 127 if field == "vdst" else mask
+            if field_width == 8 and field != "soffset":
+                mask = 127
             return lambda bits, literal: _scalar((bits >> low & mask) * scale, width)
         return self._vgpr(entry, low, mask)
 
@@ -273,9 +311,20 @@ class _Reader:
 
     def _smem(self, bits: int, literal: int) -> Operand:
         soffset = self._bits("soffset", bits)
-        if soffset != NULL:
+        # gfx11's assembler writes an offset of zero as null.
+        if soffset != NULL or (self._fields["offset"][1] < 24 and not self._memory_offset(bits)):
             return _scalar(soffset, 1)
         return Operand("simm", 0, 1, self._memory_offset(bits))
+
+    def _optional(self, low: int, width: int) -> Read:
+        fields = [self._fields[entry.field] for entry in self.form.entries if entry.kind == "n"]
+
+        def read(bits: int, literal: int) -> Operand | None:
+            if all(bits >> place & (1 << bit_count) - 1 == NULL for place, bit_count in fields):
+                return None
+            return _scalar(bits >> low & 127, width)
+
+        return read
 
     def _address(self, kind: str, low: int, mask: int) -> Read:
         off = Operand("off", 0, 0)
@@ -293,6 +342,19 @@ class _Reader:
 
         return buffer
 
+    def _format_bits(self, field: str) -> list[int]:
+        """Bits of the format of a matrix of an f8f6f4 instruction, lowest first; empty for other operands."""
+        name = {"src0": "matrix_a_fmt", "src1": "matrix_b_fmt"}.get(field)
+        tokens = {shape: key for key, shape in self.form.modifiers.items() if key.endswith(f"={name}")}
+        places = []
+        for value in ("1", "2", "4"):
+            bit = tokens.get(value, "").partition("=")[0]
+            if bit in self._fields:
+                places.append(self._fields[bit][0])
+            elif bit:
+                places.append(self._fields[bit[:-1]][0] + int(bit[-1]))
+        return places
+
     def _modifier_bits(self, entry: Entry) -> tuple[int, int]:
         """Bits that negate a source and take its absolute value; 0 if there are none."""
         position, shapes = _POSITIONS.get(entry.field), self.form.modifiers
@@ -302,7 +364,7 @@ class _Reader:
             # Mixed-precision forms: neg_lo negates, neg_hi takes the absolute value.
             return 1 << self._fields["neg_lo"][0] + position, 1 << self._fields["neg_hi"][0] + position
         names = [f"{name}{position}" for name in ("neg", "abs")]
-        prefix = "" if "op_sel" in self.layout.fields else "dpp_"
+        prefix = "dpp_" if self._dpp and "op_sel" not in self.layout.fields else ""
         neg, absolute = (
             1 << self._fields[name][0] if prefix + name in shapes and name in self._fields else 0
             for name in names
@@ -321,6 +383,13 @@ class _Reader:
         neg, absolute = self._modifier_bits(entry)
         half = self._half_bit(entry)
         in_op_sel = "op_sel" in self.layout.fields
+        formats = self._format_bits(field=entry.field)
+        if formats:
+            return lambda bits, literal: _source(
+                bits >> low & mask,
+                _FORMAT_DWORDS.get(sum((bits >> place & 1) << n for n, place in enumerate(formats)), width),
+                literal,
+            )
 
         def read(bits: int, literal: int) -> Operand:
             code = bits >> low & mask
@@ -439,14 +508,24 @@ class _Table:
         self.lanes = lanes
         rows, formats = forms(target), layouts(target)
         slots = {name: _Slot(name, layout, rows, lanes) for name, layout in formats.items()}
-        self.dual = _Dual(slots["VOPDX"], slots["VOPDY"])
+        self._dual = {x: _Dual(slots[x], slots[y]) for x, y in HALVES.items() if x in slots}
         self._flat = {number: slots[name] for number, name in FLAT_SEGMENTS.items()}
         self._is_old_flat = formats["FLAT"].size == 8
         self._slots: list[_Slot | None] = [None] * 512
         for leading in range(512):
-            matching = [slot for name, slot in slots.items() if name != "VOPDY" and slot.begins(leading)]
+            matching = [
+                slot for name, slot in slots.items() if name not in HALVES.values() and slot.begins(leading)
+            ]
             if matching:
                 self._slots[leading] = max(matching, key=lambda slot: slot.layout.leading)
+
+    def find(self, slot: _Slot, bits: int) -> tuple[_Reader, ...]:
+        """The reader of an instruction, or those of both halves; none if there is no such instruction."""
+        dual = self._dual.get(slot.name)
+        if dual is not None:
+            return dual.find(bits) or ()
+        reader = slot.find(bits)
+        return (reader,) if reader else ()
 
     def slot(self, word: int) -> _Slot | None:
         """The format of an instruction by its first dword."""
@@ -468,35 +547,35 @@ def _decode_at(words: tuple[int, ...], index: int, address: int, table: _Table) 
     bits = 0
     for place, word in enumerate(following):
         bits |= word << 32 * place
-    reader = None
-    if slot is not None:
-        reader = table.dual.find(bits) if slot.name == "VOPDX" else slot.find(bits)
-    if slot is None or reader is None:
+    readers = table.find(slot, bits) if slot is not None else ()
+    if slot is None or not readers:
         dwords = " ".join(f"{w:08x}" for w in following[:2])
         raise CodeObjectError(
             f"no {table.target} instruction at address {address:#x}: the dwords there are {dwords}. The code "
             "is damaged, or this is data."
         )
-    halves = reader if isinstance(reader, tuple) else (reader,)
-    form = halves[0].form if len(halves) == 1 else _pair(halves[0].form, halves[1].form)
+    form = readers[0].form if len(readers) == 1 else _pair(readers[0].form, readers[1].form)
     if slot.layout.named_only:
         raise CodeObjectError(
             f"{form.mnemonic} at address {address:#x} is a graphics instruction: its operands are not decoded, "
             "and no kernel for computing needs it."
         )
-    length = halves[0].size // 4
+    length = readers[0].size // 4
     literal = 0
     try:
-        if any(half.has_literal(bits) for half in halves):
-            literal = following[length] if length < len(following) else 0
-            length += 1
+        count = max(reader.literal_dwords(bits) for reader in readers)
+        for place, word in enumerate(following[length : length + count]):
+            literal |= word << 32 * place
+        if count == 2:
+            literal |= _WIDE
+        length += count
         if length > len(following):
             raise CodeObjectError(
                 f"{form.mnemonic} at address {address:#x} is cut short: {4 * len(following)} of its "
                 f"{4 * length} bytes are there."
             )
-        bits &= (1 << 8 * halves[0].size) - 1
-        parts = [half.decode(bits, literal, address) for half in halves]
+        bits &= (1 << 8 * readers[0].size) - 1
+        parts = [reader.decode(bits, literal, address) for reader in readers]
     except _Reserved as error:
         raise CodeObjectError(
             f"{form.mnemonic} at address {address:#x} has a source operand with the reserved code {error}."
@@ -527,10 +606,12 @@ def halves(instruction: Instruction, lanes: int = WAVE) -> tuple[Instruction, ..
         return (instruction,)
     table = _table(instruction.form.target, lanes)
     words = instruction.words
-    bits = words[0] | words[1] << 32
-    readers = table.dual.find(bits)
-    assert readers is not None
-    literal = words[2] if len(words) > 2 else 0
+    slot = table.slot(words[0])
+    assert slot is not None
+    size = slot.layout.size // 4
+    bits = sum(word << 32 * place for place, word in enumerate(words[:size]))
+    readers = table.find(slot, bits)
+    literal = words[size] if len(words) > size else 0
     results = []
     for reader in readers:
         dst, src, modifiers = reader.decode(bits, literal, instruction.address)

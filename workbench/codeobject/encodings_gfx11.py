@@ -38,9 +38,6 @@ DPP16, DPP8, DPP8_FI = 250, 233, 234
 NULL, M0 = 124, 125
 """Codes of scalar registers that gfx9 numbers the other way round."""
 
-LITERAL64 = 254
-"""Code of a 64-bit literal, on gfx1250."""
-
 DPP_FIELDS: Mapping[str, Mapping[str, tuple[int, int]]] = {
     "DPP16": {
         "src0": (0, 8),
@@ -207,24 +204,86 @@ _GFX11: Mapping[str, Layout] = {
         },
     ),
     "DS": Layout(0xD8000000, 6, (18, 8), 8, {**_DS, "gds": (17, 1)}),
-    "FLAT": Layout(0xDC000000, 8, (18, 7), 8, _FLAT11),
-    "SCRATCH": Layout(0xDC010000, 8, (18, 7), 8, _FLAT11),
-    "GLOBAL": Layout(0xDC020000, 8, (18, 7), 8, _FLAT11),
+    "FLAT": Layout(0xDC000000, 6, (18, 7), 8, _FLAT11),
+    "SCRATCH": Layout(0xDC010000, 6, (18, 7), 8, _FLAT11),
+    "GLOBAL": Layout(0xDC020000, 6, (18, 7), 8, _FLAT11),
     "MUBUF": Layout(0xE0000000, 6, (18, 8), 8, _BUFFER11),
     "MTBUF": Layout(0xE8000000, 6, (15, 4), 8, {**_BUFFER11, "format": (19, 7)}),
     "MIMG": Layout(0xF0000000, 6, (18, 8), 8, {}, named_only=True),
     "LDSDIR": Layout(0xCE000000, 8, (20, 2), 4, {}, named_only=True),
     "EXP": Layout(0xF8000000, 6, (26, 0), 8, {}, named_only=True),
 }
-_BY_GENERATION = {"gfx11": _GFX11, "gfx12": _GFX12}
+# Bit 48 of flat forms and bit 56 of scalar loads: the offset register counts elements, not bytes.
+_FLAT1250 = {**_FLAT12, "nv": (7, 1), "scale_offset": (48, 1)}
+_GFX1250: Mapping[str, Layout] = {
+    **{name: layout for name, layout in _GFX12.items() if not layout.named_only},
+    "SMEM": Layout(0xF4000000, 6, (13, 6), 8, {**_SMEM12, "nv": (20, 1), "scale_offset": (56, 1)}),
+    "FLAT": Layout(0xEC000000, 8, (14, 8), 12, _FLAT1250),
+    "SCRATCH": Layout(0xED000000, 8, (14, 8), 12, _FLAT1250),
+    "GLOBAL": Layout(0xEE000000, 8, (14, 8), 12, _FLAT1250),
+    "VBUFFER": Layout(0xC4000000, 6, (14, 8), 12, {**_GFX12["VBUFFER"].fields, "nv": (7, 1)}),
+    # Dual instructions with three sources and their signs, and results of any parity.
+    "VOPD3X": Layout(
+        0xCF000000,
+        8,
+        (18, 6),
+        12,
+        {
+            "vdst": (64, 8),
+            "src0": (0, 9),
+            "vsrc1": (48, 8),
+            "vsrc2": (56, 8),
+            "neg0": (41, 1),
+            "neg1": (42, 1),
+            "neg2": (43, 1),
+        },
+    ),
+    "VOPD3Y": Layout(
+        0xCF000000,
+        8,
+        (12, 6),
+        12,
+        {
+            "vdst": (88, 8),
+            "src0": (32, 9),
+            "vsrc1": (72, 8),
+            "vsrc2": (80, 8),
+            "neg0": (44, 1),
+            "neg1": (45, 1),
+            "neg2": (46, 1),
+        },
+    ),
+    # Of image instructions, gfx1250 has the copies of tensors, whose descriptors are in scalar registers.
+    "TENSOR": Layout(
+        0xD0400001,
+        6,
+        (14, 8),
+        12,
+        {
+            "nv": (7, 1),
+            "scope": (50, 2),
+            "th": (52, 3),
+            "unused": (56, 8),
+            "vaddr0": (64, 8),
+            "vaddr1": (72, 8),
+            "vaddr2": (80, 8),
+            "vaddr3": (88, 8),
+        },
+    ),
+}
+_BY_GENERATION = {"gfx11": _GFX11, "gfx12": _GFX12, "gfx1250": _GFX1250}
 GENERATIONS: Mapping[str, str] = {
     "gfx1201": "gfx12",
-    # "gfx1100": "gfx11",
+    "gfx1250": "gfx1250",
+    "gfx1100": "gfx11",
 }
 """Each recorded target's encodings."""
 
 ALIASES: Mapping[str, str] = {"gfx1200": "gfx1201"}
 """Targets with the instructions of another one."""
+
+HALVES: Mapping[str, str] = {"VOPDX": "VOPDY", "VOPD3X": "VOPD3Y"}
+"""The formats of the two halves of a dual instruction."""
 
 FLAT_SEGMENTS: Mapping[int, str] = {0: "FLAT", 1: "SCRATCH", 2: "GLOBAL"}
 """Format by the segment field of gfx11's flat instructions, bits 17:16 of the first dword."""

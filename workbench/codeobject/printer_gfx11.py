@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from workbench.codeobject import immediates_gfx11
 from workbench.codeobject.decoder_gfx11 import halves
 from workbench.codeobject.encodings_gfx11 import generation
-from workbench.codeobject.instruction import Instruction, Operand
+from workbench.codeobject.instruction import LITERAL64, Instruction, Operand
 from workbench.codeobject.instructions import Entry, Form, Lanes
 from workbench.codeobject.text_parts import (
     bits_text,
@@ -18,6 +18,7 @@ from workbench.codeobject.text_parts import (
     number_text,
     range_text,
     swizzle_text,
+    wide_literal_text,
 )
 
 # Scalar registers with names, numbered as on gfx9: the name of one, and that of a pair.
@@ -99,6 +100,8 @@ def operand_text(operand: Operand, type_: str = "b32") -> str:
     kind = operand.kind
     if kind in ("v", "s"):
         text = _register(operand)
+    elif kind == "imm" and operand.index == LITERAL64:
+        text = wide_literal_text(int(operand.value or 0), type_ == "f64", is_source=True)
     elif kind == "imm":
         text = constant_text(operand, type_)
     elif kind == "special":
@@ -139,6 +142,8 @@ def _printed(operand: Operand, entry: Entry, instruction: Instruction) -> str:
     value = int(operand.value or 0) if operand.kind in ("simm", "hwreg", "label", "imm") else 0
     if kind in _IMMEDIATES:
         return _IMMEDIATES[kind](value)
+    if entry.field == "literal" and entry.width == 2:
+        return wide_literal_text(value, is_float=True, is_source=False)
     if entry.field == "literal":
         return immediate_text(value) if instruction.format == "SOPK" else f"{value:#x}"
     if kind == "label":
@@ -166,7 +171,10 @@ def _in_printed_order(instruction: Instruction) -> list[tuple[Operand, Entry]]:
             continue
         if entry.role == "+" and returns:
             next(dst)
-        ordered.append((next(src), entry))
+        operand = next(src, None)
+        # Optional registers that are null have no operand.
+        if operand is not None:
+            ordered.append((operand, entry))
     return ordered
 
 
@@ -197,10 +205,32 @@ def _dpp_control(code: int) -> str:
     return "/* Invalid dpp_ctrl value */"
 
 
+_DPP_FLAGS = ("bound_ctrl", "fi")
+_MATRIX_FORMATS = ("", "MATRIX_FMT_BF8", "MATRIX_FMT_FP6", "MATRIX_FMT_BF6", "MATRIX_FMT_FP4")
+
+
+def _named_bits(instruction: Instruction) -> list[str]:
+    """Modifiers that bits of op_sel and op_sel_hi add to."""
+    parts = []
+    for name in dict.fromkeys(key.partition("=")[2] for key in instruction.form.modifiers if "=" in key):
+        value = instruction.modifiers.get(name, 0)
+        if not value or name in _DPP_FLAGS:
+            continue
+        if name.endswith("_reuse"):
+            parts.append(name)
+        elif name.endswith("_fmt") and value < len(_MATRIX_FORMATS):
+            parts.append(f"{name}:{_MATRIX_FORMATS[value]}")
+        else:
+            parts.append(f"{name}:{value}")
+    return parts
+
+
 def _vector_suffixes(instruction: Instruction) -> list[str]:
     """Modifiers of VOP forms."""
     modifiers, form = instruction.modifiers, instruction.form
-    parts = _op_sel(modifiers, form)
+    table = modifiers.get("bitop3", 0)
+    parts = [f"bitop3:{table}" if table <= 10 else f"bitop3:{table:#x}"] if table else []
+    parts += _op_sel(modifiers, form)
     for name, shape in form.modifiers.items():
         if name in ("neg_lo", "neg_hi") and shape.isdigit() and modifiers.get(name):
             parts.append(f"{name}:{bits_text(modifiers[name], int(shape))}")
@@ -208,10 +238,7 @@ def _vector_suffixes(instruction: Instruction) -> list[str]:
     if modifiers.get("clamp"):
         parts.append("clamp")
     parts.append(_OMOD[modifiers.get("omod", 0)])
-    if "byte_sel" in modifiers:
-        parts.append(f"byte_sel:{modifiers['byte_sel']}")
-    if "index_key" in modifiers:
-        parts.append(f"index_key:{modifiers['index_key']}")
+    parts += _named_bits(instruction)
     if form.format == "VINTERP":
         parts.append(f"wait_exp:{modifiers.get('wait_exp', 0)}")
     if "dpp_ctrl" in modifiers:
@@ -220,7 +247,7 @@ def _vector_suffixes(instruction: Instruction) -> list[str]:
     if "dpp8" in modifiers:
         lanes = ",".join(str(modifiers["dpp8"] >> 3 * lane & 7) for lane in range(8))
         parts.append(f"dpp8:[{lanes}]")
-    parts += [f"{name}:1" for name in ("bound_ctrl", "fi") if modifiers.get(name)]
+    parts += [f"{name}:1" for name in _DPP_FLAGS if modifiers.get(name)]
     return parts
 
 
@@ -260,19 +287,20 @@ def _memory_suffixes(instruction: Instruction) -> list[str]:
     elif form.format == "SMEM":
         # A constant beside a register is printed even if it is zero.
         is_offset = [entry.kind == "smem" for entry in form.entries]
-        if any(is_offset) and instruction.src[-1].kind == "s":
+        offset = modifiers.get("offset", 0)
+        is_new = generation(form.target) != "gfx11"
+        if any(is_offset) and instruction.src[-1].kind == "s" and (offset or is_new):
             parts.append(f"offset:{_hexadecimal(modifiers.get('offset', 0))}")
     elif modifiers.get("offset"):
         parts.append(f"offset:{modifiers['offset']}")
     if modifiers.get("gds"):
         parts.append("gds")
-    parts += [name for name in ("glc", "slc", "dlc") if modifiers.get(name)]
+    parts += [name for name in ("glc", "slc", "dlc", "scale_offset") if modifiers.get(name)]
     scope = modifiers.get("scope", 0)
     parts.append(_hint(modifiers.get("th", 0), scope, form.modifiers.get("th", "")))
     if scope:
         parts.append(f"scope:{_SCOPES[scope]}")
-    if modifiers.get("tfe"):
-        parts.append("tfe")
+    parts += [name for name in ("nv", "tfe") if modifiers.get(name)]
     return parts
 
 

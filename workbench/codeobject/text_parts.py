@@ -32,14 +32,16 @@ def _literal(value: int, type_: str) -> str:
     """A literal, marked `lit()` where an inline constant has the same value."""
     low = value & 0xFFFF
     bits, inline = value, False
-    if type_ == "f16":
+    if type_ in ("f16", "f16whole"):
         inline = _is_inline_int(low, 16) or low in _PATTERNS["f16"]
-        bits = low
+        bits = low if type_ == "f16" else value
     elif type_ == "bf16":
         inline = _is_inline_int(low, 16) or low in _PATTERNS["bf16"]
     elif type_ == "v2f16splat":
         both = low == value >> 16
         inline = _is_inline_int(value, 32) or (both and (low <= 64 or low in _PATTERNS["f16"]))
+    elif type_ == "v2b16":
+        inline = False
     elif type_.startswith("v2"):
         inline = _is_inline_int(value, 32) or value in _PATTERNS[type_.removeprefix("v2")]
     elif type_ == "i16":
@@ -54,14 +56,30 @@ def _literal(value: int, type_: str) -> str:
     return f"lit({value:#x})" if inline else f"{bits:#x}"
 
 
+def wide_literal_text(value: int, is_float: bool, is_source: bool) -> str:
+    """A literal of 64 bits; `is_source` unless the opcode always has it."""
+    if is_source and value in _PATTERNS["f64"]:
+        number = next(n for n in INLINE_FLOATS.values() if float_bits(n, "f64") == value)
+        return "0.15915494309189532" if number == INVERSE_TWO_PI else repr(number)
+    if value >> 32 == 0:
+        return f"lit64({value:#x})"
+    if is_float and not value & 0xFFFFFFFF:
+        return f"{value >> 32:#x}"
+    return f"{value:#x}"
+
+
 def constant_text(operand: Operand, type_: str) -> str:
     """A constant or literal of a source operand that prints it as `type_` says (isa/enumerate.py)."""
     value = operand.value
+    if type_ == "v2b16" and operand.index == LITERAL and _is_inline_int(int(value or 0), 32):
+        return immediate_text(int(value or 0))
     if operand.index == LITERAL:
         return _literal(int(value or 0), type_)
     if isinstance(value, float):
         if type_ == "i16":
             return f"{float_bits(value, 'f16'):#x}"
+        if type_ == "v2b16":
+            return f"{float_bits(value, 'f32'):#x}"
         if value == INVERSE_TWO_PI:
             return "0.15915494309189532" if type_ in ("f64", "b64") else "0.15915494"
         return repr(value)

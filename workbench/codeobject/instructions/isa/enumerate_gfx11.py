@@ -7,10 +7,11 @@ A row has: format, opcode number, mnemonic, operands in printed order, modifiers
 this row. The meaning is in meanings.py.
 
 Operand: `[=|+]field:kind[width][/width][.type]`, as in enumerate.py. The second width is that in waves of 64
-lanes, if it differs: a lane mask is s1/2. The type v2f16splat is v2f16 whose inline constants stand for both
-halves. Further kinds: h half of a VGPR (bit 7 of an 8-bit field, or a bit
-of op_sel, says which), y a source of any kind whose VGPRs are halves, and those of `_sopp` and
-`_immediate_kind`. A field "vcc" is that fixed mask.
+lanes, if it differs: a lane mask is s1/2. A field "vcc" is that fixed mask. Further kinds: h half of a VGPR (bit
+7 of an 8-bit field, or a bit of op_sel, says which), y a source of any kind whose VGPRs are halves, n optional
+scalar registers (absent if all of this kind are null), and those of `_sopp` and `_immediate_kind`. Further types:
+v2f16splat is v2f16 whose inline constants stand for both halves, v2b16 prints them as the bits of a single, and
+f16whole prints all bits of a literal.
 
 Modifier: `name`, `name:shape`, or `bit=name:value` for a bit that adds a value to a modifier of another name.
 Forms with DPP have no rows: dpp16 and dpp8 say that an opcode has them, dpp_neg0 and the like which source
@@ -28,7 +29,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from workbench.codeobject.encodings_gfx11 import DPP8, DPP16, GENERATIONS, NULL, Layout, layouts
+from workbench.codeobject.encodings_gfx11 import DPP8, DPP16, GENERATIONS, HALVES, NULL, Layout, layouts
 from workbench.codeobject.instructions.isa.enumerate import Row, Text, disassemble, split
 from workbench.codeobject.instructions.isa.meanings import meaning_of
 
@@ -74,17 +75,22 @@ _PROBES = {
     "src1": 256 + 48,
     "src2": 256 + 64,
     "vsrc1": 80,
+    "vsrc2": 84,
     "vaddr": 96,
     "vdata": 112,
     "vdata0": 64,
     "vdata1": 72,
     "srsrc": 8,
     "saddr": 10,
+    "vaddr0": 16,
+    "vaddr1": 24,
+    "vaddr2": 32,
+    "vaddr3": 40,
 }
 _GFX11_PROBES = {"srsrc": 3}
 _FLAGS = {
     **dict.fromkeys(("abs0", "abs1", "abs2", "neg0", "neg1", "neg2", "clamp", "omod", "neg_lo", "neg_hi"), 1),
-    **dict.fromkeys(("gds", "glc", "dlc", "slc", "tfe", "th", "scope", "wait_exp"), 1),
+    **dict.fromkeys(("gds", "glc", "dlc", "slc", "tfe", "th", "scope", "wait_exp", "nv", "scale_offset"), 1),
     "op_sel_hi": 2,
     "offset0": 1,
     "format": 2,
@@ -101,6 +107,7 @@ _NEUTRAL: dict[str, list[dict[str, int]]] = {
         {"src0": 256, "src1": 256, "src2": 0},
     ],
     "VOP3P": [{"src0": 256, "src1": 256, "src2": 256, "op_sel_hi": 3, "op_sel_hi2": 1}],
+    "TENSOR": [{"unused": NULL, "vaddr2": 48, "vaddr3": 56}],
     "VINTERP": [{"src0": 256, "src1": 256, "src2": 256}],
     "SOP1": [{}, {"ssrc0": 193}, {"ssrc0": 128}],
     "SMEM": [_S],
@@ -113,6 +120,8 @@ _NEUTRAL: dict[str, list[dict[str, int]]] = {
     # The other half is v_dual_mov_b32.
     "VOPDX": [{"src0": 256}],
     "VOPDY": [{"src0": 256}],
+    "VOPD3X": [{"src0": 256}],
+    "VOPD3Y": [{"src0": 256}],
 }
 # The opcode numbers from which on the leading bits belong to another format.
 _LIMITS = {"SOP2": 96, "SOPK": 29, "VOP2": 62}
@@ -120,6 +129,15 @@ _LITERALS = (0x3E22F983, 0x3C00, 5, 0x3F800000, 0x3C003C00)
 _DUAL_MOV = 8
 # VOP3 forms whose third source is a lane mask.
 _MASKED = ("v_cndmask", "v_add_co_ci", "v_sub_co_ci", "v_subrev_co_ci")
+# Numbers of the formats that LLVM names; the others follow as sums of these.
+_VALUES = {
+    "MATRIX_FMT_BF8": 1,
+    "MATRIX_FMT_FP6": 2,
+    "MATRIX_FMT_FP4": 4,
+    "MATRIX_SCALE_ROW1": 1,
+    "MATRIX_SCALE_FMT_E5M3": 1,
+    "MATRIX_SCALE_FMT_E4M3": 2,
+}
 _FLOW = ("s_branch", "s_cbranch", "s_call", "s_subvector_loop")
 _PLAIN = "0123456789"
 
@@ -172,12 +190,11 @@ class Format:
         if not self.name.startswith("VOPD"):
             return data
         # The other half: v_dual_mov_b32 of v0, to a register of the other parity.
-        value = int.from_bytes(data[:8], "little")
-        if self.name == "VOPDX":
-            value |= _DUAL_MOV << 17 | 256 << 32
-        else:
-            value |= _DUAL_MOV << 22 | 256
-        return value.to_bytes(8, "little") + data[8:]
+        other = next(n for pair in HALVES.items() if self.name in pair for n in pair if n != self.name)
+        layout = layouts(self.target)[other]
+        mov = encode(layout, _DUAL_MOV, {"src0": 256} if len(data) == 8 else {"src0": 256, "vdst": 1})
+        value = int.from_bytes(data[: layout.size], "little") | int.from_bytes(mov, "little")
+        return value.to_bytes(layout.size, "little") + data[layout.size :]
 
     def _asked(self, encodings: Sequence[bytes], wave64: bool = False) -> list[Text | None]:
         """Answers with the text of this half of a dual instruction only."""
@@ -186,7 +203,7 @@ class Format:
             if answer is not None and "/*" in answer[0]:
                 answer = None
             if answer is not None and self.name.startswith("VOPD"):
-                half = answer[0].split(" :: ")[self.name == "VOPDY"]
+                half = answer[0].split(" :: ")[self.name.endswith("Y")]
                 answer = (half, answer[1])
             answers.append(answer)
         return answers
@@ -199,6 +216,7 @@ class Format:
             for opcode, text in enumerate(answers):
                 if text and opcode not in self.base and self._belongs(text[0], neutral):
                     self.base[opcode], self.neutral[opcode] = text, neutral
+        self._rebase()
         if self.layout.named_only:
             return [(self.name, str(o), split(t[0])[0], "", "", "") for o, t in sorted(self.base.items())]
         self._probe()
@@ -222,6 +240,17 @@ class Format:
             )
         return rows
 
+    def _rebase(self) -> None:
+        """Takes op_sel_hi out of the neutral encoding of opcodes that use its bits for something else."""
+        for opcode, (text, _) in self.base.items():
+            if "matrix_b_fmt" in text:
+                self.neutral[opcode] = {**self.neutral[opcode], "op_sel_hi": 0, "op_sel_hi2": 0}
+            elif "matrix_b_reuse" in text:
+                self.neutral[opcode] = {**self.neutral[opcode], "op_sel_hi2": 0}
+        opcodes = [opcode for opcode, (text, _) in self.base.items() if "matrix_b_" in text]
+        answers = self._asked([self._encode(o, self.neutral[o]) for o in opcodes])
+        self.base.update((o, text) for o, text in zip(opcodes, answers, strict=True) if text is not None)
+
     def _belongs(self, text: str, neutral: Mapping[str, int]) -> bool:
         # LLVM prints a VGPR as a lane mask too, but only a scalar register is an instruction.
         return not (self.name == "VOP3" and text.startswith(_MASKED) and neutral.get("src2"))
@@ -235,6 +264,13 @@ class Format:
                 places = range(self.layout.fields[name][1])
                 jobs += [(o, f"{name}{bit}", {name: 1 << bit}) for o in self.base for bit in places]
         if self.name == "VOP3P":
+            for name in ("op_sel_hi0", "op_sel_hi1", "op_sel_hi2"):
+                field, bit = (name, 1) if name == "op_sel_hi2" else ("op_sel_hi", 1 << int(name[-1]))
+                jobs += [
+                    (o, name, {field: self.neutral[o].get(field, 0) | bit})
+                    for o in self.base
+                    if not self.neutral[o]["op_sel_hi2"]
+                ]
             for name, value in (("none", 0), ("first", 1)):
                 chosen = {"op_sel_hi": value, "op_sel_hi2": 0}
                 jobs += [(o, f"op_sel_hi {name}", chosen) for o in self.base]
@@ -267,7 +303,9 @@ class Format:
     def _find_widths(self) -> None:
         """Dwords of the operands in waves of 64 lanes."""
         opcodes = list(self.base)
-        answers = self._asked([self._encode(o, self.neutral[o]) for o in opcodes], wave64=True)
+        # Waves of 64 have no dual instructions.
+        wave64 = not self.name.startswith("VOPD")
+        answers = self._asked([self._encode(o, self.neutral[o]) for o in opcodes], wave64)
         for opcode, answer in zip(opcodes, answers, strict=True):
             printed = split((answer or self.base[opcode])[0])[1]
             self.widths[opcode] = [parsed[2] if (parsed := _register(word)) else 0 for word in printed]
@@ -304,12 +342,14 @@ class Format:
                 continue
             if unity == "0x3c00":
                 kind = "i16"
+            elif unity == "0x3f800000":
+                kind = "v2b16"
             elif inverse == "0.15915494309189532":
                 kind = "b64" if five.startswith("lit") else "f64"
             elif precise.startswith("0xf983"):
                 kind = "f16"
             elif twice.startswith("lit"):
-                kind = "v2f16splat"
+                kind = "f16whole" if half.startswith("lit") else "v2f16splat"
             elif precise == "0x3e22f983" and half.startswith("lit"):
                 kind = "v2f16"
             elif precise == "0x3e22f983" and half == "0x3c00":
@@ -353,13 +393,18 @@ class Format:
             elif self.name == "SOPK":
                 operands.append(self._sopk(mnemonic, index))
             elif self.name in ("SOP2", "VOP2", "VOPDX", "VOPDY") and self.base[opcode][1] > self.layout.size:
-                operands.append("literal:x1" + (".f16" if mnemonic.endswith("f16") else ""))
+                width = (self.base[opcode][1] - self.layout.size) // 4
+                operands.append(f"literal:x{width}" + (".f16" if mnemonic.endswith("f16") else ""))
             elif self.name in ("GLOBAL", "SCRATCH", "FLAT") and old == "off":
                 operands.append("saddr:" + ("o1" if self.name == "SCRATCH" else "o2"))
             elif self.name == "SMEM":
                 operands.append("offset:smem")
             else:
                 raise RuntimeError(f"{self.target} {self.base[opcode][0]}: nothing sets operand {old!r}")
+        based = self.probed.get((opcode, "saddr"))
+        if self.name == "FLAT" and based is not None and len(split(based[0])[1]) > len(printed):
+            # A scalar address is printed if there is one; the vector address is an offset to it then.
+            operands = [re.sub(r"^vaddr:v2", "vaddr:g", operand) for operand in operands] + ["saddr:n2"]
         returning = self.probed.get((opcode, "returning"))
         if "atomic" in mnemonic and returning is not None:
             # With the return bit set, an additional operand comes first.
@@ -402,8 +447,10 @@ class Format:
             )
             if kind in "gtb":
                 return f"vaddr:{kind}"
-        if field == "saddr":
+        if field == "saddr" and not mnemonic.startswith("tensor"):
             kind = "o"
+        if field in ("vaddr2", "vaddr3"):
+            kind = "n"
         other = self.widths[opcode][index]
         wave64 = f"/{other}" if other and other != self._width(opcode, index) else ""
         if wave64 and kind == "x" and _register(split(self.base[opcode][0])[1][index])[0] == "s":  # type: ignore[index]
@@ -484,6 +531,10 @@ class Format:
         base = self.base[opcode][0]
         plain = split(base)[2]
         modifiers = _counters(mnemonic)
+        is_table = "bitop" in mnemonic
+        if is_table:
+            # Of two sources, the table is where the third would be.
+            modifiers.append("bitop3" if "bitop3" in mnemonic else "bitop3:vsrc2")
         if "op_sel" in self.layout.fields and not self._is_scalar_result(opcode):
             modifiers += self._op_sel(opcode)
         for field in self.layout.fields:
@@ -498,6 +549,9 @@ class Format:
             elif field in ("neg_lo", "neg_hi"):
                 # Mixed-precision forms print these as the sources' neg and abs.
                 modifiers.append(f"{field}:{added[0].count(',') + 1}" if added else f"{field}:source")
+            elif is_table and re.match(r"(abs|neg)\d|omod", field):
+                # These bits are the truth table.
+                continue
             elif field == "op_sel_hi" or (re.match(r"abs\d", field) and self._is_scalar_result(opcode)):
                 continue
             elif field == "th":
@@ -528,11 +582,18 @@ class Format:
                     order[places.index("1")] = bit
                     order.setdefault(len(places) - 1, -1)
                 else:
-                    other.append(f"op_sel{bit}={name}:{value or 1}")
+                    other.append(f"op_sel{bit}={name}:{_VALUES.get(value, value or 1)}")
         if order:
             shape = (order.get(i, -1) for i in range(max(order) + 1))
             other.insert(0, "op_sel:" + "".join("-" if bit < 0 else str(bit) for bit in shape))
-        if self.name == "VOP3P":
+        if self.name == "VOP3P" and not self.neutral[opcode]["op_sel_hi2"]:
+            for bit in range(3):
+                text = self.probed.get((opcode, f"op_sel_hi{bit}"))
+                for modifier in split(text[0])[2] if text else []:
+                    name, _, value = modifier.partition(":")
+                    if modifier not in plain:
+                        other.append(f"op_sel_hi{bit}={name}:{_VALUES.get(value, value or 1)}")
+        elif self.name == "VOP3P":
             # Packed forms print op_sel_hi unless all its bits are set, mixed-precision forms unless none is.
             for name, suffix in (("op_sel_hi none", ""), ("op_sel_hi first", "mixed")):
                 text = self.probed[opcode, name]
@@ -581,7 +642,9 @@ def rows(target: str, ask: Ask | None = None) -> list[Row]:
 
 def live(target: str, encodings: Sequence[bytes], wave64: bool = False) -> list[Text | None]:
     """Disassembles with the installed LLVM."""
-    return disassemble(target, encodings, None, f"{TRUE16},{WAVE64}" if wave64 else TRUE16)
+    answers = disassemble(target, encodings, None, f"{TRUE16},{WAVE64}" if wave64 else TRUE16)
+    # An instruction without operands has two spaces before its modifiers.
+    return [(" ".join(answer[0].split()), answer[1]) if answer else None for answer in answers]
 
 
 def recorded(target: str) -> list[Row]:
