@@ -557,8 +557,8 @@ def _decode_at(words: tuple[int, ...], index: int, address: int, table: _Table) 
     form = readers[0].form if len(readers) == 1 else _pair(readers[0].form, readers[1].form)
     if slot.layout.named_only:
         raise CodeObjectError(
-            f"{form.mnemonic} at address {address:#x} is a graphics instruction: its operands are not decoded, "
-            "and no kernel for computing needs it."
+            f"{form.mnemonic} at address {address:#x} is a graphics instruction: its operands are not "
+            "decoded, and no kernel for computing needs it."
         )
     length = readers[0].size // 4
     literal = 0

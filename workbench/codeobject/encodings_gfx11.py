@@ -279,6 +279,9 @@ GENERATIONS: Mapping[str, str] = {
 }
 """Each recorded target's encodings."""
 
+PROCESSORS: Mapping[int, str] = {0x41: "gfx1100", 0x48: "gfx1200", 0x49: "gfx1250", 0x4E: "gfx1201"}
+"""Targets by EF_AMDGPU_MACH of the ELF header (LLVM AMDGPUUsage)."""
+
 ALIASES: Mapping[str, str] = {"gfx1200": "gfx1201"}
 """Targets with the instructions of another one."""
 

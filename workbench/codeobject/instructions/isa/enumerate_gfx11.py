@@ -6,12 +6,12 @@ gfx9:
 A row has: format, opcode number, mnemonic, operands in printed order, modifiers, meaning, targets that have
 this row. The meaning is in meanings.py.
 
-Operand: `[=|+]field:kind[width][/width][.type]`, as in enumerate.py. The second width is that in waves of 64
-lanes, if it differs: a lane mask is s1/2. A field "vcc" is that fixed mask. Further kinds: h half of a VGPR (bit
-7 of an 8-bit field, or a bit of op_sel, says which), y a source of any kind whose VGPRs are halves, n optional
-scalar registers (absent if all of this kind are null), and those of `_sopp` and `_immediate_kind`. Further types:
-v2f16splat is v2f16 whose inline constants stand for both halves, v2b16 prints them as the bits of a single, and
-f16whole prints all bits of a literal.
+Operand: `[=|+]field:kind[width][/width][.type]`, as in enumerate.py. The second width is that in waves of
+64 lanes, if it differs: a lane mask is s1/2. A field "vcc" is that fixed mask. Further kinds: h half of a
+VGPR (bit 7 of an 8-bit field, or a bit of op_sel, says which), y a source of any kind whose VGPRs are halves,
+n optional scalar registers (absent if all of this kind are null), and those of `_sopp` and `_immediate_kind`.
+Further types: v2f16splat is v2f16 whose inline constants stand for both halves, v2b16 prints them as the bits
+of a single, and f16whole prints all bits of a literal.
 
 Modifier: `name`, `name:shape`, or `bit=name:value` for a bit that adds a value to a modifier of another name.
 Forms with DPP have no rows: dpp16 and dpp8 say that an opcode has them, dpp_neg0 and the like which source
