@@ -193,6 +193,33 @@ def test_a_dual_instruction_is_two() -> None:
     assert halves(_one("s_nop 0")) == (_one("s_nop 0"),)
 
 
+def test_a_matrix_instruction_with_scales_is_one_of_16_bytes() -> None:
+    words = "v_wmma_scale_f32_16x16x128_f8f6f4 v[0:7], v[8:19], v[24:31], v[0:7], v40, v41"
+    words += " matrix_a_fmt:MATRIX_FMT_FP6 matrix_b_fmt:MATRIX_FMT_FP4 matrix_b_scale:MATRIX_SCALE_ROW1"
+    scaled = _one(words, "gfx1250")
+    assert (scaled.size, text(scaled)) == (16, words)
+    # Matrices are as wide as their formats say; the scales come last.
+    assert [o.width for o in scaled.src] == [12, 8, 8, 1, 1]
+    selects = {"matrix_a_fmt": 2, "matrix_b_fmt": 4, "matrix_b_scale": 1}
+    assert selects.items() <= scaled.modifiers.items()
+    # Before an instruction that takes no scales they are an instruction of their own.
+    data = assemble(["v_wmma_ld_scale_paired_b32 v40, v41", "v_nop"], "gfx1250", [TRUE16])
+    assert [i.opcode for i in decode(b"".join(data), 0, "gfx1250")] == ["v_wmma_ld_scale_paired_b32", "v_nop"]
+
+
+def test_literals_of_64_bits() -> None:
+    wide = _one("v_mov_b64 v[0:1], 0x123456789abcdef0", "gfx1250")
+    assert (wide.size, wide.src[0].value) == (12, 0x123456789ABCDEF0)
+    assert wide.src[0].bits("b64") == wide.src[0].bits("f64") == 0x123456789ABCDEF0
+
+
+def test_a_copy_of_a_tensor_names_its_descriptors() -> None:
+    short = _one("tensor_load_to_lds s[0:3], s[4:11]", "gfx1250")
+    assert [(o.index, o.width) for o in short.src] == [(0, 4), (4, 8)]
+    long = _one("tensor_load_to_lds s[0:3], s[4:11], s[12:15], s[16:19]", "gfx1250")
+    assert [o.index for o in long.src] == [0, 4, 12, 16]
+
+
 def test_forms_with_dpp() -> None:
     row = _one("v_add_f32_dpp v0, -v1, |v2| row_ror:3 row_mask:0x5 bank_mask:0xe bound_ctrl:1")
     assert (row.opcode, row.format, row.form.is_dpp, row.size) == ("v_add_f32", "VOP2", True, 8)

@@ -27,6 +27,7 @@ from workbench.codeobject.encodings_gfx11 import (
     HALVES,
     M0,
     NULL,
+    SCALE,
     Layout,
     generation,
     layouts,
@@ -53,11 +54,16 @@ _IMMEDIATES = (
     *("hwreg", "length"),
 )
 _SCALAR_FIELDS = {"sbase": 2}
-_PLAIN = ("clamp", "omod", "neg_lo", "neg_hi", "gds", "glc", "dlc", "slc", "tfe", "th", "scope", "wait_exp")
-_PLAIN += ("nv", "scale_offset")
+_PLAIN = (
+    *("clamp", "omod", "neg_lo", "neg_hi", "gds", "glc", "dlc", "slc", "tfe", "th", "scope", "wait_exp"),
+    *("nv", "scale_offset"),
+)
 _DPP_SOURCE_CODES = {DPP16: "DPP16", DPP8: "DPP8", DPP8_FI: "DPP8"}
-_WITH_LITERALS = ("SOP1", "SOP2", "SOPC", "VOP1", "VOP2", "VOPC", "VOP3", "VOP3P", *HALVES)
-_WITH_LITERALS += tuple(HALVES.values())
+_WITH_LITERALS = (
+    *("SOP1", "SOP2", "SOPC", "VOP1", "VOP2", "VOPC", "VOP3", "VOP3P"),
+    *HALVES,
+    *HALVES.values(),
+)
 _REGISTER_SOURCES = ("v", "h", "s", "a")
 
 _WIDE = 1 << 64
@@ -489,6 +495,40 @@ class _Dual:
 
 
 @cache
+def _scaled_form(scales: Form, form: Form) -> Form:
+    return form.with_scales(scales)
+
+
+def _scaled(
+    scales: _Reader, reader: _Reader, words: tuple[int, ...], index: int, address: int
+) -> Instruction:
+    """A matrix instruction with its scales: two encodings are one instruction of 16 bytes."""
+    following = words[index : index + 4]
+    first, second = following[0] | following[1] << 32, following[2] | following[3] << 32
+    try:
+        _, scale_operands, selects = scales.decode(first, 0, address)
+        dst, src, modifiers = reader.decode(second, 0, address)
+    except _Reserved as error:
+        raise CodeObjectError(
+            f"{scales.form.mnemonic} at address {address:#x} has a source operand with the reserved code "
+            f"{error}."
+        ) from None
+    form = _scaled_form(scales.form, reader.form)
+    return Instruction(
+        address,
+        16,
+        form.mnemonic,
+        form.opcode,
+        form.base_format,
+        dst,
+        (*src, *scale_operands),
+        MappingProxyType({**modifiers, **selects}),
+        following,
+        form,
+    )
+
+
+@cache
 def _pair(first: Form, second: Form) -> Form:
     return Form(
         first.target,
@@ -508,13 +548,16 @@ class _Table:
         self.lanes = lanes
         rows, formats = forms(target), layouts(target)
         slots = {name: _Slot(name, layout, rows, lanes) for name, layout in formats.items()}
+        self.scales = slots.get(SCALE)
         self._dual = {x: _Dual(slots[x], slots[y]) for x, y in HALVES.items() if x in slots}
         self._flat = {number: slots[name] for number, name in FLAT_SEGMENTS.items()}
         self._is_old_flat = formats["FLAT"].size == 8
         self._slots: list[_Slot | None] = [None] * 512
         for leading in range(512):
             matching = [
-                slot for name, slot in slots.items() if name not in HALVES.values() and slot.begins(leading)
+                slot
+                for name, slot in slots.items()
+                if name not in (*HALVES.values(), SCALE) and slot.begins(leading)
             ]
             if matching:
                 self._slots[leading] = max(matching, key=lambda slot: slot.layout.leading)
@@ -548,12 +591,21 @@ def _decode_at(words: tuple[int, ...], index: int, address: int, table: _Table) 
     for place, word in enumerate(following):
         bits |= word << 32 * place
     readers = table.find(slot, bits) if slot is not None else ()
-    if slot is None or not readers:
+    is_scale = slot is not None and slot.name == "VOP3P" and table.scales is not None
+    if slot is None or not (readers or (is_scale and table.scales and table.scales.find(bits))):
         dwords = " ".join(f"{w:08x}" for w in following[:2])
         raise CodeObjectError(
             f"no {table.target} instruction at address {address:#x}: the dwords there are {dwords}. The code "
             "is damaged, or this is data."
         )
+    scales = table.scales.find(bits) if table.scales is not None and slot.name == "VOP3P" else None
+    if scales is not None:
+        second = following[2] | following[3] << 32 if len(following) == 4 else 0
+        reader = slot.find(second) if second >> 24 & 0xFF == slot.layout.base >> 24 else None
+        if reader is not None and "scales" in reader.form.modifiers:
+            return _scaled(scales, reader, words, index, address)
+        # Before another instruction it is one of its own.
+        readers = (scales,)
     form = readers[0].form if len(readers) == 1 else _pair(readers[0].form, readers[1].form)
     if slot.layout.named_only:
         raise CodeObjectError(

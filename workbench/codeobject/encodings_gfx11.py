@@ -55,6 +55,9 @@ DPP_FIELDS: Mapping[str, Mapping[str, tuple[int, int]]] = {
 }
 """Fields of the dword that follows a DPP form; its src0 replaces the encoding's."""
 
+SCALE = "VOP3P_SCALE"
+"""Format of the scales of gfx1250's matrix instructions: 8 bytes before those of the instruction."""
+
 _SOURCES = {"src0": (32, 9), "src1": (41, 9), "src2": (50, 9)}
 _VOP3 = {
     "vdst": (0, 8),
@@ -222,6 +225,10 @@ _GFX1250: Mapping[str, Layout] = {
     "SCRATCH": Layout(0xED000000, 8, (14, 8), 12, _FLAT1250),
     "GLOBAL": Layout(0xEE000000, 8, (14, 8), 12, _FLAT1250),
     "VBUFFER": Layout(0xC4000000, 6, (14, 8), 12, {**_GFX12["VBUFFER"].fields, "nv": (7, 1)}),
+    # One more bit of opcode than before.
+    "VOP3P": Layout(0xCC000000, 8, (16, 8), 8, _VOP3P),
+    # The first half of a scaled matrix instruction, which begins like another VOP3P.
+    SCALE: Layout(0xCC000000, 8, (16, 8), 8, _VOP3P),
     # Dual instructions with three sources and their signs, and results of any parity.
     "VOPD3X": Layout(
         0xCF000000,

@@ -9,6 +9,7 @@ from typing import Any
 
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 from workbench.codeobject.bundle import bundle_entries, fat_binary_of_host
 from workbench.codeobject.damage import damage_reported
@@ -20,7 +21,7 @@ from workbench.errors import CodeObjectError
 from workbench.targets import NAMES, TARGETS
 
 EM_AMDGPU = 224
-_MACHINES = {number: name for target in TARGETS for number, name in target.processors.items()} | PROCESSORS
+_MACHINES = {n: name for target in TARGETS for n, name in target.processors.items()} | dict(PROCESSORS)
 _WAVE32 = 1 << 10
 """ENABLE_WAVEFRONT_SIZE32 of a kernel descriptor's properties (LLVM AMDGPUUsage)."""
 
@@ -45,7 +46,7 @@ def _target(data: bytes) -> str:
     if len(data) < 64:
         raise CodeObjectError(f"not a code object: a file of {len(data)} bytes, less than an ELF header has.")
     number = struct.unpack_from("<I", data, 48)[0] & 0xFF
-    name = _MACHINES.get(number)
+    name: str | None = _MACHINES.get(number)
     if name is None or (name not in NAMES and name not in PROCESSORS.values()):
         known = ", ".join((*NAMES, *PROCESSORS.values()))
         raise CodeObjectError(
@@ -78,7 +79,7 @@ def listing(data: bytes) -> Iterator[str]:
         elf = ELFFile(io.BytesIO(data))
         target = _target(data)
         table = elf.get_section_by_name(".symtab") or elf.get_section_by_name(".dynsym")
-        symbols = list(table.iter_symbols()) if table is not None else []
+        symbols = list(table.iter_symbols()) if isinstance(table, SymbolTableSection) else []
     except (ELFError, struct.error) as error:
         raise CodeObjectError(f"not a code object: {error or 'the file is cut short'}.") from None
     functions = [s for s in symbols if s["st_info"]["type"] == "STT_FUNC" and s["st_size"]]

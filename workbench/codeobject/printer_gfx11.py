@@ -206,20 +206,32 @@ def _dpp_control(code: int) -> str:
 
 
 _DPP_FLAGS = ("bound_ctrl", "fi")
-_MATRIX_FORMATS = ("", "MATRIX_FMT_BF8", "MATRIX_FMT_FP6", "MATRIX_FMT_BF6", "MATRIX_FMT_FP4")
+_FORMATS = {1: "MATRIX_FMT_BF8", 2: "MATRIX_FMT_FP6", 3: "MATRIX_FMT_BF6", 4: "MATRIX_FMT_FP4"}
+_SCALE_FORMATS = {1: "MATRIX_SCALE_FMT_E5M3", 2: "MATRIX_SCALE_FMT_E4M3"}
+_MATRIX_VALUES = {
+    f"matrix_{operand}_{name}": values
+    for name, values in (
+        ("fmt", _FORMATS),
+        ("scale", {1: "MATRIX_SCALE_ROW1"}),
+        ("scale_fmt", _SCALE_FORMATS),
+    )
+    for operand in "ab"
+}
+"""Names of values in the order in which LLVM prints the modifiers."""
 
 
 def _named_bits(instruction: Instruction) -> list[str]:
     """Modifiers that bits of op_sel and op_sel_hi add to."""
     parts = []
-    for name in dict.fromkeys(key.partition("=")[2] for key in instruction.form.modifiers if "=" in key):
+    names = dict.fromkeys(key.partition("=")[2] for key in instruction.form.modifiers if "=" in key)
+    for name in sorted(names, key=lambda n: list(_MATRIX_VALUES).index(n) if n in _MATRIX_VALUES else 9):
         value = instruction.modifiers.get(name, 0)
         if not value or name in _DPP_FLAGS:
             continue
         if name.endswith("_reuse"):
             parts.append(name)
-        elif name.endswith("_fmt") and value < len(_MATRIX_FORMATS):
-            parts.append(f"{name}:{_MATRIX_FORMATS[value]}")
+        elif name in _MATRIX_VALUES and value in _MATRIX_VALUES[name]:
+            parts.append(f"{name}:{_MATRIX_VALUES[name][value]}")
         else:
             parts.append(f"{name}:{value}")
     return parts

@@ -6,6 +6,7 @@ The table in isa/ has LLVM's answers (isa/enumerate.py says to which questions).
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, cached_property
@@ -104,6 +105,13 @@ class Form:
         """This f8f6f4 matrix instruction with the scales of `scale` as further operands: one instruction."""
         mnemonic = self.mnemonic.replace("v_mfma_", "v_mfma_scale_")
         return Form(self.target, self.format, mnemonic, (*self.entries, *scale.entries), self.modifiers)
+
+    def with_scales(self, scales: Form) -> Form:
+        """This WMMA of gfx1250 with the scales of the encoding before it: one instruction."""
+        kind = re.sub(r"v_wmma_ld_(scale\d*)_paired_b\d+", r"\1", scales.mnemonic)
+        mnemonic = self.mnemonic.replace("v_wmma_", f"v_wmma_{kind}_")
+        modifiers = MappingProxyType({**self.modifiers, **scales.modifiers})
+        return Form(self.target, self.format, mnemonic, (*self.entries, *scales.entries), modifiers, "")
 
 
 @cache

@@ -15,7 +15,7 @@ of a single, and f16whole prints all bits of a literal.
 
 Modifier: `name`, `name:shape`, or `bit=name:value` for a bit that adds a value to a modifier of another name.
 Forms with DPP have no rows: dpp16 and dpp8 say that an opcode has them, dpp_neg0 and the like which source
-modifiers are in the dword that they add.
+modifiers are in the dword that they add; scales, that it may have scales before it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from workbench.codeobject.encodings_gfx11 import DPP8, DPP16, GENERATIONS, HALVES, NULL, Layout, layouts
+from workbench.codeobject.encodings_gfx11 import (
+    DPP8,
+    DPP16,
+    GENERATIONS,
+    HALVES,
+    NULL,
+    SCALE,
+    Layout,
+    layouts,
+)
 from workbench.codeobject.instructions.isa.enumerate import Row, Text, disassemble, split
 from workbench.codeobject.instructions.isa.meanings import meaning_of
 
@@ -108,6 +117,7 @@ _NEUTRAL: dict[str, list[dict[str, int]]] = {
     ],
     "VOP3P": [{"src0": 256, "src1": 256, "src2": 256, "op_sel_hi": 3, "op_sel_hi2": 1}],
     "TENSOR": [{"unused": NULL, "vaddr2": 48, "vaddr3": 56}],
+    SCALE: [{"src0": 256, "src1": 256, "src2": 256, "op_sel_hi": 0, "op_sel_hi2": 0}],
     "VINTERP": [{"src0": 256, "src1": 256, "src2": 256}],
     "SOP1": [{}, {"ssrc0": 193}, {"ssrc0": 128}],
     "SMEM": [_S],
@@ -127,6 +137,8 @@ _NEUTRAL: dict[str, list[dict[str, int]]] = {
 _LIMITS = {"SOP2": 96, "SOPK": 29, "VOP2": 62}
 _LITERALS = (0x3E22F983, 0x3C00, 5, 0x3F800000, 0x3C003C00)
 _DUAL_MOV = 8
+# v_wmma_f32_16x16x128_f8f6f4, the instruction that is asked about with scales.
+_SCALED, _SCALES = 51, 53
 # VOP3 forms whose third source is a lane mask.
 _MASKED = ("v_cndmask", "v_add_co_ci", "v_sub_co_ci", "v_subrev_co_ci")
 # Numbers of the formats that LLVM names; the others follow as sums of these.
@@ -172,6 +184,17 @@ def _counters(mnemonic: str) -> list[str]:
     return [f"{name}:{8 * place}" for place, name in enumerate(reversed(names[1].split("_")))]
 
 
+def _scales(text: str, size: int) -> Text | None:
+    """What a scaled matrix instruction's text says of its scales; None for another instruction."""
+    mnemonic, operands, modifiers = split(text)
+    named = re.fullmatch(r"v_wmma_(scale(?:16)?)_f32_.*", mnemonic)
+    if named is None:
+        return None
+    # Its name before an instruction that takes no scales.
+    name = f"v_wmma_ld_{named[1]}_paired_{'b64' if named[1] == 'scale16' else 'b32'}"
+    return " ".join([name, ", ".join(operands[4:]), *modifiers]), size - 8
+
+
 class Format:
     """Everything that LLVM prints for one format on one target, and the rows that follow from it."""
 
@@ -187,6 +210,8 @@ class Format:
 
     def _encode(self, opcode: int, fields: Mapping[str, int], literal: int | None = None) -> bytes:
         data = encode(self.layout, opcode, fields, literal)
+        if self.name == SCALE:
+            return data[:8] + encode(self.layout, _SCALED, {"src0": 256, "src1": 256, "src2": 256}) + data[8:]
         if not self.name.startswith("VOPD"):
             return data
         # The other half: v_dual_mov_b32 of v0, to a register of the other parity.
@@ -205,6 +230,8 @@ class Format:
             if answer is not None and self.name.startswith("VOPD"):
                 half = answer[0].split(" :: ")[self.name.endswith("Y")]
                 answer = (half, answer[1])
+            if answer is not None and self.name == SCALE:
+                answer = _scales(*answer)
             answers.append(answer)
         return answers
 
@@ -222,6 +249,7 @@ class Format:
         self._probe()
         self._find_widths()
         self._find_dpp()
+        self._find_scaled()
         types = self._types()
         rows: list[Row] = []
         for opcode in sorted(self.base):
@@ -263,7 +291,10 @@ class Format:
             if name in self.layout.fields:
                 places = range(self.layout.fields[name][1])
                 jobs += [(o, f"{name}{bit}", {name: 1 << bit}) for o in self.base for bit in places]
-        if self.name == "VOP3P":
+        if self.name == SCALE:
+            signs = [(sign, bit) for sign in ("neg_lo", "neg_hi") for bit in range(2)]
+            jobs += [(o, f"{sign}{bit}", {sign: 1 << bit}) for o in self.base for sign, bit in signs]
+        if self.name in ("VOP3P", SCALE):
             for name in ("op_sel_hi0", "op_sel_hi1", "op_sel_hi2"):
                 field, bit = (name, 1) if name == "op_sel_hi2" else ("op_sel_hi", 1 << int(name[-1]))
                 jobs += [
@@ -546,6 +577,8 @@ class Format:
             if field == "offset0":
                 two = any(m.startswith("offset0") for m in after)
                 modifiers.append("offset0 offset1" if two else "offset")
+            elif field in ("neg_lo", "neg_hi") and self.name == SCALE:
+                continue
             elif field in ("neg_lo", "neg_hi"):
                 # Mixed-precision forms print these as the sources' neg and abs.
                 modifiers.append(f"{field}:{added[0].count(',') + 1}" if added else f"{field}:source")
@@ -563,6 +596,7 @@ class Format:
         text = self.probed.get((opcode, "offset"))
         if text is not None and any(m.startswith("offset") for m in split(text[0])[2]):
             modifiers.append("offset")
+        modifiers += ["scales"] if opcode in self.scaled else []
         return modifiers + self.dpp[opcode]
 
     def _op_sel(self, opcode: int) -> list[str]:
@@ -586,13 +620,21 @@ class Format:
         if order:
             shape = (order.get(i, -1) for i in range(max(order) + 1))
             other.insert(0, "op_sel:" + "".join("-" if bit < 0 else str(bit) for bit in shape))
-        if self.name == "VOP3P" and not self.neutral[opcode]["op_sel_hi2"]:
-            for bit in range(3):
-                text = self.probed.get((opcode, f"op_sel_hi{bit}"))
+        if self.name in ("VOP3P", SCALE) and not self.neutral[opcode]["op_sel_hi2"]:
+            for place in (
+                "op_sel_hi0",
+                "op_sel_hi1",
+                "op_sel_hi2",
+                "neg_lo0",
+                "neg_lo1",
+                "neg_hi0",
+                "neg_hi1",
+            ):
+                text = self.probed.get((opcode, place))
                 for modifier in split(text[0])[2] if text else []:
                     name, _, value = modifier.partition(":")
                     if modifier not in plain:
-                        other.append(f"op_sel_hi{bit}={name}:{_VALUES.get(value, value or 1)}")
+                        other.append(f"{place}={name}:{_VALUES.get(value, value or 1)}")
         elif self.name == "VOP3P":
             # Packed forms print op_sel_hi unless all its bits are set, mixed-precision forms unless none is.
             for name, suffix in (("op_sel_hi none", ""), ("op_sel_hi first", "mixed")):
@@ -602,6 +644,18 @@ class Format:
                     other.append(f"op_sel_hi:{texts[0].count(',') + 1}{suffix}")
                     break
         return other
+
+    def _find_scaled(self) -> None:
+        """Opcodes that form one instruction with the scales before them."""
+        self.scaled: set[int] = set()
+        if self.name != "VOP3P" or SCALE not in layouts(self.target):
+            return
+        scales = encode(self.layout, _SCALES, {"src0": 256, "src1": 256, "src2": 256})
+        opcodes = list(self.base)
+        answers = self._asked([scales + self._encode(o, self.neutral[o]) for o in opcodes])
+        self.scaled = {
+            o for o, a in zip(opcodes, answers, strict=True) if a and a[1] == 16 and "_scale_" in a[0]
+        }
 
     def _find_dpp(self) -> None:
         """Which opcodes have forms with DPP, and the source modifiers in the dword that these add."""
