@@ -42,6 +42,7 @@ LAZY: dict[str, tuple[set[str], str]] = {
                 "audit",
                 "bench",
                 "cache",
+                "codeobject",
                 "check",
                 "compatibility",
                 "doctor",

@@ -50,6 +50,9 @@ def commands() -> argparse.ArgumentParser:
     listed = _command(commands, "kernels", help="list the kernel library, or describe some of its kernels")
     listed.add_argument("names", nargs="*", metavar="NAME", help='"gemm/bf16", or a category such as "gemm"')
     listed.set_defaults(run=_kernels)
+    disassembled = _command(commands, "disassemble", help="print the machine code of a code object or bundle")
+    disassembled.add_argument("file", type=Path, help="what a compiler wrote for an AMD GPU")
+    disassembled.set_defaults(run=_disassemble)
     cache_command = _command(commands, "cache", help="show the contents of the compilation cache")
     cache_command.add_argument("action", nargs="?", choices=["clear"], help="empty the cache")
     cache_command.set_defaults(run=_cache)
@@ -322,6 +325,16 @@ def _hardware(options: argparse.Namespace) -> int:
     print(report)
     print(f"wrote {report_path} and {write_page(page, report)}")
     return 1 if any(report.counts(name)["differ"] for name in report.sections) else 0
+
+
+def _disassemble(options: argparse.Namespace) -> int:
+    from workbench.codeobject.listing import code_objects, listing
+
+    for arch, content in code_objects(options.file.read_bytes()):
+        print(f"# {arch}")
+        for line in listing(content):
+            print(line)
+    return 0
 
 
 def _hipcc(options: argparse.Namespace) -> int:

@@ -18,6 +18,7 @@ from functools import cache, cached_property
 from types import MappingProxyType
 
 from workbench import targets
+from workbench.codeobject import decoder_gfx11
 from workbench.codeobject.encodings import DPP_SOURCE, ENCODINGS, SDWA_SOURCE
 from workbench.codeobject.instruction import INLINE_FLOATS, LITERAL, Instruction, Operand
 from workbench.codeobject.instructions import Entry, Form, Space, forms
@@ -628,12 +629,17 @@ def _scaled(scale: _Reader, reader: _Reader, words: tuple[int, ...], address: in
     )
 
 
-def decode_one(code: bytes, offset: int, address: int, target: str) -> Instruction:
+def decode_one(code: bytes, offset: int, address: int, target: str, lanes: int | None = None) -> Instruction:
     """The instruction at byte `offset` of `code`, whose own address is `address`.
+
+    Args:
+        lanes: lanes of a wave, where the target has a choice: 32 (if None) or 64.
 
     Raises:
         CodeObjectError: the bytes are not an instruction of the target, or are cut short.
     """
+    if decoder_gfx11.decodes(target):
+        return decoder_gfx11.decode_one(code, offset, address, target, lanes or decoder_gfx11.WAVE)
     available = min(4, (len(code) - offset) // 4)
     if offset < 0 or available < 1:
         raise CodeObjectError(f"no {target} instruction at address {address:#x}: the code ends there.")
@@ -641,16 +647,18 @@ def decode_one(code: bytes, offset: int, address: int, target: str) -> Instructi
     return _decode_at(words, 0, address, _table(target), target)
 
 
-def decode(code: bytes, address: int, target: str) -> list[Instruction]:
+def decode(code: bytes, address: int, target: str, lanes: int | None = None) -> list[Instruction]:
     """All instructions of `code` in order; the first is at `address`.
 
     Modifiers hold what Instruction.modifiers lists. In addition, a scalar memory offset is a source operand,
     or a modifier if there is a register too; the data register of an atomic is a source, and also a
-    destination if the atomic returns.
+    destination if the atomic returns. `lanes` as for `decode_one`.
 
     Raises:
         CodeObjectError: some bytes are not an instruction; the message has their address.
     """
+    if decoder_gfx11.decodes(target):
+        return decoder_gfx11.decode(code, address, target, lanes or decoder_gfx11.WAVE)
     table = _table(target)
     words = struct.unpack_from(f"<{len(code) // 4}I", code)
     result = []

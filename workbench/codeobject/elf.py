@@ -15,6 +15,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from workbench.codeobject import encodings_gfx11
 from workbench.codeobject.bundle import bundle_entries, fat_binary_of_host, fitting, plain_target
 from workbench.codeobject.damage import damage_reported
 from workbench.codeobject.descriptor import KernelDescriptor
@@ -322,6 +323,12 @@ class CodeObject:
         self.version: int = version
         flags = struct.unpack_from("<I", data, 48)[0]
         processor = _PROCESSORS.get(flags & 0xFF)
+        if flags & 0xFF in encodings_gfx11.PROCESSORS:
+            raise CodeObjectError(
+                f"a code object for {encodings_gfx11.PROCESSORS[flags & 0xFF]}, whose instructions can be "
+                f"decoded but not run, expected one of {', '.join(ARCHS)}: compile with "
+                f"--offload-arch={ARCHS[0]}, or list its code with `python -m workbench disassemble FILE`."
+            )
         if processor is None:
             raise CodeObjectError(
                 f"a code object for an unknown processor (EF_AMDGPU_MACH {flags & 0xFF:#x}), expected one of "

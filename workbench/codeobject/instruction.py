@@ -24,6 +24,9 @@ INLINE_FLOATS: Mapping[int, float] = MappingProxyType(
 LITERAL = 255
 """Source encoding of a 32-bit literal that follows the instruction."""
 
+LITERAL64 = 254
+"""The same of a 64-bit literal, on gfx1250."""
+
 # 1/(2*pi) is not representable; the hardware's constants per precision.
 _INVERSE_TWO_PI_BITS = {"f16": 0x3118, "bf16": 0x3E22, "f32": 0x3E22F983, "f64": 0x3FC45F306DC9C882}
 _FLOAT_FORMATS = {"f16": "<e", "f32": "<f", "f64": "<d"}
@@ -50,11 +53,12 @@ class Operand:
             s_getreg/s_setreg), "simm" (plain immediate field).
         index: v/a: register number; s: scalar operand encoding 0..127 (flat_scratch 102, xnack_mask 104,
             VCC 106, ttmp 108..123, M0 124, EXEC 126); imm and special: source encoding (128..208 and
-            240..248 inline, 255 literal); else 0.
+            240..248 inline, 255 literal, 254 literal of 64 bits); else 0.
         width: dwords read or written.
-        value: imm: inline integer, inline float, or the literal as an unsigned 32-bit int; label: absolute
+        value: imm: inline integer, inline float, or the literal as an unsigned int; label: absolute
             address; hwreg and simm: the field's value; else None.
         neg, abs, sext: source modifiers, applied abs first; sext only in SDWA.
+        half: for a 16-bit operand of gfx11 and later, the half of the register: 0 low, 1 high; else None.
     """
 
     kind: str
@@ -64,6 +68,7 @@ class Operand:
     neg: bool = False
     abs: bool = False
     sext: bool = False
+    half: int | None = None
 
     def bits(self, type: str) -> int:
         """A constant as the bit pattern that an instruction sees in an operand of the given type.

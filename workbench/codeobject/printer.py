@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workbench import targets
-from workbench.codeobject.instruction import (
-    INLINE_FLOATS,
-    INVERSE_TWO_PI,
-    LITERAL,
-    Instruction,
-    Operand,
-    float_bits,
-)
+from workbench.codeobject import decoder_gfx11, printer_gfx11
+from workbench.codeobject.instruction import Instruction, Operand
 from workbench.codeobject.instructions import Entry, Form, Lanes
+from workbench.codeobject.text_parts import (
+    bits_text,
+    constant_text,
+    immediate_text,
+    number_text,
+    range_text,
+    swizzle_text,
+)
 from workbench.codeobject.waits import NO_WAIT, waits
 
 # Scalar registers with names: first of a pair, and the pair's name.
@@ -87,97 +89,29 @@ _REGISTER_AND_CONSTANT = 1 << 14 | 1 << 17
 _CACHE_POLICY = ("glc", "slc", "sc0", "nt", "sc1", "scc")
 
 
-def _range(letter: str, index: int, width: int) -> str:
-    return f"{letter}{index}" if width == 1 else f"{letter}[{index}:{index + width - 1}]"
-
-
 def _scalar(index: int, width: int) -> str:
     if index == 124 and width > 1:
         return "null"
     if index in _NAMED and width <= 2:
-        return _NAMED[index][width - 1] or _range("s", index, width)
+        return _NAMED[index][width - 1] or range_text("s", index, width)
     if 108 <= index <= 123:
-        return _range("ttmp", index - 108, width)
-    return _range("s", index, width)
-
-
-def _is_inline_int(value: int, bits: int) -> bool:
-    signed = value - (1 << bits) if value >> (bits - 1) & 1 else value
-    return -16 <= signed <= 64
-
-
-def _inline_patterns(kind: str) -> frozenset[int]:
-    return frozenset(float_bits(value, kind) for value in INLINE_FLOATS.values())
-
-
-_PATTERNS = {kind: _inline_patterns(kind) for kind in ("f16", "bf16", "f32", "f64")}
-
-
-def _literal(value: int, type_: str) -> str:
-    """A literal, marked `lit()` where an inline constant has the same value."""
-    low = value & 0xFFFF
-    bits, inline = value, False
-    if type_ == "f16":
-        inline = _is_inline_int(low, 16) or low in _PATTERNS["f16"]
-        bits = low
-    elif type_ == "bf16":
-        inline = _is_inline_int(low, 16) or low in _PATTERNS["bf16"]
-    elif type_.startswith("v2"):
-        inline = _is_inline_int(value, 32) or value in _PATTERNS[type_.removeprefix("v2")]
-    elif type_ == "i16":
-        inline = _is_inline_int(low, 16) or value in _PATTERNS["f32"]
-        bits = low
-    elif type_ == "f64":
-        inline = value << 32 in _PATTERNS["f64"] or value == 0
-    elif type_ == "b64":
-        inline = value <= 64
-    else:
-        inline = _is_inline_int(value, 32) or value in _PATTERNS["f32"]
-    return f"lit({value:#x})" if inline else f"{bits:#x}"
-
-
-def _constant(operand: Operand, type_: str) -> str:
-    value = operand.value
-    if operand.index == LITERAL:
-        return _literal(int(value or 0), type_)
-    if isinstance(value, float):
-        if type_ == "i16":
-            return f"{float_bits(value, 'f16'):#x}"
-        if value == INVERSE_TWO_PI:
-            return "0.15915494309189532" if type_ in ("f64", "b64") else "0.15915494"
-        return repr(value)
-    return str(value)
-
-
-def _immediate(value: int) -> str:
-    """A 32-bit immediate that is not a source operand: as the inline constant of that value, if any."""
-    signed = value - (1 << 32) if value >> 31 else value
-    if -16 <= signed <= 64:
-        return str(signed)
-    for number in INLINE_FLOATS.values():
-        if value == float_bits(number, "f32"):
-            return "0.15915494" if number == INVERSE_TWO_PI else repr(number)
-    return f"{value:#x}"
-
-
-def _number(value: int) -> str:
-    """A plain number: decimal where it could be an inline constant, else hexadecimal."""
-    return str(value) if -16 <= value <= 64 else f"{value:#x}"
+        return range_text("ttmp", index - 108, width)
+    return range_text("s", index, width)
 
 
 def operand_text(operand: Operand, type_: str = "b32") -> str:
     """One operand with its modifiers; `type_` says how to write a constant (isa/enumerate.py)."""
     kind = operand.kind
     if kind in ("v", "a"):
-        text = _range(kind, operand.index, operand.width)
+        text = range_text(kind, operand.index, operand.width)
     elif kind == "s":
         text = _scalar(operand.index, operand.width)
     elif kind == "imm":
-        text = _constant(operand, type_)
+        text = constant_text(operand, type_)
     elif kind == "special":
         text = _SPECIAL.get(operand.index, str(operand.index))
     elif kind in ("simm", "label", "hwreg"):
-        text = _number(int(operand.value or 0))
+        text = number_text(int(operand.value or 0))
     else:
         text = "off"
     if operand.sext:
@@ -222,10 +156,6 @@ def _gpr_index(code: int) -> str:
     return "gpr_idx(" + ",".join(mode for bit, mode in enumerate(_GPR_INDEX_MODES) if code >> bit & 1) + ")"
 
 
-def _bits(mask: int, count: int) -> str:
-    return "[" + ",".join(str(mask >> i & 1) for i in range(count)) + "]"
-
-
 def _dpp_control(code: int) -> str:
     if code <= 0xFF:
         return f"quad_perm:[{code & 3},{code >> 2 & 3},{code >> 4 & 3},{code >> 6 & 3}]"
@@ -249,7 +179,7 @@ def _op_sel(modifiers: Mapping[str, int], form: Form) -> list[str]:
         count = int(shape[0])
         mask = modifiers.get("op_sel_hi", 0) & (1 << count) - 1
         if mask != (0 if shape.endswith("mixed") else (1 << count) - 1):
-            parts.append(f"op_sel_hi:{_bits(mask, count)}")
+            parts.append(f"op_sel_hi:{bits_text(mask, count)}")
     return parts
 
 
@@ -265,13 +195,13 @@ def _vector_suffixes(instruction: Instruction) -> list[str]:
         table = modifiers["bitop3"]
         parts.append(f"bitop3:{table}" if table <= 10 else f"bitop3:{table:#x}")
     if instruction.size == 16:
-        parts.append(f"op_sel:{_bits(modifiers['op_sel'], 3)}" if modifiers["op_sel"] else "")
-        parts.append(f"op_sel_hi:{_bits(modifiers['op_sel_hi'], 3)}")
+        parts.append(f"op_sel:{bits_text(modifiers['op_sel'], 3)}" if modifiers["op_sel"] else "")
+        parts.append(f"op_sel_hi:{bits_text(modifiers['op_sel_hi'], 3)}")
     else:
         parts += _op_sel(modifiers, form)
     for name in ("neg_lo", "neg_hi"):
         if name in modifiers:
-            parts.append(f"{name}:{_bits(modifiers[name], _source_count(form))}")
+            parts.append(f"{name}:{bits_text(modifiers[name], _source_count(form))}")
     if modifiers.get("clamp"):
         parts.append("clamp")
     parts.append(_OMOD[modifiers.get("omod", 0)])
@@ -292,7 +222,7 @@ def _vector_suffixes(instruction: Instruction) -> list[str]:
             parts.append(f"{name}:{modifiers[name]}")
     if modifiers.get("blgp"):
         is_neg = form.modifiers.get("blgp") == "neg"
-        parts.append(f"neg:{_bits(modifiers['blgp'], 3)}" if is_neg else f"blgp:{modifiers['blgp']}")
+        parts.append(f"neg:{bits_text(modifiers['blgp'], 3)}" if is_neg else f"blgp:{modifiers['blgp']}")
     return parts
 
 
@@ -306,7 +236,7 @@ def _memory_suffixes(instruction: Instruction) -> list[str]:
     if "offset0" in form.modifiers:
         parts += [f"{name}:{modifiers[name]}" for name in ("offset0", "offset1") if modifiers.get(name)]
     elif instruction.record.lanes is Lanes.SWIZZLE:
-        parts.append(_swizzle(modifiers.get("offset", 0)))
+        parts.append(swizzle_text(modifiers.get("offset", 0)))
     elif form.format == "SMEM":
         # Both address bits set: a constant beside the register, printed even if it is zero.
         if instruction.words[0] & _REGISTER_AND_CONSTANT == _REGISTER_AND_CONSTANT and form.entries:
@@ -330,35 +260,6 @@ def _buffer_format(data: int, number: int) -> str:
     if number:
         names.append(f"BUF_NUM_FORMAT_{_NUMBER_FORMATS[number]}")
     return f"format:[{','.join(names)}]"
-
-
-def _swizzle(code: int) -> str:
-    if not code:
-        return ""
-    if code & 0xFF00 == 0x8000:
-        lanes = ",".join(str(code >> 2 * i & 3) for i in range(4))
-        return f"offset:swizzle(QUAD_PERM,{lanes})"
-    if code >= 0xE000:
-        return f"offset:swizzle(FFT,{code & 31})"
-    if code >= 0xC000:
-        return f"offset:swizzle(ROTATE,{code >> 10 & 1},{code >> 5 & 31})"
-    if code & 0x8000:
-        return f"offset:{code}"
-    and_mask, or_mask, xor_mask = code & 31, code >> 5 & 31, code >> 10 & 31
-    if and_mask == 31 and or_mask == 0 and xor_mask and xor_mask & (xor_mask - 1) == 0:
-        return f"offset:swizzle(SWAP,{xor_mask})"
-    if and_mask == 31 and or_mask == 0 and xor_mask and xor_mask & (xor_mask + 1) == 0:
-        return f"offset:swizzle(REVERSE,{xor_mask + 1})"
-    group = 32 - and_mask
-    if group > 1 and group & (group - 1) == 0 and or_mask < group and xor_mask == 0:
-        return f"offset:swizzle(BROADCAST,{group},{or_mask})"
-    mask = "".join(
-        ("p" if not xor_mask >> i & 1 else "i")
-        if and_mask >> i & 1 and not or_mask >> i & 1
-        else str((or_mask >> i ^ xor_mask >> i) & 1)
-        for i in reversed(range(5))
-    )
-    return f'offset:swizzle(BITMASK_PERM,"{mask}")'
 
 
 def _in_printed_order(instruction: Instruction) -> list[tuple[Operand, Entry]]:
@@ -388,7 +289,7 @@ def _printed(operand: Operand, entry: Entry, instruction: Instruction) -> str:
         return f"{value:#x}"
     if entry.field == "literal":
         if instruction.format == "SOPK":
-            return _immediate(value)
+            return immediate_text(value)
         return f"{value:#x}"
     if kind == "label":
         return str((value - instruction.address - 4) // 4 & 0xFFFF)
@@ -406,11 +307,13 @@ def _printed(operand: Operand, entry: Entry, instruction: Instruction) -> str:
 
 
 def text(instruction: Instruction) -> str:
-    """The instruction as llvm-objdump prints it.
+    """The instruction as llvm-objdump prints it; on gfx11 and later, with the halves of registers.
 
     A branch shows its distance in dwords from the next instruction, modulo 65536, as the encoding has it; the
     operand has the absolute address.
     """
+    if decoder_gfx11.decodes(instruction.form.target):
+        return printer_gfx11.text(instruction)
     operands = _in_printed_order(instruction)
     if operands and operands[0][1].kind == "optional" and not operands[0][0].value:
         operands = []

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from workbench.codeobject.instructions import Form, forms
+from workbench.codeobject.encodings_gfx11 import layouts
+from workbench.codeobject.instructions import DECODED, Form, forms
 from workbench.emulator.native.ops import NATIVE
 from workbench.emulator.semantics import NO_OPERATION, SEMANTICS
 from workbench.targets import NAMES
@@ -70,7 +71,8 @@ def entries(target: str) -> tuple[Entry, ...]:
 def document() -> str:
     """The page, as Markdown."""
     tables = {target: entries(target) for target in sorted(NAMES)}
-    return "\n".join((*_head(tables), *_families(tables), *_refused(tables), *_all(tables), ""))
+    parts = (_head(tables), _families(tables), _decoded_only(), _refused(tables), _all(tables))
+    return "\n".join((*(line for part in parts for line in part), ""))
 
 
 def _counts(selection: Iterable[Entry]) -> tuple[int, int, int]:
@@ -117,6 +119,35 @@ def _families(tables: Mapping[str, tuple[Entry, ...]]) -> Iterator[str]:
         yield f"| {family} | {' | '.join(cells)} |"
 
 
+def _is_executed(opcode: str) -> bool:
+    return opcode in SEMANTICS or opcode in NATIVE or opcode in NO_OPERATION
+
+
+def without_meaning(target: str) -> tuple[str, ...]:
+    """Opcodes of a target that is only decoded for which the emulated device has no operation yet."""
+    known = {form.opcode: form.meaning for form in forms(target).values()}
+    return tuple(opcode for opcode, meaning in known.items() if not meaning or not _is_executed(meaning))
+
+
+def _decoded_only() -> Iterator[str]:
+    yield ""
+    yield "## Decoded, not executed"
+    yield ""
+    yield "The device refuses code of these targets; `python -m workbench disassemble FILE` prints it. An"
+    yield "opcode has a meaning if it does what an executed one of gfx9 does, under whichever name: gfx1201's"
+    yield "were compared with AMD's pseudocode, the others go by their names. Of graphics, only the names are"
+    yield "known."
+    yield ""
+    yield "| Target | Opcodes | With a meaning | Without | Graphics |"
+    yield "| --- | ---: | ---: | ---: | ---: |"
+    for target in sorted(name for name in DECODED if name not in NAMES):
+        opcodes = {form.opcode: form for form in forms(target).values()}
+        missing = without_meaning(target)
+        graphics = sum(layouts(target)[opcodes[name].format].named_only for name in missing)
+        with_meaning = len(opcodes) - len(missing)
+        yield f"| {target} | {len(opcodes)} | {with_meaning} | {len(missing) - graphics} | {graphics} |"
+
+
 def _targets_of(tables: Mapping[str, tuple[Entry, ...]]) -> dict[Entry, list[str]]:
     result: dict[Entry, list[str]] = {}
     for target, table in tables.items():
@@ -141,6 +172,9 @@ def _refused(tables: Mapping[str, tuple[Entry, ...]]) -> Iterator[str]:
 
 
 def _all(tables: Mapping[str, tuple[Entry, ...]]) -> Iterator[str]:
+    for target in sorted(name for name in DECODED if name not in NAMES):
+        yield ""
+        yield f"Without a meaning on {target}: {', '.join(f'`{name}`' for name in without_meaning(target))}."
     yield ""
     yield "## All"
     yield ""

@@ -6,7 +6,7 @@ opcode.
 
 from workbench.codeobject.instructions.accuracy import Accuracy, accuracy_of
 from workbench.codeobject.instructions.families import of_one_address
-from workbench.codeobject.instructions.form import Form, forms
+from workbench.codeobject.instructions.form import DECODED, Form, forms
 from workbench.codeobject.instructions.matrix import MATRICES, Matrix
 from workbench.codeobject.instructions.record import (
     PIPELINES,
@@ -26,6 +26,7 @@ from workbench.codeobject.instructions.record import (
 )
 
 __all__ = [
+    "DECODED",
     "MATRICES",
     "PIPELINES",
     "Access",

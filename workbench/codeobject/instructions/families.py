@@ -59,7 +59,7 @@ _READS: Rows[Registers] = (
     (r"ds_(pk_)?(add|min|max|cmpst)_(rtn_)?b?f(16|32)", Registers.MODE),
     (r"s_[gs]etreg_.*|s_set_gpr_idx_(on|off)|s_setvskip", Registers.MODE),
 )
-_LANEWISE = re.compile(r"VOP.*|DS|FLAT|GLOBAL|SCRATCH|M[TU]BUF")
+_LANEWISE = re.compile(r"VOP.*|DS|FLAT|GLOBAL|SCRATCH|M[TU]BUF|VBUFFER")
 _WHOLE_WAVE = re.compile(
     r"v_s?mfma.*|v_(read|write)lane_b32|v_nop|v_clrexcp|ds_gws_.*|ds_nop|buffer_(inv|wb).*"
 )
@@ -221,7 +221,7 @@ def _every(rows: Rows[T], opcode: str, nothing: T) -> T:
 
 
 def _memory(format_: str, opcode: str) -> Memory | None:
-    if format_ not in ("DS", "FLAT", "GLOBAL", "SCRATCH", "MUBUF", "MTBUF", "SMEM"):
+    if format_ not in ("DS", "FLAT", "GLOBAL", "SCRATCH", "MUBUF", "MTBUF", "VBUFFER", "SMEM"):
         return None
     space, access = _first(_SPACES, opcode, Space.GLOBAL), _first(_ACCESSES, opcode, Access.NONE)
     size = _first(_BYTES, opcode, 4)

@@ -6,19 +6,25 @@ The table in isa/ has LLVM's answers (isa/enumerate.py says to which questions).
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache, cached_property
 from importlib.resources import files
 from types import MappingProxyType
 
+from workbench.codeobject.encodings_gfx11 import ALIASES, GENERATIONS
 from workbench.codeobject.instructions.families import record_of
-from workbench.codeobject.instructions.record import Entry, Record
+from workbench.codeobject.instructions.record import Entry, Keeps, Record
 from workbench.errors import CodeObjectError
 from workbench.targets import NAMES
 
+DECODED: tuple[str, ...] = (*NAMES, *GENERATIONS, *ALIASES)
+"""Targets whose machine code can be decoded: the emulated device runs `targets.NAMES` alone."""
+
 _SCALES = "v_mfma_ld_scale_b32"
 _FLOATS = ("f64", "f32", "bf16", "f16")
-_SUFFIXES = ("_e32", "_e64", "_dpp", "_sdwa")
+_SUFFIXES = ("_dpp", "_sdwa", "_e32", "_e64")
 
 
 class Form:
@@ -37,6 +43,8 @@ class Form:
             with it.
         entries: the printed operands in order.
         modifiers: names of modifiers with their shapes ("" if there is none).
+        meaning: opcode with the same meaning on gfx9, whose record and semantics it shares: for these targets
+            its own; on later ones, "" if there is none.
     """
 
     def __init__(
@@ -46,6 +54,7 @@ class Form:
         mnemonic: str,
         entries: tuple[Entry, ...],
         modifiers: Mapping[str, str],
+        meaning: str | None = None,
     ) -> None:
         self.target = target
         self.format = format_
@@ -55,7 +64,7 @@ class Form:
         self.is_scalar = format_.startswith("SOP")
         self.is_vector = format_.startswith("VOP")
         self.is_skipped = not format_.startswith(("SOP", "SMEM"))
-        self.is_dpp = variant == "DPP"
+        self.is_dpp = variant.startswith("DPP")
         self.is_sdwa = variant == "SDWA"
         self.is_plain = not (self.is_dpp or self.is_sdwa or mnemonic.endswith("_e64"))
         self.mnemonic = mnemonic
@@ -65,6 +74,7 @@ class Form:
         self.gives_scales = self.opcode == _SCALES
         self.entries = entries
         self.modifiers = modifiers
+        self.meaning = self.opcode if meaning is None else meaning
 
     @classmethod
     def of_row(cls, target: str, row: Mapping[str, str]) -> Form:
@@ -74,12 +84,17 @@ class Form:
             name, _, shape = text.partition(":")
             modifiers[name] = shape
         entries = tuple(Entry(text) for text in row["operands"].split())
-        return cls(target, row["format"], row["mnemonic"], entries, modifiers)
+        return cls(target, row["format"], row["mnemonic"], entries, modifiers, row.get("meaning"))
 
     @cached_property
     def record(self) -> Record:
         """The opcode's record: operands, class, memory, implicit registers."""
-        return record_of(self.target, self.base_format, self.opcode, self.entries)
+        record = record_of(self.target, self.base_format, self.meaning or self.opcode, self.entries)
+        if any(entry.role == "=" and entry.kind == "h" for entry in self.entries):
+            # A result that is half a register leaves the other half as it was.
+            keeps = Keeps.PART if record.keeps is Keeps.NOTHING else record.keeps
+            record = replace(record, keeps=keeps)
+        return record if record.opcode == self.opcode else replace(record, opcode=self.opcode)
 
     @cached_property
     def source_type(self) -> str:
@@ -91,6 +106,13 @@ class Form:
         mnemonic = self.mnemonic.replace("v_mfma_", "v_mfma_scale_")
         return Form(self.target, self.format, mnemonic, (*self.entries, *scale.entries), self.modifiers)
 
+    def with_scales(self, scales: Form) -> Form:
+        """This WMMA of gfx1250 with the scales of the encoding before it: one instruction."""
+        kind = re.sub(r"v_wmma_ld_(scale\d*)_paired_b\d+", r"\1", scales.mnemonic)
+        mnemonic = self.mnemonic.replace("v_wmma_", f"v_wmma_{kind}_")
+        modifiers = MappingProxyType({**self.modifiers, **scales.modifiers})
+        return Form(self.target, self.format, mnemonic, (*self.entries, *scales.entries), modifiers, "")
+
 
 @cache
 def forms(target: str) -> Mapping[tuple[str, int], Form]:
@@ -99,8 +121,10 @@ def forms(target: str) -> Mapping[tuple[str, int], Form]:
     Raises:
         CodeObjectError: no table for that target.
     """
-    if target not in NAMES:
-        raise CodeObjectError(f"no opcode table for target {target!r}; there are {', '.join(NAMES)}.")
-    with files(f"{__package__}.isa").joinpath("opcodes.csv").open(encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if target in row["targets"].split()]
+    if target not in DECODED:
+        raise CodeObjectError(f"no opcode table for target {target!r}; there are {', '.join(DECODED)}.")
+    table = "opcodes.csv" if target in NAMES else "opcodes_gfx11.csv"
+    name = ALIASES.get(target, target)
+    with files(f"{__package__}.isa").joinpath(table).open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if name in row["targets"].split()]
     return MappingProxyType({(r["format"], int(r["opcode"])): Form.of_row(target, r) for r in rows})

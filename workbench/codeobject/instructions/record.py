@@ -34,7 +34,7 @@ internal: handled by the sequencer itself (s_waitcnt, s_nop, s_barrier, s_setpri
 
 
 class Entry:
-    """One operand of an opcode: `[=|+]field[?]:kind[width][.type]` in a table row (isa/enumerate.py).
+    """One operand of an opcode: `[=|+]field[?]:kind[width][/width][.type]` in a table row (isa/enumerate.py).
 
     Attributes:
         role: "=" written, "+" read and, if the atomic returns, written; else "".
@@ -42,20 +42,23 @@ class Entry:
         returning: True if only the returning form of the atomic has it.
         kind: kind of operand, see isa/enumerate.py.
         width: width in dwords.
+        width64: width in dwords in waves of 64 lanes, where the target has waves of 32 too.
         type: print format of constants.
     """
 
-    __slots__ = ("field", "kind", "returning", "role", "type", "width")
+    __slots__ = ("field", "kind", "returning", "role", "type", "width", "width64")
 
     def __init__(self, text: str) -> None:
         self.role = text[0] if text[0] in "=+" else ""
         field, _, kind = text[len(self.role) :].partition(":")
         kind, _, type_ = kind.partition(".")
+        kind, _, width64 = kind.partition("/")
         letters = kind.rstrip("0123456789")
         self.field = field.rstrip("?")
         self.returning = field.endswith("?")
         self.kind = letters
         self.width = int(kind[len(letters) :] or 1)
+        self.width64 = int(width64 or self.width)
         self.type = type_ or "b32"
 
     @property

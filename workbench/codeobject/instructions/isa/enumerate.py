@@ -58,8 +58,12 @@ def find_llvm_mc() -> str | None:
     return None
 
 
-def disassemble(target: str, encodings: Sequence[bytes], llvm_mc: str | None = None) -> list[Text | None]:
+def disassemble(
+    target: str, encodings: Sequence[bytes], llvm_mc: str | None = None, features: str = ""
+) -> list[Text | None]:
     """The text and size in bytes of the instruction at the start of each encoding; None if there is none.
+
+    `features` are those of LLVM's -mattr.
 
     Raises:
         RuntimeError: no llvm-mc, or its output cannot be matched to the input.
@@ -74,7 +78,7 @@ def disassemble(target: str, encodings: Sequence[bytes], llvm_mc: str | None = N
         return " ".join(f"0x{byte:02x}" for byte in data)
 
     source = "".join(f"{line(e + PADS)}\n{line(_MARK)}\n" for e in encodings)
-    command = [tool, "--disassemble", "-triple=amdgcn-amd-amdhsa", f"-mcpu={target}"]
+    command = [tool, "--disassemble", "-triple=amdgcn-amd-amdhsa", f"-mcpu={target}", f"-mattr={features}"]
     # A compiler that prints its own backtrace takes seconds; only the crash itself matters.
     quiet = os.environ | {"LLVM_DISABLE_SYMBOLIZATION": "1", "LLVM_DISABLE_CRASH_REPORT": "1"}
     run = subprocess.run(command, input=source, capture_output=True, text=True, check=False, env=quiet)
@@ -83,7 +87,8 @@ def disassemble(target: str, encodings: Sequence[bytes], llvm_mc: str | None = N
         if len(encodings) == 1:
             return [None]
         half = len(encodings) // 2
-        return disassemble(target, encodings[:half], tool) + disassemble(target, encodings[half:], tool)
+        halves = (encodings[:half], encodings[half:])
+        return [text for part in halves for text in disassemble(target, part, tool, features)]
     invalid = {(int(m[1]) - 1) // 2 for m in re.finditer(r"<stdin>:(\d+):\d+: warning: invalid", run.stderr)}
     groups: list[list[str]] = [[]]
     for printed in run.stdout.splitlines():
