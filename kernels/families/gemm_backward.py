@@ -404,25 +404,31 @@ def _of_microscaled(
     activation: str,
     gate: torch.Tensor | None,
     beta: float,
+    layout: str,
     dc: torch.Tensor,
 ) -> dict[str, torch.Tensor]:
     gradients, dz = _of_finish(
         call,
         needs_grad,
         needs_grad & {"a", "b"},
-        lambda: call(MICROSCALED, a, b, scale_a, scale_b, format=format, bias=bias),
+        lambda: call(MICROSCALED, a, b, scale_a, scale_b, format=format, bias=bias, layout=layout),
         (dc, bias, activation, gate, beta),
     )
     if dz is None:
         return gradients
+    # As rows along K, whose gradients are then stored like the operands.
+    turned = {"a": layout[0] == "t", "b": layout[1] == "n"}
     wide = {}
     for name, stored, scale in (("a", a, scale_a), ("b", b, scale_b)):
         numbers = numbers_of(stored, format)
+        numbers = numbers.mT if turned[name] else numbers
         wide[name] = numbers, factors(scale, *numbers.shape[-2:])
-    left, right = ((numbers * spread).to(dz.dtype) for numbers, spread in wide.values())
-    grads = of_operands(call, needs_grad, dz, left, right)
+    left, right = ((numbers * spread).to(dz.dtype).contiguous() for numbers, spread in wide.values())
     of_stored = {"a": a.dtype, "b": b.dtype}
-    return gradients | {name: (grad * wide[name][1]).to(of_stored[name]) for name, grad in grads.items()}
+    for name, of_rows in of_operands(call, needs_grad, dz, left, right).items():
+        grad = (of_rows * wide[name][1]).to(of_stored[name])
+        gradients[name] = grad.mT.contiguous() if turned[name] else grad
+    return gradients
 
 
 def _sums_like(scale: torch.Tensor, x: torch.Tensor, turned: bool) -> torch.Tensor:

@@ -149,7 +149,12 @@ def few_rows(loop: ScaledLoop, shapes: Sequence[Mapping[str, Any]]) -> Variant:
         return {"GEMM": f"few_rows_scaled<{loop.policies(shape)}, bf16, {rows}, {cols}, {finish}>"}
 
     def fits(shape: Mapping[str, Any], arch: str) -> bool:
-        return shape["m"] <= 64 and shape.get("scale_b") != "columns_32" and loop.suits_few_rows(shape)
+        return (
+            shape["m"] <= 64
+            and family.is_nt(shape)
+            and shape.get("scale_b") != "columns_32"
+            and loop.suits_few_rows(shape)
+        )
 
     return Variant(
         fits,

@@ -235,7 +235,7 @@ FP8, BYTES = torch.float8_e4m3fn, torch.uint8
         (
             "gemm/bf16",
             {"a": zeros(8, 64), "b": zeros(8, 64), "layout": "tt"},
-            "layout is 'tt'; expected 'nt'",
+            "layout is 'tt'; expected one of nt, nn, tn",
         ),
         ("gemm/bf16", {"a": zeros(8, 64), "b": zeros(64, 8)}, "with the same K"),
         ("gemm/bf16", {"a": zeros(8, 64), "b": zeros(8, 64).half()}, "b is torch.float16; expected the same"),
