@@ -122,7 +122,9 @@ def dtype_of(tensor: torch.Tensor) -> str:
 
 
 LAYOUTS = ("nt", "nn", "tn")
-"""Layouts of A and B: as is (n) or transposed (t)."""
+"""Layouts of A and B, M x K (n) or K x M (t) and K x N (n) or N x K (t), of products without block scales."""
+ALL_LAYOUTS = (*LAYOUTS, "tt")
+OF_LAYOUT = "layouts of A and B: M x K (n) or K x M (t), and K x N (n) or N x K (t)"
 
 
 def sizes_of(
@@ -216,6 +218,12 @@ def whole_words(shape: Mapping[str, Any], multiples: Mapping[str, int]) -> None:
                 f"GEMM: {name} is {shape[name]}; expected a multiple of {multiple}{layout}, so that rows "
                 f"are multiples of 16 bytes; pad with zeros to {-(-shape[name] // multiple) * multiple}"
             )
+
+
+def whole_rows_across_k(shape: Mapping[str, Any], multiple: int) -> None:
+    """Refuses operands across K whose rows are not multiples of 16 bytes, `multiple` elements."""
+    sides = {"a": "m", "b": "n"}
+    whole_words(shape, {sides[name]: multiple for name in across_k(shape["layout"])})
 
 
 def within_offsets(shape: Mapping[str, Any], size: int) -> None:

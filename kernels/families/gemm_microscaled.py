@@ -16,8 +16,6 @@ from workbench_kernels.families.gemm_schedules import Product
 from workbench_kernels.references.gemm import MICROSCALED
 
 BLOCK = 32
-LAYOUTS = (*family.LAYOUTS, "tt")
-"""Layouts of A and B: as is (n) or transposed (t)."""
 
 
 def bits(shape: Mapping[str, Any]) -> int:
@@ -31,7 +29,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
     if format not in MICROSCALED:
         raise ShapeError(f"GEMM: format is {format!r}; expected one of {', '.join(MICROSCALED)}")
     layout = arguments["layout"]
-    sizes = family.sizes_of(arguments["a"], arguments["b"], layout, LAYOUTS)
+    sizes = family.sizes_of(arguments["a"], arguments["b"], layout, family.ALL_LAYOUTS)
     check_layout({"format": format, "layout": layout})
     sizes["k"] = sizes["k"] * 8 // bits({"format": format})
     for name, rows in (("a", sizes["m"]), ("b", sizes["n"])):
@@ -75,8 +73,7 @@ def check_layout(shape: Mapping[str, Any]) -> None:
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
     check_layout(shape)
-    sides = {"a": "m", "b": "n"}
-    family.whole_words(shape, {sides[name]: 16 for name in family.across_k(shape["layout"])})
+    family.whole_rows_across_k(shape, 16)
     family.within_offsets(shape, 1)
 
 

@@ -1,4 +1,4 @@
-"""C = A Bᵀ in a microscaled format: fp8, fp6 or fp4 with a power of two for each 32 columns."""
+"""C = A B in a microscaled format: fp8, fp6 or fp4 with a power of two for each 32 columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ spec = KernelSpec(
         **family.SIZES,
         "k": Range(128, 1 << 20, step=128, default=512, doc="columns of A, along which products are summed"),
         "format": Choice(tuple(MICROSCALED), default="e2m1", doc="format of the numbers"),
-        "layout": Choice(microscaled.LAYOUTS, doc="layout of A and B: as is (n) or transposed (t)"),
+        "layout": Choice(family.ALL_LAYOUTS, doc=family.OF_LAYOUT),
         **{name: p for name, p in family.FINISH.items() if name != "alpha"},
     },
     shapes=[

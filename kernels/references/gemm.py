@@ -245,6 +245,26 @@ def quantized_gemm(
     return finish(sums, 1.0, bias, activation, gate, residual, beta)
 
 
+def block_scaled_gemm(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    scale_a: torch.Tensor,
+    scale_b: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    activation: str = "none",
+    gate: torch.Tensor | None = None,
+    residual: torch.Tensor | None = None,
+    beta: float = 1.0,
+    layout: str = "nt",
+) -> torch.Tensor:
+    """A B with scales as in `dequantized`; layouts and epilogue as in `gemm`.
+
+    Scales do not depend on the layout, which may also be "tt".
+    """
+    left, right = a if layout[0] == "n" else a.mT, b if layout[1] == "t" else b.mT
+    return quantized_gemm(left, right, scale_a, scale_b, bias, activation, gate, residual, beta)
+
+
 def quantized_mul_add(
     a: torch.Tensor,
     b: torch.Tensor,
