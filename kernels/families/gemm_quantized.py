@@ -332,8 +332,8 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
     if not family.is_nt(shape):
         if shape["a"] != shape["b"] or shape["a"] == "bf16":
             raise ShapeError(
-                f"GEMM: layout is {shape['layout']!r}, a is {shape['a']}, b is {shape['b']}; expected layout 'nt', "
-                "or both of fp8 or both of int8"
+                f"GEMM: layout is {shape['layout']!r}, a is {shape['a']}, b is {shape['b']}; expected layout "
+                "'nt', or both of fp8 or both of int8"
             )
         family.whole_rows_across_k(shape, 16)
     family.within_offsets(shape, 2)

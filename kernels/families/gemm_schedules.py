@@ -26,8 +26,8 @@ PARTS = (0, 2, 4, 8, 16, 32)
 """Numbers of parts of K to tune; 0 keeps the rule's number."""
 
 
-WORDS = {"power_sums": 2 * 4 * 4 * 512}
-"""Bytes of scales in shared memory by the name of the sums: two groups of four steps, 256 rows of A and B."""
+WORDS = {"block_sums": 2 * 4 * 4 * 512, "power_sums": 2 * 4 * 4 * 512}
+"""Bytes of scales in shared memory on gfx950 by name of the sums: two groups of four steps of 512 rows."""
 
 
 def split_k(
@@ -184,11 +184,12 @@ class Product:
         group may end with a partial tile.
 
         Args:
-            words: bytes of scales in shared memory.
+            words: bytes of scales in shared memory on gfx950.
         """
 
         def launch_of_shape(shape: Sizes, arch: str) -> Launch:
-            whole = family.launch(tile, threads, tile // self.of_b, words)(shape, arch)
+            more = words if arch == "gfx950" else 0
+            whole = family.launch(tile, threads, tile // self.of_b, more)(shape, arch)
             if "groups" not in shape:
                 return whole
             high = -(-shape["m"] // tile) + shape["groups"]

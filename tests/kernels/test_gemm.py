@@ -286,6 +286,28 @@ FP8, BYTES = torch.float8_e4m3fn, torch.uint8
             },
             "k is 64; supported is 128 to 1048576 in steps of 128",
         ),
+        (
+            "gemm/mx",
+            {
+                "a": zeros(128, 64, dtype=BYTES),
+                "b": zeros(128, 64, dtype=BYTES),
+                "scale_a": zeros(128, 4, dtype=BYTES),
+                "scale_b": zeros(64, 4, dtype=BYTES),
+                "layout": "nn",
+            },
+            "layout is 'nn', format is 'e2m1'; expected layout 'nt', or elements of a byte: e4m3 or e5m2",
+        ),
+        (
+            "gemm/fp8_block",
+            {
+                "a": zeros(128, 16, dtype=torch.bfloat16),
+                "b": zeros(16, 128, dtype=torch.bfloat16),
+                "scale_a": torch.ones(16, 1),
+                "scale_b": torch.ones(1, 1),
+                "layout": "tt",
+            },
+            "layout is 'tt', a is bf16, b is bf16; expected layout 'nt', or both of fp8 or both of int8",
+        ),
     ],
 )
 def test_refused(name: str, inputs: dict[str, Any], says: str) -> None:

@@ -111,6 +111,34 @@ def test_main_loop(arch: str, spec: KernelSpec) -> None:
         )
 
 
+@pytest.mark.parametrize("layout", ["nt", "nn", "tn", "tt"])
+def test_scaled_matrix_instructions_spill_nothing(layout: str) -> None:
+    """Two waves on a SIMD have room for the epilogue's stages too. Scales are in LDS behind the operands."""
+    spec = wb.kernels["gemm/mx:ping_pong"]
+    shape = spec.shape({"format": "e4m3", "layout": layout, "bias": 1, "activation": "gelu"})
+    kernel, launch = spec.kernel(shape, arch="gfx950"), spec.launch(shape, "gfx950")
+    resources = kernel.resources_at(launch.block[0], launch.dynamic_shared)
+    assert resources.scratch == resources.vgpr_spills == resources.sgpr_spills == 0
+    assert resources.occupancy.waves_per_simd == 2
+    assert launch.dynamic_shared == 131072 + 16384
+
+
+def test_a_scale_of_255_makes_its_row_nan() -> None:
+    """Also where K has an odd number of steps, so that the first step is zeros before the first column."""
+    m, n, k = 264, 264, 384
+    codes = torch.full((m, k), 1.0).to(torch.float8_e4m3fn)
+    scale_a = torch.full((m, k // 32), 127, dtype=torch.uint8)
+    scale_b = torch.full((n, k // 32), 126, dtype=torch.uint8)
+    # The end of row 6 is next to the first scales of row 7.
+    scale_a[6, -1] = 255
+    got = wb.kernels["gemm/mx:ping_pong"](
+        codes, codes[:n], scale_a, scale_b, format="e4m3", device="emulated:gfx950"
+    )
+    expected = torch.full((m, n), k / 2)
+    expected[6] = torch.nan
+    assert torch.equal(got.float().nan_to_num(-1), expected.nan_to_num(-1))
+
+
 def test_scales_of_blocks_are_added_beside_matrix_instructions(arch: str) -> None:
     """For each number of a turn one addition, not packed, which would wait for the other wave's matrix
     instructions; of addresses only the scales', a load for 64 rows; nothing is spilled."""
