@@ -290,9 +290,9 @@ FP8, BYTES = torch.float8_e4m3fn, torch.uint8
             "gemm/mx",
             {
                 "a": zeros(128, 64, dtype=BYTES),
-                "b": zeros(128, 64, dtype=BYTES),
+                "b": zeros(64, 128, dtype=BYTES),
                 "scale_a": zeros(128, 4, dtype=BYTES),
-                "scale_b": zeros(64, 4, dtype=BYTES),
+                "scale_b": zeros(128, 4, dtype=BYTES),
                 "layout": "nn",
             },
             "layout is 'nn', format is 'e2m1'; expected layout 'nt', or elements of a byte: e4m3 or e5m2",

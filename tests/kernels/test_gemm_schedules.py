@@ -111,7 +111,7 @@ def test_main_loop(arch: str, spec: KernelSpec) -> None:
         )
 
 
-@pytest.mark.parametrize("layout", ["nt", "nn", "tn", "tt"])
+@pytest.mark.parametrize("layout", ["nt", "nn", "tn", "tt"] if EVERYTHING else ["nt", "tn"])
 def test_scaled_matrix_instructions_spill_nothing(layout: str) -> None:
     """Two waves on a SIMD have room for the epilogue's stages too. Scales are in LDS behind the operands."""
     spec = wb.kernels["gemm/mx:ping_pong"]
@@ -141,7 +141,8 @@ def test_a_scale_of_255_makes_its_row_nan() -> None:
 
 def test_scales_of_blocks_are_added_beside_matrix_instructions(arch: str) -> None:
     """For each number of a turn one addition, not packed, which would wait for the other wave's matrix
-    instructions; of addresses only the scales', a load for 64 rows; nothing is spilled."""
+    instructions; of addresses only the scales'; nothing is spilled. Scales come by a load for each 64 rows, on
+    gfx950 by one to shared memory."""
     spec = wb.kernels["gemm/fp8_block:ping_pong"]
     kernel = spec.kernel(spec.shape(), arch=arch)
     resources = kernel.resources_at(512, 0)
@@ -151,8 +152,9 @@ def test_scales_of_blocks_are_added_beside_matrix_instructions(arch: str) -> Non
     assert {i.opcode for i in additions} <= {"v_fma_f32", "v_fmac_f32"}
     # 8 turns of 64 x 32 of C by 64 lanes.
     assert len(additions) == 8 * 64 * 32 // 64
-    assert loop.kinds["memory"] == 4
-    assert loop.kinds["valu"] <= len(additions) + 3 * loop.kinds["memory"]
+    loads = {"gfx950": (0, 17), "gfx942": (4, 32)}[arch]
+    assert (loop.kinds["memory"], loop.kinds["direct load"]) == loads
+    assert loop.kinds["valu"] <= len(additions) + 12
 
 
 def test_table_in_the_docs() -> None:
