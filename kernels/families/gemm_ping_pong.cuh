@@ -115,8 +115,10 @@ struct ping_pong {
         const int first_row = at.row + typename half_a::order{}(warp_row * QUARTER_M);
         const int first_col = at.col + typename half_b::order{}(warp_col * QUARTER_N);
         using place = place_of_wave<half_a::order::SECOND, half_b::order::SECOND>;
-        const place here = {first_row, first_col, first_row + half_a::template row_of_lane<QUARTER_M>(laneid()),
-                            at.col + typename half_b::order{}(warp_col * QUARTER_N + half_b::template row_of_lane<QUARTER_N>(laneid() % QUARTER_N))};
+        const place here = {
+            first_row, first_col, first_row + half_a::template row_of_lane<QUARTER_M>(laneid()),
+            at.col + typename half_b::order{}(warp_col * QUARTER_N +
+                                              half_b::template row_of_lane<QUARTER_N>(laneid() % QUARTER_N))};
         typename Sums::template of_wave<T, quarter, place> sums(g, at, here, scales, in.lacking);
 
         /** Starts loading half `half` of the step that begins `at_a` (`at_b`) bytes into A (B). */

@@ -141,8 +141,8 @@ def test_a_scale_of_255_makes_its_row_nan() -> None:
 
 def test_scales_of_blocks_are_added_beside_matrix_instructions(arch: str) -> None:
     """For each number of a turn one addition, not packed, which would wait for the other wave's matrix
-    instructions; of addresses only the scales'; nothing is spilled. Scales come by a load for each 64 rows, on
-    gfx950 by one to shared memory."""
+    instructions; of addresses only the scales'; nothing is spilled. Scales come by a load for each 64 rows,
+    on gfx950 by one to shared memory."""
     spec = wb.kernels["gemm/fp8_block:ping_pong"]
     kernel = spec.kernel(spec.shape(), arch=arch)
     resources = kernel.resources_at(512, 0)
