@@ -379,8 +379,8 @@ def quantized(
     layouts: Sequence[str] = (),
     **more: Any,
 ) -> KernelSpec:
-    """An operator A Bᵀ, or A B by layouts, of formats `a` and `b` with these kinds of scales; the first of each
-    is the default.
+    """An operator A Bᵀ, or A B by layouts, of formats `a` and `b` with these kinds of scales; the first of
+    each is the default.
 
     Args:
         few: number of shapes for which the kernel for few rows gets its own; 0 leaves it out.
