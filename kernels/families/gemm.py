@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -76,12 +76,15 @@ def tiles(shape: Mapping[str, Any], side: int, wide: int | None = None) -> int:
     return int(-(-shape["m"] // side) * -(-shape["n"] // (wide or side)))
 
 
-def launch(side: int, threads: int, wide: int | None = None) -> Callable[[Mapping[str, Any], str], Launch]:
-    """A work-group for each tile of C; shared memory holds two steps of `side` rows of A and of B."""
+def launch(
+    side: int, threads: int, wide: int | None = None, more: int = 0
+) -> Callable[[Mapping[str, Any], str], Launch]:
+    """A work-group for each tile of C; shared memory holds two steps of `side` rows of A and of B, and `more`
+    bytes."""
 
     def launch_of_shape(shape: Mapping[str, Any], arch: str) -> Launch:
         grid = (tiles(shape, side, wide), shape["batch"])
-        return Launch(grid=grid, block=threads, dynamic_shared=2 * 2 * side * BYTES[arch])
+        return Launch(grid=grid, block=threads, dynamic_shared=2 * 2 * side * BYTES[arch] + more)
 
     return launch_of_shape
 
@@ -118,11 +121,19 @@ def dtype_of(tensor: torch.Tensor) -> str:
     return names[tensor.dtype]
 
 
-def sizes_of(a: torch.Tensor, b: torch.Tensor, layout: str = "nt") -> dict[str, int]:
+LAYOUTS = ("nt", "nn", "tn")
+"""Layouts of A and B, M x K (n) or K x M (t) and K x N (n) or N x K (t), of products without block scales."""
+ALL_LAYOUTS = (*LAYOUTS, "tt")
+OF_LAYOUT = "layouts of A and B: M x K (n) or K x M (t), and K x N (n) or N x K (t)"
+
+
+def sizes_of(
+    a: torch.Tensor, b: torch.Tensor, layout: str = "nt", layouts: Sequence[str] = LAYOUTS
+) -> dict[str, int]:
     """M, N, K and the batch of a call; b may be one matrix for a batch of a."""
     rows, cols = {"n": ("M", "K"), "t": ("K", "M")}, {"n": ("K", "N"), "t": ("N", "K")}
-    if layout not in ("nt", "nn", "tn"):
-        raise ShapeError(f"GEMM: layout is {layout!r}; expected 'nt', 'nn' or 'tn'")
+    if layout not in layouts:
+        raise ShapeError(f"GEMM: layout is {layout!r}; expected one of {', '.join(layouts)}")
     sizes: dict[str, int] = {}
     expected = f"a ({', '.join(rows[layout[0]])}) and b ({', '.join(cols[layout[1]])})"
     got = f"GEMM: a is {tuple(a.shape)}, b is {tuple(b.shape)}"
@@ -209,6 +220,12 @@ def whole_words(shape: Mapping[str, Any], multiples: Mapping[str, int]) -> None:
             )
 
 
+def whole_rows_across_k(shape: Mapping[str, Any], multiple: int) -> None:
+    """Refuses operands across K whose rows are not multiples of 16 bytes, `multiple` elements."""
+    sides = {"a": "m", "b": "n"}
+    whole_words(shape, {sides[name]: multiple for name in across_k(shape["layout"])})
+
+
 def within_offsets(shape: Mapping[str, Any], size: int) -> None:
     """Refuses matrices beyond the reach of 32-bit offsets."""
     m, n, k = (shape[name] for name in "mnk")
@@ -225,6 +242,7 @@ def least_fast(shape: Mapping[str, Any], size: int) -> dict[str, int]:
         "nt": {"k": along},
         "nn": {"k": along, "n": across},
         "tn": {"m": across, "n": across},
+        "tt": {"m": across, "k": along},
     }[shape.get("layout", "nt")]
 
 
@@ -249,6 +267,13 @@ def check_fast(shape: Mapping[str, Any], size: int) -> None:
     if not is_nt(shape):
         # Rows across K are counted from the last, in whole pairs of steps.
         within_offsets({**shape, "k": shape["k"] + 2 * BYTES["gfx950"] // size}, size)
+
+
+def across_k(layout: str) -> str:
+    """Which of "a" and "b" have rows across K: K x M, K x N."""
+    return "".join(
+        name for name, stored, along_k in zip("ab", layout, "nt", strict=True) if stored != along_k
+    )
 
 
 def is_nt(shape: Mapping[str, Any]) -> bool:

@@ -350,6 +350,41 @@ def quantized(name: str) -> Gradient:
     return Gradient((name, PRODUCT, EPILOGUE), rule)
 
 
+def block_scaled(name: str) -> Gradient:
+    """The same for an operator with layouts."""
+
+    def rule(
+        call: Call,
+        needs_grad: Set[str],
+        a: torch.Tensor,
+        b: torch.Tensor,
+        scale_a: torch.Tensor,
+        scale_b: torch.Tensor,
+        bias: torch.Tensor | None,
+        activation: str,
+        gate: torch.Tensor | None,
+        beta: float,
+        layout: str,
+        dc: torch.Tensor,
+    ) -> dict[str, torch.Tensor]:
+        gradients, dz = _of_finish(
+            call,
+            needs_grad,
+            needs_grad & {"a", "b", "scale_a", "scale_b"},
+            lambda: call(name, a, b, scale_a, scale_b, bias=bias, layout=layout),
+            (dc, bias, activation, gate, beta),
+        )
+        if dz is None:
+            return gradients
+        # As rows along K; gradients are stored like the operands.
+        turned = {"a": layout[0] == "t", "b": layout[1] == "n"}
+        left, right = a.mT if turned["a"] else a, b.mT if turned["b"] else b
+        of_sums = _of_quantized(call, needs_grad, dz, (left, right), (scale_a, scale_b))
+        return gradients | {n: grad.mT.contiguous() if turned.get(n) else grad for n, grad in of_sums.items()}
+
+    return Gradient((name, PRODUCT, EPILOGUE), rule)
+
+
 def _of_quantized(
     call: Call,
     needs_grad: Set[str],
@@ -366,7 +401,7 @@ def _of_quantized(
     wide = a.to(dz.dtype) * scale_a[..., None] if of_rows and scale_a is not None else None
     left = dequantized(a, scale_a, torch.float32) if wide is None else wide
     right = dequantized(b, scale_b, torch.float32, turned=True)
-    grads = of_operands(call, sides, dz, left.to(dz.dtype), right.to(dz.dtype))
+    grads = of_operands(call, sides, dz, left.to(dz.dtype).contiguous(), right.to(dz.dtype).contiguous())
     for which, stored, scale in (("a", a, scale_a), ("b", b, scale_b)):
         if which not in grads:
             continue
@@ -404,25 +439,31 @@ def _of_microscaled(
     activation: str,
     gate: torch.Tensor | None,
     beta: float,
+    layout: str,
     dc: torch.Tensor,
 ) -> dict[str, torch.Tensor]:
     gradients, dz = _of_finish(
         call,
         needs_grad,
         needs_grad & {"a", "b"},
-        lambda: call(MICROSCALED, a, b, scale_a, scale_b, format=format, bias=bias),
+        lambda: call(MICROSCALED, a, b, scale_a, scale_b, format=format, bias=bias, layout=layout),
         (dc, bias, activation, gate, beta),
     )
     if dz is None:
         return gradients
+    # As rows along K, whose gradients are then stored like the operands.
+    turned = {"a": layout[0] == "t", "b": layout[1] == "n"}
     wide = {}
     for name, stored, scale in (("a", a, scale_a), ("b", b, scale_b)):
         numbers = numbers_of(stored, format)
+        numbers = numbers.mT if turned[name] else numbers
         wide[name] = numbers, factors(scale, *numbers.shape[-2:])
-    left, right = ((numbers * spread).to(dz.dtype) for numbers, spread in wide.values())
-    grads = of_operands(call, needs_grad, dz, left, right)
+    left, right = ((numbers * spread).to(dz.dtype).contiguous() for numbers, spread in wide.values())
     of_stored = {"a": a.dtype, "b": b.dtype}
-    return gradients | {name: (grad * wide[name][1]).to(of_stored[name]) for name, grad in grads.items()}
+    for name, of_rows in of_operands(call, needs_grad, dz, left, right).items():
+        grad = (of_rows * wide[name][1]).to(of_stored[name])
+        gradients[name] = grad.mT.contiguous() if turned[name] else grad
+    return gradients
 
 
 def _sums_like(scale: torch.Tensor, x: torch.Tensor, turned: bool) -> torch.Tensor:

@@ -20,14 +20,15 @@ namespace kittens::families::gemm {
  * @tparam U element type of C.
  * @tparam Epilogue,Problem from gemm_epilogue.cuh and gemm_problem.cuh.
  * @tparam tile the tile of a work-group. With more than two steps, scales go to shared memory with the operands.
+ * @tparam stored how A and B are stored; scales are the same in every layout.
  */
 template <typename Products, typename U, typename Epilogue = epilogue<>, typename Problem = batches,
-          tile_of_c tile = 128>
+          tile_of_c tile = 128, layout stored = layout::nt>
 struct block_scaled;
 
 template <typename TA, typename TB, typename ScaleA, typename ScaleB, typename U, typename Epilogue, typename Problem,
-          tile_of_c tile>
-struct block_scaled<scaled_products<TA, TB, ScaleA, ScaleB>, U, Epilogue, Problem, tile> {
+          tile_of_c tile, layout stored>
+struct block_scaled<scaled_products<TA, TB, ScaleA, ScaleB>, U, Epilogue, Problem, tile, stored> {
     static constexpr int PART_M = tile.part_m(), PART_N = tile.part_n();
     using products = scaled_products<TA, TB, ScaleA, ScaleB, by_shared_memory<PART_M, PART_N>>;
     using of_a = typename products::of_a;
@@ -38,8 +39,11 @@ struct block_scaled<scaled_products<TA, TB, ScaleA, ScaleB>, U, Epilogue, Proble
     static constexpr int NUM_WARPS = 4;
     static constexpr int threads = NUM_WARPS * WARP_THREADS;
 
-    using operand_a = operand_along_k<of_a, tile.high, group<NUM_WARPS>>;
-    using operand_b = operand_along_k<of_b, tile.wide, group<NUM_WARPS>>;
+    using workers = group<NUM_WARPS>;
+    using operand_a = detail::select<is_a_along_k(stored), operand_along_k<of_a, tile.high, workers>,
+                                     operand_across_k<of_a, tile.high, workers>>;
+    using operand_b = detail::select<is_b_along_k(stored), operand_along_k<of_b, tile.wide, workers>,
+                                     operand_across_k<of_b, tile.wide, workers>>;
     using shared_a = typename operand_a::shared;
     using shared_b = typename operand_b::shared;
     static constexpr bool by_words = tile.steps > 2;
@@ -63,16 +67,18 @@ struct block_scaled<scaled_products<TA, TB, ScaleA, ScaleB>, U, Epilogue, Proble
         shared_b(&Bs)[tile.steps] = al.template allocate<shared_b, tile.steps>();
 
         // In single values, of which an element has several: four fp6 are three bytes, so multiply first.
-        const size_t columns = g.a.cols() * sizeof(typename of_a::stored) * of_a::numbers / sizeof(TA);
+        const size_t along = g.a.cols() * sizeof(typename of_a::stored) * of_a::numbers / sizeof(TA);
+        const size_t columns = is_a_along_k(stored) ? along : g.a.rows();
         const share at = g.template find<tile.high, 2, tile.wide>(g, static_cast<int>(columns));
         if (at.rows == 0) return;
-        const auto matrix_a = elements_of<TA>(g.a, at.a, at.first, at.rows);
+        const auto matrix_a = is_a_along_k(stored) ? elements_of<TA>(g.a, at.a, at.first, at.rows)
+                                                   : elements_of<TA>(g.a, at.a, 0, static_cast<int>(g.a.rows()));
         const auto matrix_b = elements_of<TB>(g.b, at.b, 0, static_cast<int>(g.b.rows()));
         const operand_a from_a(matrix_a, at.row, As[0]);
         const operand_b from_b(matrix_b, at.col, Bs[0]);
 
-        typename operand_a::template registers<PART_M> a;
-        typename operand_b::template registers<PART_N> b;
+        rt<TA, PART_M, of_a::K_STEP, row_l, typename of_a::shape> a;
+        rt<TB, PART_N, of_b::K_STEP, row_l, typename of_b::shape> b;
         typename products::sums c;
         zero(c);
 
@@ -106,8 +112,8 @@ struct block_scaled<scaled_products<TA, TB, ScaleA, ScaleB>, U, Epilogue, Proble
                     from_b.start(Bs[slot], step, slot);
                 },
                 [&](int step, int slot, auto &&start_next) {
-                    operand_a::template read<PART_M>(a, As[slot], warp_row);
-                    operand_b::template read<PART_N>(b, Bs[slot], warp_col);
+                    operand_a::template read_as_rows<PART_M>(a, As[slot], warp_row);
+                    operand_b::template read_as_rows<PART_N>(b, Bs[slot], warp_col);
                     const auto by = products::take(g, scales[slot].of_rows, scales[slot].of_cols, warp_row, warp_col,
                                                    {at.b, col, step * products::COLUMNS});
                     start_next();
@@ -127,8 +133,8 @@ struct block_scaled<scaled_products<TA, TB, ScaleA, ScaleB>, U, Epilogue, Proble
                 },
                 [&](int step, int slot, auto &&start_next) {
                     schedules::arrive(scales);
-                    operand_a::template read<PART_M>(a, As[slot], warp_row);
-                    operand_b::template read<PART_N>(b, Bs[slot], warp_col);
+                    operand_a::template read_as_rows<PART_M>(a, As[slot], warp_row);
+                    operand_b::template read_as_rows<PART_N>(b, Bs[slot], warp_col);
                     const auto next = scales_of(step + 1);
                     start_next();
                     // Otherwise the compiler reads each operand just before its use, and every use waits for shared

@@ -23,37 +23,6 @@ struct plain_along_k : along_k<T> {
 };
 
 /**
- * @brief An operand whose rows run across K: K x M (K x N). Columns past the last are never used.
- *
- * A lane gets its columns by transposing reads, on gfx942 element by element.
- */
-template <typename T, int cols, typename workers>
-struct operand_across_k {
-    static constexpr bool transposed = true;
-    static constexpr int K_STEP = along_k<T>::K_STEP;
-    using shared = st<T, K_STEP, cols, st_32x32_s>;
-    template <int part>
-    using registers = rt<T, K_STEP, part, col_l, typename plain_along_k<T>::shape::transposed>;
-    using matrix = gl<T, 1, -1, -1, -1>;
-
-    const matrix &from;
-    int tile;
-    uint32_t offsets[workers::template loads_per_tile<shared>];
-
-    __device__ inline operand_across_k(const matrix &from, int col, shared &first) : from(from), tile(col / cols) {
-        workers::prefill_swizzled_offsets(first, from, offsets);
-    }
-    static constexpr int LOADS = workers::template least_loads_per_tile<shared>;
-    __device__ inline void start(shared &to, int step, int) const {
-        workers::load_async(to, from, {step, tile}, offsets);
-    }
-    template <int part>
-    static __device__ inline void read(registers<part> &to, shared &from, int index) {
-        load(to, subtile_inplace<K_STEP, part>(from, {0, index}));
-    }
-};
-
-/**
  * @tparam T,U element types of A and B, and of C.
  * @tparam stored how A and B are stored.
  * @tparam tile the tile of a work-group, a number for a square; half of the columns with a `gated` epilogue, which
@@ -72,7 +41,7 @@ struct double_buffer {
     static_assert(PART_M % 16 == 0 && PART_N % 16 == 0, "gemm: a wave computes multiples of 16 rows and columns");
 
     using workers = group<NUM_WARPS>;
-    using operand_a = detail::select<stored == layout::tn, operand_across_k<T, tile.high, workers>,
+    using operand_a = detail::select<stored == layout::tn, operand_across_k<plain_along_k<T>, tile.high, workers>,
                                      operand_along_k<plain_along_k<T>, tile.high, workers>>;
     static constexpr bool paired = Epilogue::paired;
     static_assert(!paired || (stored == layout::nt && tile.high == tile.wide),
@@ -80,7 +49,7 @@ struct double_buffer {
     using operand_b =
         detail::select<paired, operand_pair<plain_along_k<T>, tile.wide, workers>,
                        detail::select<stored == layout::nt, operand_along_k<plain_along_k<T>, tile.wide, workers>,
-                                      operand_across_k<T, tile.wide, workers>>>;
+                                      operand_across_k<plain_along_k<T>, tile.wide, workers>>>;
     static constexpr bool grouped_along_k = detail::is_same<Problem, groups_of_k>;
     static_assert(!grouped_along_k || stored == layout::tn, "gemm: groups of rows along K are of A and of B");
     static constexpr int TILE_N = paired ? tile.wide / 2 : tile.wide;

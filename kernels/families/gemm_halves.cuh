@@ -52,6 +52,11 @@ struct halves_along_k {
     using stream = tile_stream<waves, shared, Rows>;
     using order = Rows;
     static constexpr bool in_turn = false;
+    /** Of `rows` rows that a wave reads at once, the one that comes in place `lane`. */
+    template <int rows>
+    static __device__ inline int row_of_lane(int lane) {
+        return lane;
+    }
 
     uint32_t pitch;
     int lacking;
@@ -106,6 +111,11 @@ struct halves_across_k {
     struct order : rows_in_order {
         static constexpr int SECOND = HALF_ROWS;
     };
+    /** Of `rows` columns that a wave reads at once, the one that comes in place `lane`. */
+    template <int rows>
+    static __device__ inline int row_of_lane(int lane) {
+        return in_turn ? lane % 16 * (rows / 16) + lane / 16 : lane;
+    }
 
     uint32_t pitch;
     stream loads;

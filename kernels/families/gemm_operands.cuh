@@ -124,6 +124,56 @@ struct operand_along_k {
     static __device__ inline void read(registers<part> &to, shared &from, int index) {
         load(to, subtile_inplace<part, K_STEP>(from, {index, 0}));
     }
+    template <int part>
+    static __device__ inline void read_as_rows(registers<part> &to, shared &from, int index) {
+        read<part>(to, from, index);
+    }
+};
+
+/**
+ * @brief An operand whose rows run across K: K x M (K x N). Columns past the last are never used.
+ *
+ * A lane gets its columns by transposing reads, on gfx942 element by element.
+ *
+ * @tparam Shapes such as along_k.
+ */
+template <typename Shapes, int cols, typename workers>
+struct operand_across_k {
+    static constexpr bool transposed = true;
+    using T = typename Shapes::element;
+    static constexpr int K_STEP = Shapes::K_STEP;
+    using shared = st<T, K_STEP, cols, st_32x32_s>;
+    template <int part>
+    using registers = rt<T, K_STEP, part, col_l, typename Shapes::shape::transposed>;
+    using matrix = gl<T, 1, -1, -1, -1>;
+
+    const matrix &from;
+    int tile;
+    uint32_t offsets[workers::template loads_per_tile<shared>];
+
+    __device__ inline operand_across_k(const matrix &from, int col, shared &first) : from(from), tile(col / cols) {
+        workers::prefill_swizzled_offsets(first, from, offsets);
+    }
+    static constexpr int LOADS = workers::template least_loads_per_tile<shared>;
+    __device__ inline void start(shared &to, int step, int) const {
+        workers::load_async(to, from, {step, tile}, offsets);
+    }
+    template <int part>
+    static __device__ inline void read(registers<part> &to, shared &from, int index) {
+        load(to, subtile_inplace<K_STEP, part>(from, {0, index}));
+    }
+    /** The same columns as rows of a tile in the row layout, of which a lane has the same elements. */
+    template <int part>
+    static __device__ inline void read_as_rows(rt<T, part, K_STEP, row_l, typename Shapes::shape> &to, shared &from,
+                                               int index) {
+        registers<part> columns;
+        read<part>(columns, from, index);
+#pragma unroll
+        for (int i = 0; i < to.height; i++)
+#pragma unroll
+            for (int j = 0; j < to.width; j++)
+                __builtin_memcpy(to.tiles[i][j].data, columns.tiles[j][i].data, sizeof(to.tiles[i][j].data));
+    }
 };
 
 /**

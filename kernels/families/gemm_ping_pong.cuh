@@ -75,11 +75,11 @@ struct ping_pong {
         }
     };
     using half_a =
-        detail::select<stored == layout::tn, halves_across_k<T, NUM_WARPS>, halves_along_k<T, NUM_WARPS, rows_of_a>>;
+        detail::select<is_a_along_k(stored), halves_along_k<T, NUM_WARPS, rows_of_a>, halves_across_k<T, NUM_WARPS>>;
     using half_b =
-        detail::select<stored == layout::nt, halves_along_k<T, NUM_WARPS, rows_of_b>, halves_across_k<T, NUM_WARPS>>;
+        detail::select<is_b_along_k(stored), halves_along_k<T, NUM_WARPS, rows_of_b>, halves_across_k<T, NUM_WARPS>>;
     static_assert(!paired || stored == layout::nt, "gemm: the rows of B of a gated product run along K");
-    static_assert(!Sums::scaled || (!paired && stored == layout::nt), "gemm: scaled products are of one A Bᵀ");
+    static_assert(!paired || !Sums::scaled, "gemm: gated products have no scales");
     using loading = halves<half_a, half_b, paired>;
     using shared_a = typename half_a::shared;
     using shared_b = typename half_b::shared;
@@ -90,11 +90,12 @@ struct ping_pong {
         // By step (two of them) and half.
         shared_a(&As)[2][2] = al.allocate<shared_a, 2, 2>();
         shared_b(&Bs)[2][2] = al.allocate<shared_b, 2, 2>();
+        const uint32_t scales = Sums::allocate(al);
 
         const int n = static_cast<int>(g.c.cols());
         // As the spec requires: rows of C are multiples of 16 bytes too.
         __builtin_assume(n % 8 == 0);
-        const int k = static_cast<int>(stored == layout::tn ? g.a.rows() : g.a.cols());
+        const int k = static_cast<int>(is_a_along_k(stored) ? g.a.cols() : g.a.rows());
         const share at = g.template find<TILE, 1, TILE_N>(g, k);
         if (at.rows == 0) return;
         const int warp_row = warpid() / WARPS_N, warp_col = warpid() % WARPS_N;
@@ -111,8 +112,14 @@ struct ping_pong {
         // In the row layout a lane holds consecutive elements of a row of C.
         using quarter = rt<typename Sums::template number<T>, QUARTER_M, QUARTER_N, row_l, rt_16x16_s>;
         quarter c[2][2];
-        typename Sums::template of_wave<T, quarter> sums(g, at, at.row + warp_row * 2 * QUARTER_M,
-                                                         at.col + warp_col * 2 * QUARTER_N, in.lacking);
+        const int first_row = at.row + typename half_a::order{}(warp_row * QUARTER_M);
+        const int first_col = at.col + typename half_b::order{}(warp_col * QUARTER_N);
+        using place = place_of_wave<half_a::order::SECOND, half_b::order::SECOND>;
+        const place here = {
+            first_row, first_col, first_row + half_a::template row_of_lane<QUARTER_M>(laneid()),
+            at.col + typename half_b::order{}(warp_col * QUARTER_N +
+                                              half_b::template row_of_lane<QUARTER_N>(laneid() % QUARTER_N))};
+        typename Sums::template of_wave<T, quarter, place> sums(g, at, here, scales, in.lacking);
 
         /** Starts loading half `half` of the step that begins `at_a` (`at_b`) bytes into A (B). */
         const auto start = [&](auto half, const auto &to_a, const auto &to_b, uint32_t at_a, uint32_t at_b) {
@@ -140,7 +147,7 @@ struct ping_pong {
         };
         const auto compute = [&](auto turn) {
             constexpr int which = decltype(turn)::v % 4;
-            sums.multiply(c[which / 2][which % 2], a, b[which % 2]);
+            sums.template multiply<which % 2>(c[which / 2][which % 2], a, b[which % 2]);
         };
         /** Remaining work of turn `turn` - 1, and the data other than operands that turn `turn` needs. */
         const auto finish_and_take = [&](auto turn) {
@@ -178,7 +185,7 @@ struct ping_pong {
                 read(schedules::index<0>{});
                 sort(schedules::index<0>{}, FIRST);
                 sort(schedules::index<0>{}, SECOND);
-                sums.template take<0>();
+                sums.take_first();
             },
             [&] {
                 // Turn 0 starts no loads. Turns 1 to 8 of a pair of steps start the loads of the next pair.
@@ -220,7 +227,7 @@ struct ping_pong {
             },
             [&] {
                 // If a lane's results of two instructions are adjacent in C, they are stored together.
-                constexpr bool beside = stored == layout::nt || half_b::in_turn;
+                constexpr bool beside = is_b_along_k(stored) || half_b::in_turn;
                 /** Sums of quarter {i, j}, in the order of C's columns. */
                 const auto sums_of = [&](int i, int j) {
                     if constexpr (!beside) {
@@ -246,8 +253,6 @@ struct ping_pong {
                     else
                         return at;
                 }();
-                const int first_row = at.row + typename half_a::order{}(warp_row * QUARTER_M);
-                const int first_col = at.col + typename half_b::order{}(warp_col * QUARTER_N);
 #pragma unroll
                 for (int i = 0; i < 2; i++) {
                     const int row = (first_row + i * half_a::order::SECOND) / QUARTER_M;

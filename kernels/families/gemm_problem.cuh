@@ -9,7 +9,10 @@
 namespace kittens::families::gemm {
 
 /** Storage of A and B, row-major: A is M x K (n) or K x M (t), B is K x N (n) or N x K (t). */
-enum class layout { nt, nn, tn };
+enum class layout { nt, nn, tn, tt };
+/** True if the rows of A (B) run along K. */
+constexpr bool is_a_along_k(layout stored) { return stored == layout::nt || stored == layout::nn; }
+constexpr bool is_b_along_k(layout stored) { return stored == layout::nt || stored == layout::tt; }
 
 /** The tile of C of a work-group, in a run of rows of C that belong to one product. */
 struct share {

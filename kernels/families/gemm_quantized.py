@@ -149,7 +149,12 @@ def few_rows(loop: ScaledLoop, shapes: Sequence[Mapping[str, Any]]) -> Variant:
         return {"GEMM": f"few_rows_scaled<{loop.policies(shape)}, bf16, {rows}, {cols}, {finish}>"}
 
     def fits(shape: Mapping[str, Any], arch: str) -> bool:
-        return shape["m"] <= 64 and shape.get("scale_b") != "columns_32" and loop.suits_few_rows(shape)
+        return (
+            shape["m"] <= 64
+            and family.is_nt(shape)
+            and shape.get("scale_b") != "columns_32"
+            and loop.suits_few_rows(shape)
+        )
 
     return Variant(
         fits,
@@ -248,14 +253,20 @@ def scale_of(name: str, scale: torch.Tensor | None, kinds: Sequence[str], batch:
 
 
 def shape_of(parameters: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Shape of a call; formats and scales must be among those of `parameters`."""
-    a, b = arguments["a"], arguments["b"]
+    """Shape of a call; formats, scales and layouts must be among those of `parameters`."""
+    layout = {"layout": arguments["layout"]} if "layout" in parameters else {}
+    if layout and layout["layout"] not in parameters["layout"].values:
+        expected = ", ".join(parameters["layout"].values)
+        raise ShapeError(f"GEMM: layout is {layout['layout']!r}; expected one of {expected}")
+    turned = family.across_k(layout.get("layout", "nt"))
+    # As rows along K, whatever the layout.
+    a, b = (arguments[n].mT if n in turned and arguments[n].dim() > 1 else arguments[n] for n in "ab")
     formats = {n: format_of(n, arguments[n], parameters[n].values) for n in "ab"}
     if a.dim() not in (2, 3) or b.dim() not in (2, a.dim()):
         raise ShapeError(
             f"GEMM: a is {tuple(a.shape)}, b is {tuple(b.shape)}; expected (M, K) and (N, K), or batches"
         )
-    columns = {n: arguments[n].shape[-1] * (2 if formats[n] == "fp4" else 1) for n in "ab"}
+    columns = {n: x.shape[-1] * (2 if formats[n] == "fp4" else 1) for n, x in (("a", a), ("b", b))}
     if columns["a"] != columns["b"]:
         raise ShapeError(
             f"GEMM: a has {columns['a']} columns of {formats['a']}, b {columns['b']} of {formats['b']}; "
@@ -270,12 +281,12 @@ def shape_of(parameters: Mapping[str, Any], arguments: Mapping[str, Any]) -> dic
             n,
             arguments.get(f"scale_{n}"),
             parameters[f"scale_{n}"].values,
-            tuple(arguments[n].shape[:-2]),
-            (arguments[n].shape[-2], columns["a"]),
+            tuple(x.shape[:-2]),
+            (x.shape[-2], columns["a"]),
         )
-        for n in "ab"
+        for n, x in (("a", a), ("b", b))
     }
-    return {**sizes, **formats, **scales, **family.finish_of(arguments, sizes, torch.bfloat16)}
+    return {**sizes, **formats, **scales, **layout, **family.finish_of(arguments, sizes, torch.bfloat16)}
 
 
 def draw_scale(kind: str, dims: Dims, generator: torch.Generator, size: float = 1.0) -> torch.Tensor:
@@ -291,11 +302,15 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator, size: float = 1
     for name, rows in (("a", shape["m"]), ("b", shape["n"])):
         format, batch, k = FORMATS[shape[name]], family.batch_of(shape), shape["k"]
         width = k // 2 if format.type.bits == 4 else k
-        tensors[name] = format.draw((*batch, rows, width), generator)
+        elements = format.draw((*batch, rows, width), generator)
+        is_turned = name in family.across_k(shape.get("layout", "nt"))
+        tensors[name] = elements.mT.contiguous() if is_turned else elements
         kind = shape[f"scale_{name}"]
         dims = SCALES[kind].dims
         if dims is not None:
             tensors[f"scale_{name}"] = draw_scale(kind, (*batch, *dims(rows, k)), generator, size)
+    if "layout" in shape:
+        tensors["layout"] = shape["layout"]
     return tensors | family.finish_inputs(shape, generator, torch.bfloat16)
 
 
@@ -314,6 +329,13 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
                 f"GEMM: k is {shape['k']}; expected a multiple of {multiple} for {shape[name]}; "
                 "pad with zeros"
             )
+    if not family.is_nt(shape):
+        if shape["a"] != shape["b"] or shape["a"] == "bf16":
+            raise ShapeError(
+                f"GEMM: layout is {shape['layout']!r}, a is {shape['a']}, b is {shape['b']}; expected layout "
+                "'nt', or both of fp8 or both of int8"
+            )
+        family.whole_rows_across_k(shape, 16)
     family.within_offsets(shape, 2)
 
 
@@ -354,14 +376,17 @@ def quantized(
     shapes: Sequence[Mapping[str, Any]],
     few: int = 2,
     many: Sequence[Mapping[str, Any]] = (),
+    layouts: Sequence[str] = (),
     **more: Any,
 ) -> KernelSpec:
-    """An operator A Bᵀ of formats `a` and `b` with these kinds of scales; the first of each is the default.
+    """An operator A Bᵀ, or A B by layouts, of formats `a` and `b` with these kinds of scales; the first of
+    each is the default.
 
     Args:
         few: number of shapes for which the kernel for few rows gets its own; 0 leaves it out.
         many: shapes of the 8-wave ping-pong, for which both operands have scales of 128 columns; an empty
             list leaves it out.
+        layouts: layouts of A and B; `reference` has an argument for them. None: A and B are M x K and N x K.
         more: further fields of the spec.
     """
     parameters = {
@@ -371,6 +396,7 @@ def quantized(
         "b": Choice(tuple(b), doc="format of B"),
         "scale_a": Choice(tuple(scale_a), doc="what each scale of A applies to"),
         "scale_b": Choice(tuple(scale_b), doc="what each scale of B applies to"),
+        **({"layout": Choice(tuple(layouts), doc=family.OF_LAYOUT)} if layouts else {}),
         **finish,
     }
     loop = ScaledLoop(policies, epilogue, bits, columns_of_step, operands, check)

@@ -64,9 +64,8 @@ def inputs_by(rows: Callable[..., tuple[torch.Tensor, ...]], *more: Any) -> Call
             dims = (*family.batch_of(shape), count, shape["k"])
             tensors[name], tensors[f"scale_{name}"] = rows(dims, generator, *more)
         # An operand of K x M (K x N) is not stored along K.
-        for name, stored, along_k in zip("ab", shape["layout"], "nt", strict=True):
-            if stored != along_k:
-                tensors[name] = tensors[name].mT.contiguous()
+        for name in family.across_k(shape["layout"]):
+            tensors[name] = tensors[name].mT.contiguous()
         return tensors | family.finish_inputs(shape, generator, torch.bfloat16)
 
     return inputs

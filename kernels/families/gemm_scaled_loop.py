@@ -42,6 +42,8 @@ class ScaledLoop:
             self._bytes(shape, shape["k"]),
             batch=shape["batch"],
             split=split,
+            # A wave reads 32 columns of an operand across K at once.
+            sides=gemm_tiles.SIDES if family.is_nt(shape) else (64, 128),
             step=self._bytes(shape, self.columns(shape)),
             most=self.most_ahead(shape),
         )
@@ -89,7 +91,9 @@ class ScaledLoop:
         result, finish, problem = (
             ("float", "epilogue<>", "parts_of_k") if split else ("bf16", self.epilogue(shape), "batches")
         )
-        return f"block_scaled<scaled_products<{self.policies(shape)}>, {result}, {finish}, {problem}, {held}>"
+        stored = "" if family.is_nt(shape) else f", layout::{shape['layout']}"
+        products = f"scaled_products<{self.policies(shape)}>"
+        return f"block_scaled<{products}, {result}, {finish}, {problem}, {held}{stored}>"
 
     def launch(self, shape: Sizes, arch: str, tile: gemm_tiles.Tile | None = None, parts: int = 0) -> Launch:
         """A work-group for each tile of C, and part of K or matrix of a batch."""

@@ -46,7 +46,12 @@ struct words_ahead {
     uint32_t offset, step;
 
     __device__ inline void start(uint32_t lds, int index) const {
-        detail::load_direct<4, 0>(resource, lds, offset, static_cast<uint32_t>(index) * step);
+        // The same in all lanes, but the compiler may have put it in vector registers, since each wave has its own.
+        i32x4 uniform = resource;
+#pragma unroll
+        for (int i = 0; i < 4; i++) uniform[i] = __builtin_amdgcn_readfirstlane(uniform[i]);
+        const auto at = static_cast<uint32_t>(__builtin_amdgcn_readfirstlane(index * static_cast<int>(step)));
+        detail::load_direct<4, 0>(uniform, lds, offset, at);
     }
     /** Words in rows of `scales`; a step uses four bytes. */
     template <ducks::gl::all GL>

@@ -26,6 +26,10 @@ PARTS = (0, 2, 4, 8, 16, 32)
 """Numbers of parts of K to tune; 0 keeps the rule's number."""
 
 
+WORDS = {"block_sums": 2 * 4 * 4 * 512, "power_sums": 2 * 4 * 4 * 512}
+"""Bytes of scales in shared memory on gfx950 by name of the sums: two groups of four steps of 512 rows."""
+
+
 def split_k(
     *,
     tile: Callable[[Sizes], gemm_tiles.Tile],
@@ -175,12 +179,17 @@ class Product:
         grid = (family.tiles(shape, tile.high, tile.wide // self.of_b), parts)
         return Launch(grid=grid, block=256, dynamic_shared=shared)
 
-    def launch(self, tile: int, threads: int) -> Callable[[Sizes, str], Launch]:
+    def launch(self, tile: int, threads: int, words: int = 0) -> Callable[[Sizes, str], Launch]:
         """A work-group for each tile of C; for groups, as many as any division into groups needs, since each
-        group may end with a partial tile."""
+        group may end with a partial tile.
+
+        Args:
+            words: bytes of scales in shared memory on gfx950.
+        """
 
         def launch_of_shape(shape: Sizes, arch: str) -> Launch:
-            whole = family.launch(tile, threads, tile // self.of_b)(shape, arch)
+            more = words if arch == "gfx950" else 0
+            whole = family.launch(tile, threads, tile // self.of_b, more)(shape, arch)
             if "groups" not in shape:
                 return whole
             high = -(-shape["m"] // tile) + shape["groups"]
@@ -263,9 +272,12 @@ class Product:
             check=self.check,
         )
 
-    def ping_pong(self, shapes: Sequence[Sizes], **more: Any) -> Variant:
-        """Variant for many tiles of 256 x 256, by 8 waves; `more` are further fields of the variant."""
-        return self._fast("ping_pong", 512, shapes, tuple(family.BYTES), True, more)
+    def ping_pong(
+        self, shapes: Sequence[Sizes], on: Sequence[str] = tuple(family.BYTES), **more: Any
+    ) -> Variant:
+        """Variant for many tiles of 256 x 256, by 8 waves, chosen by default on the targets `on`; `more` are
+        further fields of the variant."""
+        return self._fast("ping_pong", 512, shapes, on, True, more)
 
     def interleave(self, shapes: Sequence[Sizes], on: Sequence[str] = ()) -> Variant:
         """Variant of 4 waves, chosen by default on the targets `on`."""
@@ -296,7 +308,7 @@ class Product:
         return Variant(
             fits,
             define=define,
-            launch=self.launch(256, threads),
+            launch=self.launch(256, threads, WORDS.get(self.sums, 0)),
             tunables=Tunables(**self.order),
             shapes=shapes,
             check=check,

@@ -169,15 +169,22 @@ def microscaled_gemm(
     gate: torch.Tensor | None = None,
     residual: torch.Tensor | None = None,
     beta: float = 1.0,
+    layout: str = "nt",
 ) -> torch.Tensor:
-    """A Bᵀ with a power of two for each 32 columns; epilogue as in `gemm`; in float64.
+    """A B with a power of two for each 32 columns of A and rows of B; in float64.
+
+    Layouts and epilogue are as in `gemm`; a layout may also be "tt".
 
     Formats are those of the OCP microscaling specification: e4m3 and e5m2 (fp8 tensors), e2m3 and e3m2 (four
-    in three bytes of uint8 tensors), e2m1 (two per byte). A scale s in a uint8 tensor is 2^(s - 127).
+    in three bytes of uint8 tensors), e2m1 (two per byte). A scale s in a uint8 tensor is 2^(s - 127); scales
+    are M x K / 32 and N x K / 32 in every layout.
     """
     left, right = (
-        numbers_of(stored, format) * torch.exp2(scales.double() - 127).repeat_interleave(32, -1)
-        for stored, scales in ((a, scale_a), (b, scale_b))
+        (numbers.mT if stored != along_k else numbers)
+        * torch.exp2(scales.double() - 127).repeat_interleave(32, -1)
+        for numbers, scales, stored, along_k in zip(
+            (numbers_of(a, format), numbers_of(b, format)), (scale_a, scale_b), layout, "nt", strict=True
+        )
     )
     return finish(left @ right.mT, 1.0, bias, activation, gate, residual, beta)
 
@@ -236,6 +243,26 @@ def quantized_gemm(
     if of_rows is not None:
         sums = sums * of_rows[..., None].to(wide)
     return finish(sums, 1.0, bias, activation, gate, residual, beta)
+
+
+def block_scaled_gemm(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    scale_a: torch.Tensor,
+    scale_b: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    activation: str = "none",
+    gate: torch.Tensor | None = None,
+    residual: torch.Tensor | None = None,
+    beta: float = 1.0,
+    layout: str = "nt",
+) -> torch.Tensor:
+    """A B with scales as in `dequantized`; layouts and epilogue as in `gemm`.
+
+    Scales do not depend on the layout, which may also be "tt".
+    """
+    left, right = a if layout[0] == "n" else a.mT, b if layout[1] == "t" else b.mT
+    return quantized_gemm(left, right, scale_a, scale_b, bias, activation, gate, residual, beta)
 
 
 def quantized_mul_add(

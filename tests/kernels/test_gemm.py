@@ -235,7 +235,7 @@ FP8, BYTES = torch.float8_e4m3fn, torch.uint8
         (
             "gemm/bf16",
             {"a": zeros(8, 64), "b": zeros(8, 64), "layout": "tt"},
-            "layout is 'tt'; expected 'nt'",
+            "layout is 'tt'; expected one of nt, nn, tn",
         ),
         ("gemm/bf16", {"a": zeros(8, 64), "b": zeros(64, 8)}, "with the same K"),
         ("gemm/bf16", {"a": zeros(8, 64), "b": zeros(8, 64).half()}, "b is torch.float16; expected the same"),
@@ -285,6 +285,28 @@ FP8, BYTES = torch.float8_e4m3fn, torch.uint8
                 "scale_b": zeros(8, 2, dtype=BYTES),
             },
             "k is 64; supported is 128 to 1048576 in steps of 128",
+        ),
+        (
+            "gemm/mx",
+            {
+                "a": zeros(128, 64, dtype=BYTES),
+                "b": zeros(64, 128, dtype=BYTES),
+                "scale_a": zeros(128, 4, dtype=BYTES),
+                "scale_b": zeros(128, 4, dtype=BYTES),
+                "layout": "nn",
+            },
+            "layout is 'nn', format is 'e2m1'; expected layout 'nt', or elements of a byte: e4m3 or e5m2",
+        ),
+        (
+            "gemm/fp8_block",
+            {
+                "a": zeros(128, 16, dtype=torch.bfloat16),
+                "b": zeros(16, 128, dtype=torch.bfloat16),
+                "scale_a": torch.ones(16, 1),
+                "scale_b": torch.ones(1, 1),
+                "layout": "tt",
+            },
+            "layout is 'tt', a is bf16, b is bf16; expected layout 'nt', or both of fp8 or both of int8",
         ),
     ],
 )
