@@ -3,8 +3,8 @@
 python tests/browser/looks.py [view ...]
 
 Pictures go to build/looks/VIEW-WIDTH-THEME.png. A view is launcher, template, dashboard (the one with numbers
-of runs), tooltip, isa, export, or a name in CELLS; without one all are taken. A picture that cannot be taken is
-named at the end, and the others go on.
+of runs), tooltip, isa, export, or a name in CELLS; without one all are taken. A picture that cannot be taken
+is named at the end, and the others go on.
 """
 
 from __future__ import annotations

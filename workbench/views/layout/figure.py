@@ -29,7 +29,7 @@ CELL, BETWEEN = 13, 88
 """Pixels of a cell, and between two panels."""
 
 NARROW = 32
-"""Columns whose numbers are read in half a window; more get a width of their own, which a narrow page scrolls."""
+"""Columns whose numbers half a window shows; a figure with more has a width, and a narrow page scrolls it."""
 
 NUMBERED, PLAIN = 10 * TEXT_ROWS, 480
 """Pixels that the cells of a panel may have with numbers in them, which want ten a row, and without."""
