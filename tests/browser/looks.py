@@ -56,6 +56,7 @@ BROKEN = KERNEL.replace("rms --spec normalization/rmsnorm --shape rows=256,cols=
 BROKEN = BROKEN.replace("rsqrt(scale, scale);", "rsqrt(scale, scale)")
 BROKEN = BROKEN.replace("add(scale, scale, g.eps);", "add(scale, stored, g.eps);")
 TURN = "dict(x=torch.randn(64, 64), out=torch.zeros(64, 64)), outputs='out'"
+SWEPT = "'normalization/rmsnorm', [dict(rows=r, cols=1024) for r in (64, 128, 256, 512)]"
 CELLS = {
     "load": "%env HIPKITTENS_HISTORY=looks.sqlite\n%load_ext workbench\nimport torch\n"
     "import workbench as wb\nfrom workbench.events import hub",
@@ -70,15 +71,17 @@ CELLS = {
     "shared_tiles": "wb.view_layout('st_bf<32, 64>')",
     "exercises": "wb.exercises()",
     "exercise": "wb.exercise('01.1')",
-    "wrong_answer": "wb.exercise('01.1').check(1)",
+    "hint": "wb.exercise('01.1').hint()",
+    "wrong_answer": "wb.exercise('01.1').check(rms)",
     "turn": SLOW,
     "verified": f"wb.verify(turn['turn'][1, 64], lambda x: x.T, inputs={TURN})",
     "failed": f"wb.verify(turn['turn'][1, 64], lambda x: x, inputs={TURN})",
-    "verify_figure": f"wb.verify(turn['turn'][1, 64], lambda x: x, inputs={TURN}).plot()",
+    "verify_figure": f"wb.verify(turn['turn'][1, 64], lambda x: x, inputs={TURN}).figure",
     "verify_all": "wb.verify('normalization/rmsnorm')",
     "profile": "wb.profile(turn['turn'][1, 64], torch.randn(64, 64), torch.zeros(64, 64))",
     "timeline": "wb.timeline(turn['turn'][1, 64], torch.randn(64, 64), torch.zeros(64, 64))",
-    "sweep": "wb.sweep('normalization/rmsnorm', [dict(rows=r, cols=1024) for r in (64, 128, 256, 512)])",
+    "sweep": f"wb.sweep({SWEPT})",
+    "sweep_figure": f"wb.sweep({SWEPT}).figure",
     "history": "wb.history()",
     "error": "wb.verify('nothing/such')",
     "map": "wb.xcd_map('gemm/bf16')",
