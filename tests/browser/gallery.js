@@ -3,7 +3,8 @@
 window.drawFigure = async (figure, width) => {
   const place = document.getElementById('figure');
   Plotly.purge(place);
-  place.style.width = `${width}px`;
+  // A page scrolls a figure that has a width of its own.
+  place.style.width = `${Math.max(width, figure.layout.width ?? 0)}px`;
   place.style.height = `${figure.layout.height}px`;
   await Plotly.newPlot(place, figure.data, { ...figure.layout }, { responsive: true, displaylogo: false });
 };

@@ -109,6 +109,21 @@ def test_the_shown_run_has_a_row_wherever_it_is(page: Page) -> None:
     assert page.locator("[aria-current=true]").inner_text() == "#3"
 
 
+def test_buttons_stay_on_the_line_of_their_run(page: Page) -> None:
+    """Beside a sidebar in a window of 1000 pixels, with runs above 1,000."""
+    runs = json.loads(runs_json(1, 1, 2))
+    for number, run in enumerate(runs["kernels"][0]["sessions"][0]["runs"], 1206):
+        run |= {"number": number, "us": "1.438", "origin": "modelled"}
+    page.add_style_tag(content=script("runlist.css"))
+    page.evaluate("document.getElementById('page').style = 'width: 300px; font: 13px sans-serif'")
+    page.evaluate("([code, runs]) => widget(code, { runs })", [script("runlist.js"), json.dumps(runs)])
+    row = page.locator("tr", has_text="#1206")
+    number, acts = row.locator(".wb-show").bounding_box(), row.locator(".wb-acts").bounding_box()
+    assert number is not None
+    assert acts is not None
+    assert acts["y"] < number["y"] + number["height"]
+
+
 def test_a_selection_among_a_thousand_runs_is_shown_at_once(page: Page) -> None:
     """The page's part, which took most of the time; the kernel's answers are drawn too."""
     page.evaluate("([code, runs]) => widget(code, { runs })", [script("runlist.js"), runs_json(4, 5, 50)])

@@ -244,7 +244,7 @@ __global__ void halve(const float *x, float *out, int n) {
 def test_a_launch_is_verified_by_the_tensors_that_it_writes():
     module = wb.compile(LAUNCHED, arch="gfx950", name="halve.hip")
     inputs = {"x": torch.randn(100), "out": torch.zeros(100), "n": 100}
-    result = wb.verify(module["halve"][2, 64], lambda x: x / 2, inputs=inputs, outputs=("out",)).check()
+    result = wb.verify(module["halve"][2, 64], lambda x: x / 2, inputs=inputs, outputs="out").check()
     assert result.name == "halve"
     assert len(result.records) == 1
     assert not inputs["out"].any(), "what the caller has stays as it was"

@@ -25,7 +25,8 @@ BF16 = torch.bfloat16
 def test_fits_the_page(name: str) -> None:
     entry = template(name)
     lines = [*entry.kernel.splitlines(), *entry.check.splitlines()]
-    assert max(map(len, lines)) <= 110
+    # A window of 1440 pixels with both sidebars has room for 88.
+    assert max(map(len, lines)) <= 88
     assert len(entry.kernel.splitlines()) <= 80
     assert entry.kernel.startswith(f"%%hipkittens {name}\n"), "named as the template is"
     assert entry.about.endswith(".")

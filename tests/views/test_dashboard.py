@@ -255,6 +255,8 @@ __global__ void say(float *x) {
     assert notes["print"].text == "lane 0 says <hello>"
     assert notes["sanitize"].good is True
     assert notes["verify"].good is False
+    hub.publish("verify", "say", {"passed": True, "shape": {}, "device": small.device, "code": "c0de"})
+    assert page.board.notes[-1].text == "say: verified", "a launch of one's own kernel has no shape"
     page.refresh()
     assert "a/sweep: 3 of 8" in page.widgets.progress.value
     assert "lane 0 says &lt;hello&gt;" in page.widgets.log.value

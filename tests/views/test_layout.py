@@ -286,6 +286,14 @@ def test_figure(conflicting: LayoutResult) -> None:
     assert len(svg_of(figure)) < 100_000
 
 
+def test_numbers_keep_their_size_in_a_narrow_page() -> None:
+    """64 columns of numbers have 13 pixels each, whatever the page's width; few columns fill the page."""
+    figure = view_layout("rt_bf<16, 64>", arch="gfx950").figure
+    drawn = figure.layout.width - figure.layout.template.layout.margin.l - figure.layout.margin.r
+    assert drawn / 64 >= 13
+    assert view_layout("rt_bf<16, 32>", arch="gfx950").figure.layout.width is None
+
+
 def test_numbers_are_read_whatever_the_menu_and_the_slider_say(conflicting: LayoutResult) -> None:
     """All cells share one ink, since the page cannot adapt it when the menu changes the colours."""
     figure = conflicting.figure

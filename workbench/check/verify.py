@@ -159,7 +159,7 @@ def verify(
         reference: the reference of `target`, if that is no spec: a spec, its name, or a function.
         shape, shapes: one or several problems, sizes by parameter name; without both, the default.
         inputs: tensors and numbers by name instead of the spec's fresh ones.
-        outputs: names of the arguments that a launch writes; they are poisoned first.
+        outputs: names of the arguments that a launch writes, or one name; they are poisoned first.
         seed: seed of the inputs; equal seeds give equal inputs.
         tolerance: element-wise bounds instead of the spec's, or those of the dtype (`TOLERANCES`).
         device: a device or its name; None for the default device.
@@ -182,8 +182,10 @@ def verify(
         DeviceError: the device has no such numerics.
     """
     seeds = seeds_of(approximate, "approximate")
+    # A string is a sequence of letters, and in one argument a name.
+    names = (outputs,) if isinstance(outputs, str) else outputs
     request = _VerifyRequest(
-        target, reference, shape, shapes, inputs, outputs, seed, tolerance, device, numerics
+        target, reference, shape, shapes, inputs, names, seed, tolerance, device, numerics
     )
     result = _verify(request)
     if not result.passed:
@@ -426,7 +428,7 @@ def _verify_launch(
     """A launch as a function that returns its outputs."""
     arguments = _made(inputs, seed)
     tensors = [name for name, value in arguments.items() if _is_tensor(value)]
-    if isinstance(outputs, str) or not outputs or not set(outputs) <= set(tensors):
+    if not outputs or not set(outputs) <= set(tensors):
         raise UsageError(
             f"verify: outputs is {outputs!r}; expected the names of the tensors that the launch writes, some "
             f"of {', '.join(tensors)}"

@@ -555,8 +555,9 @@ def _note(event: Event) -> Note | None:
             text = f"{event.name} for {data['arch']}: {took}{warnings}"
     elif event.kind == "verify":
         good = bool(data["passed"])
-        size = shape_text(data["shape"])
-        text = f"{event.name} ({size}): {'verified' if good else 'wrong'}"
+        # A launch of one's own kernel has no shape.
+        size = f" ({shape_text(data['shape'])})" if data["shape"] else ""
+        text = f"{event.name}{size}: {'verified' if good else 'wrong'}"
     elif event.kind == "sanitize":
         good = not data["findings"]
         text = f"{event.name}: {data['first'] or 'nothing found'}"

@@ -38,10 +38,10 @@ LOOKS: Mapping[str, str] = {
     "wb-branch": "margin-left:1.1em",
     "wb-leaf": "margin-left:1.1em",
     "wb-stem": "margin-left:-1.1em;cursor:pointer",
-    "wb-bar": "display:inline-block;width:7em;height:.75em;margin-right:.5em;"
-    "background:var(--jp-layout-color2,#8882)",
-    "wb-share": "display:inline-block;width:3.6em;text-align:right;margin-right:.6em;"
-    "font-variant-numeric:tabular-nums",
+    # A name of several lines stays right of its bar; a summary's marker is left of the row.
+    "wb-row": "display:inline-flex;column-gap:.5em;align-items:baseline;max-width:calc(100% - 1.4em)",
+    "wb-bar": "flex:none;width:7em;height:.75em;background:var(--jp-layout-color2,#8882)",
+    "wb-share": "flex:none;width:4.2em;text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums",
     "wb-diff": "white-space:pre;overflow-x:auto;max-height:30em;line-height:1.35",
     "wb-same": "display:block;min-height:1.35em",
     "wb-added": "display:block;min-height:1.35em;background:#2ea04333",

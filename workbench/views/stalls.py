@@ -50,11 +50,12 @@ def _branch(branch: Branch, depth: int) -> Markup:
 
 def _row(branch: Branch) -> Markup:
     hue = FAMILIES[OF_REASON[branch.reason]].hue if branch.reason in OF_REASON else INK
-    name = tag("code", branch.name) if branch.address is not None else branch.name
+    name = tag("code" if branch.address is not None else "span", branch.name)
     load = NOTHING
     if branch.waits_for:
         address, place = branch.waits_for[0]
         where = f"line {place[1]}" if place is not None else hex(address)
         load = tag("span", f"← the load of {where}", kind="wb-dim")
     bar = tag("span", _BAR.format(min(100.0, 100 * branch.share), hue), kind="wb-bar")
-    return Markup(" ").join([bar + tag("span", f"{100 * branch.share:.1f} %", kind="wb-share"), name, load])
+    share = tag("span", f"{100 * branch.share:.1f} %", kind="wb-share")
+    return tag("span", Markup(" ").join([bar, share, name, load]), kind="wb-row")

@@ -28,6 +28,9 @@ A longer layout shows the first ones and says so.
 CELL, BETWEEN = 13, 88
 """Pixels of a cell, and between two panels."""
 
+NARROW = 32
+"""Columns whose numbers half a window shows; a figure with more has a width, and a narrow page scrolls it."""
+
 NUMBERED, PLAIN = 10 * TEXT_ROWS, 480
 """Pixels that the cells of a panel may have with numbers in them, which want ten a row, and without."""
 
@@ -91,6 +94,11 @@ def layout_figure(
         menus.append(play())
         height += 110
     figure.update_layout(updatemenus=menus, height=height + 150, margin={"b": 60}, showlegend=False)
+    columns = max((panel.shape[1] for panel in panels if panel.is_small), default=0)
+    if columns > NARROW:
+        # Plotly shrinks numbers with their cells, to 3 pixels beside a sidebar.
+        margin = figure.layout.margin
+        figure.update_layout(width=figure.layout.template.layout.margin.l + columns * CELL + margin.r)
     if len(drawn) < len(steps):
         figure.add_annotation(
             text=f"the slider has the first {len(drawn)} of {len(steps)} positions; .rows has all",
