@@ -1,4 +1,4 @@
-"""Conversions to 16-bit floats in host code, which clang leaves to functions that few systems' libraries have."""
+"""Conversions to 16-bit floats in host code, which clang leaves to functions that few libraries have."""
 
 from __future__ import annotations
 

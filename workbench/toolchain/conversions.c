@@ -29,13 +29,13 @@ static int is_nan(uint32_t bits) { return (bits & ~FLOAT_SIGN) > FLOAT_INFINITY;
 
 /* A wider value as a float whose last digit is odd if it is not exact. Rounding that to half as many digits
  * rounds the value itself. */
-#define TO_ODD(wide)                                                               \
-    ({                                                                             \
-        float near = (float)(wide);                                                \
-        uint32_t bits = bits_of(near);                                             \
-        if (near != (wide) && !is_nan(bits) && !(bits & 1))                        \
-            bits += ((wide) < 0 ? near > (wide) : near < (wide)) ? 1 : -1;         \
-        bits;                                                                      \
+#define TO_ODD(wide)                                                                                                   \
+    ({                                                                                                                 \
+        float near = (float)(wide);                                                                                    \
+        uint32_t bits = bits_of(near);                                                                                 \
+        if (near != (wide) && !is_nan(bits) && !(bits & 1))                                                            \
+            bits += ((wide) < 0 ? near > (wide) : near < (wide)) ? 1 : -1;                                             \
+        bits;                                                                                                          \
     })
 
 static __bf16 bfloat_of(uint32_t bits) {
