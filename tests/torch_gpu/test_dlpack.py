@@ -71,7 +71,8 @@ def test_tensors_are_on_the_claimed_device() -> None:
         back = ctypes.py_object()
         assert consumer.call(TO_OBJECT, managed, ctypes.addressof(back)) == 0
         y = back.value
-        assert y.data_ptr() == x.data_ptr() and y.device.type == "cuda"
+        assert y.data_ptr() == x.data_ptr()
+        assert y.device.type == "cuda"
         assert torch.equal(y, x)
 
 

@@ -1,7 +1,8 @@
-"""DLPack's exchange in C, by which TVM's runtime (TileLang) takes PyTorch's tensors and asks for their device.
+"""DLPack's exchange in C, by which TVM's runtime (TileLang) takes PyTorch's tensors and asks for their
+device.
 
-PyTorch answers from C++, where tensors that claim to be on the device are the CPU's. The functions of its table
-are called as before; only the device in what they take and return is the one that the tensor claims.
+PyTorch answers from C++, where tensors that claim to be on the device are the CPU's. The functions of its
+table are called as before; only the device in what they take and return is the one that the tensor claims.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class _Exchange(Structure):
 
 @contextlib.contextmanager
 def exchange_names_device() -> Iterator[None]:
-    """DLPack's exchange in C says of tensors that claim to be on the device that they are on a ROCm device."""
+    """DLPack's exchange in C names a ROCm device for tensors that claim to be on the device."""
     capsule = getattr(torch.Tensor, _ATTRIBUTE, None)
     with Patches() as patches:
         if capsule is not None:
