@@ -29,7 +29,8 @@ def values(kind: str) -> np.ndarray:
     digits, bias = DIGITS[kind], (1 << 14 - DIGITS[kind]) - 1
     exponent, fraction = bits >> digits, bits & (1 << digits) - 1
     significand = fraction + np.where(exponent, 1 << digits, 0)
-    return np.ldexp(significand.astype(np.float64), np.maximum(exponent, 1) - bias - digits)
+    result: np.ndarray = np.ldexp(significand.astype(np.float64), np.maximum(exponent, 1) - bias - digits)
+    return result
 
 
 def rounded(kind: str, x: np.ndarray) -> np.ndarray:
@@ -40,7 +41,8 @@ def rounded(kind: str, x: np.ndarray) -> np.ndarray:
     index = np.searchsorted(middles, size)
     is_tie = (index < len(middles)) & (middles[np.minimum(index, len(middles) - 1)] == size)
     index += is_tie & (index & 1 == 1)
-    return (index | np.where(np.signbit(x), 0x8000, 0)).astype(np.uint16)
+    bits: np.ndarray = (index | np.where(np.signbit(x), 0x8000, 0)).astype(np.uint16)
+    return bits
 
 
 @pytest.mark.parametrize("kind", ["__bf16", "_Float16"])
@@ -82,6 +84,6 @@ def test_conversions_round_once(
     np.testing.assert_array_equal(np.signbit(widened)[~is_nan], words_of_all[~is_nan] >= 0x8000)
 
     nan = np.array([np.nan], dtype=np.float64)
-    one = np.zeros(1, dtype=np.uint16)
-    library.of_double(ctypes.c_void_p(nan.ctypes.data), ctypes.c_void_p(one.ctypes.data), 1)
-    assert one[0] & 0x7FFF > INFINITIES[kind]
+    quiet = np.zeros(1, dtype=np.uint16)
+    library.of_double(ctypes.c_void_p(nan.ctypes.data), ctypes.c_void_p(quiet.ctypes.data), 1)
+    assert quiet[0] & 0x7FFF > INFINITIES[kind]

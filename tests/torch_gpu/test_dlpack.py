@@ -63,10 +63,10 @@ def test_tensors_are_on_the_claimed_device() -> None:
         assert consumer.call(STREAM, *words) == 0
         assert stream.value is None
 
-        made = ctypes.c_void_p()
-        assert consumer.call(ALLOCATE, managed + DEVICE - 8, ctypes.addressof(made), 0, 0) == 0
-        assert made.value is not None
-        assert device_at(made.value + DEVICE) == device_at(managed + DEVICE) == (ROCM, 0)
+        allocated = ctypes.c_void_p()
+        assert consumer.call(ALLOCATE, managed + DEVICE - 8, ctypes.addressof(allocated), 0, 0) == 0
+        assert allocated.value is not None
+        assert device_at(allocated.value + DEVICE) == device_at(managed + DEVICE) == (ROCM, 0)
 
         back = ctypes.py_object()
         assert consumer.call(TO_OBJECT, managed, ctypes.addressof(back)) == 0
