@@ -94,7 +94,13 @@ def test_sums_through_shared_memory(loaded: Any) -> None:
 
 @pytest.mark.parametrize(
     ("grid", "block"),
-    [((3, 1, 1), (70, 1, 1)), ((2, 3, 2), (8, 4, 4)), ((1, 2, 3), (5, 7, 3)), ((2, 1, 1), (1024, 1, 1))],
+    [
+        ((3, 1, 1), (70, 1, 1)),
+        ((2, 3, 2), (8, 4, 4)),
+        ((1, 2, 3), (5, 7, 3)),
+        ((2, 1, 1), (1024, 1, 1)),
+        ((1, 70_000, 1), (1, 1, 1)),
+    ],
 )
 def test_kernels_see_their_launch_shape(loaded: Any, grid: tuple[int, ...], block: tuple[int, ...]) -> None:
     items = int(np.prod(block))
@@ -230,7 +236,8 @@ def test_trap(loaded: Any, works: None) -> None:
         ((1, 1, 1), (0, 1, 1), 0, "block"),
         ((1, 1, 1), (1025, 1, 1), 0, "1024"),
         ((1, 1, 1), (64, 32, 1), 0, "2048 work-items"),
-        ((1, 70000, 1), (64, 1, 1), 0, "too large"),
+        ((2**31, 1, 1), (2, 1, 1), 0, "too large"),
+        ((1, 2**26, 1), (1, 64, 1), 0, "too large"),
         ((1, 1, 1), (64, 1, 1), 200_000, "200000 dynamic"),
         ((1, 1, 1), (64, 1, 1), -1, "dynamic shared"),
     ],

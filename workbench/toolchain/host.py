@@ -161,6 +161,7 @@ class _Build:
             job.key,
             *self.library.arguments,
             *self.library.linker,
+            *(Path(word).name for word in self.library.helpers),
             *self.includes,
             *self.host,
             *self.linking,

@@ -18,6 +18,7 @@ from workbench.toolchain.compiler import Compiler, header_flags
 from workbench.toolchain.questions import UnusableError
 
 _LINK_TIMEOUT = 900.0
+_CONVERSIONS = Path(__file__).with_name("conversions.c")
 _PROBE = (
     "#include <iostream>\n#include <stdexcept>\n#include <string>\n"
     'extern "C" int probe(int n) {\n'
@@ -38,6 +39,7 @@ class Library:
         name: name in messages.
         arguments: arguments of every compilation.
         linker: command that links, before the objects.
+        helpers: what it links after the objects: functions that the compiler calls and the library may lack.
         environment: environment variables of the linker.
         fixed_roots: folders whose files change only with the compiler or the system.
         unknown: arguments that its linker rejects and does not need.
@@ -49,6 +51,7 @@ class Library:
     environment: tuple[tuple[str, str], ...] = ()
     fixed_roots: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    helpers: tuple[str, ...] = ()
 
 
 def link(
@@ -60,7 +63,7 @@ def link(
         ToolchainError: the linker failed; the error has its message.
     """
     environment = {**os.environ, **dict(library.environment), "TMPDIR": folder}
-    command = [*library.linker, *objects, "-o", output, *flags]
+    command = [*library.linker, *objects, *library.helpers, "-o", output, *flags]
     try:
         finished = process.run(command, timeout=_LINK_TIMEOUT, environment=environment)
     except OSError as error:
@@ -90,17 +93,49 @@ def host_library(compiler: Compiler) -> Library:
         system = _system(compiler)
         problem = _problem(compiler, system)
         if not problem:
-            return system
+            # The linker takes what is called, as of an archive.
+            lazily = ("-Wl,--start-lib", _conversions(compiler, system), "-Wl,--end-lib")
+            return replace(system, helpers=lazily)
     program = zig.program()
     if program is not None and setting != "system":
         try:
-            return _libcxx(compiler, program)
+            library = _libcxx(compiler, program)
+            # zig's linker has no lazy objects.
+            return replace(library, helpers=(_conversions(compiler, library),))
         except UnusableError as why:
             problem = f"{program} {why}"
     raise CompilerNotFound(
         f"{compiler.version} ({compiler.path}) finds no C++ library for host code: {problem or 'none'}. "
         f"Install one (`apt install g++`), or `pip install {zig.WHEEL}`, which brings another."
     )
+
+
+def _conversions(compiler: Compiler, library: Library) -> str:
+    """Object with `conversions.c`, compiled unless it is in the cache folder.
+
+    Raises:
+        ToolchainError: it could not be compiled or written.
+    """
+    source = _CONVERSIONS.read_bytes()
+    key = caches.digest(compiler.identity, *library.arguments, source)
+    place = caches.tool_folder("conversions") / f"{key[:16]}.o"
+    if place.is_file():
+        return str(place)
+    with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
+        output = Path(folder) / "conversions.o"
+        command = [
+            *(*compiler.command, "-x", "c", "-Qunused-arguments", *library.arguments),
+            *("-O2", "-g0", "-fPIC", "-ffreestanding", "-fno-stack-protector", "-fno-builtin"),
+            *("-c", str(_CONVERSIONS), "-o", str(output)),
+        ]
+        finished = process.run(command, timeout=60, environment=compiler.environment(folder))
+        if finished.returncode != 0:
+            raise ToolchainError(f"{_CONVERSIONS.name} was not compiled:\n{finished.text}")
+        try:
+            caches.write_atomically(place, output.read_bytes())
+        except OSError as error:
+            raise ToolchainError(f"{place} cannot be written: {error.strerror}") from None
+    return str(place)
 
 
 def device_part(compiler: Compiler) -> Compiler:

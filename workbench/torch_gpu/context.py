@@ -25,6 +25,7 @@ from workbench.torch_gpu import graphs
 from workbench.torch_gpu.children import spawned_inside
 from workbench.torch_gpu.clock import event_class, modelled_clock
 from workbench.torch_gpu.distributed import collectives_on_host
+from workbench.torch_gpu.dlpack import exchange_names_device
 from workbench.torch_gpu.extensions import built_for_device
 from workbench.torch_gpu.large import random_tensors_fit
 from workbench.torch_gpu.modules import reached
@@ -86,6 +87,7 @@ def torch_as_gpu(device: Device | str | None = None) -> Iterator[Device]:
         patches.enter_context(graphs.recorded())
         patches.enter_context(reached(where))
         patches.enter_context(built_for_device())
+        patches.enter_context(exchange_names_device())
         patches.enter_context(operators_reach_cpu())
         patches.enter_context(kernels_profiled(where))
         patches.enter_context(spawned_inside(where, _enter_child))

@@ -16,6 +16,9 @@ MAX_WORK_ITEMS = 1024
 # A wave's scratch is at most 2**13 times 256 dwords (COMPUTE_TMPRING_SIZE.WAVESIZE).
 _MAX_WAVE_SCRATCH_BYTES = 2**13 * 256 * 4
 MAX_GRID_BLOCKS = (2**31 - 1, 65536, 65536)
+"""What HIP reports as the largest grid. Neither AMD's runtime nor a dispatch packet, which has 32 bits of
+work-items in each dimension, enforces it: rocBLAS launches more blocks in y."""
+_MAX_WORK_ITEMS_IN_DIMENSION = 2**32 - 1
 _DEFAULT_TIMEOUT_SECONDS = 600.0
 
 
@@ -80,11 +83,10 @@ def _check_shape(kernel: KernelInfo, geometry: Geometry) -> None:
             f"kernel {name}: block {geometry.block} has {geometry.block_size} work-items, and {why}; "
             "use a smaller block."
         )
-    too_many_groups = any(b > m for b, m in zip(geometry.groups, MAX_GRID_BLOCKS, strict=True))
-    if too_many_groups or any(i >= 2**32 for i in geometry.items):
+    if max(geometry.items) > _MAX_WORK_ITEMS_IN_DIMENSION:
         raise LaunchError(
             f"kernel {name}: grid {geometry.groups} of blocks {geometry.block} is too large: at most "
-            f"{MAX_GRID_BLOCKS} blocks and 2**32 - 1 work-items in a dimension."
+            "2**32 - 1 work-items in a dimension; use fewer blocks, each with more work."
         )
     required = kernel.required_workgroup_size
     if required is not None and required != geometry.block:

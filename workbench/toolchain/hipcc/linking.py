@@ -57,7 +57,8 @@ def link_library(library: Library, objects: Sequence[str], output: str, folder: 
         FailedError: the linker failed and has printed why.
     """
     words = ["-v"] if show == "-v" else []
-    start([*library.linker, *words, *objects, "-o", output], _environment(library, folder), show)
+    command = [*library.linker, *words, *objects, *library.helpers, "-o", output]
+    start(command, _environment(library, folder), show)
 
 
 def link_program(
@@ -83,7 +84,8 @@ def link_program(
         show,
     )
     words = ["-v"] if show == "-v" else []
-    command = [*library.linker, *words, *objects, first, "-Wl,-e,hipkittens_start", "-o", output]
+    command = [*library.linker, *words, *objects, *library.helpers, first]
+    command += ["-Wl,-e,hipkittens_start", "-o", output]
     start(command, _environment(library, folder), show)
     if show == "-###":
         return
