@@ -23,7 +23,7 @@ LAYERS = (
     "integrations", "collection", "check", "step", "profile",
     "history", "exercises", "tiles", "triton_driver", "torch_gpu", "execute", "doctor", "prebuilt",
     "compatibility", "audit", "bench", "hardware",
-    "views", "lab", "magics", "training", "__main__", "",
+    "views", "lab", "magics", "operations", "mcp_server", "training", "__main__", "",
 )  # fmt: skip
 """Modules and packages of `workbench` from the lowest to the highest; "" is `workbench` itself."""
 
@@ -50,6 +50,8 @@ LAZY: dict[str, tuple[set[str], str]] = {
                 "hardware",
                 "kernel",
                 "lab",
+                "mcp_server",
+                "operations",
                 "profile",
                 "runtime",
                 "operators",
@@ -59,6 +61,11 @@ LAZY: dict[str, tuple[set[str], str]] = {
             "views",
         },
         "each command imports what it needs: `doctor` has to answer where a package is missing",
+    ),
+    "workbench.mcp_server.command": ({"mcp_server"}, "the package mcp is optional"),
+    "workbench.mcp_server.worker": (
+        {"operations"},
+        "the server answers before its process has imported them",
     ),
     "workbench.doctor": (
         {"kernel", "profile", "runtime", "targets", "toolchain"},

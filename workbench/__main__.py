@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import WorkbenchError
+from workbench.paths import kernels_dir
 from workbench.targets import TILE_TARGETS
 
 _EXEC_USAGE = (
@@ -34,8 +35,13 @@ def _command(commands: Any, name: str, help: str, **options: Any) -> argparse.Ar
     return parser
 
 
-def commands() -> argparse.ArgumentParser:
-    """The parser of `python -m workbench`, with one subparser per command."""
+def commands(first: str = "") -> argparse.ArgumentParser:
+    """The parser of `python -m workbench`, with one subparser per command.
+
+    Args:
+        first: first word of the command line: operations are left out if it is another command's name, since
+            their import takes a second.
+    """
     parser = argparse.ArgumentParser(prog="python -m workbench", description=__doc__)
     # The package was imported before its `__main__` module.
     version = sys.modules["workbench"].__version__
@@ -46,7 +52,9 @@ def commands() -> argparse.ArgumentParser:
         "doctor",
         help="check compiler, headers, HIP library and devices; say what is missing and how to install it",
     ).set_defaults(run=_doctor)
-    _command(commands, "devices", help="list the devices that can run kernels").set_defaults(run=_list)
+    listed = _command(commands, "devices", help="list the devices that can run kernels")
+    listed.add_argument("--json", action="store_true", help="print JSON")
+    listed.set_defaults(run=_devices)
     listed = _command(commands, "kernels", help="list the kernel library, or describe some of its kernels")
     listed.add_argument("names", nargs="*", metavar="NAME", help='"gemm/bf16", or a category such as "gemm"')
     listed.set_defaults(run=_kernels)
@@ -119,6 +127,7 @@ def commands() -> argparse.ArgumentParser:
     compared.add_argument("--json", action="store_true", help="print JSON")
     compared.set_defaults(run=_compatibility)
     _add_audit(commands)
+    _add_mcp(commands)
     _add_hardware(commands)
     keys = _command(
         commands,
@@ -127,13 +136,17 @@ def commands() -> argparse.ArgumentParser:
     )
     keys.add_argument("folder", metavar="FOLDER", help="folder for them and for Dask's configuration")
     keys.set_defaults(run=_certificates)
+    if first not in commands.choices:
+        _add_operations(commands)
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns 0 if all is well."""
-    parser = commands()
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] in (["sanitize"], ["disassemble"]) and len(words) > 1 and _is_kernel(*words[:2]):
+        return _operation(words[0], words[1:])
+    parser = commands(next(iter(words), ""))
     # Everything that follows belongs to the program, even if it looks like one of our options.
     whole = words[:1] in (["hipcc"], ["train"], ["exec"]) or (
         words[:1] in (["script"], ["sanitize"]) and words[1:] not in ([], ["-h"], ["--help"])
@@ -150,6 +163,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # `head` has read enough. Leave nothing to be flushed at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
+
+
+def _is_kernel(verb: str, source: str) -> bool:
+    """Whether a command that also takes programs or code objects gets an operator or a kernel's file."""
+    from workbench.operations.launch_comment import SUFFIXES, says_its_launch
+
+    path = Path(source)
+    is_source = says_its_launch(path) or (verb == "disassemble" and path.suffix in SUFFIXES)
+    return is_source or (kernels_dir() / f"{source}.py").is_file()
+
+
+def _operation(verb: str, words: Sequence[str]) -> int:
+    from workbench.operations import command, operations
+
+    operation = operations()[verb]
+    return command.run(operation, command.parser(operation).parse_args(words))
+
+
+def _add_operations(commands: Any) -> None:
+    from workbench.operations import command, operations
+
+    for operation in operations().values():
+        if operation.name not in commands.choices:
+            command.add(commands, operation)
+    schema = _command(
+        commands, "schema", help="print the JSON schema of an operation's arguments and outcome"
+    )
+    schema.add_argument("operation", choices=list(operations()), metavar="OPERATION", help="such as verify")
+    schema.set_defaults(run=_schema)
+
+
+def _schema(options: argparse.Namespace) -> int:
+    from workbench.operations import operations
+
+    operation = operations()[options.operation]
+    schemas = {"arguments": operation.arguments_schema, "outcome": operation.outcome_schema}
+    print(json.dumps(schemas, indent=1))
+    return 0
 
 
 def _add_bench(commands: Any) -> None:
@@ -271,6 +322,33 @@ def _audit(options: argparse.Namespace) -> int:
     page = write_page(report, folder / "audit.html")
     print(f"wrote {folder / 'audit.json'}, {folder / 'audit.sarif'} and {page}")
     return report.exit_status
+
+
+def _add_mcp(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "mcp",
+        help="serve the operations to agents by the Model Context Protocol; needs the package mcp",
+    )
+    parser.set_defaults(run=_mcp)
+    add = parser.add_argument
+    add(
+        "--http",
+        type=int,
+        default=0,
+        metavar="PORT",
+        help="on this port of the loopback interface; default: stdio",
+    )
+    add("--seconds", type=float, default=300, help="wall time of one operation; default: %(default)g")
+    add(
+        "--memory", type=float, default=8, metavar="GIB", help="memory of one operation; default: %(default)g"
+    )
+
+
+def _mcp(options: argparse.Namespace) -> int:
+    from workbench.mcp_server.command import serve
+
+    return serve(options.http, options.seconds, int(options.memory * 2**30))
 
 
 def _add_hardware(commands: Any) -> None:
@@ -431,6 +509,10 @@ def _compatibility(options: argparse.Namespace) -> int:
     else:
         print(compatibility.report(comparisons, checkout))
     return int(any(tree.arch and tree.absent for tree in comparisons))
+
+
+def _devices(options: argparse.Namespace) -> int:
+    return _operation("devices", ["--json"]) if options.json else _list(options)
 
 
 def _list(options: argparse.Namespace) -> int:

@@ -493,6 +493,20 @@ class KernelInterrupt(KeyboardInterrupt):
         return f"{type(self).__name__}: {self}".splitlines()
 
 
+class JobLimit(WorkbenchError):
+    """An operation of the MCP server took more time or memory than it may, or was cancelled.
+
+    Cure: Take a smaller shape, or raise the limit that the message names.
+    """
+
+
+class WorkerEnded(WorkbenchError):
+    """The process that did an operation of the MCP server ended without an answer.
+
+    Cure: Try it again; `python -m workbench doctor` checks the installation.
+    """
+
+
 class HistoryError(WorkbenchError):
     """The file of runs cannot be used, or has no such run or baseline.
 

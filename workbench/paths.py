@@ -33,3 +33,9 @@ def include_dir() -> Path:
 def hip_include_dir() -> Path:
     """Folder of the portable HIP headers, for compilers without ROCm."""
     return _PACKAGE / "toolchain" / "include"
+
+
+def pages_dir() -> Path | None:
+    """Folder with `docs/` and `notebooks/`, which only a checkout has; None in an installed wheel."""
+    root = _PACKAGE.parent
+    return root if (root / "docs" / "howto").is_dir() and (root / "notebooks").is_dir() else None

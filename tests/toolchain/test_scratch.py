@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -78,3 +80,33 @@ def test_a_compilation_without_its_folder(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert len(folders) == 2
     assert result.code_object
     assert not result.diagnostics
+
+
+ENDING = """
+import atexit, os, threading, time
+thread = None
+atexit.register(lambda: thread.join())  # the first registered runs last, after the folders are removed
+from workbench.toolchain.scratch import in_folder
+started = threading.Event()
+def build(folder):
+    started.set()
+    while os.path.exists(folder):
+        time.sleep(0.01)
+    print("built")
+    raise OSError("error opening 'headers.d'")
+def quietly():
+    try:
+        in_folder(build)
+    except OSError:
+        pass
+thread = threading.Thread(target=quietly, daemon=True)
+thread.start()
+started.wait()
+"""
+
+
+def test_a_build_that_outlives_python_is_not_repeated() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ENDING], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert (done.stdout, done.stderr) == ("built\n", "")

@@ -15,6 +15,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 _GRACE = 5.0
 """Seconds between the request to end and the end."""
@@ -92,21 +93,22 @@ def run_limited(
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(_INTERVAL)
                     break
-                used, resident = _used(process.pid)
-                if _is_late(time.monotonic() - begin, used, seconds):
+                processor, resident = used(process.pid)
+                if _is_late(time.monotonic() - begin, processor, seconds):
                     limit = f"not done after {seconds:g} s"
                 elif resident > memory:
                     limit = f"needs more than {memory / 2**30:.1f} GiB of memory"
         finally:
             # Also what it left running.
-            _end(process)
-        end = output.seek(0, os.SEEK_END)
-        output.seek(max(0, end - _LAST))
+            end(process)
+        size = output.seek(0, os.SEEK_END)
+        output.seek(max(0, size - _LAST))
         text = output.read().decode("utf-8", "replace")
     return Ended(None if limit else process.returncode, text, time.monotonic() - begin, limit)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end(process: subprocess.Popen[Any]) -> None:
+    """Ends a process that began a session, and all that it left running."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)
@@ -125,7 +127,7 @@ def _is_late(wall: float, used: float, seconds: float) -> bool:
     return used > seconds or (wall > seconds and used < _ASLEEP * wall) or wall > _PATIENCE * seconds
 
 
-def _used(group: int) -> tuple[float, int]:
+def used(group: int) -> tuple[float, int]:
     """Seconds of processor time, and bytes of resident memory, of a process group."""
     ticks = pages = 0
     for file in Path("/proc").glob("[0-9]*/stat"):
@@ -139,4 +141,4 @@ def _used(group: int) -> tuple[float, int]:
     return ticks / os.sysconf("SC_CLK_TCK"), pages * os.sysconf("SC_PAGE_SIZE")
 
 
-__all__ = ["Ended", "Limits", "run_limited"]
+__all__ = ["Ended", "Limits", "end", "run_limited", "used"]

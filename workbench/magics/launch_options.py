@@ -18,6 +18,7 @@ from workbench.check.verify import verify
 from workbench.errors import UsageError, WorkbenchError
 from workbench.kernel import Launcher, Module
 from workbench.operators.launch_target import Target, resolve
+from workbench.runtime import Device
 
 
 @dataclass(frozen=True)
@@ -42,14 +43,16 @@ class CellLaunch:
         """The launch, to be timed, profiled or sanitized."""
         return resolve(self.launcher, (), self.inputs)
 
-    def verify(self) -> VerifyResult:
-        """The comparison.
+    def verify(self, device: Device | None = None) -> VerifyResult:
+        """The comparison, on a device or, for None, the one that the tensors belong to.
 
         Raises:
             UsageError: the reference fails, or does not fit the inputs.
         """
         try:
-            result = verify(self.launcher, self.reference, inputs=self.inputs, outputs=self.outputs)
+            result = verify(
+                self.launcher, self.reference, inputs=self.inputs, outputs=self.outputs, device=device
+            )
         except WorkbenchError:
             raise
         except Exception as error:

@@ -26,7 +26,12 @@ FIRST_LINE = 2
 """Line of the editor that a cell's C++ begins at: the magic itself is line 1."""
 
 
-def _shape(text: str) -> dict[str, Any] | None:
+def shape_of_text(text: str) -> dict[str, Any] | None:
+    """Sizes such as "m=64,n=128"; None for "".
+
+    Raises:
+        UsageError: a part is not NAME=VALUE.
+    """
     if not text:
         return None
     sizes: dict[str, Any] = {}
@@ -107,7 +112,7 @@ def compilation(options: argparse.Namespace) -> tuple[KernelSpec | None, Any, Co
         raise UsageError("--shape needs --verify SPEC or --spec SPEC, whose shape it is")
     spec = kernels[named] if named else None
     arch = options.arch or default_arch()
-    shape = spec.shape(_shape(options.shape), arch=arch) if spec is not None else None
+    shape = spec.shape(shape_of_text(options.shape), arch=arch) if spec is not None else None
     macros = spec.macros(shape, arch) if spec is not None and shape is not None else {}
     defines = dict(_macro(text) for text in options.define)
     return (

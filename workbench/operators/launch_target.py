@@ -130,7 +130,7 @@ class Target:
 
 
 def resolve(
-    target: KernelSpec | Launcher | Kernel | Module | Callable[..., Any] | str,
+    target: KernelSpec | Launcher | Kernel | Module | Target | Callable[..., Any] | str,
     args: tuple[Any, ...] = (),
     kwargs: Mapping[str, Any] | None = None,
     *,
@@ -141,14 +141,16 @@ def resolve(
 ) -> Target:
     """The target of anything that can be timed or profiled.
 
-    Forms: a spec or its name, on tensors, or on fresh inputs at `shape`; a launcher (`kernel[grid, block]`)
-    with its arguments; a kernel (or a module with one) with `spec`, run as the spec would; only a kernel: its
-    last launch; any other callable: the kernels that a call of it launches.
+    Forms: a target already; a spec or its name, on tensors, or on fresh inputs at `shape`; a launcher
+    (`kernel[grid, block]`) with its arguments; a kernel (or a module with one) with `spec`, run as the spec
+    would; only a kernel: its last launch; any other callable: the kernels that a call of it launches.
 
     Raises:
         UsageError: the target is none of these.
     """
     kwargs = dict(kwargs or {})
+    if isinstance(target, Target):
+        return target
     if isinstance(target, str):
         target = kernels[target]
     if isinstance(spec, str):

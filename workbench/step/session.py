@@ -14,7 +14,7 @@ from workbench.kernel.code import DeviceCode
 from workbench.kernel.compilation import compile_source
 from workbench.launches import Dim, LaunchOptions, TapeOptions
 from workbench.operators import KernelSpec, Shape, kernels
-from workbench.operators.launch_target import resolve
+from workbench.operators.launch_target import Target, resolve
 from workbench.runtime import Device
 from workbench.schedules import parsed
 from workbench.schedules import schedule as under_schedule
@@ -22,7 +22,7 @@ from workbench.step.stepper import Stepper
 
 
 def step(
-    target: KernelSpec | Launcher | Kernel | Module | Callable[..., Any] | str,
+    target: KernelSpec | Launcher | Kernel | Module | Target | Callable[..., Any] | str,
     *args: Any,
     spec: KernelSpec | str | None = None,
     shape: Shape | None = None,

@@ -6,6 +6,7 @@ Cleaners of the system's temporary folder may remove one during a build; the bui
 from __future__ import annotations
 
 import tempfile
+import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +24,8 @@ class RepeatedBuild(UserWarning):
 def in_folder(build: Callable[[str], T]) -> T:
     """Runs a build in a temporary folder and returns its result.
 
-    It is called once more if the folder was removed or emptied; a `RepeatedBuild` warning says so.
+    It is called once more if the folder was removed or emptied; a `RepeatedBuild` warning says so. When
+    Python ends, it removes the folders of builds that threads still do: those are not repeated.
 
     Raises whatever the build raises in a folder that still exists, or the second time.
     """
@@ -33,10 +35,10 @@ def in_folder(build: Callable[[str], T]) -> T:
         try:
             result = build(folder)
         except Exception:
-            if mark.exists():
+            if mark.exists() or _ending():
                 raise
         else:
-            if mark.exists():
+            if mark.exists() or _ending():
                 return result
     warnings.warn(
         f"something removed the contents of {folder} while a compiler worked there; the build is repeated. "
@@ -46,3 +48,7 @@ def in_folder(build: Callable[[str], T]) -> T:
     )
     with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
         return build(folder)
+
+
+def _ending() -> bool:
+    return not threading.main_thread().is_alive()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import importlib.util
 import sys
 from collections.abc import Mapping
@@ -47,17 +48,22 @@ def add_pictures() -> None:
 
 
 class _Later:
-    """A module that is imported at the first use of an attribute."""
+    """A module that is imported at the first use of an attribute other than its version.
+
+    Attributes:
+        __version__: the version of the installed package.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self.__version__ = importlib.metadata.version(name)
 
     def __getattr__(self, attribute: str) -> Any:
         return getattr(importlib.import_module(self._name), attribute)
 
 
 def _import_plotly() -> None:
-    """Imports plotly's renderers without nbformat, of which they read the version when a figure is shown.
+    """Imports plotly's renderers without nbformat: they only read its version when a figure is shown.
 
     nbformat imports jsonschema, which compiles the grammar of every kind of address: seconds.
     """
