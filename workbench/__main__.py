@@ -249,6 +249,13 @@ def _add_audit(commands: Any) -> None:
         help="processor time of a run; default: %(default)g",
     )
     add(
+        "--proof-seconds",
+        type=float,
+        default=180,
+        help="wall time of the search for an order of waves and loads that changes the results of a kernel "
+        "with a race or a missing wait; default: %(default)g",
+    )
+    add(
         "--memory",
         type=float,
         default=8,
