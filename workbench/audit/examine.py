@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
+import importlib.util
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -75,6 +77,10 @@ def _not_run(source: KernelSource) -> str:
     """Why a source cannot be run; "" if it can."""
     if source.kind is Kind.CODE_OBJECT:
         return "a code object alone has neither arguments nor a reference"
+    if source.kind is Kind.SCRIPT and importlib.util.find_spec("triton") is None:
+        text = source.path.read_text(encoding="utf-8", errors="replace")
+        if re.search(r"^\s*(?:import|from) triton\b", text, re.MULTILINE):
+            return "Triton is not installed"
     if not source.target:
         return "no emulated device has its target"
     return ""
