@@ -10,8 +10,10 @@ from workbench.audit.output import first_error, telling_line, verdict, without_t
 from workbench.audit.patches import (
     Insertion,
     applied,
+    barriers_before,
     candidates,
     original_line,
+    relaxed,
     starts_statement,
     unified,
 )
@@ -162,6 +164,26 @@ def test_candidates_are_in_the_words_of_the_source() -> None:
     assert list(candidates(race("/k.cu", 2, 6), CODE, "/k.cu", before)) == plain
     # Nothing is inserted into another file.
     assert not list(candidates(cause, CODE, "/other.cu"))
+
+
+STAGES = "\n".join(
+    ("void k() {", "load();", "s_barrier();", "use();", "s_barrier();", "// s_barrier();", "read();", "}")
+)
+
+
+def test_a_wait_for_loads_is_tried_before_barriers_too() -> None:
+    assert barriers_before(STAGES, 7) == [5, 3]
+    assert barriers_before(STAGES, 5) == [3]
+    message = "expected an s_waitcnt vmcnt between them"
+    who = (0, 0, 0), 1, 0, 64
+    finding = Finding("missing wait", message, "/k.cu", 7, 1, True, "", 16, *who, related=("/k.cu", 2))
+    waits = [each for each in candidates(Cause((finding,)), STAGES, "/k.cu") if each.waits_for_memory]
+    # The load's own line is the last to be tried.
+    assert [each.line for each in waits] == [7, 5, 3, 2]
+    weaker = relaxed(waits[1], 10)
+    assert str(weaker) == "a wait for vmcnt(10) before line 5"
+    assert not weaker.waits_for_memory
+    assert 'asm volatile("s_waitcnt vmcnt(10)" ::: "memory");' in weaker.statements
 
 
 def test_insertions_go_before_statements_only() -> None:

@@ -103,7 +103,8 @@ def starts_statement(text: str, line: int) -> bool:
 def barriers_before(text: str, line: int) -> list[int]:
     """Lines of the last barriers before a line of a source, the nearest first."""
     lines = text.splitlines()[: max(0, line - 1)]
-    found = [n for n, part in enumerate(lines, 1) if _ANY_BARRIER.search(part) and starts_statement(text, n)]
+    code = (part.partition("//")[0] for part in lines)
+    found = [n for n, part in enumerate(code, 1) if _ANY_BARRIER.search(part) and starts_statement(text, n)]
     return found[: -_BARRIERS - 1 : -1]
 
 
