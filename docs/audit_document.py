@@ -119,7 +119,7 @@ two barriers too late.
 
 So `vmcnt(10)` before the barrier of line 167 is the weakest wait that orders the pair: with `vmcnt(11)`
 the sanitizer still reports it, with `vmcnt(10)` it reports nothing, and the results are right. On a GPU
-the load has three products of tiles to arrive in, which is why a test there can pass. The model sees no
+the load has at least three products of tiles to arrive in, which is why a test there can pass. The model sees no
 cost.
 """,
     "kernels/torch_scaled/scaled_matmul.cu": """\
