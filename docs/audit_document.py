@@ -119,8 +119,8 @@ two barriers too late.
 
 So `vmcnt(10)` before the barrier of line 167 is the weakest wait that orders the pair: with `vmcnt(11)`
 the sanitizer still reports it, with `vmcnt(10)` it reports nothing, and the results are right. On a GPU
-the load has at least three products of tiles to arrive in, which is why a test there can pass. The model sees no
-cost.
+the load has at least three products of tiles to arrive in, which is why a test there can pass. The model
+sees no cost.
 """,
     "kernels/torch_scaled/scaled_matmul.cu": """\
 Thank you for this example. Two pairs of accesses to LDS are not ordered; the tiles are those of the bf16
