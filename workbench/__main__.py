@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from workbench.errors import WorkbenchError
+from workbench.errors import UsageError, WorkbenchError
 from workbench.paths import kernels_dir
 from workbench.targets import TILE_TARGETS
 
@@ -58,8 +58,12 @@ def commands(first: str = "") -> argparse.ArgumentParser:
     listed = _command(commands, "kernels", help="list the kernel library, or describe some of its kernels")
     listed.add_argument("names", nargs="*", metavar="NAME", help='"gemm/bf16", or a category such as "gemm"')
     listed.set_defaults(run=_kernels)
-    disassembled = _command(commands, "disassemble", help="print the machine code of a code object or bundle")
-    disassembled.add_argument("file", type=Path, help="what a compiler wrote for an AMD GPU")
+    disassembled = _command(
+        commands,
+        "disassemble",
+        help="print the machine code of a code object, of a kernel's file or an operator",
+    )
+    disassembled.add_argument("file", type=Path, nargs="?", help="code object, C++ file, or operator's name")
     disassembled.set_defaults(run=_disassemble)
     cache_command = _command(commands, "cache", help="show the contents of the compilation cache")
     cache_command.add_argument("action", nargs="?", choices=["clear"], help="empty the cache")
@@ -108,8 +112,9 @@ def commands(first: str = "") -> argparse.ArgumentParser:
         commands,
         "sanitize",
         help="run a program and look for races, missing waits and similar faults in every launch of it or of "
-        "its children; exits with 1 if there are findings, with 2 if nothing was launched",
-        usage="python -m workbench sanitize PROGRAM [ARGUMENT ...]",
+        "its children, or in the launch of a kernel's file or an operator; exits with 1 if there are findings, "
+        "with 2 if nothing was launched",
+        usage="python -m workbench sanitize (PROGRAM [ARGUMENT ...] | FILE | OPERATOR) [--json]",
     ).set_defaults(run=_sanitize)
     _command(
         commands,
@@ -144,13 +149,12 @@ def commands(first: str = "") -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns 0 if all is well."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if words[:1] in (["sanitize"], ["disassemble"]) and len(words) > 1 and _is_kernel(*words[:2]):
-        return _operation(words[0], words[1:])
     parser = commands(next(iter(words), ""))
     # Everything that follows belongs to the program, even if it looks like one of our options.
     whole = words[:1] in (["hipcc"], ["train"], ["exec"]) or (
         words[:1] in (["script"], ["sanitize"]) and words[1:] not in ([], ["-h"], ["--help"])
     )
+    whole = whole or (words[:1] == ["disassemble"] and len(words) > 1 and _is_kernel(*words[:2]))
     options = parser.parse_args(words[:1] if whole else words)
     options.words = words[1:]
     try:
@@ -304,6 +308,13 @@ def _add_audit(commands: Any) -> None:
         help="processor time of a run; default: %(default)g",
     )
     add(
+        "--proof-seconds",
+        type=float,
+        default=180,
+        help="wall time of the search for an order of waves and loads that changes the results of a kernel "
+        "with a race or a missing wait; default: %(default)g",
+    )
+    add(
         "--memory",
         type=float,
         default=8,
@@ -406,6 +417,10 @@ def _hardware(options: argparse.Namespace) -> int:
 
 
 def _disassemble(options: argparse.Namespace) -> int:
+    if not options.words:
+        raise UsageError("disassemble: got no file; expected a code object, a C++ file or an operator's name")
+    if _is_kernel("disassemble", options.words[0]):
+        return _operation("disassemble", options.words)
     from workbench.codeobject.listing import code_objects, listing
 
     for arch, content in code_objects(options.file.read_bytes()):
@@ -448,6 +463,8 @@ def _exec(options: argparse.Namespace) -> int:
 
 
 def _sanitize(options: argparse.Namespace) -> int:
+    if options.words and _is_kernel("sanitize", options.words[0]):
+        return _operation("sanitize", options.words)
     return _run_program(["--sanitize", "--", *options.words])
 
 

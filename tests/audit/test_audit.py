@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
+import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema  # type: ignore[import-untyped]
@@ -107,6 +111,42 @@ def test_a_script_that_hangs_is_ended(folder: Path, tmp_path: Path) -> None:
     limits = Limits(run=1)
     (kernel,) = audit(folder, tmp_path, target="gfx942", only="hang", limits=limits).kernels
     assert (kernel.result, kernel.text) == (Result.FAILS, "not done after 1 s")
+
+
+def test_kernels_side_by_side_have_the_same_results(report: Report, folder: Path, tmp_path: Path) -> None:
+    other = audit(folder, tmp_path, target="gfx950", only="broken", limits=LIMITS, jobs=2)
+    alone = of(report, "broken.hip")
+    assert [replace(k, build_seconds=alone.build_seconds) for k in other.kernels] == [alone]
+
+
+def test_an_interrupt_ends_what_runs(tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    script = tmp_path / "small" / "hang.py"
+    script.parent.mkdir()
+    script.write_text(
+        "import os, pathlib, time  # load_inline\n"
+        f"pathlib.Path({str(started)!r}).write_text(str(os.getpid()))\n"
+        "time.sleep(600)\n"
+    )
+    words = [sys.executable, "-m", "workbench", "audit", str(script), "--target", "gfx950", "--jobs", "2"]
+    words += ["--out", str(tmp_path / "out")]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    while not (started.is_file() and started.read_text()):
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.05)
+    process.terminate()
+    output, _ = process.communicate(timeout=60)
+    assert "interrupted; the same command continues" in output
+    # Nothing could be run.
+    assert process.returncode == 2
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(started.read_text()), 0)
+    assert Report.of_json((tmp_path / "out" / "audit.json").read_text()).kernels == ()
+
+
+def test_jobs_is_positive(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="jobs is 0; expected a positive number"):
+        audit(folder, tmp_path, jobs=0)
 
 
 def test_a_folder_without_kernels_is_refused(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from workbench.audit.records import (
     RepairRecord,
     Report,
     Result,
+    proof_sentence,
 )
 from workbench.audit.sarif import RULES, to_sarif
 from workbench.views.audit_page import write_page
@@ -177,6 +178,13 @@ def test_the_page_begins_with_what_is_surest(tmp_path: Path) -> None:
     headings = ["<h2>k/race one.cu on gfx950", "<h2>k/rule.cu on gfx950", "<h2>All kernel sources"]
     places = [page.index(heading) for heading in headings]
     assert places == sorted(places)
+
+
+def test_a_proof_says_how_to_open_it() -> None:
+    proof = ProofRecord("HIPKITTENS_SCHEDULE=waves=0 late=0x1d6c", 2048, 5, "elements")
+    opened = '2,048 elements differ; `wb.step(..., schedule="waves=0 late=0x1d6c")` opens it.'
+    assert opened in proof_sentence(proof)
+    assert "16 other orders" in proof_sentence(ProofRecord("", 0, 16, "elements"))
 
 
 def test_the_summary_names_lines_and_repair() -> None:

@@ -10,8 +10,10 @@ from workbench.audit.output import first_error, telling_line, verdict, without_t
 from workbench.audit.patches import (
     Insertion,
     applied,
+    barriers_before,
     candidates,
     original_line,
+    relaxed,
     starts_statement,
     unified,
 )
@@ -51,6 +53,7 @@ def test_sources_of_a_checkout(tmp_path: Path) -> None:
             "plain.hip": PROGRAM,
             "cuda.cu": "#include <cuda_runtime.h>\n" + PROGRAM,
             "triton_add.py": "import triton\n@triton.jit\ndef add(): ...\n",
+            "inline.py": "from torch.utils.cpp_extension import load_inline\n",
             "plot.py": "import matplotlib\n",
             "add.hsaco": "",
         },
@@ -61,6 +64,8 @@ def test_sources_of_a_checkout(tmp_path: Path) -> None:
         ("kernels/softmax/kernel.cpp", Kind.MODULE, "gfx950", True),
         ("analysis/mi325x/kernel.cpp", Kind.MODULE, "gfx942", False),
         ("add.hsaco", Kind.CODE_OBJECT, "", False),
+        ("inline.py", Kind.SCRIPT, "gfx942", False),
+        ("inline.py", Kind.SCRIPT, "gfx950", False),
         ("plain.hip", Kind.PROGRAM, "gfx942", False),
         ("plain.hip", Kind.PROGRAM, "gfx950", False),
         ("triton_add.py", Kind.SCRIPT, "gfx942", False),
@@ -159,6 +164,26 @@ def test_candidates_are_in_the_words_of_the_source() -> None:
     assert list(candidates(race("/k.cu", 2, 6), CODE, "/k.cu", before)) == plain
     # Nothing is inserted into another file.
     assert not list(candidates(cause, CODE, "/other.cu"))
+
+
+STAGES = "\n".join(
+    ("void k() {", "load();", "s_barrier();", "use();", "s_barrier();", "// s_barrier();", "read();", "}")
+)
+
+
+def test_a_wait_for_loads_is_tried_before_barriers_too() -> None:
+    assert barriers_before(STAGES, 7) == [5, 3]
+    assert barriers_before(STAGES, 5) == [3]
+    message = "expected an s_waitcnt vmcnt between them"
+    who = (0, 0, 0), 1, 0, 64
+    finding = Finding("missing wait", message, "/k.cu", 7, 1, True, "", 16, *who, related=("/k.cu", 2))
+    waits = [each for each in candidates(Cause((finding,)), STAGES, "/k.cu") if each.waits_for_memory]
+    # The load's own line is the last to be tried.
+    assert [each.line for each in waits] == [7, 5, 3, 2]
+    weaker = relaxed(waits[1], 10)
+    assert str(weaker) == "a wait for vmcnt(10) before line 5"
+    assert not weaker.waits_for_memory
+    assert 'asm volatile("s_waitcnt vmcnt(10)" ::: "memory");' in weaker.statements
 
 
 def test_insertions_go_before_statements_only() -> None:

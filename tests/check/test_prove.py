@@ -101,6 +101,14 @@ def test_a_right_kernel_has_no_proof(name: str, arch: str) -> None:
     assert prove(runner(name, arch, fault=False), seed=seed) is None
 
 
+def test_a_search_out_of_time_tries_one_schedule_and_makes_none_smaller() -> None:
+    assert prove(runner("vmcnt", "gfx950", fault=False), seconds=0) is None
+    proof = prove(runner("vmcnt", "gfx950", fault=True), seconds=0)
+    # Late loads are tried first.
+    assert proof is not None
+    assert (proof.schedule, proof.tried) == ("late=all", 1)
+
+
 LIBRARY = (
     ("gemm/bf16:ping_pong", {"m": 256, "n": 256, "k": 192}, "gfx950"),
     ("attention/forward", {"batch": 1, "queries": 128, "keys": 128, "heads": 2, "heads_kv": 1}, "gfx950"),

@@ -20,7 +20,9 @@ from typing import Any
 _GRACE = 5.0
 """Seconds between the request to end and the end."""
 
-_INTERVAL = 0.2
+_INTERVALS = (0.05, 2.0)
+"""Seconds between two looks at a process: from its start on, and at most."""
+
 _PATIENCE = 10
 """Wall time in limits after which a process is ended in any case."""
 
@@ -39,11 +41,13 @@ class Limits:
         build: seconds of processor time of a build.
         run: seconds of processor time of a run.
         memory: bytes that a process and all that it starts may hold.
+        proof: seconds of wall time of the search for an order of waves and loads that changes results.
     """
 
     build: float = 400.0
     run: float = 300.0
     memory: int = 8 << 30
+    proof: float = 180.0
 
 
 @dataclass(frozen=True)
@@ -87,12 +91,14 @@ def run_limited(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        limit = ""
+        limit, interval = "", _INTERVALS[0]
         try:
             while process.poll() is None and not limit:
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(_INTERVAL)
+                    process.wait(interval)
                     break
+                # All processes of the computer are looked at, by every job.
+                interval = min(1.2 * interval, _INTERVALS[1])
                 processor, resident = used(process.pid)
                 if _is_late(time.monotonic() - begin, processor, seconds):
                     limit = f"not done after {seconds:g} s"

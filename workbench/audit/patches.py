@@ -15,15 +15,29 @@ from workbench.audit.certainty import ORDER
 from workbench.audit.trial import Trial
 from workbench.runtime.findings import Cause
 
-MOST = 6
+MOST = 8
 """Builds that a search for a repair may take."""
+
+MOST_IN_FLIGHT = 64
+"""Loads that a wave may have in flight, and one more: counts of vmcnt are below."""
+
+_BARRIERS = 3
+"""Barriers before a line that a wait is tried before."""
 
 _FENCE = "__builtin_amdgcn_sched_barrier(0);"
 _OWN_ORDER = re.compile(r"waitcnt|sched_barrier")
 _WAIT_LDS = 'asm volatile("s_waitcnt lgkmcnt(0)" ::: "memory");'
-_WAIT_MEMORY = 'asm volatile("s_waitcnt vmcnt(0)" ::: "memory");'
 _WAIT_ALL = 'asm volatile("s_waitcnt vmcnt(0) lgkmcnt(0)" ::: "memory");'
+_ANY_BARRIER = re.compile(r"s_barrier|__syncthreads")
 _BARRIER = "__builtin_amdgcn_s_barrier();"
+
+
+def _wait_memory(count: int) -> str:
+    """A wait until at most so many loads are in flight."""
+    return f'asm volatile("s_waitcnt vmcnt({count})" ::: "memory");'
+
+
+_WAIT_MEMORY = _wait_memory(0)
 
 
 @dataclass(frozen=True)
@@ -38,12 +52,24 @@ class Insertion:
     line: int
     statements: tuple[str, ...]
 
+    @property
+    def waits_for_memory(self) -> bool:
+        """Whether it waits for all loads of the wave, and for nothing else."""
+        return _WAIT_MEMORY in self.statements
+
     def __str__(self) -> str:
         names = {_WAIT_LDS: "a wait for lgkmcnt(0)", _WAIT_MEMORY: "a wait for vmcnt(0)"}
         names |= {_WAIT_ALL: "a wait for vmcnt(0) and lgkmcnt(0)"}
         names |= {_BARRIER: "a barrier", "__syncthreads();": "__syncthreads()"}
+        names |= {_wait_memory(count): f"a wait for vmcnt({count})" for count in range(1, MOST_IN_FLIGHT)}
         parts = [names[statement] for statement in self.statements if statement in names]
         return f"{' and '.join(parts)} before line {self.line}"
+
+
+def relaxed(insertion: Insertion, count: int) -> Insertion:
+    """An insertion whose wait for all loads lets some stay in flight."""
+    statements = (_wait_memory(count) if s == _WAIT_MEMORY else s for s in insertion.statements)
+    return Insertion(insertion.line, tuple(statements))
 
 
 def applied(text: str, insertions: Sequence[Insertion]) -> str:
@@ -72,6 +98,14 @@ def starts_statement(text: str, line: int) -> bool:
     code = [part for part in before if part and not part.startswith(("#", "/*", "*"))]
     here = lines[line - 1].strip()
     return bool(code) and code[-1].endswith((";", "{", "}")) and not here.startswith(("#", "}", "else"))
+
+
+def barriers_before(text: str, line: int) -> list[int]:
+    """Lines of the last barriers before a line of a source, the nearest first."""
+    lines = text.splitlines()[: max(0, line - 1)]
+    code = (part.partition("//")[0] for part in lines)
+    found = [n for n, part in enumerate(code, 1) if _ANY_BARRIER.search(part) and starts_statement(text, n)]
+    return found[: -_BARRIERS - 1 : -1]
 
 
 def original_line(line: int, insertions: Sequence[Insertion]) -> int:
@@ -110,7 +144,13 @@ def candidates(
     barrier = ("__syncthreads();",) if is_plain else (_FENCE, _WAIT_LDS, _BARRIER, _FENCE)
     if first.category == "missing wait":
         wait = _WAIT_MEMORY if "vmcnt" in first.message else _WAIT_LDS
-        yield from (Insertion(line, (_FENCE, wait, _FENCE)) for line in lines)
+        alone = (_FENCE, wait, _FENCE)
+        used = original_line(first.line, insertions) if first.file == file else 0
+        yield from (Insertion(line, alone) for line in lines if line == used)
+        # Of other waves' accesses only a barrier tells, and only if they wait before it. Where half the
+        # waves are a barrier behind, it is one of the barriers before the last.
+        yield from (Insertion(line, alone) for line in barriers_before(text, used))
+        yield from (Insertion(line, alone) for line in lines if line != used)
     yield from (Insertion(line, barrier) for line in lines)
     full = ("__syncthreads();",) if is_plain else (_FENCE, _WAIT_ALL, _BARRIER, _FENCE)
     if full != barrier:
@@ -124,11 +164,14 @@ def remaining(trial: Trial) -> list[Cause]:
 
 __all__ = [
     "MOST",
+    "MOST_IN_FLIGHT",
     "Insertion",
     "applied",
+    "barriers_before",
     "candidates",
     "original_line",
     "places",
+    "relaxed",
     "remaining",
     "starts_statement",
     "unified",

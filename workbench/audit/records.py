@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.audit.certainty import Certainty
+from workbench.schedules import VARIABLE
 
 SCHEMA = 1
 """Version of the files; `audit.schema.json` describes it."""
@@ -259,10 +260,20 @@ def kernel_lines(kernel: KernelRecord) -> Sequence[str]:
 def proof_sentence(proof: ProofRecord) -> str:
     """What the search for another order came to."""
     if proof.setting:
-        return f"With {proof.setting}, {proof.differences:,} {proof.compared} differ."
+        about = f"With {proof.setting}, {proof.differences:,} {proof.compared} differ"
+        variable, _, schedule = proof.setting.partition("=")
+        # Older records name another variable.
+        return (
+            f'{about}; `wb.step(..., schedule="{schedule}")` opens it.'
+            if variable == VARIABLE
+            else f"{about}."
+        )
     if not proof.tried:
         return "Two runs in the same order differ, so other orders were not tried."
-    return f"The results are the same in the {proof.tried} other orders of waves and loads that were tried."
+    if proof.tried == 1:
+        return "Not proven: the results are the same in the other order of waves and loads that was tried."
+    orders = f"{proof.tried} other orders of waves and loads that were tried"
+    return f"Not proven: the results are the same in the {orders}."
 
 
 def repair_sentence(repair: RepairRecord) -> str:

@@ -20,7 +20,12 @@ _SUFFIXES = (".cpp", ".cu", ".hip", ".cc", ".cxx")
 _CODE_OBJECTS = (".hsaco", ".co")
 _MODULE = re.compile(r"PYBIND11_MODULE\(\s*(\w+)")
 _MAIN = re.compile(r"^\s*(?:int|auto)\s+main\s*\(", re.MULTILINE)
-_TRITON = re.compile(r"^\s*@triton\.jit\b", re.MULTILINE)
+_SCRIPT = re.compile(r"^\s*@triton\.jit\b|\bload_inline\b", re.MULTILINE)
+"""Scripts with kernels: Triton's, and HIP sources that PyTorch compiles with `load_inline`."""
+
+_HIP = re.compile(r"\b__global__\b|#include\s+[<\"]ck_tile/")
+"""A source with kernels; those of Composable Kernel's tile examples are in its headers."""
+
 _OTHER_GPU = re.compile(r"cuda_runtime\.h|\bnvcc\b|<mma\.h>")
 _SKIPPED = ("include", "build", "node_modules", "__pycache__", "third_party", "3rdparty")
 
@@ -41,7 +46,7 @@ class KernelSource:
     Attributes:
         root: folder of the checkout.
         path: the file.
-        kind: a program with `main`, a Python module, a Triton script or a code object.
+        kind: a program with `main`, a Python module, a script or a code object.
         target: such as "gfx950"; "" if none of the emulated devices has it.
         module: name of the Python module; "" for none.
         makefile: the Makefile that builds it; None if hipcc builds it directly.
@@ -117,14 +122,14 @@ def _of_file(root: Path, path: Path) -> Iterator[KernelSource]:
         return
     text = path.read_text(encoding="utf-8", errors="replace")
     if path.suffix == ".py":
-        if _TRITON.search(text):
+        if _SCRIPT.search(text):
             for target in TARGETS.values():
                 yield KernelSource(root, path, Kind.SCRIPT, target)
         return
     bound = _MODULE.search(text)
     if not bound and not _MAIN.search(text):
         return
-    if "kittens.cuh" not in text and (_OTHER_GPU.search(text) or "__global__" not in text):
+    if "kittens.cuh" not in text and (_OTHER_GPU.search(text) or not _HIP.search(text)):
         return
     kind, module = (Kind.MODULE, bound[1]) if bound else (Kind.PROGRAM, "")
     makefile = _makefile_of(path)

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,8 +16,14 @@ from workbench.audit.build import Workplace
 from workbench.audit.limits import run_limited
 from workbench.audit.output import telling_line, verdict, without_times
 from workbench.audit.sources import Kind
+from workbench.check.schedules import prove
+from workbench.errors import KernelFault, UsageError
 from workbench.runtime import reports, tally
 from workbench.runtime.findings import Cause, Finding, causes, distinct
+from workbench.schedules import VARIABLE
+
+ORDERS = 16
+"""Orders of waves and loads that are tried for a proof."""
 
 _PRINTED = 1 << 14
 """Bytes of a program's output that runs are compared by."""
@@ -57,6 +63,57 @@ class Trial:
     def kernel_of(self, finding: Finding) -> str:
         """Name of the kernel that a finding is in."""
         return self.kernels.get((finding.category, finding.pc), "")
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search for an order of waves and loads that changes results.
+
+    Attributes:
+        setting: environment variable and value that repeat the order; "" if none made a difference.
+        differences: elements or bytes that differ from the plain order's.
+        tried: orders that were tried; 0 if runs in the plain order differ.
+    """
+
+    setting: str
+    differences: int
+    tried: int
+
+
+def search(run: Callable[[], Sequence[torch.Tensor]], seconds: float) -> Search:
+    """Looks for an order that changes the results of a run, for so many seconds of wall time."""
+    runs = 0
+
+    def counted() -> Sequence[torch.Tensor]:
+        nonlocal runs
+        runs += 1
+        return run()
+
+    try:
+        proof = prove(counted, tries=ORDERS, seconds=seconds)
+    except (UsageError, KernelFault):
+        return Search("", 0, 0)
+    if proof is None:
+        # Two runs were in the plain order.
+        return Search("", 0, max(0, runs - 2))
+    return Search(f"{VARIABLE}={proof.schedule}", proof.differences, proof.tried)
+
+
+def run_proof(workplace: Workplace, product: Path) -> Search | None:
+    """The search for a program, a script or a module; None if it did not come to an end."""
+    limits = workplace.limits
+    if workplace.source.kind is not Kind.MODULE:
+        return search(lambda: run_trial(workplace, product).outputs, limits.proof)
+    # One process for all orders: its start takes longer than the run of a small kernel.
+    answer = workplace.root.parent / "answer.json"
+    answer.unlink(missing_ok=True)
+    command = _command(workplace, product, answer, workplace.root.parent / "outputs.pt", limits.proof)
+    seconds = limits.run + limits.proof
+    variables = workplace.environment()
+    run_limited(command, workplace.path.parent, variables, seconds=seconds, memory=limits.memory)
+    if not answer.is_file():
+        return None
+    return Search(**json.loads(answer.read_text(encoding="utf-8")))
 
 
 def run_trial(workplace: Workplace, product: Path, *, sanitize: bool = False, timed: bool = False) -> Trial:
@@ -124,7 +181,10 @@ def _absolute(finding: Finding, folder: Path) -> Finding:
     return replace(finding, file=path(finding.file), related=related)
 
 
-def _command(workplace: Workplace, product: Path, answer: Path, outputs: Path) -> list[str]:
+def _command(
+    workplace: Workplace, product: Path, answer: Path, outputs: Path, proof: float = 0.0
+) -> list[str]:
+    """The command of a run, or for a module of a search for so many seconds."""
     kind = workplace.source.kind
     if kind is Kind.PROGRAM:
         return [str(product)]
@@ -138,6 +198,7 @@ def _command(workplace: Workplace, product: Path, answer: Path, outputs: Path) -
         "target": workplace.source.target,
         "answer": str(answer),
         "outputs": str(outputs),
+        "proof": proof,
     }
     request.write_text(json.dumps(content), encoding="utf-8")
     return [sys.executable, "-m", "workbench.audit.drive", str(request)]
@@ -151,4 +212,4 @@ def _outputs(file: Path, printed: str) -> tuple[torch.Tensor, ...]:
     return (torch.frombuffer(bytearray(text.ljust(_PRINTED, b" ")), dtype=torch.uint8),)
 
 
-__all__ = ["Trial", "run_trial"]
+__all__ = ["ORDERS", "Search", "Trial", "run_proof", "run_trial", "search"]

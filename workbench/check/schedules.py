@@ -9,7 +9,9 @@ draws of the others follow from a seed.
 
 from __future__ import annotations
 
+import math
 import random
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -89,7 +91,7 @@ class _Difference:
         return bool(self.count or self.fault)
 
 
-def prove(run: Run, *, tries: int = 32, seed: int = 0) -> Proof | None:
+def prove(run: Run, *, tries: int = 32, seed: int = 0, seconds: float = math.inf) -> Proof | None:
     """Looks for a schedule under which a kernel's result differs from that in the plain order.
 
     None means that no schedule made a difference in these tries, not that none can.
@@ -100,6 +102,8 @@ def prove(run: Run, *, tries: int = 32, seed: int = 0) -> Proof | None:
         tries: schedules to try. Up to `SHRINKING_RUNS` further runs make the first one with a difference
             smaller.
         seed: seed of the schedules that are drawn.
+        seconds: wall time after which no further schedule is tried, and none is made smaller any more; the
+            first is tried in any case.
 
     Raises:
         UsageError: two runs in the plain order differ; `run` returns no tensors, or launches nothing on an
@@ -108,15 +112,18 @@ def prove(run: Run, *, tries: int = 32, seed: int = 0) -> Proof | None:
     """
     if tries < 1:
         raise UsageError(f"prove: tries is {tries}; expected a positive number of schedules")
+    end = time.monotonic() + seconds
     with logged() as points:
         expected = _bits(run, Schedule())
         if not points():
             raise UsageError(
                 "prove: run() launched nothing on an emulated device; a schedule orders only its waves"
             )
-        trial = _Trial(run, expected)
+        trial = _Trial(run, expected, end)
         _repeats(trial, Schedule(), _Difference())
         for count, candidate in enumerate(_candidates(tries, seed), 1):
+            if count > 1 and trial.is_late():
+                return None
             difference = trial.difference(candidate)
             if difference:
                 smallest, difference = _shrunk(trial, candidate, difference, points())
@@ -152,10 +159,15 @@ class _Trial:
         runs: number of runs.
     """
 
-    def __init__(self, run: Run, expected: Sequence[torch.Tensor]) -> None:
+    def __init__(self, run: Run, expected: Sequence[torch.Tensor], end: float) -> None:
         self._run = run
         self._expected = expected
+        self._end = end
         self.runs = 0
+
+    def is_late(self) -> bool:
+        """Whether the time of the search is over."""
+        return time.monotonic() > self._end
 
     def difference(self, candidate: Schedule) -> _Difference:
         self.runs += 1
@@ -252,7 +264,7 @@ class _Shrinking:
 
     def accepts(self, candidate: Schedule) -> bool:
         """True if the candidate makes a difference; then it is the best one."""
-        if candidate == self.best or self._trial.runs >= self._end:
+        if candidate == self.best or self._trial.runs >= self._end or self._trial.is_late():
             return candidate == self.best
         difference = self._trial.difference(candidate)
         if difference:

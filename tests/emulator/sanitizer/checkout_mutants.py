@@ -5,8 +5,10 @@
 CHECKOUT has the layout of June 2026, with the Python modules that its Makefiles built for CDNA4 beside
 their sources. Mutants of the kernels without a finding are drawn: an `s_waitcnt` or an `s_barrier` less. A
 wait is drawn only if the code alone proves that it matters: without it a register is used, on some path,
-while its access is under way (`mutations.Waits`, which shares no code with the sanitizer). A mutant is found
-if a finding is about two instructions with the removed one between them.
+while its access is under way (`mutations.Waits`, which shares no code with the sanitizer). A barrier is drawn
+only if without it a schedule changes the kernel's results (`wb.prove`): many order nothing but the turns of
+the waves. A mutant is found if a finding is about two instructions with the removed one between them. Hazards
+are left out: a wait or a barrier less adds none.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import random
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -24,11 +27,15 @@ import workbench as wb
 from tests.emulator.sanitizer.mutations import SECONDS, Mutant, Waits, _followers, mutants
 from workbench.codeobject.instruction import Instruction
 from workbench.emulator.translate import flow
-from workbench.errors import KernelFault
+from workbench.errors import KernelFault, UsageError
 from workbench.kernel import Kernel
-from workbench.launches import LaunchOptions, RawFinding
+from workbench.launches import LaunchOptions, LaunchRecord, RawFinding
 
 ARCH = "gfx950"
+SCHEDULES = 13
+"""Orders of waves and loads that are tried for a barrier: the simple ones."""
+
+PROOF_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
@@ -88,10 +95,10 @@ SUBJECTS = (
         (1, 1, 1),
         512,
         {
-            **dict.fromkeys(("Qg", "Og"), (1, 1024, 64, 128)),
-            **dict.fromkeys(("Kg", "Vg"), (1, 1024, 8, 128)),
+            **dict.fromkeys(("Qg", "Og"), (1, 2048, 64, 128)),
+            **dict.fromkeys(("Kg", "Vg"), (1, 2048, 8, 128)),
         },
-        {"L_vec": (1, 64, 1, 1024)},
+        {"L_vec": (1, 64, 1, 2048)},
         {},
         shared=160000,
     ),
@@ -111,7 +118,18 @@ class Launch:
         self.blocks = flow.blocks_of(flow.reachable(code, self.kernel.info.entry))
 
     def findings(self, kernel: Kernel) -> list[RawFinding]:
-        """The findings of a launch under the sanitizer; without notes."""
+        """The findings of a launch under the sanitizer; without notes and hazards."""
+        try:
+            record, _ = self._launched(kernel, sanitize=True)
+        except KernelFault as fault:
+            return list(fault.findings)
+        return [finding for finding in record.findings if finding.category not in ("note", "hazard")]
+
+    def outputs(self, kernel: Kernel) -> list[torch.Tensor]:
+        """The results of a launch."""
+        return self._launched(kernel)[1]
+
+    def _launched(self, kernel: Kernel, sanitize: bool = False) -> tuple[LaunchRecord, list[torch.Tensor]]:
         generator = torch.Generator().manual_seed(1)
         tensors = {
             name: torch.randn(shape, generator=generator).bfloat16()
@@ -120,14 +138,10 @@ class Launch:
         floats = {name: torch.zeros(shape) for name, shape in self.subject.floats.items()}
         arguments = {**tensors, **floats, **self.subject.numbers}
         launch = wb.Launch(self.subject.grid, self.subject.block, self.subject.shared)
-        options = LaunchOptions(sanitize=True, timeout=SECONDS)
-        try:
-            record = kernel.launch(
-                launch, (), arguments, device=wb.device(f"emulated:{ARCH}"), options=options
-            )
-        except KernelFault as fault:
-            return list(fault.findings)
-        return [finding for finding in record.findings if finding.category != "note"]
+        options = LaunchOptions(sanitize=sanitize, timeout=SECONDS)
+        device = wb.device(f"emulated:{ARCH}")
+        record = kernel.launch(launch, (), arguments, device=device, options=options)
+        return record, [*tensors.values(), *floats.values()]
 
     def drawn(self) -> Iterator[Mutant]:
         """The mutants of which the code alone proves that they matter, and those without a barrier."""
@@ -135,10 +149,19 @@ class Launch:
         waits = Waits(self.blocks, ways)
         without_nops = [[i for i in block if i.opcode != "s_nop"] for block in self.blocks]
         for mutant in mutants(without_nops):
-            if mutant.kind == "barrier" or (
-                mutant.kind == "wait" and mutant.change.startswith("without") and self._matters(mutant, waits)
-            ):
+            is_wait = mutant.kind == "wait" and mutant.change.startswith("without")
+            if (is_wait and self._matters(mutant, waits)) or mutant.kind == "barrier":
                 yield mutant
+
+    def is_proven(self, mutant: Mutant) -> bool:
+        """Whether a schedule changes the results of the kernel with this change."""
+        kernel = mutant.applied_to(self.kernel)
+        try:
+            # The time ends the search for the smallest schedule, which is of no interest.
+            proof = wb.prove(lambda: self.outputs(kernel), tries=SCHEDULES, seconds=PROOF_SECONDS)
+        except (KernelFault, UsageError):
+            return False
+        return proof is not None
 
     def _matters(self, mutant: Mutant, waits: Waits) -> bool:
         without = [[i for i in block if i.address != mutant.address] for block in self.blocks]
@@ -166,6 +189,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--mutants", type=int, default=20)
+    parser.add_argument("--barriers", type=int, default=6, help="how many of them lack a barrier")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="+", default=[subject.name for subject in SUBJECTS])
     options = parser.parse_args()
@@ -182,8 +206,19 @@ def main() -> int:
         for finding in found[:3]:
             print(f"    {line_of(launch.kernel, finding.pc)}: {finding.message}", flush=True)
         candidates += ((launch, mutant) for mutant in drawn)
-    chosen = random.Random(options.seed).sample(candidates, min(options.mutants, len(candidates)))
-    return report(chosen)
+    random.Random(options.seed).shuffle(candidates)
+    return report(list(_chosen(candidates, options.mutants, options.barriers)))
+
+
+def _chosen(
+    candidates: Sequence[tuple[Launch, Mutant]], count: int, barriers: int
+) -> Iterator[tuple[Launch, Mutant]]:
+    """So many barriers of which a schedule proves that they matter, and waits for the rest."""
+    proven = (c for c in candidates if c[1].kind == "barrier" and c[0].is_proven(c[1]))
+    selected = list(islice(proven, barriers))
+    yield from selected
+    waits = (c for c in candidates if c[1].kind == "wait")
+    yield from islice(waits, count - len(selected))
 
 
 def report(chosen: Sequence[tuple[Launch, Mutant]]) -> int:
