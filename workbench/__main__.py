@@ -112,7 +112,7 @@ def commands(first: str = "") -> argparse.ArgumentParser:
         commands,
         "sanitize",
         help="run a program and look for races, missing waits and similar faults in every launch of it or of "
-        commands, "disassemble", help="print the machine code of a code object, a C++ file or an operator"
+        "its children, or in the launch of a C++ file or an operator; exits with 1 if there are findings, "
         "with 2 if nothing was launched",
         usage="python -m workbench sanitize (PROGRAM [ARGUMENT ...] | FILE | OPERATOR) [--json]",
     ).set_defaults(run=_sanitize)
