@@ -122,6 +122,20 @@ the sanitizer still reports it, with `vmcnt(10)` it reports nothing, and the res
 the load has at least three products of tiles to arrive in, which is why a test there can pass. The model
 sees no cost.
 """,
+    "kernels/gemm/bf16fp32/micros/192x256/kernelv2.cpp": """\
+Thank you for sharing this experiment with tiles of 192 rows. We believe that its waits leave one load too
+many in flight for half of the waves.
+
+- Half a tile of `A` is 96 x 64 bf16, 12 KB: one and a half copies by 512 threads of 16 bytes. So waves 0 to
+  3 issue two loads for it, and waves 4 to 7 one (`leftover_warps` in the group's `load`). Half a tile of `B`
+  is two loads for every wave.
+- The `vmcnt(4)` of line 104 leaves `Bs[0][1]` and `As[0][1]` in flight, four loads, in waves 0 to 3. In
+  waves 4 to 7 these are three, and the fourth is `As[0][0]`, which line 120 reads. The `vmcnt(6)` that follow
+  have the same effect in each step.
+
+A count of three instead of four, and of five instead of six, would fit waves 4 to 7, at the price of one load
+less in flight in the others. We have tried neither. `kernel.cpp` beside it is clean.
+""",
     "kernels/torch_scaled/scaled_matmul.cu": """\
 Thank you for this example. Two pairs of accesses to LDS are not ordered; the tiles are those of the bf16
 kernel, but here `A` is loaded before `B`.
