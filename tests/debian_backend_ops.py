@@ -193,7 +193,7 @@ def table(data: Mapping[str, Any]) -> str:
     whole = [name for name, each in by_operation.items() if not set(each) - {RIGHT, UNSUPPORTED}]
     row(f"all {len(by_operation)} on an emulated {data['device']}", by_operation.values())
     row(f"{len(whole)} that are wholly right", (by_operation[name] for name in whole))
-    for name, each in by_operation.items():
+    for name, each in sorted(by_operation.items()):
         if name not in whole:
             row(f"`{name}`", [each])
     lines += [""] * bool(data["causes"])

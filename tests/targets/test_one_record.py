@@ -25,6 +25,8 @@ _COUNTERS = re.compile(r"\b(vm|lgkm|exp|vs|load|store|ds|km|sample|bvh|async|ten
 _LANES = re.compile(r"targets\.WAVE|\bWAVE\b|abi\.(MAX_)?LANES")
 
 TARGET_NAMES = {
+    "codeobject/encodings_gfx11.py": "a record for each target's encodings, as the manuals have them",
+    "codeobject/immediates_gfx11.py": "names of registers and messages by generation, as the manuals have them",
     "codeobject/waits.py": "prints gfx9's s_waitcnt, all of whose counters are in one field",
     "emulator/sanitizer/hazard_rules.py": "each rule is a record of LLVM's, with its counts by target",
     "profile/counters.py": "a record for each counter, with the targets on which rocprofv3 has it",
@@ -35,12 +37,15 @@ TARGET_NAMES = {
 
 COUNTER_NAMES = {
     "audit/patches.py": "repairs of HipKittens' sources for CDNA, as assembly",
+    "codeobject/immediates_gfx11.py": "fields of gfx11's s_waitcnt by name",
     "hardware/microbenchmarks.py": "assembly that measures CDNA",
     "profile/loop_rules.py": "advice in words, which the notebooks explain",
 }
 """Files whose texts may name a wait counter."""
 
 WAVE_SIZES = {
+    "codeobject/decoder.py": "for code of gfx11 and later whose kernel nobody names",
+    "codeobject/decoder_gfx11.py": "the same",
     "emulator/native/__init__.py": "the default library, for what concerns the process",
     "emulator/node/faults.py": "masks in words, of waves of any size",
     "emulator/node/hostcall.py": "packets have room for 64 lanes whatever the wave size (rocclr)",

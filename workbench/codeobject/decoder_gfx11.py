@@ -28,6 +28,7 @@ from workbench.codeobject.encodings_gfx11 import (
     M0,
     NULL,
     SCALE,
+    WIDE_LITERALS,
     Layout,
     generation,
     layouts,
@@ -152,7 +153,7 @@ class _Reader:
             and entry.kind not in _REGISTER_SOURCES
         ]
         self._fixed_literal = max((e.width for e in form.entries if e.field == "literal"), default=0)
-        self._has_wide_literals = generation(form.target) == "gfx1250" and form.format not in (
+        self._has_wide_literals = generation(form.target) in WIDE_LITERALS and form.format not in (
             "VOP3",
             "VOP3P",
         )

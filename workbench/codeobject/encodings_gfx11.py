@@ -299,6 +299,13 @@ FLAT_SEGMENTS: Mapping[int, str] = {0: "FLAT", 1: "SCRATCH", 2: "GLOBAL"}
 """Format by the segment field of gfx11's flat instructions, bits 17:16 of the first dword."""
 
 
+WIDE_LITERALS = frozenset({"gfx1250"})
+"""Generations with literals of 64 bits."""
+
+PLAIN_OFFSETS = frozenset({"gfx11"})
+"""Generations whose scalar loads are printed without an offset of zero."""
+
+
 def generation(target: str) -> str:
     """The encodings that a target has: "gfx11", "gfx12" or "gfx1250"."""
     return GENERATIONS[ALIASES.get(target, target)]

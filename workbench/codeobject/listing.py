@@ -56,13 +56,14 @@ def _target(data: bytes) -> str:
     return name
 
 
-def _lanes(elf: ELFFile, symbols: list[Any], name: str) -> int | None:
+def _lanes(elf: ELFFile, symbols: list[Any], name: str, target: str) -> int | None:
     """Lanes of a wave of a kernel, from its descriptor; None for a function that is no kernel."""
     for symbol in symbols:
         if symbol.name == f"{name}.kd":
             section = elf.get_section(symbol["st_shndx"])
             start = symbol["st_value"] - section["sh_addr"]
-            descriptor = KernelDescriptor.from_bytes(section.data()[start : start + KernelDescriptor.SIZE])
+            content = section.data()[start : start + KernelDescriptor.SIZE]
+            descriptor = KernelDescriptor.from_bytes(content, target)
             return 32 if descriptor.properties & _WAVE32 else 64
     return None
 
@@ -83,7 +84,7 @@ def listing(data: bytes) -> Iterator[str]:
     except (ELFError, struct.error) as error:
         raise CodeObjectError(f"not a code object: {error or 'the file is cut short'}.") from None
     functions = [s for s in symbols if s["st_info"]["type"] == "STT_FUNC" and s["st_size"]]
-    sizes = {s.name: _lanes(elf, symbols, s.name) for s in functions}
+    sizes = {s.name: _lanes(elf, symbols, s.name, target) for s in functions}
     usual = next((lanes for lanes in sizes.values() if lanes), None)
     for symbol in sorted(functions, key=lambda s: (s["st_shndx"], s["st_value"])):
         section = elf.get_section(symbol["st_shndx"])

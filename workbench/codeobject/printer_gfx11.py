@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from workbench.codeobject import immediates_gfx11
 from workbench.codeobject.decoder_gfx11 import halves
-from workbench.codeobject.encodings_gfx11 import generation
+from workbench.codeobject.encodings_gfx11 import PLAIN_OFFSETS, generation
 from workbench.codeobject.instruction import LITERAL64, Instruction, Operand
 from workbench.codeobject.instructions import Entry, Form, Lanes
 from workbench.codeobject.text_parts import (
@@ -300,7 +300,7 @@ def _memory_suffixes(instruction: Instruction) -> list[str]:
         # A constant beside a register is printed even if it is zero.
         is_offset = [entry.kind == "smem" for entry in form.entries]
         offset = modifiers.get("offset", 0)
-        is_new = generation(form.target) != "gfx11"
+        is_new = generation(form.target) not in PLAIN_OFFSETS
         if any(is_offset) and instruction.src[-1].kind == "s" and (offset or is_new):
             parts.append(f"offset:{_hexadecimal(modifiers.get('offset', 0))}")
     elif modifiers.get("offset"):

@@ -242,7 +242,9 @@ class Page {
     const none = this.moved.position ? 'nothing' : 'nothing has run yet';
     const more = this.moved.more ? [element('div', 'wb-step-dim', `and ${this.moved.more} more`)] : [];
     const empty = this.moved.changed.length ? [] : [element('div', 'wb-step-dim', none)];
-    const lanes = /^f+$/.test(this.moved.exec) ? `all ${4 * this.moved.exec.length} lanes on` : `lanes on 0x${this.moved.exec}`;
+    const lanes = /^f+$/.test(this.moved.exec)
+      ? `all ${4 * this.moved.exec.length} lanes on`
+      : `lanes on 0x${this.moved.exec}`;
     return labelled(`Changed by the last instruction; ${lanes}`, grid, ...more, ...empty);
   }
 
