@@ -67,9 +67,6 @@ class Page(Answer):
     name: str
     text: str = for_people()
 
-    def __str__(self) -> str:
-        return self.text
-
 
 @operation
 def operators(
@@ -190,9 +187,6 @@ class Compared(Answer):
     ratio: float | None
     counters: dict[str, tuple[float, ...]]
     text: str = for_people()
-
-    def __str__(self) -> str:
-        return self.text
 
 
 @operation

@@ -307,13 +307,6 @@ class Verified(Answer):
     overwritten: tuple[str, ...]
     text: str = for_people()
 
-    @property
-    def is_right(self) -> bool:
-        return self.passed
-
-    def __str__(self) -> str:
-        return self.text
-
 
 @operation
 def verify(source: Source, device: OnDevice = "", shape: Sizes = "", seed: Seed = 0) -> Verified:
@@ -396,13 +389,6 @@ class Sanitized(Answer):
     findings: tuple[Found, ...]
     notes: tuple[Found, ...]
     text: str = for_people()
-
-    @property
-    def is_right(self) -> bool:
-        return self.passed
-
-    def __str__(self) -> str:
-        return self.text
 
 
 @operation
@@ -548,9 +534,6 @@ class Profiled(Answer):
     advice: tuple[AdvicePiece, ...]
     text: str = for_people()
 
-    def __str__(self) -> str:
-        return self.text
-
 
 @operation
 def profile(source: Source, device: OnDevice = "", shape: Sizes = "", seed: Seed = 0) -> Profiled:
@@ -595,9 +578,6 @@ class Advised(Answer):
     time: Quantity
     advice: tuple[AdvicePiece, ...]
     text: str = for_people()
-
-    def __str__(self) -> str:
-        return self.text
 
 
 @operation
@@ -721,9 +701,6 @@ class Stepped(Answer):
     line: int
     variables: dict[str, str]
     text: str = for_people()
-
-    def __str__(self) -> str:
-        return self.text
 
 
 @operation

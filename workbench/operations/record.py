@@ -37,12 +37,18 @@ EXIT = {Status.RIGHT: 0, Status.WRONG: 1, Status.NOT_RUN: 2}
 
 
 class Answer:
-    """Base of the results of operations, which are dataclasses of plain values."""
+    """Base of the results of operations, which are dataclasses of plain values.
+
+    One that has a field `text` is shown as that, and one with `passed` is right if that is true.
+    """
 
     @property
     def is_right(self) -> bool:
         """False if it shows a fault of the kernel."""
-        return True
+        return bool(getattr(self, "passed", True))
+
+    def __str__(self) -> str:
+        return str(getattr(self, "text", ""))
 
 
 @dataclass(frozen=True)
