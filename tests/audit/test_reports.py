@@ -185,6 +185,8 @@ def test_a_proof_says_how_to_open_it() -> None:
     opened = '2,048 elements differ; `wb.step(..., schedule="waves=0 late=0x1d6c")` opens it.'
     assert opened in proof_sentence(proof)
     assert "16 other orders" in proof_sentence(ProofRecord("", 0, 16, "elements"))
+    fault = ProofRecord("HIPKITTENS_SCHEDULE=group=0 order=1", 0, 2, "elements")
+    assert "order=1, the launch ends in a fault;" in proof_sentence(fault)
 
 
 def test_the_summary_names_lines_and_repair() -> None:

@@ -78,7 +78,8 @@ class ProofRecord:
 
     Attributes:
         setting: environment variable and value that repeat the order; "" if no order made a difference.
-        differences: elements, or printed bytes, that differ from the plain order's.
+        differences: elements, or printed bytes, that differ from the plain order's; 0 if a fault ended the
+            launch under `setting`.
         tried: number of orders; 0 if runs in the plain order differ, since then a difference proves nothing.
         compared: "elements" of the outputs, or "printed bytes" of a program.
     """
@@ -260,7 +261,12 @@ def kernel_lines(kernel: KernelRecord) -> Sequence[str]:
 def proof_sentence(proof: ProofRecord) -> str:
     """What the search for another order came to."""
     if proof.setting:
-        about = f"With {proof.setting}, {proof.differences:,} {proof.compared} differ"
+        effect = (
+            f"{proof.differences:,} {proof.compared} differ"
+            if proof.differences
+            else "the launch ends in a fault"
+        )
+        about = f"With {proof.setting}, {effect}"
         variable, _, schedule = proof.setting.partition("=")
         # Older records name another variable.
         return (
