@@ -9,10 +9,12 @@ import pytest
 from tests.codeobject.random_encodings import random_encoding
 from tests.fuzz.streams import executable
 from workbench.codeobject.decoder import decode_one
+from workbench.codeobject.encodings_gfx11 import GENERATIONS
 from workbench.codeobject.instructions import forms
 from workbench.emulator import instruction_table
 from workbench.emulator.native.ops import NATIVE
 from workbench.emulator.semantics import NO_OPERATION, SEMANTICS
+from workbench.emulator.semantics.executed import operation
 from workbench.errors import CodeObjectError
 from workbench.targets import NAMES, TILE_TARGETS
 
@@ -56,6 +58,7 @@ def test_nothing_of_compute_is_refused(target: str) -> None:
 def test_registries_name_only_instructions_that_exist() -> None:
     opcodes = {form.opcode for target in NAMES for form in forms(target).values()}
     opcodes |= {name for name in NATIVE if name.startswith("v_mfma_scale_")}
+    opcodes |= {operation(form) for target in GENERATIONS for form in forms(target).values()}
     unknown = (set(NATIVE) | set(SEMANTICS) | NO_OPERATION) - opcodes
     print(f"{len(unknown)} registered under names of other targets: {' '.join(sorted(unknown))}")
     assert len(unknown) < 10

@@ -29,9 +29,9 @@ def erring(code: DeviceCode) -> list[int]:
         start = symbol.address - text.address
         if symbol.size and 0 <= start < len(text.data):
             function = text.data[start : start + symbol.size]
-            addresses |= {
-                i.address for i in decode(function, symbol.address, code.arch) if accuracy_of(i.opcode)
-            }
+            lanes = code.code_object.wave_size_at(symbol.address)
+            instructions = decode(function, symbol.address, code.arch, lanes)
+            addresses |= {i.address for i in instructions if accuracy_of(i.opcode)}
     return sorted(addresses)
 
 

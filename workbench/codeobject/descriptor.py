@@ -94,11 +94,12 @@ class KernelDescriptor:
 
     @property
     def dx10_clamp(self) -> bool:
-        return bool(self.rsrc1 >> 21 & 1)
+        """Whether a clamp makes NaN 0."""
+        return bool(self.rsrc1 >> 21 & 1) or not self._unit.has_ieee_mode
 
     @property
     def ieee_mode(self) -> bool:
-        return bool(self.rsrc1 >> 23 & 1)
+        return bool(self.rsrc1 >> 23 & 1) and self._unit.has_ieee_mode
 
     @property
     def fp16_overflow(self) -> bool:

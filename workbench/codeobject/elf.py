@@ -24,14 +24,14 @@ from workbench.codeobject.metadata import read_metadata, unpacked
 from workbench.codeobject.names import demangle, first_names, short_name
 from workbench.codeobject.symbols import UNDEFINED, Symbol, Symbols, SymbolTable
 from workbench.errors import CodeObjectError
-from workbench.targets import ARCHS, GENERICS, TARGETS, runs_on
+from workbench.targets import ARCHS, GENERICS, KNOWN, PARTIAL, runs_on, wave_size
 
 EM_AMDGPU = 224
 _OSABI_AMDGPU_HSA = 64
 # e_ident[EI_ABIVERSION] to code object version (LLVM AMDGPUUsage, "ELF code object").
 _VERSIONS = {0: 2, 1: 3, 2: 4, 3: 5, 4: 6}
 # Known values of EF_AMDGPU_MACH.
-_PROCESSORS = {number: name for target in TARGETS for number, name in target.processors.items()}
+_PROCESSORS = {number: name for target in KNOWN for number, name in target.processors.items()}
 _LARGEST_IMAGE = 1 << 30
 MAX_ARGUMENT_BYTES = 65536
 """Bytes of the largest argument block that a device takes."""
@@ -293,7 +293,9 @@ class CodeObject:
         if arch is not None:
             fits = fitting(entries, arch)
         else:
-            fits = [entry for entry in entries if runs_on(plain_target(entry.arch))]
+            known = [entry for entry in entries if runs_on(plain_target(entry.arch))]
+            partial = {target.name for target in PARTIAL}
+            fits = [entry for entry in known if plain_target(entry.arch) not in partial] or known
         if not fits:
             archs = (plain_target(arch),) if arch is not None else ARCHS
             raise CodeObjectError(
@@ -323,7 +325,7 @@ class CodeObject:
         self.version: int = version
         flags = struct.unpack_from("<I", data, 48)[0]
         processor = _PROCESSORS.get(flags & 0xFF)
-        if flags & 0xFF in encodings_gfx11.PROCESSORS:
+        if processor is None and flags & 0xFF in encodings_gfx11.PROCESSORS:
             raise CodeObjectError(
                 f"a code object for {encodings_gfx11.PROCESSORS[flags & 0xFF]}, whose instructions can be "
                 f"decoded but not run, expected one of {', '.join(ARCHS)}: compile with "
@@ -492,6 +494,13 @@ class CodeObject:
                     f"byte {arg.offset + arg.size} of an argument block of {kernel.kernarg_size}."
                 )
         return kernel
+
+    def wave_size_at(self, address: int) -> int:
+        """Lanes of the waves that run an instruction: those of its kernel or, in a function, any kernel's."""
+        kernels = self.kernels.values()
+        around = next((k for k in kernels if k.entry <= address < k.entry + k.size), None)
+        kernel = around or next(iter(kernels), None)
+        return wave_size(self.target) if kernel is None else kernel.wave_size
 
     @cached_property
     def _functions_with_code(self) -> frozenset[int]:

@@ -120,6 +120,7 @@ class DeviceCode:
             CodeObjectError: there is no instruction at this address.
         """
         if address not in self._instructions:
-            text = self.code_object.text
-            self._instructions[address] = decode_one(text.data, address - text.address, address, self.arch)
+            text, lanes = self.code_object.text, self.code_object.wave_size_at(address)
+            place = address - text.address
+            self._instructions[address] = decode_one(text.data, place, address, self.arch, lanes)
         return self._instructions[address]

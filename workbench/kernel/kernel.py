@@ -146,7 +146,8 @@ class Kernel(Shown):
         """The kernel's machine code, in address order; functions that it calls are not included."""
         text = self.module.code_object.text
         start = self.info.entry - text.address
-        return tuple(decode(text.data[start : start + self.info.size], self.info.entry, self.arch))
+        code = text.data[start : start + self.info.size]
+        return tuple(decode(code, self.info.entry, self.arch, self.info.wave_size))
 
     @property
     def isa(self) -> str:

@@ -34,6 +34,11 @@ def memory_latency_cycles(machine: Product) -> float:
     Raises:
         WorkbenchError: it is not known.
     """
+    if machine.target in targets.PARTIAL:
+        raise WorkbenchError(
+            f"there is no machine model of {machine.name} ({machine.arch}): its counts and times are not "
+            "modelled yet. Compile the kernel for another target, or measure on a GPU."
+        )
     if machine.memory_latency_ns is None:
         names = ", ".join(p.name for p in targets.PRODUCTS if p.memory_latency_ns is not None)
         raise WorkbenchError(

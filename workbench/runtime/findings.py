@@ -172,7 +172,8 @@ class PlacedCode:
         def text(address: int) -> str:
             try:
                 start = address - code.text.address
-                return printer.text(decode_one(code.text.data, start, address, code.target))
+                lanes = code.wave_size_at(address)
+                return printer.text(decode_one(code.text.data, start, address, code.target, lanes))
             except CodeObjectError:
                 return ""
 

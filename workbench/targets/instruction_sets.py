@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from workbench.dtypes import FNUZ, OCP, DataType, Fp8
 from workbench.errors import UsageError
 from workbench.targets.fact import Fact
-from workbench.targets.hardware_registers import GFX9_REGISTERS, GFX940_REGISTERS
+from workbench.targets.hardware_registers import GFX9_REGISTERS, GFX12_REGISTERS, GFX940_REGISTERS
 from workbench.targets.matrix_units import (
     CDNA2_MATRIX_RATES,
     CDNA2_PASSES,
     CDNA3_MATRIX_RATES,
     CDNA3_PASSES,
     CDNA4_MATRIX_RATES,
+    RDNA4_MATRIX_RATES,
 )
 from workbench.targets.sources import (
     CDNA2_RATES,
@@ -26,9 +27,11 @@ from workbench.targets.sources import (
     LDS_BLOG,
     LLVM,
     MI350_PAGE,
+    RDNA4_GUIDE,
+    RX9070XT_PAGE,
 )
 from workbench.targets.timing import CDNA3_TIMING, CDNA4_TIMING, Timing
-from workbench.targets.waits import GFX9_WAITS, WaitCounters
+from workbench.targets.waits import GFX9_WAITS, GFX12_WAITS, WaitCounters
 
 WAVE = Fact(64, "", GPU_SPECS)
 """Lanes of a wave of every target, for code without a target; otherwise use `Target.wave_size`."""
@@ -59,7 +62,8 @@ class Target:
         scratch_vector_bit: whether a bit of scratch instructions (SVE) says that the address includes a VGPR;
             without it there is either a VGPR or an SGPR.
         hardware_registers: names of the registers of s_getreg and s_setreg, by number.
-        matrix_passes: passes of four clocks each of an instruction on 16-bit sources with 16 by 16 results.
+        matrix_passes: passes of four clocks each of an instruction on 16-bit sources with 16 by 16 results;
+            None where the timing model does not have them.
         matrix_rates: dense operations of the matrix cores per clock and compute unit, by rocprof's name of
             the input type ("BF16", "F8", ...); a type without an entry has no instructions.
         vector_rate: fp32 operations of the vector units (packed) per clock and compute unit.
@@ -80,6 +84,8 @@ class Target:
         wave_sgprs: scalar registers that every wave gets; None if its kernel descriptor has their number.
         architected_group_ids: whether a wave finds the ids of its work-group in trap temporaries rather than
             behind the user SGPRs: x in ttmp9, y and z in the halves of ttmp7.
+        has_ieee_mode: whether the kernel descriptor chooses IEEE mode, and how a clamp treats NaN; without
+            the choice IEEE mode is off, and NaN clamps to 0.
         waits: counters of memory accesses under way, and the instructions that wait for them.
         timing: times of its parts.
         matrix_arithmetic: origin of its matrix cores' rounding rules (docs/numerics.md): "published" for its
@@ -96,7 +102,7 @@ class Target:
     architected_flat_scratch: bool
     scratch_vector_bit: bool
     hardware_registers: Mapping[int, str]
-    matrix_passes: Fact
+    matrix_passes: Fact | None
     matrix_rates: Mapping[str, Fact]
     vector_rate: Fact
     lds_bytes: Fact
@@ -116,6 +122,7 @@ class Target:
     has_null: bool = False
     wave_sgprs: Fact | None = None
     architected_group_ids: bool = False
+    has_ieee_mode: bool = True
     waits: WaitCounters = GFX9_WAITS
     timing: Timing = CDNA3_TIMING
     matrix_arithmetic: str = ""
@@ -231,8 +238,52 @@ GFX90A = Target(
     l1_bytes=Fact(16, "KiB", GPU_SPECS),
 )
 
+GFX1201 = Target(
+    name="gfx1201",
+    generation="RDNA4",
+    processors={0x04E: "gfx1201"},
+    features="",
+    tiles=False,
+    fp8=OCP,
+    architected_flat_scratch=True,
+    scratch_vector_bit=True,
+    hardware_registers=GFX12_REGISTERS,
+    matrix_passes=None,
+    matrix_rates=RDNA4_MATRIX_RATES,
+    vector_rate=Fact(256, "operations/clock", f"{RX9070XT_PAGE}: 48.7 TFLOP/s of 64 compute units"),
+    lds_bytes=Fact(64, "KiB", f"{RDNA4_GUIDE}, half of a work-group processor's; the most of a work-group"),
+    lds_granule=Fact(512, "bytes", f"{LLVM}, GRANULATED_LDS_SIZE"),
+    lds_banks=Fact(
+        32, "", f"{RDNA4_GUIDE}: 64 of a work-group processor, half of them for each compute unit"
+    ),
+    l1_bytes=Fact(32, "KiB", GPU_SPECS),
+    wave_size=Fact(32, "", f"{GPU_SPECS}; {LLVM}"),
+    wave_sizes=(32, 64),
+    simds=Fact(2, "", f"{RDNA4_GUIDE}: four of a work-group processor, which is two compute units"),
+    waves_per_simd=Fact(16, "", "LLVM, AMDGPUBaseInfo.cpp, getMaxWavesPerEU of GFX10.3 and later"),
+    vgprs=Fact(1536, "", "LLVM, AMDGPUBaseInfo.cpp, getTotalNumVGPRs with 1.5 times the registers, wave32"),
+    vgpr_granule=Fact(24, "", "LLVM, AMDGPUBaseInfo.cpp, getVGPRAllocGranule, likewise"),
+    vgpr_encoding={
+        32: Fact(8, "", f"{LLVM}, GRANULATED_WORKITEM_VGPR_COUNT of GFX10 to GFX12 in wave32"),
+        64: Fact(4, "", f"{LLVM}, GRANULATED_WORKITEM_VGPR_COUNT of GFX10 to GFX12 in wave64"),
+    },
+    has_agprs=False,
+    has_null=True,
+    wave_sgprs=Fact(128, "", f"{LLVM}, GRANULATED_WAVEFRONT_SGPR_COUNT: 106, VCC and the trap handler's"),
+    architected_group_ids=True,
+    has_ieee_mode=False,
+    waits=GFX12_WAITS,
+)
+
 TARGETS: tuple[Target, ...] = (GFX950, GFX942, GFX90A)
-"""All targets, newest first."""
+"""The targets whose instructions the emulated device has, newest first."""
+
+PARTIAL: tuple[Target, ...] = (GFX1201,)
+"""Targets of which it has what plain kernels need: no tile library, no sanitizer, no times. Code is compiled
+for them and runs where they are named, and nowhere else do they count as targets."""
+
+KNOWN: tuple[Target, ...] = TARGETS + PARTIAL
+"""Every record."""
 
 NAMES: tuple[str, ...] = tuple(record.name for record in TARGETS)
 """The targets' names."""
@@ -251,17 +302,17 @@ TILE_TARGETS: tuple[str, ...] = tuple(record.name for record in TARGETS if recor
 
 def wave_size(name: str) -> int:
     """Lanes of a wave of a target that may be known to the decoder alone, which then counts as the others."""
-    return next((known.wave_size for known in TARGETS if known.name == name), WAVE)
+    return next((known.wave_size for known in KNOWN if known.name == name), WAVE)
 
 
 def waits_of(name: str) -> WaitCounters:
     """Wait counters of a target, likewise."""
-    return next((known.waits for known in TARGETS if known.name == name), GFX9_WAITS)
+    return next((known.waits for known in KNOWN if known.name == name), GFX9_WAITS)
 
 
 def runs_on(processor: str) -> tuple[str, ...]:
     """Names of the targets that run code for a processor, newest first; empty if it is unknown."""
-    return tuple(known.name for known in TARGETS if processor in known.processors.values())
+    return tuple(known.name for known in KNOWN if processor in known.processors.values())
 
 
 def check_arch(name: str) -> None:
@@ -270,7 +321,8 @@ def check_arch(name: str) -> None:
     Raises:
         UsageError: it cannot.
     """
-    if name.partition(":")[0] not in ARCHS:
+    plain = name.partition(":")[0]
+    if plain not in ARCHS and all(plain != record.name for record in PARTIAL):
         raise UsageError(f"target {name!r}: expected one of {', '.join(ARCHS)}")
 
 
@@ -286,7 +338,7 @@ def target(name: str) -> Target:
         UsageError: there is no target of that name.
     """
     plain = name.partition(":")[0]
-    record = next((candidate for candidate in TARGETS if candidate.name == plain), None)
+    record = next((candidate for candidate in KNOWN if candidate.name == plain), None)
     if record is None:
         generic = f"; {', '.join(GENERICS)} is compiled for, and runs on several" if plain in GENERICS else ""
         raise UsageError(f"target {name!r}: expected one of {', '.join(NAMES)}{generic}")

@@ -6,16 +6,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 
 from workbench.targets.fact import Fact
-from workbench.targets.instruction_sets import TARGETS, Target
-from workbench.targets.products import PRODUCTS, Product
+from workbench.targets.instruction_sets import KNOWN, PARTIAL, Target
+from workbench.targets.products import PARTIAL_PRODUCTS, PRODUCTS, Product
 from workbench.targets.timing import Timing
 
 
 def facts(record: Target | Product | Timing) -> dict[str, Fact]:
     """The figures of a record by name; rates of the matrix cores as "matrix_rates BF16"."""
     figures: dict[str, Fact] = {}
+    partial = record in PARTIAL or record in PARTIAL_PRODUCTS
     for field in fields(record):
         value = getattr(record, field.name)
+        if partial and (value is field.default or isinstance(value, Timing)):
+            # What CDNA has in common says nothing about these.
+            continue
         if isinstance(value, Fact):
             figures[field.name] = value
         elif field.name == "under_load":
@@ -37,7 +41,7 @@ MAIN: dict[str, Callable[[Product], str]] = {
     "compute units": lambda product: product.compute_units.stated,
     "XCDs": lambda product: product.xcds.stated,
     "clock": lambda product: product.clock_hz.stated,
-    "HBM": lambda product: f"{product.hbm_bytes.stated}, {product.hbm_bytes_per_second.stated}",
+    "memory": lambda product: f"{product.hbm_bytes.stated}, {product.hbm_bytes_per_second.stated}",
     "L2 a die": lambda product: product.l2_bytes_per_xcd.stated,
     "Infinity Cache": lambda product: product.infinity_cache_bytes.stated,
     "LDS a compute unit": lambda product: product.target.lds_bytes.stated,
@@ -48,9 +52,10 @@ MAIN: dict[str, Callable[[Product], str]] = {
 def summary() -> str:
     """The main figures of each product, as Markdown."""
     lines = [f"| product | {' | '.join(MAIN)} |", "| --- |" + " --- |" * len(MAIN)]
-    for product in PRODUCTS:
-        lines.append(f"| {product.name} | {' | '.join(read(product) for read in MAIN.values())} |")
-    records: tuple[Target | Product, ...] = (*TARGETS, *PRODUCTS)
+    for product in PRODUCTS + PARTIAL_PRODUCTS:
+        name = product.name + (" (plain kernels only)" if product in PARTIAL_PRODUCTS else "")
+        lines.append(f"| {name} | {' | '.join(read(product) for read in MAIN.values())} |")
+    records: tuple[Target | Product, ...] = (*KNOWN, *PRODUCTS, *PARTIAL_PRODUCTS)
     count = sum(len(facts(record)) for record in records)
     rest = f"`make docs` builds the whole page: {count} figures, each with its source."
     return "\n".join((INTRODUCTION, "", *lines, "", rest, ""))
@@ -59,7 +64,7 @@ def summary() -> str:
 def document() -> str:
     """Every figure with its source, as Markdown."""
     lines = [INTRODUCTION]
-    records: tuple[Target | Product, ...] = (*TARGETS, *PRODUCTS)
+    records: tuple[Target | Product, ...] = (*KNOWN, *PRODUCTS, *PARTIAL_PRODUCTS)
     for record in records:
         title = record.generation if isinstance(record, Target) else record.arch
         lines += ["", f"## {record.name} ({title})", "", "| figure | value | source |", "| --- | --- | --- |"]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from workbench.errors import UsageError
 from workbench.targets import memory
 from workbench.targets.fact import Fact
-from workbench.targets.instruction_sets import GFX90A, GFX942, GFX950, Target, target
-from workbench.targets.sources import CDNA2_PAPER, CDNA3_PAPER, GPU_SPECS, MI350_PAGE
+from workbench.targets.instruction_sets import GFX90A, GFX942, GFX950, GFX1201, Target, target
+from workbench.targets.sources import CDNA2_PAPER, CDNA3_PAPER, GPU_SPECS, MI350_PAGE, RX9070XT_PAGE
 from workbench.targets.under_load import BURST, MI300X_LOAD, MI325X_LOAD, MI355X_LOAD, SETTLING, UnderLoad
 
 
@@ -18,12 +18,14 @@ class Product:
 
     Attributes:
         name: "MI355X".
+        brand: what AMD's name has before it.
         target: its instruction set.
         compute_units, xcds: numbers for the whole package; an XCD is a compute die.
         clock_hz: peak engine clock.
         board_power_watts: maximum power of the whole board.
         hbm_bytes, hbm_bytes_per_second, hbm_bus_bits: device memory.
-        l2_bytes_per_xcd, l2_bytes_per_clock_per_xcd: L2 of a compute die, and its peak read bandwidth.
+        l2_bytes_per_xcd, l2_bytes_per_clock_per_xcd: L2 of a compute die, and its peak read bandwidth; None
+            if that is not published, so that the timing model cannot work.
         infinity_cache_bytes: size of the cache that all XCDs share; 0 if there is none.
         infinity_cache_bytes_per_second: its peak bandwidth; None if it is not published.
         memory_latency_ns: latency of a load from the Infinity Cache; None if unknown, so that the timing
@@ -48,7 +50,7 @@ class Product:
     hbm_bytes_per_second: Fact
     hbm_bus_bits: Fact
     l2_bytes_per_xcd: Fact
-    l2_bytes_per_clock_per_xcd: Fact
+    l2_bytes_per_clock_per_xcd: Fact | None
     infinity_cache_bytes: Fact
     infinity_cache_bytes_per_second: Fact | None
     memory_latency_ns: Fact | None
@@ -60,6 +62,7 @@ class Product:
     hbm_write: Fact = memory.HBM_WRITE_CDNA3
     infinity_cache_achievable: Fact = memory.INFINITY_CACHE_CDNA3
     host_link_bytes_per_second: Fact = memory.HOST_LINK_GEN5
+    brand: str = "AMD Instinct"
 
     @property
     def arch(self) -> str:
@@ -69,7 +72,7 @@ class Product:
     @property
     def full_name(self) -> str:
         """Its name in HIP: "AMD Instinct MI355X"."""
-        return f"AMD Instinct {self.name}"
+        return f"{self.brand} {self.name}"
 
     @property
     def units_per_xcd(self) -> int:
@@ -83,7 +86,8 @@ class Product:
 
     @property
     def l2_bytes_per_second(self) -> int:
-        """Peak read bandwidth of all L2 caches together."""
+        """Peak read bandwidth of all L2 caches together, of a product for which it is known."""
+        assert self.l2_bytes_per_clock_per_xcd is not None, self.name
         return self.l2_bytes_per_clock_per_xcd * self.xcds * self.clock_hz
 
     @property
@@ -209,8 +213,30 @@ MI210 = Product(
     host_link_bytes_per_second=memory.HOST_LINK_GEN4,
 )
 
+RX9070XT = Product(
+    name="RX 9070 XT",
+    brand="AMD Radeon",
+    target=GFX1201,
+    compute_units=Fact(64, "", f"{RX9070XT_PAGE}; {GPU_SPECS}"),
+    xcds=Fact(1, "", f"one die: {RX9070XT_PAGE}"),
+    clock_hz=Fact(2970, "MHz", f"{RX9070XT_PAGE} (boost frequency)"),
+    board_power_watts=Fact(304, "W", RX9070XT_PAGE),
+    hbm_bytes=Fact(16, "GiB", f"GDDR6: {RX9070XT_PAGE}"),
+    hbm_bytes_per_second=Fact(0.64, "TB/s", f"GDDR6: {RX9070XT_PAGE}, 640 GB/s"),
+    hbm_bus_bits=Fact(256, "bits", RX9070XT_PAGE),
+    l2_bytes_per_xcd=Fact(8, "MiB", GPU_SPECS),
+    l2_bytes_per_clock_per_xcd=None,
+    infinity_cache_bytes=Fact(64, "MiB", f"{RX9070XT_PAGE}; {GPU_SPECS}"),
+    infinity_cache_bytes_per_second=None,
+    memory_latency_ns=None,
+)
+"""It runs plain kernels: no tile library, no sanitizer, and no times, for which little is published."""
+
 PRODUCTS: tuple[Product, ...] = (MI355X, MI300X, MI210, MI350X, MI325X)
 """The first product of a target represents it if nothing says which one."""
+
+PARTIAL_PRODUCTS: tuple[Product, ...] = (RX9070XT,)
+"""Products of targets that the emulated device has in part (`instruction_sets.PARTIAL`)."""
 
 
 def default_product(arch: str) -> Product:
@@ -220,7 +246,7 @@ def default_product(arch: str) -> Product:
         UsageError: there is no such target.
     """
     record = target(arch)
-    return next(candidate for candidate in PRODUCTS if candidate.target is record)
+    return next(each for each in PRODUCTS + PARTIAL_PRODUCTS if each.target is record)
 
 
 def product(name: str) -> Product:
@@ -229,7 +255,8 @@ def product(name: str) -> Product:
     Raises:
         UsageError: there is no product of that name.
     """
-    record = next((candidate for candidate in PRODUCTS if candidate.name.lower() in name.lower()), None)
+    known = PRODUCTS + PARTIAL_PRODUCTS
+    record = next((candidate for candidate in known if candidate.name.lower() in name.lower()), None)
     if record is None:
         raise UsageError(
             f"product {name!r}: expected one of {', '.join(candidate.name for candidate in PRODUCTS)}"

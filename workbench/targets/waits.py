@@ -16,6 +16,8 @@ class Request(Enum):
     SCALAR = "scalar load"
     MESSAGE = "message"
     EXPORT = "export"
+    SAMPLE = "image sample"
+    RAY = "ray intersection"
 
 
 @dataclass(frozen=True)
@@ -98,3 +100,32 @@ GFX9_WAITS = WaitCounters(
     )
 )
 """vmcnt has six bits, 3:0 and 15:14, expcnt three, 6:4, lgkmcnt four, 11:8 (CDNA3 ISA guide, S_WAITCNT)."""
+
+
+def _own(name: str, width: int, *requests: Request, joint: tuple[str, int] | None = None) -> WaitCounter:
+    """A counter with an instruction of its own, and one for two counters with its count at a bit of it."""
+    fields = {f"s_wait_{name}": ((0, width),)}
+    if joint is not None:
+        fields[joint[0]] = ((joint[1], width),)
+    return WaitCounter(name, frozenset(requests), fields)
+
+
+_LOAD_AND_LDS, _STORE_AND_LDS = "s_wait_loadcnt_dscnt", "s_wait_storecnt_dscnt"
+_DS = WaitCounter(
+    "dscnt",
+    frozenset((Request.LDS,)),
+    {"s_wait_dscnt": ((0, 6),), _LOAD_AND_LDS: ((0, 6),), _STORE_AND_LDS: ((0, 6),)},
+)
+GFX12_WAITS = WaitCounters(
+    (
+        _own("loadcnt", 6, Request.LOAD, joint=(_LOAD_AND_LDS, 8)),
+        _own("samplecnt", 6, Request.SAMPLE),
+        _own("bvhcnt", 3, Request.RAY),
+        _own("kmcnt", 5, Request.SCALAR, Request.MESSAGE),
+        _own("expcnt", 3, Request.EXPORT),
+        _own("storecnt", 6, Request.STORE, joint=(_STORE_AND_LDS, 8)),
+        _DS,
+    )
+)
+"""A counter each, and two instructions that wait for two (RDNA4 ISA guide, "Data dependency resolution";
+widths: LLVM, AMDGPUBaseInfo.cpp)."""

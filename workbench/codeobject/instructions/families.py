@@ -48,7 +48,7 @@ _KEEPS: Rows[Keeps] = (
 _READS: Rows[Registers] = (
     (r"s_cselect_.*|s_addc_u32|s_subb_u32|s_cmovk?_.*|s_cbranch_scc[01]", Registers.SCC),
     (r"v_div_fmas_.*|s_cbranch_vccn?z", Registers.VCC),
-    (r"s_.*_(save|wr)exec_b64|s_cbranch_execn?z", Registers.EXEC),
+    (r"s_.*_(save|wr)exec_b(32|64)|s_cbranch_execn?z", Registers.EXEC),
     (r"s_movrel.*|s_sendmsg.*|s_ttracedata|s_set_gpr_idx_(on|idx|mode)", Registers.M0),
     (r"ds_.*_addtid_b32|ds_gws_.*|ds_append|ds_consume|.*_load_lds_.*", Registers.M0),
     # Fields of MODE that a floating-point instruction reads: rounding, denormals, NaN with clamp, overflow to
@@ -65,7 +65,7 @@ _WHOLE_WAVE = re.compile(
 )
 
 _WRITES: Rows[Registers] = (
-    (r"v_cmpx_.*|s_.*_(save|wr)exec_b64", Registers.EXEC),
+    (r"v_cmpx_.*|s_.*_(save|wr)exec_b(32|64)", Registers.EXEC),
     (r"s_set_gpr_idx_(on|idx|mode)", Registers.M0),
     # s_set_gpr_idx_*: the bit that enables index mode.
     (r"s_setreg_.*|s_set_gpr_idx_(on|off)|s_setvskip", Registers.MODE),
@@ -74,7 +74,9 @@ _WRITES: Rows[Registers] = (
 _LEAVES_SCC = re.compile(
     r"s_(mov|cmov|cselect|mul|mulk|mul_hi|sext|brev|bfm|pack|ff0|ff1|flbit|bitset[01]|bitreplicate|getpc|setpc|"
     r"swappc|call|getreg|setreg|rfe|movk|cmovk|movrels|movreld|setvskip)_.*|s_set_gpr_idx_.*|s_cbranch_.*|"
-    r"s_rfe_.*|s_wrexec_.*|s_setvskip"
+    r"s_rfe_.*|s_wrexec_.*|s_setvskip|s_barrier_(signal|init|join)|s_sleep_var|"
+    r"s_(add|sub|mul|min_num|max_num|minimum|maximum|fma[ac][ck]?|fmamk|ceil|floor|trunc|rndne|cvt_\w+)_f(16|32)|"
+    r"s_cvt_.*|s_(add_nc|sub_nc|mul)_u64"
 )
 
 _FLOW: Rows[Flow] = (
@@ -89,10 +91,10 @@ _FLOW: Rows[Flow] = (
 _BRANCHES = (Flow.BRANCH, Flow.CONDITIONAL, Flow.CALL, Flow.JUMP, Flow.INDIRECT_CALL)
 
 _CONTROL: Rows[Control] = (
-    (r"s_waitcnt", Control.WAIT),
+    (r"s_waitcnt|s_wait_\w+cnt", Control.WAIT),
     (r"s_nop", Control.IDLE),
     (r"s_sleep", Control.SLEEP),
-    (r"s_barrier", Control.BARRIER),
+    (r"s_barrier|s_barrier_wait", Control.BARRIER),
     (r"s_setprio", Control.PRIORITY),
     (r"s_setreg_.*", Control.REGISTER),
     (r"s_setvskip", Control.SKIP),

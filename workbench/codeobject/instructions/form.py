@@ -23,6 +23,7 @@ DECODED: tuple[str, ...] = (*NAMES, *GENERATIONS, *ALIASES)
 """Targets whose machine code can be decoded: the emulated device runs `targets.NAMES` alone."""
 
 _SCALES = "v_mfma_ld_scale_b32"
+_DUAL = "v_dual_"
 _FLOATS = ("f64", "f32", "bf16", "f16")
 _SUFFIXES = ("_dpp", "_sdwa", "_e32", "_e64")
 
@@ -41,6 +42,7 @@ class Form:
         is_plain: True if an assembler uses this encoding when the text has no suffix.
         gives_scales: True if it holds the scales of the matrix instruction after it and forms one instruction
             with it.
+        single: for a half of a dual instruction, the opcode of the same operation alone; else its own.
         entries: the printed operands in order.
         modifiers: names of modifiers with their shapes ("" if there is none).
         meaning: opcode with the same meaning on gfx9, whose record and semantics it shares: for these targets
@@ -72,6 +74,7 @@ class Form:
         for suffix in _SUFFIXES:
             self.opcode = self.opcode.removesuffix(suffix)
         self.gives_scales = self.opcode == _SCALES
+        self.single = self.opcode.replace(_DUAL, "v_", 1)
         self.entries = entries
         self.modifiers = modifiers
         self.meaning = self.opcode if meaning is None else meaning

@@ -166,6 +166,7 @@ def _passes(matrix: Matrix, unit: Target) -> int:
         return 4 if matrix.type_d == "f64" else 2
     if matrix.type_d == "f64":
         return matrix.operations // unit.matrix_rates["F64"]
+    assert unit.matrix_passes is not None, unit.name
     # Full rate is for the shapes that came with gfx940.
     passes = _SLOW_PASSES if matrix.blocks > 1 or matrix.type_a == "f32" else unit.matrix_passes
     return passes * (matrix.m // 16)

@@ -85,8 +85,9 @@ def device_name(product: Product) -> str:
 
 def products() -> tuple[Product, ...]:
     """The products that are emulated, in the order of the devices' ordinals."""
-    first = tuple(product for product in targets.PRODUCTS if device_name(product) == _first)
-    return first if _alone else first + tuple(p for p in targets.PRODUCTS if p not in first)
+    known = targets.PRODUCTS + targets.PARTIAL_PRODUCTS
+    first = tuple(product for product in known if device_name(product) == _first)
+    return first if _alone else first + tuple(product for product in known if product not in first)
 
 
 class _Thread(threading.local):

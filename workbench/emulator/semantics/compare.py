@@ -7,7 +7,7 @@ from workbench.emulator.translate.block import BlockTranslator
 from workbench.emulator.translate.ir import LANES, Value, integer
 
 # Ordered and unordered float predicates under the ISA's names.
-_FLOAT = {
+FLOAT_PREDICATES = {
     "f": "false",
     "lt": "olt",
     "eq": "oeq",
@@ -25,11 +25,8 @@ _FLOAT = {
     "nlt": "uge",
     "tru": "true",
 }
+CONSTANT = ("f", "t", "tru")
 _INTEGER = ("f", "lt", "eq", "le", "gt", "ne", "ge", "t")
-
-
-def _both(stem: str) -> str:
-    return f"v_cmp_{stem} v_cmpx_{stem}"
 
 
 def _constant(block: BlockTranslator, value: bool) -> Value:
@@ -37,9 +34,9 @@ def _constant(block: BlockTranslator, value: bool) -> Value:
 
 
 for _kind in ("f16", "f32", "f64"):
-    for _name, _predicate in _FLOAT.items():
+    for _name, _predicate in FLOAT_PREDICATES.items():
 
-        @compare(_both(f"{_name}_{_kind}"), _kind)
+        @compare(f"{_name}_{_kind}", _kind, everywhere=_name not in CONSTANT)
         def compare_floats(block: BlockTranslator, a: Value, b: Value, predicate: str = _predicate) -> Value:
             return a.cmp(predicate, b)
 
@@ -49,7 +46,7 @@ for _bits in (16, 32, 64):
         _kind = f"{_letter}{_bits}"
         for _name in _INTEGER:
 
-            @compare(_both(f"{_name}_{_kind}"), _kind)
+            @compare(f"{_name}_{_kind}", _kind, everywhere=_name not in CONSTANT)
             def compare_integers(
                 block: BlockTranslator, a: Value, b: Value, name: str = _name, sign: str = _sign
             ) -> Value:
@@ -85,6 +82,6 @@ def _classify(block: BlockTranslator, bits: Value, mask: Value) -> Value:
 
 for _bits in (16, 32, 64):
 
-    @compare(_both(f"class_f{_bits}"), f"f{_bits}", "b32")
+    @compare(f"class_f{_bits}", f"f{_bits}", "b32")
     def compare_class(block: BlockTranslator, a: Value, mask: Value) -> Value:
         return _classify(block, a.bits(), mask)

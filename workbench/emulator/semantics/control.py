@@ -5,6 +5,7 @@ from __future__ import annotations
 from workbench.codeobject.instruction import Instruction
 from workbench.codeobject.instructions import Control
 from workbench.emulator.native import abi
+from workbench.emulator.semantics.executed import CHANGED
 from workbench.emulator.semantics.registry import ends_block, nothing, straight
 from workbench.emulator.translate.block import BlockTranslator
 from workbench.emulator.translate.ir import I32, I64, Value
@@ -17,6 +18,14 @@ nothing(
     "s_code_end v_nop v_clrexcp buffer_wbinvl1 buffer_wbinvl1_vol buffer_wbl2 buffer_invl2 "
     "s_dcache_discard s_dcache_discard_x2 s_atc_probe s_atc_probe_buffer s_setkill ds_nop "
     "buffer_inv s_wakeup"
+)
+# The same of later targets: a counter has its own wait, and s_barrier_signal only announces a wave, which
+# here stops at s_barrier_wait until all have come there.
+nothing(
+    "s_wait_loadcnt s_wait_storecnt s_wait_samplecnt s_wait_bvhcnt s_wait_expcnt s_wait_dscnt s_wait_kmcnt "
+    "s_wait_loadcnt_dscnt s_wait_storecnt_dscnt s_wait_idle s_wait_alu s_delay_alu s_clause s_version "
+    "s_prefetch_inst s_prefetch_inst_pc_rel s_prefetch_data s_buffer_prefetch_data s_prefetch_data_pc_rel "
+    f"global_wbinv v_pipeflush {CHANGED}s_code_end {CHANGED}s_sendmsg"
 )
 
 
@@ -95,6 +104,29 @@ def barrier(block: BlockTranslator, instruction: Instruction) -> None:
     address = block.emitter.const(I64, instruction.address)
     block.emitter.store(address, block.function.field("pc"), 8)
     _resume_later(block, abi.BARRIER)
+
+
+_WORK_GROUP = 0xFFFF
+"""Number, -1, of the barrier that every work-group has; the others have names in C++."""
+
+
+def _check_barrier(instruction: Instruction) -> None:
+    operand = instruction.src[0]
+    if operand.kind not in ("imm", "simm") or int(operand.value or 0) & 0xFFFF != _WORK_GROUP:
+        raise Unsupported("a barrier other than the work-group's")
+
+
+@straight("s_barrier_signal")
+def barrier_signal(block: BlockTranslator, instruction: Instruction) -> None:
+    """Only s_barrier_wait stops a wave, so one that has not reached it has not arrived here, although it may
+    have signalled. A wave that waits for another between the two, which no compiler writes, waits forever."""
+    _check_barrier(instruction)
+
+
+@ends_block("s_barrier_wait")
+def barrier_wait(block: BlockTranslator, instruction: Instruction) -> None:
+    _check_barrier(instruction)
+    barrier(block, instruction)
 
 
 @ends_block("s_sleep")
@@ -282,6 +314,13 @@ def _status(block: BlockTranslator) -> Value:
     return fixed | block.scalars.scc().zext(32) | exec_zero | vcc_zero
 
 
+def _mode_alone(instruction: Instruction) -> None:
+    """Refuses other registers than MODE's rounding and denormals, of which later targets have others."""
+    number, first, size = hardware_field(instruction)
+    if number != HW_MODE or first + size > 8:
+        raise Unsupported(f"bits {first} to {first + size - 1} of hardware register {number}")
+
+
 @straight("s_getreg_b32")
 def getreg(block: BlockTranslator, instruction: Instruction) -> None:
     number, first, size = hardware_field(instruction)
@@ -299,6 +338,12 @@ def getreg(block: BlockTranslator, instruction: Instruction) -> None:
         raise Unsupported(f"hardware register {number}")
     value = value.lshr(first) & ((1 << size) - 1)
     block.set_register(instruction.dst[0].index, value)
+
+
+@straight(f"{CHANGED}s_getreg_b32")
+def getreg_mode(block: BlockTranslator, instruction: Instruction) -> None:
+    _mode_alone(instruction)
+    getreg(block, instruction)
 
 
 def _setreg(block: BlockTranslator, instruction: Instruction, value: Value) -> None:
@@ -327,3 +372,15 @@ def setreg_imm(block: BlockTranslator, instruction: Instruction) -> None:
         operand for operand in (*instruction.src, *instruction.dst) if operand.kind in ("imm", "simm")
     )
     _setreg(block, instruction, block.scalar(source))
+
+
+@straight(f"{CHANGED}s_setreg_b32")
+def setreg_mode(block: BlockTranslator, instruction: Instruction) -> None:
+    _mode_alone(instruction)
+    setreg(block, instruction)
+
+
+@straight(f"{CHANGED}s_setreg_imm32_b32")
+def setreg_mode_imm(block: BlockTranslator, instruction: Instruction) -> None:
+    _mode_alone(instruction)
+    setreg_imm(block, instruction)

@@ -73,6 +73,16 @@ for _integer, _signed in (("i16", True), ("u16", False)):
         return _from_integer(wide, V_F32, signed).fptrunc(16)
 
 
+@lanes("v_cvt_i32_i16", "i32 <- i16")
+def i32_i16(block: BlockTranslator, a: Value) -> Value:
+    return a.sext(32)
+
+
+@lanes("v_cvt_u32_u16", "u32 <- u16")
+def u32_u16(block: BlockTranslator, a: Value) -> Value:
+    return a.zext(32)
+
+
 @lanes("v_cvt_rpi_i32_f32", "i32 <- f32")
 def rpi(block: BlockTranslator, a: Value) -> Value:
     return _integer32(block, rounded(block, "floor", a + 0.5), True)

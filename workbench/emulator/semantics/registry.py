@@ -16,6 +16,7 @@ from typing import Any
 from workbench.codeobject.instruction import Instruction, Operand
 from workbench.codeobject.instructions import Registers
 from workbench.emulator.native import abi
+from workbench.emulator.semantics.executed import CHANGED
 from workbench.emulator.translate.block import BlockTranslator
 from workbench.emulator.translate.ir import Value
 from workbench.emulator.translate.operands import (
@@ -41,6 +42,7 @@ ENDS_BLOCK: set[str] = set()
 """Opcodes after which the wave continues in another block."""
 
 VCC = Operand("s", abi.VCC, 2)
+_EXEC = Operand("s", abi.EXEC, 2)
 
 
 def register(opcodes: str, handler: Handler) -> None:
@@ -112,19 +114,29 @@ def lanes(opcodes: str, signature: str, *, keep_high: bool = False) -> Callable[
 def _old(block: BlockTranslator, operand: Operand, kind: str) -> Value:
     """The destination's value before the instruction, as a source without modifiers."""
     instruction = block.instruction
-    if instruction.modifiers.get("op_sel", 0) & 8 and kind.endswith("16"):
+    if instruction.modifiers.get("op_sel", 0) & 8 and kind.endswith("16") and operand.half is None:
         raise Unsupported("op_sel on a destination that is also read")
-    plain = Operand(operand.kind, operand.index, operand.width)
+    plain = Operand(operand.kind, operand.index, operand.width, half=operand.half)
     # Position 3 is beyond every select, pattern and op_sel bit of the sources.
     return fetch(block, plain, kind, 3)
 
 
-def compare(opcodes: str, kind: str, second: str | None = None) -> Callable[[Meaning], Meaning]:
-    """Register v_cmp_* (and v_cmpx_*, which also writes EXEC): meaning(block, a, b) gives lanes of i1."""
+def compare(
+    condition: str, kind: str, second: str | None = None, *, everywhere: bool = True
+) -> Callable[[Meaning], Meaning]:
+    """Register v_cmp_ and v_cmpx_ with a condition, as "lt_f32": meaning(block, a, b) gives lanes of i1.
+
+    v_cmpx also writes EXEC; on later targets it writes EXEC alone.
+
+    Args:
+        everywhere: False for a condition that later targets do not have.
+    """
 
     def decorate(meaning: Meaning) -> Meaning:
-        def handle(block: BlockTranslator, instruction: Instruction) -> None:
-            result = _mask_operand(instruction.dst, 0)
+        def handle(
+            block: BlockTranslator, instruction: Instruction, results: tuple[Operand, ...] | None = None
+        ) -> None:
+            result = _mask_operand(instruction.dst if results is None else results, 0)
             first, other = instruction.src[0], instruction.src[1]
             if instruction.form.is_dpp or (not instruction.form.is_sdwa and len(instruction.src) != 2):
                 raise Unsupported(f"{instruction.mnemonic} in this form")
@@ -137,7 +149,10 @@ def compare(opcodes: str, kind: str, second: str | None = None) -> Callable[[Mea
             if Registers.EXEC in instruction.record.writes and result.index != abi.EXEC:
                 run.set_mask(abi.EXEC, value)
 
-        register(opcodes, handle)
+        register(f"v_cmp_{condition} v_cmpx_{condition}", handle)
+        if everywhere:
+            later = f"{CHANGED}v_cmpx_{condition}"
+            register(later, lambda block, instruction: handle(block, instruction, (_EXEC,)))
         return meaning
 
     return decorate

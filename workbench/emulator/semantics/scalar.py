@@ -237,6 +237,11 @@ def pack_lh(block: BlockTranslator, a: Value, b: Value) -> Value:
     return (a & 0xFFFF) | (b & 0xFFFF0000)
 
 
+@scalar("s_pack_hl_b32_b16", "b32 <- b32 b32")
+def pack_hl(block: BlockTranslator, a: Value, b: Value) -> Value:
+    return a.lshr(16) | b.shl(16)
+
+
 @scalar("s_pack_hh_b32_b16", "b32 <- b32 b32")
 def pack_hh(block: BlockTranslator, a: Value, b: Value) -> Value:
     return a.lshr(16) | (b & 0xFFFF0000)
@@ -299,6 +304,21 @@ def mulk(block: BlockTranslator, a: Value, old: Value) -> Value:
 @scalar("s_mul_i32", "i32 <- i32 i32")
 def mul_i32(block: BlockTranslator, a: Value, b: Value) -> Value:
     return a * b
+
+
+@scalar("s_mul_u64", "u64 <- u64 u64")
+def mul_u64(block: BlockTranslator, a: Value, b: Value) -> Value:
+    return a * b
+
+
+@scalar("s_add_nc_u64", "u64 <- u64 u64")
+def add_u64(block: BlockTranslator, a: Value, b: Value) -> Value:
+    return a + b
+
+
+@scalar("s_sub_nc_u64", "u64 <- u64 u64")
+def sub_u64(block: BlockTranslator, a: Value, b: Value) -> Value:
+    return a - b
 
 
 @scalar("s_mul_hi_u32", "u32 <- u32 u32")
@@ -383,6 +403,9 @@ def _mask_operands(block: BlockTranslator, instruction: Instruction) -> tuple[Va
     return block.scalar(instruction.src[0], f"b{32 * words}"), block.register(abi.EXEC, words)
 
 
+_LATER = {"andn1": "and_not0", "andn2": "and_not1", "orn1": "or_not0", "orn2": "or_not1"}
+"""gfx9's names, and those of targets whose waves may have 32 lanes."""
+
 for _name, _text in {
     "and": lambda a, x: a & x,
     "or": lambda a, x: a | x,
@@ -404,6 +427,7 @@ for _name, _text in {
         block.scalars.set_scc(new.ne(0))
 
     straight(f"s_{_name}_saveexec_b64")(_save_exec)
+    straight(f"s_{_LATER.get(_name, _name)}_saveexec_b32")(_save_exec)
 
 
 for _name, _text in {"andn1": lambda a, x: ~a & x, "andn2": lambda a, x: a & ~x}.items():
@@ -415,3 +439,4 @@ for _name, _text in {"andn1": lambda a, x: ~a & x, "andn2": lambda a, x: a & ~x}
         block.scalars.set_scc(new.ne(0))
 
     straight(f"s_{_name}_wrexec_b64")(_write_exec)
+    straight(f"s_{_LATER[_name]}_wrexec_b32")(_write_exec)

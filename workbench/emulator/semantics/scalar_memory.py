@@ -26,7 +26,7 @@ def _address(instruction: Instruction, first: int) -> tuple[int, int]:
 
 
 def _load(function: str, dwords: int) -> None:
-    stem = "s_load_dword" if function == "hk_s_load" else "s_buffer_load_dword"
+    stem = "s_load_" if function == "hk_s_load" else "s_buffer_load_"
 
     def handle(block: BlockTranslator, instruction: Instruction) -> None:
         base = instruction.src[0]
@@ -47,12 +47,37 @@ def _load(function: str, dwords: int) -> None:
         through = "hk_late_scalar" if block.options.scheduled else ""
         block.native(function, fields.record(instruction.address), can_fault=True, through=through)
 
-    register(stem + (f"x{dwords}" if dwords > 1 else ""), handle)
+    # Three dwords are new with gfx12, whose names count bits.
+    register(stem + ("b96" if dwords == 3 else f"dwordx{dwords}" if dwords > 1 else "dword"), handle)
 
 
 for _function in ("hk_s_load", "hk_s_buffer_load"):
-    for _dwords in (1, 2, 4, 8, 16):
+    for _dwords in (1, 2, 3, 4, 8, 16):
         _load(_function, _dwords)
+
+
+def _load_part(opcode: str, size: int, signed: bool) -> None:
+    def handle(block: BlockTranslator, instruction: Instruction) -> None:
+        base = instruction.src[0]
+        if base.kind != "s":
+            raise Unsupported(f"operand of kind {base.kind!r} as the base of a scalar load")
+        index, offset = _address(instruction, 1)
+        fields = OpFields(
+            function="hk_s_load_part",
+            sdst=instruction.dst[0].index,
+            ssrc0=base.index,
+            ssrc1=index,
+            offset=offset,
+            imm=(size, signed),
+        )
+        block.native("hk_s_load_part", fields.record(instruction.address), can_fault=True)
+
+    register(opcode, handle)
+
+
+for _size, _bits in ((1, 8), (2, 16)):
+    _load_part(f"s_load_u{_bits}", _size, False)
+    _load_part(f"s_load_i{_bits}", _size, True)
 
 
 def _store(function: str, dwords: int) -> None:

@@ -21,12 +21,21 @@ _LOGIC: dict[str, tuple[int, Any]] = {
     "v_xnor_b32": (2, lambda a, b: ~(a ^ b)),
     "v_and_or_b32": (3, lambda a, b, c: (a & b) | c),
     "v_or3_b32": (3, lambda a, b, c: a | b | c),
+    "v_xor3_b32": (3, lambda a, b, c: a ^ b ^ c),
     "v_bfi_b32": (3, lambda a, b, c: (a & b) | (~a & c)),
 }
 for _name, (_count, _meaning) in _LOGIC.items():
 
     @lanes(_name, "b32 <- " + "b32 " * _count)
     def logic(block: BlockTranslator, *sources: Value, meaning: Any = _meaning) -> Value:
+        return meaning(*sources)  # type: ignore[no-any-return]
+
+
+for _name in ("v_not_b16", "v_and_b16", "v_or_b16", "v_xor_b16"):
+    _count, _meaning = _LOGIC[_name.replace("b16", "b32")]
+
+    @lanes(_name, "b16 <- " + "b16 " * _count)
+    def logic16(block: BlockTranslator, *sources: Value, meaning: Any = _meaning) -> Value:
         return meaning(*sources)  # type: ignore[no-any-return]
 
 

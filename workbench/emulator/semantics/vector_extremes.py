@@ -57,26 +57,47 @@ def propagating(block: BlockTranslator, a: Value, b: Value, largest: bool) -> Va
 
 for _kind in FLOATS:
     for _name, _largest in (("min", False), ("max", True)):
-
-        @lanes(f"v_{_name}_{_kind}", f"{_kind} <- {_kind} {_kind}")
+        # The later names are those of IEEE 754's minimumNumber: as outside IEEE mode, a number wins always.
+        @lanes(f"v_{_name}_{_kind} v_{_name}_num_{_kind}", f"{_kind} <- {_kind} {_kind}")
         def extreme(block: BlockTranslator, a: Value, b: Value, largest: bool = _largest) -> Value:
             return minimum(block, a, b, largest)
 
         if _kind == "f64":
             continue
 
-        @lanes(f"v_{_name}3_{_kind}", f"{_kind} <- {_kind} {_kind} {_kind}", keep_high=True)
+        signature = f"{_kind} <- {_kind} {_kind} {_kind}"
+
+        @lanes(f"v_{_name}3_{_kind} v_{_name}3_num_{_kind}", signature, keep_high=True)
         def extreme3(block: BlockTranslator, a: Value, b: Value, c: Value, largest: bool = _largest) -> Value:
             return minimum(block, minimum(block, a, b, largest), c, largest)
 
     if _kind != "f64":
 
-        @lanes(f"v_med3_{_kind}", f"{_kind} <- {_kind} {_kind} {_kind}", keep_high=True)
+        @lanes(f"v_med3_{_kind} v_med3_num_{_kind}", f"{_kind} <- {_kind} {_kind} {_kind}", keep_high=True)
         def med3(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
             low, high = minimum(block, a, b), maximum(block, a, b)
             middle = maximum(block, low, minimum(block, high, c))
             any_nan = a.cmp("uno", b) | c.is_nan()
             return any_nan.select(minimum(block, low, c), middle)
+
+
+for _kind in ("f16", "f32"):
+
+    @lanes(f"v_minmax_num_{_kind}", f"{_kind} <- {_kind} {_kind} {_kind}")
+    def minmax(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
+        return maximum(block, minimum(block, a, b), c)
+
+    @lanes(f"v_maxmin_num_{_kind}", f"{_kind} <- {_kind} {_kind} {_kind}")
+    def maxmin(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
+        return minimum(block, maximum(block, a, b), c)
+
+
+for _kind in FLOATS:
+    for _name, _largest in (("minimum", False), ("maximum", True)):
+
+        @lanes(f"v_{_name}_{_kind}", f"{_kind} <- {_kind} {_kind}")
+        def propagating_lanes(block: BlockTranslator, a: Value, b: Value, largest: bool = _largest) -> Value:
+            return propagating(block, a, b, largest)
 
 
 @lanes("v_minimum3_f32", "f32 <- f32 f32 f32")
@@ -89,12 +110,12 @@ def maximum3(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
     return propagating(block, propagating(block, a, b, True), c, True)
 
 
-@packed("v_pk_min_f16", "f16 <- f16 f16")
+@packed("v_pk_min_f16 v_pk_min_num_f16", "f16 <- f16 f16")
 def pk_min_f16(block: BlockTranslator, a: Value, b: Value) -> Value:
     return minimum(block, a, b)
 
 
-@packed("v_pk_max_f16", "f16 <- f16 f16")
+@packed("v_pk_max_f16 v_pk_max_num_f16", "f16 <- f16 f16")
 def pk_max_f16(block: BlockTranslator, a: Value, b: Value) -> Value:
     return maximum(block, a, b)
 

@@ -77,6 +77,11 @@ def fmamk(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
     return fma(block, a, b, c)
 
 
+@lanes("v_fmaak_f16 v_fmamk_f16", "f16 <- f16 f16 f16")
+def fma_constant_f16(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
+    return fma(block, a, b, c)
+
+
 @lanes("v_fma_legacy_f16", "f16 <- f16 f16 f16")
 def fma_legacy_f16(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
     return fma(block, a, b, c)

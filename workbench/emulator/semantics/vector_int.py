@@ -8,7 +8,7 @@ from workbench.emulator.semantics.vector_bits import funnel, operand_halves, put
 from workbench.emulator.translate.block import BlockTranslator
 from workbench.emulator.translate.chunk import V_I32, V_I64, halves, join
 from workbench.emulator.translate.ir import Value
-from workbench.emulator.translate.operands import fetch, prepare
+from workbench.emulator.translate.operands import fetch, prepare, put
 
 # Arithmetic
 
@@ -69,6 +69,21 @@ for _bits in (32, 16):
             e = block.emitter
             low, high = e.intrinsic(f"{sign}min", a, b), e.intrinsic(f"{sign}max", a, b)
             return e.intrinsic(f"{sign}max", low, e.intrinsic(f"{sign}min", high, c))
+
+
+for _letter, _sign in (("i", "s"), ("u", "u")):
+    _kind = f"{_letter}32"
+    for _first, _second in (("min", "max"), ("max", "min")):
+
+        @lanes(f"v_{_first}{_second}_{_kind}", f"{_kind} <- {_kind} {_kind} {_kind}")
+        def extremes(
+            block: BlockTranslator,
+            a: Value,
+            b: Value,
+            c: Value,
+            names: tuple[str, str] = (f"{_sign}{_first}", f"{_sign}{_second}"),
+        ) -> Value:
+            return block.emitter.intrinsic(names[1], block.emitter.intrinsic(names[0], a, b), c)
 
 
 @lanes("v_add_co_u32", "u32 mask <- u32 u32")
@@ -256,7 +271,7 @@ def _mad_u64(block: BlockTranslator, instruction: Instruction) -> None:
     first, second, third = instruction.src
     prepare(block, ((first, "u32"), (second, "u32"), (third, "u64")))
     block.prepare_mask_write(carry_out.index)
-    run = block.open_run()
+    block.open_run()
     a, b = fetch(block, first, "u32", 0), fetch(block, second, "u32", 1)
     c = operand_halves(block, third, "u64")
     low, carry_low = a * b + c[0], None
@@ -268,7 +283,7 @@ def _mad_u64(block: BlockTranslator, instruction: Instruction) -> None:
     if block.clamp:
         low, high = carry.select(-1, low), carry.select(-1, high)
     put_halves(block, result, low, high)
-    run.set_mask(carry_out.index, carry)
+    put(block, carry_out, "mask", carry)
 
 
 register("v_mad_u64_u32", _mad_u64)

@@ -16,6 +16,11 @@ def mov(block: BlockTranslator, a: Value) -> Value:
     return a
 
 
+@lanes("v_mov_b16", "b16 <- b16")
+def mov16(block: BlockTranslator, a: Value) -> Value:
+    return a
+
+
 def _move_64(block: BlockTranslator, instruction: Instruction) -> None:
     """v_mov_b64: two dword moves, which keep registers whole; DPP patterns move both alike."""
     source, result = instruction.src[0], instruction.dst[0]
@@ -46,6 +51,11 @@ register("v_swap_b32", _swap)
 
 @lanes("v_cndmask_b32", "b32 <- b32 b32 mask")
 def cndmask(block: BlockTranslator, a: Value, b: Value, mask: Value) -> Value:
+    return mask.select(b, a)
+
+
+@lanes("v_cndmask_b16", "b16 <- b16 b16 mask")
+def cndmask16(block: BlockTranslator, a: Value, b: Value, mask: Value) -> Value:
     return mask.select(b, a)
 
 

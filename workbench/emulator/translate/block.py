@@ -215,6 +215,8 @@ class BlockTranslator:
 
         The instruction itself may read it too: then the number is read before the loop.
         """
+        if self.is_null(index):
+            return
         run, registers = self._run, frozenset(range(index, index + self.function.mask_words))
         if run is not None and not run.number_reads.isdisjoint(registers):
             self.close_run()

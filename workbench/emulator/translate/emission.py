@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -14,6 +14,7 @@ from workbench.emulator.sanitizer.analysis import Analysis
 from workbench.emulator.sanitizer.recorder import Recorder
 from workbench.emulator.semantics import NO_OPERATION, SEMANTICS
 from workbench.emulator.semantics.control import run_past
+from workbench.emulator.semantics.executed import executed, spare_rows
 from workbench.emulator.translate.block import BlockTranslator
 from workbench.emulator.translate.lane_run import INDEXED
 from workbench.emulator.translate.late_accesses import LateAccesses
@@ -78,6 +79,8 @@ def emit(
     named = row_count(blocks, options.acc_offset)
     result = Emitted([], [], set(), set(), named)
     spare = max(named, options.rows)
+    if more := spare_rows(instruction for block in blocks for instruction in block):
+        result.rows = spare + more
     failures: list[Failure] = []
     # Registers that change lane by lane take time, too (native/ops/matrix_tiles.h).
     uses_tiles = "amx-bf16" in options.host and any(i.opcode in MATRICES for block in blocks for i in block)
@@ -97,7 +100,8 @@ def emit(
         translator.skip_over(index)
         # The sanitizer gets each instruction before it runs.
         chain = None if options.sanitize or options.late else MatrixChain(translator, spare, accumulators)
-        _emit_block(translator, block, rows, failures, analysis or Analysis(), chain, last.address in falls)
+        falls_out = last.address in falls
+        _emit_block(translator, block, rows, failures, analysis or Analysis(), chain, falls_out, spare)
         if chain is not None and chain.kept:
             result.rows = spare + KEPT_ROWS
         if not failures:
@@ -122,10 +126,12 @@ def _emit_block(
     analysis: Analysis,
     chain: MatrixChain | None,
     falls: bool,
+    spare: int,
 ) -> None:
     recorder = Recorder(translator, rows, analysis) if translator.options.sanitize else None
     late = LateAccesses(translator, rows) if translator.options.late else None
-    for instruction, issued in ((i, (i,)) for i in block) if late is not None else by_arrival(block):
+    ordered = ((i, (i,)) for i in block) if late is not None else by_arrival(block)
+    for instruction, issued in _operations(ordered, rows.wave_size, spare):
         opcode = instruction.opcode
         if late is not None:
             late.before(instruction)
@@ -182,6 +188,16 @@ def _emit_block(
             run_past(translator, block[-1])
         else:
             translator.finish()
+
+
+def _operations(
+    instructions: Iterable[tuple[Instruction, Sequence[Instruction]]], lanes: int, spare: int
+) -> Iterator[tuple[Instruction, Sequence[Instruction]]]:
+    """Operations in the place of instructions; what comes with an instruction comes with its first one."""
+    for instruction, issued in instructions:
+        for operation in executed(instruction, lanes, spare):
+            yield operation, issued
+            issued = ()
 
 
 def _indexed(instruction: Instruction, positions: int) -> Instruction:

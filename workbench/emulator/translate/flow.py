@@ -13,6 +13,7 @@ from workbench.codeobject.instructions import Control, Flow
 from workbench.codeobject.instructions.form import Form
 from workbench.emulator.semantics import ENDS_BLOCK
 from workbench.emulator.semantics.control import may_skip_after, mode_after, target_of
+from workbench.emulator.semantics.executed import as_operation
 from workbench.emulator.semantics.known_scalars import KnownScalars
 from workbench.emulator.translate.late_loads import follow_at_once
 from workbench.emulator.translate.options import Mode
@@ -47,8 +48,8 @@ class Code:
     falls: set[int] = field(default_factory=set)
 
 
-def reachable(code_object: CodeObject, entry: int) -> Code:
-    """Instructions that execution from `entry` can reach.
+def reachable(code_object: CodeObject, entry: int, lanes: int) -> Code:
+    """Instructions that execution from `entry` can reach, in waves of `lanes` lanes.
 
     Raises:
         CodeObjectError: execution can reach bytes that are not an instruction, or leave the code.
@@ -73,7 +74,7 @@ def reachable(code_object: CodeObject, entry: int) -> Code:
                     f"execution from {entry:#x} can reach {address:#x}, outside the code at {base:#x} to "
                     f"{base + len(data):#x}: the code object is damaged."
                 )
-            instruction = decode_one(data, address - base, address, code_object.target)
+            instruction = decode_one(data, address - base, address, code_object.target, lanes)
             code.instructions[address] = instruction
             after = address + instruction.size
             if instruction.opcode in ENDS_BLOCK:
@@ -94,8 +95,9 @@ def reachable(code_object: CodeObject, entry: int) -> Code:
             if after in ends:
                 code.falls.add(address)
                 break
-            scalars.follow(instruction)
-            if (place := scalars.code_address(instruction)) is not None:
+            operation = as_operation(instruction)
+            scalars.follow(operation)
+            if (place := scalars.code_address(operation)) is not None:
                 made.add(place)
             address = after
         if any_target and not pending:

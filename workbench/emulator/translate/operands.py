@@ -7,6 +7,7 @@ results share a dword. Semantics see typed values and return typed values.
 
 from __future__ import annotations
 
+from workbench.codeobject.decoder_gfx11 import decodes
 from workbench.codeobject.instruction import Instruction, Operand
 from workbench.emulator.native import abi
 from workbench.emulator.translate.block import BlockTranslator
@@ -69,6 +70,8 @@ def fetch(block: BlockTranslator, operand: Operand, kind: str, position: int) ->
         )
     elif position == 0 and instruction.form.is_dpp:
         value = _dpp(block, instruction, operand, 0).bitcast(V_F32 if kind == "f32" else V_I32)
+        if operand.half:
+            value = value.lshr(16)
     elif position < 2 and instruction.form.is_sdwa:
         value = _select(block, operand, modifiers.get(f"src{position}_sel", _SDWA_DWORD), kind)
     else:
@@ -76,7 +79,7 @@ def fetch(block: BlockTranslator, operand: Operand, kind: str, position: int) ->
         if (
             type.bits == 16
             and operand.kind not in ("imm", "simm")
-            and modifiers.get("op_sel", 0) >> position & 1
+            and (modifiers.get("op_sel", 0) >> position & 1 or operand.half)
         ):
             value = value.lshr(16)
     if type.bits == 16:
@@ -197,10 +200,11 @@ def put(block: BlockTranslator, operand: Operand, kind: str, value: Value, keep_
     sdwa = instruction.form.is_sdwa and instruction.modifiers.get("dst_sel", _SDWA_DWORD)
     if type.bits == 16 and type.lanes == LANES:
         wide = value.bits().zext(32)
-        if instruction.format in ("VOP3", "VOP3P") and instruction.modifiers.get("op_sel", 0) & 8:
+        in_op_sel = instruction.format in ("VOP3", "VOP3P") and instruction.modifiers.get("op_sel", 0) & 8
+        if in_op_sel or operand.half:
             run.set_row(row, (run.row(row) & 0xFFFF) | wide.shl(16))
             return
-        if keep_high and not instruction.form.is_sdwa:
+        if (keep_high or operand.half is not None) and not instruction.form.is_sdwa:
             run.set_row(row, (run.row(row) & 0xFFFF0000) | wide)
             return
         value = wide
@@ -236,9 +240,12 @@ def _crosses_rows(control: int) -> bool:
     return control in (0x130, 0x134, 0x138, 0x13C, 0x142, 0x143)
 
 
-def _row_pattern(control: int) -> list[int]:
+def _row_pattern(instruction: Instruction) -> list[int]:
     """Source lane in the row for each lane of the row; -1 if there is none."""
-    lanes = range(LANES)
+    lanes, modifiers = range(LANES), instruction.modifiers
+    if (selects := modifiers.get("dpp8")) is not None:
+        return [(lane & 8) | selects >> 3 * (lane & 7) & 7 for lane in lanes]
+    control = modifiers.get("dpp_ctrl", 0)
     if control <= 0xFF:
         return [(lane & ~3) | control >> 2 * (lane & 3) & 3 for lane in lanes]
     amount = control & 15
@@ -255,6 +262,8 @@ def _row_pattern(control: int) -> list[int]:
         return [(lane & 8) | 7 - (lane & 7) for lane in lanes]
     if family == 0x150:
         return [amount] * LANES
+    if family == 0x160 and decodes(instruction.form.target):
+        return [lane ^ amount for lane in lanes]
     raise Unsupported(f"DPP control {control:#x}")
 
 
@@ -291,7 +300,7 @@ def _dpp(block: BlockTranslator, instruction: Instruction, operand: Operand, wor
     if _crosses_rows(control):
         value, valid = _wave_move(block, operand, word, control)
     else:
-        pattern = _row_pattern(control)
+        pattern = _row_pattern(instruction)
         run = block.open_run()
         source = run.row(block.row_of(operand) + word)
         if len(set(pattern)) == 1:
@@ -300,13 +309,16 @@ def _dpp(block: BlockTranslator, instruction: Instruction, operand: Operand, wor
             source = emitter.freeze(source)
         value = emitter.shuffle(source, None, [max(lane, 0) for lane in pattern])
         valid = emitter.shuffle(run.exec, None, [max(lane, 0) for lane in pattern])
-        if -1 in pattern:
+        if modifiers.get("fi", 0):
+            # Lanes that EXEC disables are read too.
+            valid = _lane_mask(block, [lane >= 0 for lane in pattern])
+        elif -1 in pattern:
             valid = valid & _lane_mask(block, [lane >= 0 for lane in pattern])
-    if modifiers.get("bound_ctrl", 0):
+    if modifiers.get("bound_ctrl", 0) or "dpp8" in modifiers:
         value = valid.select(value, 0)
     else:
         block.disable_lanes(valid)
-    if word == 0:
+    if word == 0 and "dpp8" not in modifiers:
         _row_and_bank_masks(block, modifiers.get("row_mask", 0), modifiers.get("bank_mask", 0))
     return value
 

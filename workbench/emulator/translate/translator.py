@@ -36,7 +36,8 @@ from workbench.emulator.translate.flow import (
 )
 from workbench.emulator.translate.late_loads import at_stops, one_by_one
 from workbench.emulator.translate.options import Mode, Options
-from workbench.errors import CodeObjectError, EmptyKernel, UnsupportedInstruction
+from workbench.errors import CodeObjectError, DeviceError, EmptyKernel, UnsupportedInstruction
+from workbench.targets import NAMES, PARTIAL
 from workbench.targets import target as target_record
 from workbench.toolchain import cpu
 
@@ -54,14 +55,14 @@ class Block:
     index: int
     address: int
     size: int
-    _code: tuple[bytes, int, str] = field(repr=False, compare=False)
+    _code: tuple[bytes, int, str, int] = field(repr=False, compare=False)
 
     @property
     def instructions(self) -> tuple[Instruction, ...]:
         """The block's instructions, decoded again."""
-        data, base, target = self._code
+        data, base, target, lanes = self._code
         start = self.address - base
-        return tuple(decode(data[start : start + self.size], self.address, target))
+        return tuple(decode(data[start : start + self.size], self.address, target, lanes))
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,7 @@ def translate(
             the first with its address and source line, and how many more there are.
         EmptyKernel: the compiler left no instructions.
         CodeObjectError: the code object has no such kernel, or its code is damaged.
+        DeviceError: the target's code cannot be observed so.
     """
     info = code_object.kernels.get(kernel)
     if info is None:
@@ -135,6 +137,7 @@ def translate(
         late=late,
         scheduled=scheduled,
     )
+    _check_observed(options, info.short_name)
     cache_ = Cache("translations")
     key = digest(
         translator_version(),
@@ -154,6 +157,26 @@ def translate(
         program = _compile(code_object, kernel, options)
         cache_.put(key, program.pack())
     return _load(code_object, kernel, program)
+
+
+def _check_observed(options: Options, kernel: str) -> None:
+    """Refuses what is not known of targets that the device has in part: their counters, what hardware may do.
+
+    Raises:
+        DeviceError: such a target, and the launch is to be sanitized, or to do what hardware may.
+    """
+    if all(options.target != record.name for record in PARTIAL):
+        return
+    if options.sanitize:
+        what = "cannot be sanitized yet: the sanitizer does not know its wait counters and split barriers"
+    elif options.late or options.approximate:
+        what = "cannot run as on hardware yet: only its results in order are known"
+    else:
+        return
+    raise DeviceError(
+        f"kernel {kernel}: code of {options.target} {what}. Compile the kernel with arch={NAMES[0]!r} or "
+        f"{NAMES[1]!r} for that. A plain launch on {options.target} still reports accesses out of bounds."
+    )
 
 
 @cache
@@ -215,7 +238,7 @@ class _Program:
 
 def _compile(code_object: CodeObject, kernel: str, options: Options) -> _Program:
     info = code_object.kernels[kernel]
-    code = reachable(code_object, info.entry)
+    code = reachable(code_object, info.entry, options.wave_size)
     blocks, skipped = split_where_skipped(blocks_of(code), info.entry)
     if options.single:
         blocks = [piece for block in blocks for piece in one_by_one(block)]
@@ -294,7 +317,8 @@ def _load(code_object: CodeObject, kernel: str, program: _Program) -> Translatio
     names = [f"block{index}" for index in range(len(program.blocks))]
     code = engine.LoadedCode(program.code, program.symbols, names, code_object.kernels[kernel].wave_size)
     functions = np.array([code.addresses[name] for name in names], np.uint64)
-    source = (code_object.text.data, code_object.text.address, code_object.target)
+    lanes = code_object.kernels[kernel].wave_size
+    source = (code_object.text.data, code_object.text.address, code_object.target, lanes)
     blocks = tuple(
         Block(index, address, size, source) for index, (address, size) in enumerate(program.blocks)
     )

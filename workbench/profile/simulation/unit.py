@@ -156,6 +156,7 @@ def machine_record(
         return timing.l2_latency + max(0.0, outside) * clock_hz
 
     dies = min(product.xcds, active)
+    assert product.l2_bytes_per_clock_per_xcd is not None, product.name
     l2 = product.l2_bytes_per_clock_per_xcd * dies * clock_hz
     hbm = share(product.hbm_bytes_per_second * product.hbm_read / 100)
     infinity = share(product.infinity_cache_achievable)

@@ -130,10 +130,10 @@ def _encode_buffer(kind: int, instruction: Instruction, rows: Rows) -> OpFields:
     )
 
 
-def _encode_lds(kind: int, instruction: Instruction, rows: Rows) -> OpFields:
+def _encode_lds(kind: int, instruction: Instruction, rows: Rows, stores_first: bool = False) -> OpFields:
     address, *data = instruction.src
-    if kind & ~abi.ATOMIC_64 in (abi.CMPSWAP, abi.CMPSWAP_FLOAT):
-        # The compare operand of DS instructions comes first, that of memory atomics last.
+    if kind & ~abi.ATOMIC_64 in (abi.CMPSWAP, abi.CMPSWAP_FLOAT) and not stores_first:
+        # The compare operand of ds_cmpst comes first, that of memory atomics last.
         data.reverse()
     return OpFields(
         function="hk_ds_atomic",
@@ -183,6 +183,14 @@ NATIVE: dict[str, NativeOp] = {
     **{
         f"ds_{name}": NativeOp("hk_ds_atomic", partial(_encode_lds, kind))
         for name, kind in LDS_ATOMICS.items()
+    },
+    # Later targets have the operands the other way round, and another name.
+    **{
+        f"ds_cmpstore{returning}_b{bits}": NativeOp(
+            "hk_ds_atomic", partial(_encode_lds, abi.CMPSWAP | wide, stores_first=True)
+        )
+        for returning in ("", "_rtn")
+        for bits, wide in ((32, 0), (64, abi.ATOMIC_64))
     },
     **{
         f"ds_wrxchg2{stride}_rtn_{data}": NativeOp("hk_ds_wrxchg2", partial(_encode_exchange2, kind))

@@ -26,6 +26,21 @@ int32_t hk_s_load(Wave *w, const Op *op) {
     return !copy_dwords(w, op, address, op->imm[0]);
 }
 
+/* sdst = a byte or two (imm[0]) at the base pair ssrc0 + offset, with their sign if imm[1]. */
+HK_EXPORT int32_t hk_s_load_part(Wave *w, const Op *op);
+int32_t hk_s_load_part(Wave *w, const Op *op) {
+    uint32_t size = op->imm[0];
+    uint64_t address = (hk_s64(w, op->ssrc0) + (uint64_t)offset_of(w, op)) & ~(uint64_t)(size - 1);
+    const void *source = hk_check(w, op, address, size, 0, -1);
+    if (source == NULL) return 1;
+    uint16_t value = 0;
+    memcpy(&value, source, size);
+    uint32_t sign = op->imm[1] ? 1u << (8 * size - 1) : 0;
+    w->s[op->sdst] = (value ^ sign) - sign;
+    if (w->group->profile) w->group->counters->scalar_bytes_read += size;
+    return 0;
+}
+
 /* Range that a buffer resource in four SGPRs covers. */
 typedef struct Resource {
     uint64_t base, size;
