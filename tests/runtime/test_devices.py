@@ -24,6 +24,7 @@ def test_the_emulated_devices_are_there() -> None:
         "emulated:gfx90a": "AMD Instinct MI210",
         "emulated:mi350x": "AMD Instinct MI350X",
         "emulated:mi325x": "AMD Instinct MI325X",
+        "emulated:gfx1201": "AMD Radeon RX 9070 XT",
     }
     for device in emulated:
         assert device.torch_device == "cpu"

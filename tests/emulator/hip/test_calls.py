@@ -28,23 +28,27 @@ def check(answer):
 
 
 def test_devices_with_the_properties_of_the_hardware(hip) -> None:
-    assert check(hip.hipGetDeviceCount()) == 5
+    assert check(hip.hipGetDeviceCount()) == 6
     attribute = hip.hipDeviceAttribute_t
-    for ordinal, (units, lds) in enumerate(
-        [(256, 163840), (304, 65536), (104, 65536), (256, 163840), (304, 65536)]
-    ):
+    instinct = [(256, 163840), (304, 65536), (104, 65536), (256, 163840), (304, 65536)]
+    for ordinal, (units, lds) in enumerate([*instinct, (64, 65536)]):
         for name, expected in (
             (attribute.hipDeviceAttributeMultiprocessorCount, units),
             (attribute.hipDeviceAttributeMaxSharedMemoryPerBlock, lds),
-            (attribute.hipDeviceAttributeWarpSize, 64),
+            (attribute.hipDeviceAttributeWarpSize, 64 if ordinal < len(instinct) else 32),
             (attribute.hipDeviceAttributeMaxThreadsPerBlock, 1024),
         ):
             assert check(hip.hipDeviceGetAttribute(name, ordinal)) == expected
-    assert int(hip.hipSetDevice(5)[0]) == structures.INVALID_DEVICE
+    assert int(hip.hipSetDevice(6)[0]) == structures.INVALID_DEVICE
 
 
 def test_properties_in_the_forms_of_older_and_newer_hip_python(hip) -> None:
     """A record that the call fills, before 7.14, and one that it creates."""
+    assert [(p.major, p.minor) for p in (check(hip.hipGetDeviceProperties(n)) for n in (0, 2, 5))] == [
+        (9, 5),
+        (9, 0),
+        (12, 0),
+    ]
     fresh, record = check(hip.hipGetDeviceProperties(1)), hip.hipDeviceProp_t()
     assert check(hip.hipGetDeviceProperties(record, 1)) == ()
     for properties in (fresh, record):

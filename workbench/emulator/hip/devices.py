@@ -63,8 +63,9 @@ def properties(product: Product, ordinal: int) -> dict[str, Any]:
         "maxGridSize": MAX_GRID_BLOCKS,
         "clockRate": product.clock_hz // 1000,
         "totalConstMem": 2**31 - 1,
-        "major": 9,
-        "minor": int(product.arch[4]),
+        # gfx942 is version 9.4, and gfx1201 is 12.0.
+        "major": int(unit.name[3:-2]),
+        "minor": int(unit.name[-2], 16),
         "textureAlignment": 256,
         "texturePitchAlignment": 256,
         "multiProcessorCount": product.compute_units,
@@ -228,10 +229,10 @@ def _store_properties(result: int, ordinal: int, layout: type[ctypes.Structure])
     product = device(ordinal).product
     ctypes.memset(result, 0, ctypes.sizeof(layout))
     record: Any = layout.from_address(result)
-    # The number is 900 plus the digits after gfx9, of which the last is hexadecimal.
+    # The number has the digits of the name, of which the last two are hexadecimal.
     values = {
         **properties(product, ordinal),
-        "gcnArch": 900 + int(product.arch[4]) * 10 + int(product.arch[5], 16),
+        "gcnArch": 100 * int(product.arch[3:-2]) + 10 * int(product.arch[-2], 16) + int(product.arch[-1], 16),
     }
     names = {name for name, *_ in layout._fields_}
     for name, value in values.items():
