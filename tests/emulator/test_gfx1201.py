@@ -355,3 +355,72 @@ def test_the_device_is_a_product_without_a_machine_model(module: Module) -> None
 
 def _is_narrow(module: Module) -> bool:
     return module["axpy"].info.wave_size == 32
+
+
+ASSEMBLY = r"""
+#include <hip/hip_runtime.h>
+// What compilers seldom make: halves of a dual instruction that exchange registers, v_cmpx, lanes of DPP.
+extern "C" __global__ void lanes(const int *x, int *out) {
+    const int i = threadIdx.x, mine = x[i], other = x[i + 32];
+    int a, b, c, d, e, f, g;
+    asm volatile("v_mov_b32 v8, %2\n v_mov_b32 v9, %3\n"
+                 "v_dual_mov_b32 v8, v9 :: v_dual_add_nc_u32 v9, v8, v9\n"
+                 "v_mov_b32 %0, v8\n v_mov_b32 %1, v9"
+                 : "=&v"(a), "=&v"(b) : "v"(mine), "v"(other) : "v8", "v9");
+    asm volatile("v_mov_b32 %0, 7\n s_mov_b32 s20, exec_lo\n v_cmpx_lt_i32 %1, %2\n v_mov_b32 %0, 9\n"
+                 "s_mov_b32 exec_lo, s20"
+                 : "=&v"(c) : "v"(mine), "v"(other) : "s20", "vcc");
+    asm volatile("v_mov_b32_dpp %0, %1 dpp8:[7,6,5,4,3,2,1,0]" : "=v"(d) : "v"(mine));
+    asm volatile("v_mov_b32_dpp %0, %1 row_xmask:5 row_mask:0xf bank_mask:0xf" : "=v"(e) : "v"(mine));
+    // Lanes that are off give 0, or with fi their value.
+    f = g = -1;
+    if (i & 1) {
+        asm volatile("v_mov_b32_dpp %0, %1 row_shr:1 row_mask:0xf bank_mask:0xf bound_ctrl:1"
+                     : "+v"(f) : "v"(mine));
+        asm volatile("v_mov_b32_dpp %0, %1 row_shr:1 row_mask:0xf bank_mask:0xf bound_ctrl:1 fi:1"
+                     : "+v"(g) : "v"(mine));
+    }
+    const int values[] = {a, b, c, d, e, f, g};
+    for (int row = 0; row < 7; row++) out[32 * row + i] = values[row];
+}
+
+extern "C" __global__ void scalars(float a, float b, int n, float *out) {
+    float sum, small;
+    int whole, less;
+    asm volatile("s_fmac_f32 %0, %1, %2" : "=s"(sum) : "s"(a), "s"(b), "0"(n * 0.5f));
+    asm volatile("s_min_num_f32 %0, %1, %2" : "=s"(small) : "s"(a), "s"(__builtin_nanf("")));
+    asm volatile("s_cvt_i32_f32 %0, %1" : "=s"(whole) : "s"(a * -1e30f));
+    asm volatile("s_cmp_lt_f32 %1, %2\n s_cselect_b32 %0, 3, 4" : "=s"(less) : "s"(a), "s"(b) : "scc");
+    out[0] = sum, out[1] = small, out[2] = whole, out[3] = less;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def assembly() -> Module:
+    return wb.compile(ASSEMBLY, arch="gfx1201")
+
+
+def test_lanes_in_assembly(assembly: Module, random: np.random.Generator) -> None:
+    x = random.integers(0, 1000, 64).astype(np.int32)
+    out = torch.zeros(7 * 32, dtype=torch.int32)
+    assembly["lanes"][1, 32](torch.from_numpy(x), out)
+    mine, other, item = x[:32], x[32:], np.arange(32)
+    odd = item % 2 == 1
+    expected = (
+        other,
+        mine + other,
+        np.where(mine < other, 9, 7),
+        mine[item ^ 7],
+        mine[item ^ 5],
+        np.where(odd, 0, -1),
+        np.where(odd, mine[item - 1], -1),
+    )
+    for row, values in zip(out.numpy().reshape(7, 32), expected, strict=True):
+        assert np.array_equal(row, values)
+
+
+def test_scalar_floats_in_assembly(assembly: Module) -> None:
+    out = torch.zeros(4)
+    assembly["scalars"][1, 32](1.5, 2.25, 3, out)
+    assert out.tolist() == [1.5 * 2.25 + 1.5, 1.5, float(-(1 << 31)), 3.0]

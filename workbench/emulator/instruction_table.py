@@ -13,7 +13,8 @@ from workbench.codeobject.encodings_gfx11 import layouts
 from workbench.codeobject.instructions import DECODED, Form, forms
 from workbench.emulator.native.ops import NATIVE
 from workbench.emulator.semantics import NO_OPERATION, SEMANTICS
-from workbench.targets import NAMES
+from workbench.emulator.semantics.executed import operation
+from workbench.targets import NAMES, PARTIAL
 
 EXECUTED, NOTHING, REFUSED = "executed", "no-op", "refused"
 
@@ -124,19 +125,21 @@ def _is_executed(opcode: str) -> bool:
 
 
 def without_meaning(target: str) -> tuple[str, ...]:
-    """Opcodes of a target that is only decoded for which the emulated device has no operation yet."""
-    known = {form.opcode: form.meaning for form in forms(target).values()}
-    return tuple(opcode for opcode, meaning in known.items() if not meaning or not _is_executed(meaning))
+    """Opcodes of a later target for which the emulated device has no operation yet."""
+    known = {form.opcode: operation(form) for form in forms(target).values()}
+    return tuple(opcode for opcode, name in known.items() if not _is_executed(name))
 
 
 def _decoded_only() -> Iterator[str]:
     yield ""
-    yield "## Decoded, not executed"
+    yield "## Later targets"
     yield ""
-    yield "The device refuses code of these targets; `python -m workbench disassemble FILE` prints it. An"
-    yield "opcode has a meaning if it does what an executed one of gfx9 does, under whichever name: gfx1201's"
-    yield "were compared with AMD's pseudocode, the others go by their names. Of graphics, only the names are"
-    yield "known."
+    running = " and ".join(target.name for target in PARTIAL)
+    yield f"Of these the device runs plain kernels of {running}, refuses opcodes without a meaning by"
+    yield "name, and refuses code of the other targets; `python -m workbench disassemble FILE` prints it. An"
+    yield "opcode has a meaning if the device has its operation, under gfx9's name for it or its own: those of"
+    yield "gfx1201 that gfx9 has too were compared with AMD's pseudocode, the others go by their names. Of"
+    yield "graphics, only the names are known."
     yield ""
     yield "| Target | Opcodes | With a meaning | Without | Graphics |"
     yield "| --- | ---: | ---: | ---: | ---: |"
