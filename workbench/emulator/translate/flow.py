@@ -48,13 +48,14 @@ class Code:
     falls: set[int] = field(default_factory=set)
 
 
-def reachable(code_object: CodeObject, entry: int, lanes: int) -> Code:
-    """Instructions that execution from `entry` can reach, in waves of `lanes` lanes.
+def reachable(code_object: CodeObject, entry: int) -> Code:
+    """Instructions that execution from a kernel's entry can reach.
 
     Raises:
         CodeObjectError: execution can reach bytes that are not an instruction, or leave the code.
     """
     base, data = code_object.text
+    lanes = code_object.wave_size_at(entry)
     ends = {s.address + s.size for s in code_object.symbols.of_kind("function") if s.size}
     code = Code({}, {entry})
     pending = [(entry, KnownScalars())]

@@ -238,7 +238,7 @@ class _Program:
 
 def _compile(code_object: CodeObject, kernel: str, options: Options) -> _Program:
     info = code_object.kernels[kernel]
-    code = reachable(code_object, info.entry, options.wave_size)
+    code = reachable(code_object, info.entry)
     blocks, skipped = split_where_skipped(blocks_of(code), info.entry)
     if options.single:
         blocks = [piece for block in blocks for piece in one_by_one(block)]
