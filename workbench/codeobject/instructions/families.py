@@ -61,7 +61,7 @@ _READS: Rows[Registers] = (
 )
 _LANEWISE = re.compile(r"VOP.*|DS|FLAT|GLOBAL|SCRATCH|M[TU]BUF|VBUFFER")
 _WHOLE_WAVE = re.compile(
-    r"v_s?mfma.*|v_(read|write)lane_b32|v_nop|v_clrexcp|ds_gws_.*|ds_nop|buffer_(inv|wb).*"
+    r"v_s?mfma.*|v_s?wmma.*|v_swmmac.*|v_(read|write)lane_b32|v_nop|v_clrexcp|ds_gws_.*|ds_nop|buffer_(inv|wb).*"
 )
 
 _WRITES: Rows[Registers] = (

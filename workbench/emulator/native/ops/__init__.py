@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from workbench.emulator.native.ops import atomics, buffer, crosslane, flat, lds, matrix, typed_buffer
+from workbench.emulator.native.ops import atomics, buffer, crosslane, flat, lds, matrix, typed_buffer, wmma
 from workbench.emulator.native.ops.operation import NativeOp, OpFields, Rows
 
 NATIVE: dict[str, NativeOp] = {
@@ -16,6 +16,7 @@ NATIVE: dict[str, NativeOp] = {
     **crosslane.NATIVE,
     **atomics.NATIVE,
     **matrix.NATIVE,
+    **wmma.NATIVE,
 }
 
 __all__ = ["NATIVE", "NativeOp", "OpFields", "Rows"]
