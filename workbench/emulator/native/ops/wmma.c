@@ -1,8 +1,8 @@
 /* V_WMMA_F32_16X16X16_F16 and _BF16 of gfx12 in waves of 32 lanes: D = A B + C, 16 by 16 each.
  *
- * Lane l has row l % 16 of A, or column l % 16 of B, from its 8 * (l / 16)-th number on, and of D and C column
- * l % 16 from row 8 * (l / 16) on (RDNA4 ISA guide, "WMMA matrix layout"). EXEC is ignored. How hardware rounds
- * is not published: here products are exact, and are added to C in single precision in the order of k.
+ * Lane l has row l % 16 of A and column l % 16 of B, from k = 8 * (l / 16) on, and column l % 16 of D and C, from row
+ * 8 * (l / 16) on (RDNA4 ISA guide, on WMMA). EXEC is ignored. How hardware rounds is not published: here products
+ * are exact, and are added to C in single precision in the order of k.
  *
  * Op fields: dst, src0 (A), src1 (B), src2 (C, or no register and imm[0] its constant), flags nonzero for bf16.
  */
