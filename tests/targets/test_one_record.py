@@ -26,7 +26,7 @@ _LANES = re.compile(r"targets\.WAVE|\bWAVE\b|abi\.(MAX_)?LANES")
 
 TARGET_NAMES = {
     "codeobject/encodings_gfx11.py": "a record for each target's encodings, as the manuals have them",
-    "codeobject/immediates_gfx11.py": "names of registers and messages by generation, as the manuals have them",
+    "codeobject/immediates_gfx11.py": "names of registers and messages, by generation",
     "codeobject/waits.py": "prints gfx9's s_waitcnt, all of whose counters are in one field",
     "emulator/sanitizer/hazard_rules.py": "each rule is a record of LLVM's, with its counts by target",
     "profile/counters.py": "a record for each counter, with the targets on which rocprofv3 has it",
