@@ -77,7 +77,7 @@ def test_each_code_object_is_counted_with_its_reasons(folder: Path) -> None:
 
     others = results[code_objects.OTHERS]
     assert (others["objects"], others["read"]) == (1, 0)
-    assert "0x49" in others["why not"]["later.co not read"]
+    assert "for gfx1250" in others["why not"]["later.co not read"]
     assert code_objects.complete({"gfx942": whole, code_objects.OTHERS: others})
 
 

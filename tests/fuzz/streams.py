@@ -97,7 +97,7 @@ def _steer(generator: random.Random, format_: str, code: bytes, place: int, end:
 
 @cache
 def _translator(target: str) -> Options:
-    return Options(target, 256, Mode.from_register(0x3F0), cpu.features())
+    return Options(target, 256, Mode.from_register(0x3F0), cpu.features(), 64)
 
 
 def executable(instruction: Instruction, target: str) -> bool:

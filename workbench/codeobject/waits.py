@@ -10,7 +10,7 @@ from workbench import targets
 from workbench.codeobject.instruction import Instruction
 from workbench.codeobject.instructions import Access, Control, Space
 from workbench.targets import Request, WaitCounter
-from workbench.targets.waits import GFX9_WAITS
+from workbench.targets.waits import GFX9_WAIT, GFX9_WAITS
 
 _NO_COUNTERS: Mapping[str, int] = MappingProxyType({})
 _VECTOR = (Space.GLOBAL, Space.BUFFER, Space.SCRATCH)
@@ -24,13 +24,13 @@ class Waits(NamedTuple):
     lgkmcnt: int | None
 
 
-NO_WAIT = {counter.name: counter.no_wait("s_waitcnt") for counter in GFX9_WAITS}
+NO_WAIT = {counter.name: counter.no_wait(GFX9_WAIT) for counter in GFX9_WAITS}
 """The counts of gfx9's s_waitcnt if it waits for nothing."""
 
 
 def waits(field: int) -> Waits:
     """The counts in the 16-bit field of gfx9's s_waitcnt; all ones of a count wait for nothing."""
-    return Waits(**{counter.name: counter.count("s_waitcnt", field) for counter in GFX9_WAITS})
+    return Waits(**{counter.name: counter.count(GFX9_WAIT, field) for counter in GFX9_WAITS})
 
 
 def left_after(instruction: Instruction) -> Mapping[str, int]:

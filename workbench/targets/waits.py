@@ -88,14 +88,17 @@ class WaitCounters:
         return {name: count for name, count in counts if count is not None}
 
 
+GFX9_WAIT = "s_waitcnt"
+"""The instruction with the counts of all of `GFX9_WAITS`."""
+
 GFX9_WAITS = WaitCounters(
     (
-        WaitCounter("vmcnt", frozenset((Request.LOAD, Request.STORE)), {"s_waitcnt": ((0, 4), (14, 2))}),
-        WaitCounter("expcnt", frozenset((Request.EXPORT,)), {"s_waitcnt": ((4, 3),)}),
+        WaitCounter("vmcnt", frozenset((Request.LOAD, Request.STORE)), {GFX9_WAIT: ((0, 4), (14, 2))}),
+        WaitCounter("expcnt", frozenset((Request.EXPORT,)), {GFX9_WAIT: ((4, 3),)}),
         WaitCounter(
             "lgkmcnt",
             frozenset((Request.LDS, Request.SCALAR, Request.MESSAGE)),
-            {"s_waitcnt": ((8, 4),)},
+            {GFX9_WAIT: ((8, 4),)},
         ),
     )
 )
