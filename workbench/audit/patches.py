@@ -28,7 +28,7 @@ _FENCE = "__builtin_amdgcn_sched_barrier(0);"
 _OWN_ORDER = re.compile(r"waitcnt|sched_barrier")
 _WAIT_LDS = 'asm volatile("s_waitcnt lgkmcnt(0)" ::: "memory");'
 _WAIT_ALL = 'asm volatile("s_waitcnt vmcnt(0) lgkmcnt(0)" ::: "memory");'
-_ANY_BARRIER = re.compile(r"s_barrier\b|__syncthreads")
+_ANY_BARRIER = re.compile(r"_s_barrier\b|asm.*\bs_barrier\b|__syncthreads")
 _BARRIER = "__builtin_amdgcn_s_barrier();"
 
 
