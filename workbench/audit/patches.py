@@ -28,7 +28,7 @@ _FENCE = "__builtin_amdgcn_sched_barrier(0);"
 _OWN_ORDER = re.compile(r"waitcnt|sched_barrier")
 _WAIT_LDS = 'asm volatile("s_waitcnt lgkmcnt(0)" ::: "memory");'
 _WAIT_ALL = 'asm volatile("s_waitcnt vmcnt(0) lgkmcnt(0)" ::: "memory");'
-_ANY_BARRIER = re.compile(r"_s_barrier\b|asm.*\bs_barrier\b|__syncthreads")
+_ANY_BARRIER = ("s_barrier(", '"s_barrier', "__syncthreads")
 _BARRIER = "__builtin_amdgcn_s_barrier();"
 
 
@@ -104,7 +104,11 @@ def barriers_before(text: str, line: int) -> list[int]:
     """Lines of the last barriers before a line of a source, the nearest first."""
     lines = text.splitlines()[: max(0, line - 1)]
     code = (part.partition("//")[0] for part in lines)
-    found = [n for n, part in enumerate(code, 1) if _ANY_BARRIER.search(part) and starts_statement(text, n)]
+    found = [
+        n
+        for n, part in enumerate(code, 1)
+        if any(call in part for call in _ANY_BARRIER) and starts_statement(text, n)
+    ]
     return found[: -_BARRIERS - 1 : -1]
 
 
