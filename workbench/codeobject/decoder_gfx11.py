@@ -65,7 +65,8 @@ _WITH_LITERALS = (
     *HALVES,
     *HALVES.values(),
 )
-_REGISTER_SOURCES = ("v", "h", "s", "a")
+_WITHOUT_LITERALS = ("v", "h", "s", "a", "sendmsg")
+"""Kinds of sources whose code is a register or a number, never that of a literal."""
 
 _WIDE = 1 << 64
 """Added to a literal of 64 bits, to tell it from one of 32."""
@@ -150,7 +151,7 @@ class _Reader:
             for entry in form.entries
             if form.format in _WITH_LITERALS
             and entry.field in ("ssrc0", "ssrc1", "src0", "src1", "src2")
-            and entry.kind not in _REGISTER_SOURCES
+            and entry.kind not in _WITHOUT_LITERALS
         ]
         self._fixed_literal = max((e.width for e in form.entries if e.field == "literal"), default=0)
         self._has_wide_literals = generation(form.target) in WIDE_LITERALS and form.format not in (
