@@ -40,7 +40,7 @@ from workbench.runtime.backend import (
     merged,
 )
 from workbench.runtime.hip import Hip
-from workbench.targets import KNOWN, product
+from workbench.targets import TARGETS, product
 
 
 def _launch_model() -> LaunchModel:
@@ -89,7 +89,7 @@ class EmulatedBackend:
 
     def build(self) -> None:
         emulator.build_all()
-        for lanes in sorted({size for target in KNOWN for size in target.wave_sizes}):
+        for lanes in sorted({size for target in TARGETS for size in target.wave_sizes}):
             native.build(lanes)
 
     def check_reached(self, device_count: int) -> None:
