@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import nbformat
 import pytest
 
 from workbench.__main__ import main
@@ -131,6 +132,33 @@ def test_a_file_without_a_launch_says_how(tmp_path: Path) -> None:
     file.write_text(KERNEL)
     assert run("compile", source=str(file))["status"] == "right"
     assert '// %%hipkittens scale --launch "kernel[grid, block]"' in run("time", source=str(file))["text"]
+
+
+def test_a_cell_of_a_notebook(tmp_path: Path) -> None:
+    path = tmp_path / "scale.ipynb"
+    # A TOML file beside a notebook is none of its cells.
+    path.with_suffix(".toml").write_text(TOML)
+    line = LAUNCH.removeprefix("// ").replace("\\\n//", "")
+    kernel = nbformat.v4.new_code_cell(line + KERNEL)
+    broken = nbformat.v4.new_code_cell(
+        f"%%hipkittens broken --arch gfx942\n{KERNEL.replace('int i', 'in i')}"
+    )
+    cells = [nbformat.v4.new_code_cell("import torch"), kernel]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    for name in ("#scale", f"#{kernel.id}", ""):
+        assert run("verify", source=f"{path}{name}")["status"] == "right"
+    cells += [broken, nbformat.v4.new_code_cell("%%hipkittens broken\n")]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    (place, *_) = run("compile", source=f"{path}#{broken.id}")["error"]["places"]
+    assert place["line"] == 4  # of the cell, whose first line is the magic's
+    for name, message in (
+        ("", "has 3 C++ cells; expected one of scale.ipynb#scale, scale.ipynb#broken"),
+        ("broken", "has 2 C++ cells named 'broken'"),
+        ("other", "has no C++ cell named 'other'"),
+    ):
+        assert message in run("verify", source=f"{path}#{name}")["text"]
+    path.write_text("{}")
+    assert "is not a notebook" in run("verify", source=f"{path}#scale")["text"]
 
 
 def test_an_operator_by_its_name() -> None:

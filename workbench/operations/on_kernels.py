@@ -23,7 +23,11 @@ from workbench.runtime.findings import Finding
 from workbench.step.session import step as step_target
 from workbench.step.text import number
 
-Source = Annotated[str, 'path of a C++ file, or the name of an operator of the library such as "gemm/bf16"']
+Source = Annotated[
+    str,
+    'path of a C++ file, "NOTEBOOK.ipynb#NAME" for a cell `%%hipkittens NAME`, or the name of an operator of '
+    'the library such as "gemm/bf16"',
+]
 OnDevice = Annotated[str, "MI355X, gfx942, gpu:0, ...; default: the file's target or the default device"]
 Sizes = Annotated[str, "sizes such as \"m=256,n=256,k=256\"; default: the file's, or the operator's first"]
 Seed = Annotated[int, "seed of an operator's inputs"]

@@ -14,7 +14,8 @@ A file says how it is launched in the line of a cell, as a comment at its top, o
     sizes = { n = 256 }
     arguments = { x = "torch.ones(n)", by = 2.0 }
 
-Texts are Python with `torch`, the sizes and the kernels in scope.
+Texts are Python with `torch`, the sizes and the kernels in scope. `NOTEBOOK.ipynb#NAME` is the cell
+`%%hipkittens NAME` of a saved notebook, whose variables are not in scope.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ from workbench.magics.launch_options import CellLaunch, cell_launch
 from workbench.magics.line import parsed, split
 from workbench.magics.run import compilation, shape_of_text
 from workbench.operations.launch_comment import MARK, SUFFIXES, comment_line
+from workbench.operations.notebook_cell import SUFFIX as NOTEBOOK
+from workbench.operations.notebook_cell import cell_text, notebook_of
 from workbench.operators import KernelSpec, Shape, kernels
 from workbench.operators.launch_target import Target, resolve
 from workbench.runtime import Device
@@ -109,7 +112,7 @@ def subject(source: str, device: str = "", shape: str = "") -> Subject:
     """The operator or the file that `source` names; a file is compiled.
 
     Args:
-        source: "gemm/bf16", or the path of a C++ file.
+        source: "gemm/bf16", the path of a C++ file, or "NOTEBOOK.ipynb#NAME" for a cell `%%hipkittens NAME`.
         device: "MI355X", "gfx942", "gpu:0", ...; "" for the file's target or the default device.
         shape: sizes such as "m=256,n=256,k=256"; "" for those of the file, or the operator's first.
 
@@ -118,13 +121,13 @@ def subject(source: str, device: str = "", shape: str = "") -> Subject:
         UsageError: the file's launch or the shape is wrong.
         CompileError: the file does not compile.
     """
-    path = Path(source)
-    if path.suffix not in SUFFIXES and not path.exists():
+    path, cell = notebook_of(source) or (Path(source), None)
+    if cell is None and path.suffix not in SUFFIXES and not path.exists():
         operator = kernels[source]
         on = runtime_device(device or None)
         sizes_of = operator.shape(shape_of_text(shape), arch=on.arch)
         return Subject(source, on, None, operator, sizes_of, None)
-    text = source_text(read_file("source", path, "a C++ file"))
+    text = cell_text(path, cell) if cell is not None else source_text(read_file("source", path, "a C++ file"))
     options, sizes = launch_options(path, text)
     if shape:
         options.shape = shape
@@ -138,13 +141,13 @@ def subject(source: str, device: str = "", shape: str = "") -> Subject:
         text,
         replace(
             compile_options,
-            name=path.name,
+            name=Path(source).name,
             first_line=1,
             include=(str(path.resolve().parent), *compile_options.include),
         ),
     )
     on = runtime_device(device) if device else device_of((), module.arch)
-    return Subject(path.stem, on, module, spec, sizes_of_spec, cell_launch(options, module, sizes))
+    return Subject(cell or path.stem, on, module, spec, sizes_of_spec, cell_launch(options, module, sizes))
 
 
 def launch_options(path: Path, text: str) -> tuple[argparse.Namespace, dict[str, Any]]:
@@ -160,7 +163,7 @@ def launch_options(path: Path, text: str) -> tuple[argparse.Namespace, dict[str,
     except IPythonUsageError as error:
         raise UsageError(f"{path}: {error}") from None
     beside = path.with_suffix(".toml")
-    if not beside.is_file():
+    if path.suffix == NOTEBOOK or not beside.is_file():
         return options, {}
     if line:
         raise UsageError(
