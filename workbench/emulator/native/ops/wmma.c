@@ -13,6 +13,7 @@
  * imm[1] and imm[2] how A and B are spread: registers in bits 7:0, groups of lanes in 15:8, and in 31:16 the logarithm
  * of the number of adjacent K in a lane; imm[3] the set of indices.
  */
+#include "ops/matrix_avx512.h"
 #include "ops/matrix_dot.h"
 
 enum { SIDE = 16, GROUPS = HK_LANES / SIDE, OF_LANE = SIDE / GROUPS, MOST_K = 256 };
@@ -184,7 +185,6 @@ HK_INLINE void hk_wave_multiply(HkOrder order, float *d, const float *c, const f
     }
 }
 
-#ifdef HK_DOT
 /* Addresses of pairs of K, in the order of K. */
 HK_INLINE void hk_wave_pairs(const uint32_t **pairs, const uint32_t *rows, HkSpread s) {
     for (int g = 0; g < s.groups; g++)
@@ -192,6 +192,48 @@ HK_INLINE void hk_wave_pairs(const uint32_t **pairs, const uint32_t *rows, HkSpr
             pairs[hk_spread_k(s, 2 * s.rows, g, 2 * r) / 2] = rows + r * HK_LANES + SIDE * g;
 }
 
+#ifdef HK_AVX512
+/* The same for f16 or bf16 in registers: A becomes floats here, B when needed. */
+HK_INLINE void hk_wave_halves(HkOrder order, HkElement type, float *d, const float *c, const uint32_t *rows_a,
+                              const uint32_t *rows_b, HkSpread a, HkSpread b) {
+    const uint32_t *pairs_a[MOST_K / 2], *pairs_b[MOST_K / 2];
+    float room[MOST_K / 2 * SIDE * 2] __attribute__((aligned(64)));
+    hk_wave_pairs(pairs_a, rows_a, a);
+    hk_wave_pairs(pairs_b, rows_b, b);
+    /* Distance of neighbouring rows, and of the elements of a pair, as the conversions leave them. */
+    int count = hk_spread_depth(type, a) / 2, step = type == HK_F16 ? 2 : 1, other = type == HK_F16 ? 1 : SIDE;
+#pragma clang loop unroll_count(4)
+    for (int k = 0; k < count; k++) {
+        float *to = room + 2 * SIDE * k;
+        if (type == HK_F16) {
+            *(f32x16 *)to = __builtin_convertvector(*(const f16x16 *)pairs_a[k], f32x16);
+            *(f32x16 *)(to + 16) = __builtin_convertvector(*(const f16x16 *)(pairs_a[k] + 8), f32x16);
+        } else {
+            *(f32x16 *)to = hk_element(HK_BF16, *(const u32x16 *)pairs_a[k], 0, 0);
+            *(f32x16 *)(to + 16) = hk_element(HK_BF16, *(const u32x16 *)pairs_a[k], 1, 0);
+        }
+    }
+    f32x16 sum[SIDE];
+#pragma clang loop unroll(full)
+    for (int i = 0; i < SIDE; i++) sum[i] = *(const f32x16 *)(c + hk_row_offset(order, i));
+#pragma clang loop unroll(disable)
+    for (int k = 0; k < count; k++) {
+        const float *ak = room + 2 * SIDE * k;
+        u32x16 pair = *(const u32x16 *)pairs_b[k];
+        f32x16 row = hk_element(type, pair, 1, 0);
+#pragma clang loop unroll(full)
+        for (int i = 0; i < SIDE; i++)
+            sum[i] = __builtin_elementwise_fma(hk_splat(ak[i * step + other]), row, sum[i]);
+        row = hk_element(type, pair, 0, 0);
+#pragma clang loop unroll(full)
+        for (int i = 0; i < SIDE; i++) sum[i] = __builtin_elementwise_fma(hk_splat(ak[i * step]), row, sum[i]);
+    }
+#pragma clang loop unroll(full)
+    for (int i = 0; i < SIDE; i++) *(f32x16 *)(d + hk_row_offset(order, i)) = hk_one_nan(sum[i]);
+}
+#endif
+
+#ifdef HK_DOT
 /* 8-bit floats as pairs of bf16, [pair][16]. */
 HK_INLINE void hk_wave_from_bytes(HkElement type, uint32_t *out, const uint32_t *rows, HkSpread s) {
     for (int g = 0; g < s.groups; g++)
@@ -292,6 +334,16 @@ HK_INLINE void hk_wave_floats(HkOrder order, float *d, const float *c, const HkW
         hk_wave_dot(order, d, c, f->type_a, f->type_b, f->rows_a, f->rows_b, f->a, f->b))
         return;
 #endif
+#ifdef HK_AVX512
+    if (!(f->flip_a | f->flip_b) && f->type_a == HK_F16) {
+        hk_wave_halves(order, HK_F16, d, c, f->rows_a, f->rows_b, f->a, f->b);
+        return;
+    }
+    if (!(f->flip_a | f->flip_b) && f->type_a == HK_BF16) {
+        hk_wave_halves(order, HK_BF16, d, c, f->rows_a, f->rows_b, f->a, f->b);
+        return;
+    }
+#endif
     float a[MOST_K / 2 * SIDE] __attribute__((aligned(64))), b[MOST_K / 2 * SIDE] __attribute__((aligned(64)));
     hk_wave_unpack(f->type_a, a, f->rows_a, f->a, f->flip_a);
     hk_wave_unpack(f->type_b, b, f->rows_b, f->b, f->flip_b);
@@ -338,7 +390,19 @@ int32_t hk_wmma(Wave *w, const Op *op) {
     const float *c = (const float *)hk_row(w, op->src2);
     if (op->flags & others || (c != d && hk_rows_overlap(c, OF_LANE, d, OF_LANE))) return hk_wave_general(w, op);
     HkWaveFactors f = hk_wave_factors(w, op);
-    hk_wave_floats(HK_BLOCKED, d, c, &f);
+    /* With the type and the places of 16-bit factors as constants. */
+    const HkSpread usual = {HK_LANES == 32 ? 4 : 2, GROUPS, 2};
+    uint32_t bits = (uint32_t)(usual.rows | usual.groups << 8 | usual.run << 16);
+    int is_usual = op->imm[1] == bits && op->imm[2] == bits && !(f.flip_a | f.flip_b);
+    HkElement type = is_usual ? f.type_a : HK_F32;
+    if (type == HK_F16) {
+        f = (HkWaveFactors){HK_F16, HK_F16, usual, usual, f.rows_a, f.rows_b, 0, 0};
+        hk_wave_floats(HK_BLOCKED, d, c, &f);
+    } else if (type == HK_BF16) {
+        f = (HkWaveFactors){HK_BF16, HK_BF16, usual, usual, f.rows_a, f.rows_b, 0, 0};
+        hk_wave_floats(HK_BLOCKED, d, c, &f);
+    } else
+        hk_wave_floats(HK_BLOCKED, d, c, &f);
     return 0;
 }
 int32_t hk_swmmac(Wave *w, const Op *op) { return hk_wave_matrix(w, op, 1); }
