@@ -152,13 +152,17 @@ struct Wave {
     /* Issued accesses that the wave has not waited for, in a launch with late loads; else NULL. */
     HkLate *late;
     uint64_t held;                      /* one more than the block before which a schedule just stopped the wave */
-    uint64_t unused[4];                 /* padding: waves begin at cache lines */
+    uint32_t signalled;                 /* HK_SIGNAL_*: the work-group's barrier, between signal and wait */
+    uint32_t unused[7];                 /* padding: waves begin at cache lines */
     uint32_t scratch_low, scratch_high; /* range of a lane's scratch, in bytes, written since the tape last looked */
     /* Indexed by row; nonzero: the row holds the result of a chain of matrix instructions, so a later chain may add to
      * it without checking it again (ops/matrix.c). Generated code clears the entries of rows that any other instruction
      * writes. */
     uint8_t sums[HK_MAX_ROWS];
 };
+
+/* Wave.signalled: the wave has signalled the barrier; all have, so its next wait does not stop it. */
+enum { HK_SIGNAL_NONE = 0, HK_SIGNAL_GIVEN = 1, HK_SIGNAL_COMPLETE = 2 };
 
 enum { HK_WAVE_READY = 0, HK_WAVE_WAITING = 1, HK_WAVE_ENDED = 2 };
 
@@ -896,6 +900,10 @@ typedef enum HkAtomic {
     HK_PK_ADD_F16,
     HK_PK_ADD_BF16,
     HK_CONDXCHG32,
+    HK_MIN_NUMBER, /* a number wins over any NaN */
+    HK_MAX_NUMBER,
+    HK_COND_SUB,  /* subtracts unless that is below 0 */
+    HK_SUB_CLAMP, /* subtracts, to 0 at least */
 } HkAtomic;
 
 #define HK_ATOMIC_64 0x100u /* imm[1]: operands of 64 bits */
