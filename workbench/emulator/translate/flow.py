@@ -26,6 +26,11 @@ _RETURN_REGISTERS = 30
 """SGPR pair that holds the return address in the calling convention of AMDGPU functions."""
 
 
+def ends_block(instruction: Instruction) -> bool:
+    """True if an instruction ends its block, under gfx9's name for what it does or its own."""
+    return (instruction.form.meaning or instruction.opcode) in ENDS_BLOCK
+
+
 def function_symbols(code_object: CodeObject) -> list[int]:
     """Addresses of device functions, which indirect calls can go to."""
     start, end = code_object.text.address, code_object.text.address + len(code_object.text.data)
@@ -78,7 +83,7 @@ def reachable(code_object: CodeObject, entry: int) -> Code:
             instruction = decode_one(data, address - base, address, code_object.target, lanes)
             code.instructions[address] = instruction
             after = address + instruction.size
-            if instruction.opcode in ENDS_BLOCK:
+            if ends_block(instruction):
                 flow = instruction.record.flow
                 for successor in successors(instruction):
                     if flow is Flow.INDIRECT_CALL and is_padding(data, successor - base):
@@ -135,7 +140,7 @@ def blocks_of(code: Code) -> list[list[Instruction]]:
     for address, following in itertools.pairwise(addresses):
         instruction = code.instructions[address]
         after = address + instruction.size
-        if after != following and instruction.opcode not in ENDS_BLOCK:
+        if after != following and not ends_block(instruction):
             leaders.add(after)
     for address in addresses:
         instruction = code.instructions[address]
@@ -145,7 +150,7 @@ def blocks_of(code: Code) -> list[list[Instruction]]:
             current = []
         current.append(instruction)
         expected = address + instruction.size
-        if instruction.opcode in ENDS_BLOCK:
+        if ends_block(instruction):
             blocks.append(current)
             current = []
     if current:
@@ -173,7 +178,7 @@ def float_modes(
                 mode = mode_after(instruction, mode)
         last = blocks[index][-1]
         after = last.address + last.size
-        ends = last.opcode in ENDS_BLOCK
+        ends = ends_block(last)
         for successor in successors(last) if ends else (after,):
             place = index_of.get(successor)
             if place is None:  # past a function's end
@@ -216,7 +221,7 @@ def split_where_skipped(
             for instruction in block:
                 skipping = may_skip_after(instruction, skipping)
             last = block[-1]
-            ways = successors(last) if last.opcode in ENDS_BLOCK else (last.address + last.size,)
+            ways = successors(last) if ends_block(last) else (last.address + last.size,)
             pending += [(way, skipping) for way in ways]
 
     follow(entry, False)
@@ -258,5 +263,5 @@ def followers(blocks: Sequence[Sequence[Instruction]], index: int, index_of: Map
         return []
     if last.record.flow is Flow.CALL:
         return [index_of[target_of(last)]]
-    ways = successors(last) if last.opcode in ENDS_BLOCK else (last.address + last.size,)
+    ways = successors(last) if ends_block(last) else (last.address + last.size,)
     return [index_of[address] for address in ways if address in index_of]

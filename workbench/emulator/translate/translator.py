@@ -210,6 +210,7 @@ def _options(code_object: CodeObject, kernel: str) -> Options:
         wave_size=descriptor.wave_size,
         rows=descriptor.vgpr_count,
         has_null=target_record(code_object.target).has_null,
+        has_global_scratch=target_record(code_object.target).has_global_scratch,
     )
 
 
