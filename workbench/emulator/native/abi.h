@@ -71,6 +71,14 @@ enum {
     /* Lanes called a function with a mask that does not name exactly them (hip/device/lanes.h); address: the mask, size
      * | is_write << 32: the lanes. */
     HK_FAULT_MASK = 13,
+    HK_FAULT_TENSOR = 14, /* a tensor descriptor that no hardware takes; address: HK_TENSOR_* */
+};
+
+/* What is wrong with a tensor descriptor. */
+enum {
+    HK_TENSOR_TYPE = 1,     /* its type is not 2 */
+    HK_TENSOR_RESERVED = 2, /* bits that belong to the hardware are set */
+    HK_TENSOR_CLUSTER = 3,  /* it names work-groups of a cluster, and there is none */
 };
 
 /* s_trap with this operand is trap 2 to hardware, which reads 8 bits of it; the emulator reports HK_FAULT_MASK, with

@@ -25,7 +25,7 @@ nothing(
 nothing(
     "s_wait_loadcnt s_wait_storecnt s_wait_samplecnt s_wait_bvhcnt s_wait_expcnt s_wait_dscnt s_wait_kmcnt "
     "s_wait_loadcnt_dscnt s_wait_storecnt_dscnt s_wait_idle s_wait_alu s_delay_alu s_clause s_version "
-    "s_wait_asynccnt s_wait_tensorcnt s_wait_xcnt s_setprio_inc_wg global_prefetch_b8 flat_prefetch_b8 "
+    "s_set_vgpr_msb s_wait_asynccnt s_wait_tensorcnt s_wait_xcnt s_setprio_inc_wg global_prefetch_b8 flat_prefetch_b8 "
     "s_prefetch_inst s_prefetch_inst_pc_rel s_prefetch_data s_buffer_prefetch_data s_prefetch_data_pc_rel "
     f"global_wbinv v_pipeflush {CHANGED}s_code_end {CHANGED}s_sendmsg"
 )
@@ -281,6 +281,14 @@ def mode_after(instruction: Instruction, mode: Mode | None) -> Mode | None:
         if operand.kind in ("imm", "simm"):
             return mode.with_field(first, size, int(operand.value or 0))
     return None
+
+
+def mode_constant(instruction: Instruction) -> int | None:
+    """The constant of an instruction that writes a part of MODE; None for any other instruction."""
+    if instruction.record.control is not Control.REGISTER or hardware_field(instruction)[0] != HW_MODE:
+        return None
+    operands = (*instruction.src, *instruction.dst)
+    return next((int(o.value or 0) for o in operands if o.kind in ("imm", "simm")), None)
 
 
 def may_skip_after(instruction: Instruction, before: bool) -> bool:
