@@ -932,7 +932,10 @@ typedef enum HkElement {
     HK_INT8,
     HK_FP6,
     HK_BF6,
-    HK_FP4
+    HK_FP4,
+    HK_UINT8,
+    HK_INT4,
+    HK_UINT4
 } HkElement;
 
 /* Op.flags of a matrix instruction; matrix.h defines the fields of several bits. */
@@ -945,6 +948,14 @@ typedef enum HkElement {
 #define HK_MATRIX_SEEN_A 0x10000000u
 #define HK_MATRIX_SEEN_B 0x20000000u
 #define HK_MATRIX_LINKED 0x80000000u
+
+/* Op.flags of V_WMMA and V_SWMMAC: elements of A in bits 3:0 and of B in 7:4, HK_WMMA_* of D in 9:8 and of C in 11:10,
+ * neg_lo in 14:12 and neg_hi in 17:15, then these. HK_MATRIX_C_CONSTANT: C is the constant in imm[0]. */
+enum { HK_WMMA_F32, HK_WMMA_F16, HK_WMMA_BF16, HK_WMMA_I32 };
+#define HK_WMMA_CLAMP 0x00040000u       /* an integer saturates */
+#define HK_WMMA_INTERLEAVED 0x00080000u /* neighbouring rows of D are in neighbouring groups of 16 lanes */
+#define HK_WMMA_HALVES 0x00100000u      /* 16 bits of C and D are half a register, the high half with HK_WMMA_HIGH */
+#define HK_WMMA_HIGH 0x00200000u
 
 /* Op.flags of a buffer instruction. */
 enum {
