@@ -161,7 +161,11 @@ extern "C" __global__ void ray(float *x) {
     x[threadIdx.x] = next;
 }
 """
-VARIANTS = {"wave32": ("gfx1201", ()), "wave64": ("gfx1201", ("-mwavefrontsize64",)), "gfx1250": ("gfx1250", ())}
+VARIANTS = {
+    "wave32": ("gfx1201", ()),
+    "wave64": ("gfx1201", ("-mwavefrontsize64",)),
+    "gfx1250": ("gfx1250", ()),
+}
 PRODUCTS = {"gfx1201": "RX 9070 XT", "gfx1250": "MI455X"}
 
 

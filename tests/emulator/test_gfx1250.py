@@ -251,7 +251,13 @@ class Descriptor:
         self.set(0, 32, 32, lds)
         self.set(0, 64, 57, memory)
         self.set(1, 16, 2, size.bit_length() - 1)
-        places = (((1, 48), (1, 112)), ((1, 80), (1, 128)), ((2, 0), (1, 144)), ((2, 32), (2, 112)), ((3, 48), (3, 80)))
+        places = (
+            ((1, 48), (1, 112)),
+            ((1, 80), (1, 128)),
+            ((2, 0), (1, 144)),
+            ((2, 32), (2, 112)),
+            ((3, 48), (3, 80)),
+        )
         for (whole, part), extent, count in zip(places, tensor, tile, strict=False):
             self.set(*whole, 32, extent)
             self.set(*part, 16, count)
@@ -326,10 +332,14 @@ def test_rows_of_a_list(module: Module, random: np.random.Generator, width: int)
     d.set(0, 30, 1, int(width == 32))
     d.set(0, 31, 1, 1)
     for number, row in enumerate(rows):
-        d.set(2, number * width, width, row) if number * width < 128 else d.set(3, number * width - 128, width, row)
+        d.set(2, number * width, width, row) if number * width < 128 else d.set(
+            3, number * width - 128, width, row
+        )
     expected = np.zeros((len(rows), 6), np.int32)
     expected[:5] = x.numpy()[rows[:5], :6]
-    assert np.array_equal(_copy(module, d, x, NOTHING)[: expected.nbytes].view(np.int32), expected.reshape(-1))
+    assert np.array_equal(
+        _copy(module, d, x, NOTHING)[: expected.nbytes].view(np.int32), expected.reshape(-1)
+    )
 
 
 def test_a_repeated_copy_and_its_barrier(module: Module, random: np.random.Generator) -> None:
@@ -354,7 +364,11 @@ def test_a_repeated_copy_and_its_barrier(module: Module, random: np.random.Gener
 
 def test_descriptors_that_no_hardware_takes(module: Module) -> None:
     x = torch.zeros(64, dtype=torch.int32)
-    for group, first, message in ((0, 126, "whose type"), (0, 5, "belong to the hardware"), (1, 3, "of a cluster")):
+    for group, first, message in (
+        (0, 126, "whose type"),
+        (0, 5, "belong to the hardware"),
+        (1, 3, "of a cluster"),
+    ):
         d = Descriptor()
         d.tile(x.data_ptr(), 0, 4, (4, 4), (4, 4))
         d.set(group, first, 1, 1)
@@ -413,7 +427,10 @@ def _brain(value: Fraction) -> float:
 
 
 def test_packed_bf16(module: Module, random: np.random.Generator) -> None:
-    values = [(random.standard_normal(64) * 2.0 ** random.integers(-12, 12, 64)).astype(np.float32) for _ in range(3)]
+    values = [
+        (random.standard_normal(64) * 2.0 ** random.integers(-12, 12, 64)).astype(np.float32)
+        for _ in range(3)
+    ]
     a, b, c = ((value.view(np.uint32) & 0xFFFF0000).view(np.float32) for value in values)
     halves = [(value.view(np.uint32) >> 16).astype(np.uint16) for value in (a, b, c)]
     out = torch.zeros(6 * 32, dtype=torch.int32)
@@ -448,3 +465,112 @@ def test_integers_of_64_bits(module: Module, random: np.random.Generator) -> Non
         expected = (a + b, a - b, a * b, min(a, b), larger, low(a) * low(b) + b, unsigned + a)
         assert [int(v) % (1 << 64) for v in rows[:7, i]] == [v % (1 << 64) for v in expected]
         assert rows[7, i] == max(low(low(a) + low(b)), a >> 32)
+
+
+WMMA = (
+    "f32_16x16x4_f32",
+    *(
+        "f32_16x16x32_f16",
+        "f32_16x16x32_bf16",
+        "f16_16x16x32_f16",
+        "bf16_16x16x32_bf16",
+        "bf16f32_16x16x32_bf16",
+    ),
+    "i32_16x16x64_iu8",
+    *(
+        f"{result}_16x16x{k}_{a}_{b}"
+        for result in ("f32", "f16")
+        for k in (64, 128)
+        for a, b in (("fp8", "fp8"), ("fp8", "bf8"), ("bf8", "fp8"), ("bf8", "bf8"))
+    ),
+)
+BITS = {"f32": 32, "f16": 16, "bf16": 16, "fp8": 8, "bf8": 8, "iu8": 8}
+DTYPES = {
+    **{
+        "f32": torch.float32,
+        "f16": torch.float16,
+        "bf16": torch.bfloat16,
+        "iu8": torch.int8,
+        "i32": torch.int32,
+    },
+    **{"fp8": torch.float8_e4m3fn, "bf8": torch.float8_e5m2},
+}
+
+
+class Shape:
+    """Types and sizes of a matrix instruction, by its name."""
+
+    def __init__(self, name: str) -> None:
+        d, size, a, *b = name.split("_")
+        self.name, self.k = name, int(size.split("x")[2])
+        self.d, self.c = ("bf16", "f32") if d == "bf16f32" else (d, d)
+        self.a, self.b = a, b[0] if b else a
+        self.rows_a, self.rows_b = (self.k * BITS[kind] // 64 for kind in (self.a, self.b))
+        self.rows_c, self.rows_d = (4 if kind in ("f16", "bf16") else 8 for kind in (self.c, self.d))
+
+    def kernel(self) -> str:
+        """C++ that runs the instruction once; a lane's registers follow each other in memory."""
+        signs = " neg_lo:[1,1,0]" if self.a == "iu8" else ""
+        return f"""
+extern "C" __global__ void wmma_{self.name}(const int *a, const int *b, const int *c, int *d) {{
+    typedef int A __attribute__((ext_vector_type({self.rows_a})));
+    typedef int C __attribute__((ext_vector_type({self.rows_c})));
+    typedef int D __attribute__((ext_vector_type({self.rows_d})));
+    A x, y; C z; D w;
+    for (int k = 0; k < {self.rows_a}; k++) x[k] = a[threadIdx.x * {self.rows_a} + k], y[k] = b[threadIdx.x * {self.rows_a} + k];
+    for (int k = 0; k < {self.rows_c}; k++) z[k] = c[threadIdx.x * {self.rows_c} + k];
+    asm volatile("v_wmma_{self.name} %0, %1, %2, %3{signs}" : "=&v"(w) : "v"(x), "v"(y), "v"(z));
+    for (int k = 0; k < {self.rows_d}; k++) d[threadIdx.x * {self.rows_d} + k] = w[k];
+}}
+"""
+
+
+def _by_lane(rows: torch.Tensor, run: int) -> torch.Tensor:
+    """Rows of K as lanes have them: `run` elements for lanes 0 to 15, as many for the others, and so on."""
+    k = rows.shape[1]
+    return rows.reshape(16, k // (2 * run), 2, run).permute(2, 0, 1, 3).contiguous()
+
+
+@pytest.fixture(scope="module")
+def matrices() -> Module:
+    kernels = "".join(Shape(name).kernel() for name in WMMA)
+    return wb.compile("#include <hip/hip_runtime.h>\n" + kernels, arch="gfx1250")
+
+
+@pytest.mark.parametrize("name", WMMA)
+def test_wmma(matrices: Module, random: np.random.Generator, name: str) -> None:
+    """Products of small integers, which every type has and every sum is exact in."""
+    s = Shape(name)
+    most = 2 if s.d in ("f16", "bf16") else 7
+    a, b = (torch.from_numpy(random.integers(-most, most + 1, (16, s.k))) for _ in range(2))
+    if s.d == "bf16":  # sums of at most 8 bits
+        b[:, 8:] = 0
+    c = torch.from_numpy(random.integers(-9, 10, (16, 16)))
+    runs = {32: 2, 16: 8, 8: 16}
+    factors = [
+        _by_lane(values.to(DTYPES[kind]), runs[BITS[kind]]).view(torch.int32)
+        for values, kind in ((a, s.a), (b, s.b))
+    ]
+    # Lane 16 g + n has column n of C and D, rows 8 g to 8 g + 7.
+    sums = c.T.reshape(16, 2, 8).permute(1, 0, 2).contiguous().to(DTYPES[s.c]).view(torch.int32)
+    out = torch.zeros(32 * s.rows_d, dtype=torch.int32)
+    matrices[f"wmma_{name}"][1, 32](*factors, sums, out)
+    actual = out.view(DTYPES[s.d]).reshape(2, 16, 8).permute(1, 0, 2).reshape(16, 16).T
+    assert torch.equal(actual.to(torch.int64), a @ b.T + c)
+
+
+def test_matrix_instructions_without_a_layout_are_refused() -> None:
+    source = r"""
+#include <hip/hip_runtime.h>
+typedef int A __attribute__((ext_vector_type(8)));
+typedef int B __attribute__((ext_vector_type(16)));
+extern "C" __global__ void sparse(A *a, B *b, A *d) {
+    A sums = d[threadIdx.x];
+    asm volatile("v_swmmac_f32_16x16x64_f16 %0, %1, %2, %3"
+                 : "+v"(sums) : "v"(a[threadIdx.x]), "v"(b[threadIdx.x]), "v"(0));
+    d[threadIdx.x] = sums;
+}
+"""
+    numbers = torch.zeros(512, dtype=torch.int32)
+    with pytest.raises(errors.UnsupportedInstruction, match=r"v_swmmac_f32_16x16x64_f16.*Nothing was run"):
+        wb.compile(source, arch="gfx1250")["sparse"][1, 32](numbers, numbers, numbers)

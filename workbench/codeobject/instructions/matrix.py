@@ -189,15 +189,14 @@ def _wave_matrices() -> Iterator[str]:
             yield f"v_{kind}_{result}_16x16x{k}_{factor}"
         yield from (f"v_{kind}_f32_16x16x{k}_{factors}" for factors in eights)
         yield f"v_{kind}_i32_16x16x{2 * k}_iu4"
-    # gfx1250's are deeper, and sparse ones twice as deep as others.
+    # gfx1250's are deeper.
     yield "v_wmma_f32_16x16x4_f32"
-    for kind, k in (("wmma", 32), ("swmmac", 64)):
-        for names in ("f32 f16", "f32 bf16", "f16 f16", "bf16 bf16", "bf16f32 bf16"):
-            result, factor = names.split()
-            yield f"v_{kind}_{result}_16x16x{k}_{factor}"
-        yield f"v_{kind}_i32_16x16x{2 * k}_iu8"
-    for kind, k in (("wmma", 64), ("wmma", 128), ("swmmac", 128)):
-        yield from (f"v_{kind}_{result}_16x16x{k}_{factors}" for result in ("f32", "f16") for factors in eights)
+    for names in ("f32 f16", "f32 bf16", "f16 f16", "bf16 bf16", "bf16f32 bf16"):
+        result, factor = names.split()
+        yield f"v_wmma_{result}_16x16x32_{factor}"
+    yield "v_wmma_i32_16x16x64_iu8"
+    for k in (64, 128):
+        yield from (f"v_wmma_{result}_16x16x{k}_{factors}" for result in ("f32", "f16") for factors in eights)
 
 
 WAVE_MATRICES: Mapping[str, Matrix] = {opcode: _wave_matrix(opcode) for opcode in _wave_matrices()}

@@ -79,4 +79,3 @@ def _function(name: str, meaning: Callable[[BlockTranslator, Value], Value]) -> 
 
 for _name, _meaning in {**FUNCTIONS_F32, "tanh": tangent}.items():
     _function(_name, _meaning)
-
