@@ -28,5 +28,9 @@ GFX940_REGISTERS: Mapping[int, str] = {
 }
 GFX12_REGISTERS: Mapping[int, str] = {1: "HW_REG_MODE"}
 """Of the registers of RDNA 4, the one that the emulated device has; the decoder names the others."""
-GFX1250_REGISTERS: Mapping[int, str] = {1: "HW_REG_MODE", 26: "HW_REG_WAVE_SCHED_MODE", 28: "HW_REG_IB_STS2"}
+GFX1250_REGISTERS: Mapping[int, str] = {
+    1: "HW_REG_MODE",
+    26: "HW_REG_WAVE_SCHED_MODE",
+    28: "HW_REG_IB_STS2",
+}
 """Of the registers of CDNA 5, those that the emulated device has. A scheduling mode is about hazards alone."""

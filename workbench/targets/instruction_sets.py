@@ -51,6 +51,7 @@ _WAVES = Fact(8, "", "ROCm Compute Profiler, 'Shader engine'; rocprofv3 agent_in
 _VGPRS = Fact(512, "", f"{GPU_SPECS}: 512 KiB a compute unit, 4 bytes by 64 lanes by 4 SIMDs each")
 _VGPR_GRANULE = Fact(8, "", f"{LLVM}, GRANULATED_WORKITEM_VGPR_COUNT of GFX90A and later")
 _VGPR_ENCODING = {64: _VGPR_GRANULE}
+_USER_SGPR_BITS = Fact(5, "bits", f"{LLVM}, compute_pgm_rsrc2, USER_SGPR_COUNT")
 _SGPRS = Fact(800, "", f"{GPU_SPECS}: 12.5 KiB a compute unit, 4 bytes by 4 SIMDs each")
 _SGPR_GRANULE = Fact(16, "", f"{LLVM}, GRANULATED_WAVEFRONT_SGPR_COUNT of GFX9")
 
@@ -93,7 +94,7 @@ class Target:
         wave_sgprs: scalar registers that every wave gets; None if its kernel descriptor has their number.
         architected_group_ids: whether a wave finds the ids of its work-group in trap temporaries rather than
             behind the user SGPRs: x in ttmp9, y and z in the halves of ttmp7.
-        has_global_scratch: whether scratch has global addresses, in which a lane's number has bits of its own.
+        has_global_scratch: whether scratch has global addresses, which contain the lane's number.
         has_signed_offsets: whether the vector offset to a scalar base is signed.
         user_sgpr_bits: bits of the kernel descriptor's count of user SGPRs.
         has_register_banks: whether s_set_vgpr_msb chooses which 256 vector registers instructions name.
@@ -138,7 +139,7 @@ class Target:
     architected_group_ids: bool = False
     has_global_scratch: bool = False
     has_signed_offsets: bool = False
-    user_sgpr_bits: int = 5
+    user_sgpr_bits: Fact = _USER_SGPR_BITS
     has_register_banks: bool = False
     has_ieee_mode: bool = True
     waits: WaitCounters = GFX9_WAITS
@@ -330,7 +331,7 @@ GFX1250 = Target(
     architected_group_ids=True,
     has_global_scratch=True,
     has_signed_offsets=True,
-    user_sgpr_bits=6,
+    user_sgpr_bits=Fact(6, "bits", f"{LLVM}, compute_pgm_rsrc2 of GFX125x, USER_SGPR_COUNT"),
     has_register_banks=True,
     has_ieee_mode=False,
     waits=GFX1250_WAITS,

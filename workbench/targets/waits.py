@@ -142,5 +142,5 @@ GFX1250_WAITS = WaitCounters(
         _own("xcnt", 6),
     )
 )
-"""Those of gfx12, and counters of copies beside registers (LLVM, AMDGPUUsage, "Memory Model GFX125x"). xcnt counts
-translations of addresses: it matters where an access is replayed after a page fault, and to no result here."""
+"""Those of gfx12, and counters of copies beside registers (LLVM, AMDGPUUsage, "Memory Model GFX125x"). xcnt
+counts translations of addresses: it matters where an access is replayed after a page fault, to no result here."""

@@ -57,6 +57,6 @@ GFX1250_WAVE_MATRICES = WaveMatrixLayout(
     runs=MappingProxyType({32: 2, 16: 8, 8: 16}),
     interleaved_rows=False,
     packed_results=True,
-    source="ROCm/rocm-systems, rocjitsu, mma/layout.h. HipKittens' headers for gfx1250 load 16 adjacent elements of "
-    "16 bits where these are twice eight: both factors alike, which gives the same products",
+    source="ROCm/rocm-systems, rocjitsu, mma/layout.h. HipKittens' headers for gfx1250 load 16 adjacent "
+    "elements of 16 bits where these are twice eight: both factors alike, which gives the same products",
 )

@@ -25,7 +25,8 @@ nothing(
 nothing(
     "s_wait_loadcnt s_wait_storecnt s_wait_samplecnt s_wait_bvhcnt s_wait_expcnt s_wait_dscnt s_wait_kmcnt "
     "s_wait_loadcnt_dscnt s_wait_storecnt_dscnt s_wait_idle s_wait_alu s_delay_alu s_clause s_version "
-    "s_set_vgpr_msb s_wait_asynccnt s_wait_tensorcnt s_wait_xcnt s_setprio_inc_wg global_prefetch_b8 flat_prefetch_b8 "
+    "s_set_vgpr_msb "
+    "s_wait_asynccnt s_wait_tensorcnt s_wait_xcnt s_setprio_inc_wg global_prefetch_b8 flat_prefetch_b8 "
     "s_prefetch_inst s_prefetch_inst_pc_rel s_prefetch_data s_buffer_prefetch_data s_prefetch_data_pc_rel "
     f"global_wbinv v_pipeflush {CHANGED}s_code_end {CHANGED}s_sendmsg"
 )

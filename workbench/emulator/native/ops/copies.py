@@ -1,4 +1,4 @@
-"""Copies between memory and LDS, barriers in LDS and loads that transpose, as calls of native/ops/copies.c."""
+"""Copies between memory and LDS, barriers in LDS, loads that transpose: calls of native/ops/copies.c."""
 
 from __future__ import annotations
 
