@@ -123,22 +123,26 @@ extern "C" __global__ void transposed(const int *x, const int *where, int *out) 
         if (width == 0) {
             Dwords4 a, b;
             asm volatile("ds_load_tr16_b128 %0, %2\n global_load_tr16_b128 %1, %3, off\n"
-                         "s_wait_loadcnt_dscnt 0" : "=&v"(a), "=&v"(b) : "v"(base + place), "v"(at) : "memory");
+                         "s_wait_loadcnt_dscnt 0"
+                         : "=&v"(a), "=&v"(b) : "v"(base + place), "v"(at) : "memory");
             for (int k = 0; k < 4; k++) r[k] = a[k], g[k] = b[k];
         } else if (width == 2) {
             typedef int Dwords3 __attribute__((ext_vector_type(3)));
             Dwords3 a, b;
             asm volatile("ds_load_tr6_b96 %0, %2\n global_load_tr6_b96 %1, %3, off\n"
-                         "s_wait_loadcnt_dscnt 0" : "=&v"(a), "=&v"(b) : "v"(base + place), "v"(at) : "memory");
+                         "s_wait_loadcnt_dscnt 0"
+                         : "=&v"(a), "=&v"(b) : "v"(base + place), "v"(at) : "memory");
             for (int k = 0; k < 3; k++) r[k] = a[k], g[k] = b[k];
         } else {
             int2 a, b;
             if (width == 1)
                 asm volatile("ds_load_tr8_b64 %0, %2\n global_load_tr8_b64 %1, %3, off\n"
-                             "s_wait_loadcnt_dscnt 0" : "=&v"(a), "=&v"(b) : "v"(base + place), "v"(at) : "memory");
+                             "s_wait_loadcnt_dscnt 0"
+                         : "=&v"(a), "=&v"(b) : "v"(base + place), "v"(at) : "memory");
             else
                 asm volatile("ds_load_tr4_b64 %0, %2\n global_load_tr4_b64 %1, %3, off\n"
-                             "s_wait_loadcnt_dscnt 0" : "=&v"(a), "=&v"(b) : "v"(base + place), "v"(at) : "memory");
+                             "s_wait_loadcnt_dscnt 0"
+                         : "=&v"(a), "=&v"(b) : "v"(base + place), "v"(at) : "memory");
             r[0] = a.x, r[1] = a.y, g[0] = b.x, g[1] = b.y;
         }
         for (int k = 0; k < 4; k++) {

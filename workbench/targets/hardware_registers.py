@@ -33,4 +33,4 @@ GFX1250_REGISTERS: Mapping[int, str] = {
     26: "HW_REG_WAVE_SCHED_MODE",
     28: "HW_REG_IB_STS2",
 }
-"""Of the registers of CDNA 5, those that the emulated device has. A scheduling mode is about hazards alone."""
+"""Of the registers of CDNA 5, those that are emulated. A scheduling mode is about hazards alone."""

@@ -143,4 +143,4 @@ GFX1250_WAITS = WaitCounters(
     )
 )
 """Those of gfx12, and counters of copies beside registers (LLVM, AMDGPUUsage, "Memory Model GFX125x"). xcnt
-counts translations of addresses: it matters where an access is replayed after a page fault, to no result here."""
+counts translations of addresses: it matters where an access is replayed after a page fault, never here."""

@@ -389,12 +389,12 @@ def what_happened(scene: Scene, report: abi.CData) -> str:
 
 
 _TENSORS = {
-    abi.TENSOR_TYPE: "has a tensor descriptor whose type, bits 127:126 of the first group, is not 2: set it to "
-    "2",
+    abi.TENSOR_TYPE: "has a tensor descriptor whose type, bits 127:126 of the first group, is not 2: set "
+    "it to 2",
     abi.TENSOR_RESERVED: "has a tensor descriptor with bits of the first group set that belong to the "
     "hardware, 29:2 or 125:121: clear them",
-    abi.TENSOR_CLUSTER: "has a tensor descriptor that names work-groups of a cluster, bits 15:0 of the second "
-    "group, outside of clusters: clear them, since the emulated device launches no clusters",
+    abi.TENSOR_CLUSTER: "has a tensor descriptor that names work-groups of a cluster, bits 15:0 of the "
+    "second group, outside of clusters: clear them, since the emulated device launches no clusters",
 }
 
 
