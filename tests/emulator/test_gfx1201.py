@@ -1,4 +1,4 @@
-"""The first kernels of gfx1201: what the pinned compiler makes of HIP, against NumPy and PyTorch.
+"""The first kernels of gfx1201 and gfx1250: what the pinned compiler makes of HIP, against NumPy and PyTorch.
 
 Each kernel runs in waves of 32 and of 64 lanes, and a few as compiled without optimization.
 """
@@ -161,12 +161,18 @@ extern "C" __global__ void ray(float *x) {
     x[threadIdx.x] = next;
 }
 """
-VARIANTS = {"wave32": (), "wave64": ("-mwavefrontsize64",)}
+VARIANTS = {
+    "wave32": ("gfx1201", ()),
+    "wave64": ("gfx1201", ("-mwavefrontsize64",)),
+    "gfx1250": ("gfx1250", ()),
+}
+PRODUCTS = {"gfx1201": "RX 9070 XT", "gfx1250": "MI455X"}
 
 
 @pytest.fixture(scope="module", params=VARIANTS)
 def module(request: pytest.FixtureRequest) -> Module:
-    return wb.compile(SOURCE, arch="gfx1201", flags=VARIANTS[request.param])
+    arch, flags = VARIANTS[request.param]
+    return wb.compile(SOURCE, arch=arch, flags=flags)
 
 
 @pytest.fixture
@@ -324,8 +330,9 @@ def test_scratch_and_calls(module: Module, random: np.random.Generator) -> None:
     assert np.array_equal(out[block:].numpy(), factorials[item % 10])
 
 
-def test_kernels_compiled_without_optimization(random: np.random.Generator) -> None:
-    module = wb.compile(SOURCE, arch="gfx1201", flags=["-O0"])
+@pytest.mark.parametrize("arch", PRODUCTS)
+def test_kernels_compiled_without_optimization(random: np.random.Generator, arch: str) -> None:
+    module = wb.compile(SOURCE, arch=arch, flags=["-O0"])
     test_axpy(module, random)
     test_integers_with_divergence(module, random)
     test_shuffles(module, 64)
@@ -353,12 +360,13 @@ def test_an_unknown_instruction_is_refused_by_name(graphics: Module) -> None:
 
 
 def test_the_device_is_a_product_without_a_machine_model(module: Module) -> None:
-    device = wb.device("RX 9070 XT")
-    assert (device.arch, device.name) == ("gfx1201", "emulated:gfx1201")
+    arch = module.arch
+    device = wb.device(PRODUCTS[arch])
+    assert (device.arch, device.name) == (arch, f"emulated:{arch}")
     x = torch.ones(100)
-    with pytest.raises(errors.DeviceError, match="gfx1201 cannot be sanitized yet"):
+    with pytest.raises(errors.DeviceError, match=f"{arch} cannot be sanitized yet"):
         wb.sanitize(module["axpy"][1, 128], 100, 2.0, x, x)
-    with pytest.raises(errors.WorkbenchError, match="no machine model of RX 9070 XT"):
+    with pytest.raises(errors.WorkbenchError, match=f"no machine model of {PRODUCTS[arch]}"):
         wb.time(module["axpy"][1, 128], 100, 2.0, x, x)
     with pytest.raises(errors.AddressFault, match="lane 4 of wave 3" if _is_narrow(module) else "lane 36"):
         module["axpy"][2, 128](1000, 2.0, x, x)

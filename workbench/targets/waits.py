@@ -18,6 +18,8 @@ class Request(Enum):
     EXPORT = "export"
     SAMPLE = "image sample"
     RAY = "ray intersection"
+    ASYNC = "asynchronous copy to or from LDS"
+    TENSOR = "copy of a tensor's tile to or from LDS"
 
 
 @dataclass(frozen=True)
@@ -132,3 +134,13 @@ GFX12_WAITS = WaitCounters(
 )
 """A counter each, and two instructions that wait for two (RDNA4 ISA guide, "Data dependency resolution";
 widths: LLVM, AMDGPUBaseInfo.cpp)."""
+GFX1250_WAITS = WaitCounters(
+    (
+        *GFX12_WAITS.counters,
+        _own("asynccnt", 6, Request.ASYNC),
+        _own("tensorcnt", 6, Request.TENSOR),
+        _own("xcnt", 6),
+    )
+)
+"""Those of gfx12, and counters of copies beside registers (LLVM, AMDGPUUsage, "Memory Model GFX125x"). xcnt
+counts translations of addresses: it matters where an access is replayed after a page fault, never here."""

@@ -98,6 +98,7 @@ _CONTROL: Rows[Control] = (
     (r"s_setprio", Control.PRIORITY),
     (r"s_setreg_.*", Control.REGISTER),
     (r"s_setvskip", Control.SKIP),
+    (r"s_set_vgpr_msb", Control.BANKS),
 )
 
 _COMBINES: Rows[Combines] = (

@@ -141,6 +141,9 @@ class Control(Enum):
     SKIP = auto()
     """Starts or stops skipping vector instructions: s_setvskip."""
 
+    BANKS = auto()
+    """Chooses which vector registers the next instructions name: s_set_vgpr_msb."""
+
 
 class Access(Enum):
     """Kinds of memory access."""

@@ -16,7 +16,7 @@
 #define HK_MAX_LANES 64
 #define HK_MAX_ITEMS 1024 /* work-items of a work-group */
 #define HK_MAX_WAVES 32   /* waves of a work-group, if they have 32 lanes */
-#define HK_MAX_ROWS 1024  /* more vector registers than a wave can name, with those that the emulator adds */
+#define HK_MAX_ROWS 1152  /* more vector registers than a wave can name, with those that the emulator adds */
 #define HK_MAX_USER_SGPRS 32
 #define HK_NO_REGISTER 0xffff /* the value of an Op field that names no register */
 
@@ -35,6 +35,12 @@ enum {
 #define HK_SHARED_APERTURE 0x0001000000000000ull
 #define HK_PRIVATE_APERTURE 0x0002000000000000ull
 #define HK_APERTURE_MASK 0xffffffff00000000ull
+/* Where scratch has global addresses: each lane's begins at this one plus the lane << HK_SCRATCH_LANE_SHIFT (LLVM,
+ * AMDGPUUsage, "Flat scratch" of GFX125x; src_flat_scratch_base). Code tells it from global memory by the bits from
+ * HK_SCRATCH_SHIFT on. */
+#define HK_GLOBAL_SCRATCH 0x0400000000000000ull
+#define HK_SCRATCH_SHIFT 58
+#define HK_SCRATCH_LANE_SHIFT 52
 /* The hidden argument of a service that the emulated device lacks points into this window. No memory lies there, so any
  * use of the service is recognised. */
 #define HK_HEAP_APERTURE 0x0003000000000000ull
@@ -65,11 +71,25 @@ enum {
     /* Lanes called a function with a mask that does not name exactly them (hip/device/lanes.h); address: the mask, size
      * | is_write << 32: the lanes. */
     HK_FAULT_MASK = 13,
+    HK_FAULT_TENSOR = 14, /* a tensor descriptor that no hardware takes; address: HK_TENSOR_* */
+};
+
+/* What is wrong with a tensor descriptor. */
+enum {
+    HK_TENSOR_TYPE = 1,     /* its type is not 2 */
+    HK_TENSOR_RESERVED = 2, /* bits that belong to the hardware are set */
+    HK_TENSOR_CLUSTER = 3,  /* it names work-groups of a cluster, and there is none */
 };
 
 /* s_trap with this operand is trap 2 to hardware, which reads 8 bits of it; the emulator reports HK_FAULT_MASK, with
  * the mask in s[0:1] and the lanes in s[2:3] (hip/device/lanes.h). */
 #define HK_MASK_TRAP 0x4d02
+
+/* Bits of Op.flags of global and flat accesses with a scalar base: the vector offset is signed; and, from
+ * HK_SCALE_SHIFT on, by how many bits it is shifted. */
+#define HK_SIGNED_OFFSET 0x80000000u
+#define HK_SCALE_SHIFT 24
+#define HK_SCALE_MASK 7
 
 typedef struct Wave Wave;
 typedef struct Group Group;

@@ -28,6 +28,7 @@ from workbench.emulator.translate import engine
 from workbench.emulator.translate.emission import Failure, emit
 from workbench.emulator.translate.flow import (
     blocks_of,
+    choose_registers,
     float_modes,
     followers,
     function_symbols,
@@ -210,6 +211,7 @@ def _options(code_object: CodeObject, kernel: str) -> Options:
         wave_size=descriptor.wave_size,
         rows=descriptor.vgpr_count,
         has_null=target_record(code_object.target).has_null,
+        has_global_scratch=target_record(code_object.target).has_global_scratch,
     )
 
 
@@ -258,6 +260,9 @@ def _compile(code_object: CodeObject, kernel: str, options: Options) -> _Program
         ways = followers(blocks, index, index_of)
         return [*ways, *(skips[way] for way in ways if way in skips)]
 
+    blocks, failures = choose_registers(blocks, index_of, roots, options.wave_size)
+    if failures:
+        _refuse(code_object, kernel, failures)
     modes = float_modes(blocks, index_of, roots, options.mode)
     analysis = analyse(blocks, followed_by, options.target) if options.sanitize else None
     emitted = emit(
