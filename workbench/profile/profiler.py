@@ -129,7 +129,9 @@ def _profiled(
     # The hub stores many of these; counts of every instruction would be most of their size.
     remember(target.kernel, result.instructions)
     keep_whole(result)
-    hub.publish("profile", result.name, result.compact())
+    # Lists of runs compare times, so a launch without one is none of them.
+    if result.has_time:
+        hub.publish("profile", result.name, result.compact())
     return result
 
 

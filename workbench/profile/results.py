@@ -312,7 +312,7 @@ class StepsProfile(Shown, Sequence[ProfileResult]):
         name, device: names of the operator and the device.
         shape: the problem's shape.
         work: "flops" and "bytes" of the problem, if known.
-        timing: the same launches as a result of `time`: the sum, and each launch in `.steps`.
+        has_time: False on an emulated device whose times are not modelled.
     """
 
     def __init__(self, target: Target, results: Sequence[ProfileResult]) -> None:
@@ -321,7 +321,19 @@ class StepsProfile(Shown, Sequence[ProfileResult]):
         self.shape = target.shape
         self.work = target.work
         self._results = tuple(results)
-        self.timing: TimeResult = sum_of_steps(target, [result.timing for result in results])
+        self.has_time = all(result.has_time for result in results)
+        self._timing = sum_of_steps(target, [result.timing for result in results]) if self.has_time else None
+
+    @property
+    def timing(self) -> TimeResult:
+        """The same launches as a result of `time`: the sum, and each launch in `.steps`.
+
+        Raises:
+            ProfilerError: there is no time; `has_time` says so before.
+        """
+        if self._timing is None:
+            raise ProfilerError(f"{self.name}: {untimed(self._results[0].machine)}")
+        return self._timing
 
     def __len__(self) -> int:
         return len(self._results)
