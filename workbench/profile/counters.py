@@ -485,7 +485,10 @@ COUNTERS: Sequence[Counter] = (
 NOTE = "counted by the emulated device; busy cycles, L2 and what is behind it modelled; zeros are not shown"
 """Text below a table of counters."""
 
-_ALWAYS = ("SQ_WAVES", "SQ_LDS_BANK_CONFLICT", "SQ_INSTS_MFMA")
+COUNTED_NOTE = "counted by the emulated device; zeros are not shown"
+"""The same of a launch of which nothing is modelled."""
+
+_ALWAYS = ("SQ_WAVES", "SQ_LDS_BANK_CONFLICT", "SQC_LDS_BANK_CONFLICT", "SQ_INSTS_MFMA")
 
 
 def visible(counters: Mapping[str, Figure]) -> list[tuple[str, Figure]]:

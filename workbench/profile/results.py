@@ -16,7 +16,7 @@ from workbench.errors import ProfilerError, UsageError
 from workbench.operators import Shape, shape_text
 from workbench.operators.launch_target import Target
 from workbench.origin import Figure, Origin
-from workbench.profile.counters import NOTE, table_lines, visible
+from workbench.profile.counters import COUNTED_NOTE, NOTE, table_lines, visible
 from workbench.profile.findings import Advice, advise, summed
 from workbench.profile.instructions import InstructionProfile
 from workbench.profile.machine import untimed
@@ -271,14 +271,14 @@ class ProfileResult(Plotted):
         time = (self.model or self.time) if self.has_time else untimed(self.machine)
         head = f"{self.name}{f' ({size})' if size else ''} on {self.device}: {time}"
         rows = table_lines(self.counters)
-        rows += [f"  {m}" for m in self.metrics.values()]
+        rows += [f"  {m}" for m in self.metrics.values() if self.has_time or m.figure is not None]
         rows += [f"  {remark}" for remark in self.remarks]
         if self.missing:
             rows.append(f"  not collected: {', '.join(self.missing)}")
         if self.rocprof is not None:
             rows.append(f"  (measured by rocprofv3; commands and files in {self.rocprof.folder})")
         else:
-            rows.append(f"  ({NOTE})")
+            rows.append(f"  ({NOTE if self.has_time else COUNTED_NOTE})")
         return "\n".join([head, *rows])
 
     __repr__ = __str__

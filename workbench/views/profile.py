@@ -46,7 +46,7 @@ def steps_html(result: StepsProfile) -> Markup:
 def profile_html(result: ProfileResult) -> Markup:
     """Verdict and advice; counters, the metrics derived from them, and on a GPU rocprofv3's files."""
     title = tag("div", bold(f"profile: {result.name} on {result.device}"))
-    measurements = result.metrics.values()
+    measurements = [m for m in result.metrics.values() if result.has_time or m.figure is not None]
     metrics = Table(
         ("metric", "value", "of peak", "unit", ""),
         map(_metric, measurements),
