@@ -14,9 +14,13 @@ from tests.emulator.sanitizer.test_seeded import far_apart  # noqa: E402
 from workbench.check.sanitizer import SanitizeResult  # noqa: E402
 
 
+def compiled(name: str, fault: bool) -> wb.Module:
+    """The module with a case, which has all cases with the same beginning."""
+    return _compiled(next(iter(OWN if name in OWN else SHARED)), fault)
+
+
 @cache
 def _compiled(name: str, fault: bool) -> wb.Module:
-    """The module of all cases with the same beginning."""
     cases = OWN if name in OWN else SHARED
     first = HEADS[name].count("\n") + 1
     parts = [
@@ -28,9 +32,8 @@ def _compiled(name: str, fault: bool) -> wb.Module:
 
 def _run(name: str, fault: bool) -> SanitizeResult:
     case = CASES[name]
-    module = _compiled(next(iter(OWN if name in OWN else SHARED)), fault)
     values, out = far_apart(case.elements)
-    launch = module[f"{name}::k"][case.grid, case.block]
+    launch = compiled(name, fault)[f"{name}::k"][case.grid, case.block]
     return wb.sanitize(launch, values, out, device=f"emulated:{TARGET}")
 
 
