@@ -1,4 +1,4 @@
-"""Proofs by schedules on gfx1201: a missing wait for one of its counters changes a result, a right kernel's none."""
+"""Proofs by schedules on gfx1201: a fault changes a result, and a right kernel has no proof."""
 
 from __future__ import annotations
 

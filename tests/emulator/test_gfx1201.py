@@ -424,8 +424,8 @@ LATE = r"""
 extern "C" __global__ void too_early(const float *in, float *out) {
     float x, y;
     unsigned at = threadIdx.x * 4;
-    asm volatile("v_mov_b32 %0, 0\n\tglobal_load_b32 %0, %2, %3\n\tglobal_store_b32 %2, %2, %4 offset:1024\n\t"
-                 WAIT "\n\tv_add_f32 %1, %0, %0\n\ts_wait_loadcnt 0x0"
+    asm volatile("v_mov_b32 %0, 0\n\tglobal_load_b32 %0, %2, %3\n\tglobal_store_b32 %2, %2, %4 offset:1024"
+                 "\n\t" WAIT "\n\tv_add_f32 %1, %0, %0\n\ts_wait_loadcnt 0x0"
                  : "=&v"(x), "=&v"(y) : "v"(at), "s"(in), "s"(out) : "memory");
     out[threadIdx.x] = y;
 }
@@ -464,7 +464,9 @@ def test_counters_have_the_names_of_gfx12(stride: int, conflicts: int) -> None:
     """Three waves of 32 lanes; a stride of 32 banks sends all lanes of a wave to one."""
     profile, more = (
         wb.profile(
-            wb.compile(COUNTED, arch="gfx1201", define=[f"STRIDE={stride}", f'VALU="{valu}"'])["counted"][1, 96],
+            wb.compile(COUNTED, arch="gfx1201", define=[f"STRIDE={stride}", f'VALU="{valu}"'])["counted"][
+                1, 96
+            ],
             torch.zeros(96),
         )
         for valu in (5, 6)

@@ -14,7 +14,7 @@ VCC, EXEC = 106, 126
 """Numbers of the first scalar registers of the two lane masks."""
 
 NULL = 125
-"""Number of the scalar register that takes no writes and reads as 0, of targets that have it; no other has 125."""
+"""Number of the scalar register that takes no writes and reads as 0; no target has another of that number."""
 
 M0 = Operand("s", 124, 1)
 SCC = Operand("special", 253, 1)

@@ -117,7 +117,7 @@ LATER: Mapping[str, tuple[str, ...]] = dict.fromkeys(
     _RDNA4,
     ("SQ_WAVES", "SQ_INSTS_VALU", "SQ_INSTS_SALU", "SQ_INSTS_SMEM", "SQ_INSTS_LDS", "SQ_INSTS_FLAT"),
 )
-"""Counters of CDNA's that later targets have under the same name (rocprofiler-sdk's counter_defs.yaml, gfx12)."""
+"""Counters that later targets have under CDNA's names (rocprofiler-sdk's counter_defs.yaml, gfx12)."""
 
 GROUPS: Mapping[str, re.Pattern[str]] = {
     "instructions": re.compile(r"SQ_WAVES|SQ_INSTS|SQ_WAVE\d\d_INSTS"),

@@ -311,7 +311,9 @@ METRICS: tuple[Metric, ...] = (
         "%",
         "Cycles lost to bank conflicts, over the cycles that the same accesses need without conflicts.",
         "SQ_LDS_BANK_CONFLICT / (SQ_LDS_IDX_ACTIVE - SQ_LDS_BANK_CONFLICT)",
-        lambda v, m: _percent(_conflicts(v), v.first("SQ_LDS_IDX_ACTIVE", "SQC_LDS_IDX_ACTIVE") - _conflicts(v)),
+        lambda v, m: _percent(
+            _conflicts(v), v.first("SQ_LDS_IDX_ACTIVE", "SQC_LDS_IDX_ACTIVE") - _conflicts(v)
+        ),
         f"{_PROFILER}, LDS bank conflict rate",
         counters=("SQ_LDS_BANK_CONFLICT", "SQ_LDS_IDX_ACTIVE"),
     ),

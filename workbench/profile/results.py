@@ -91,7 +91,7 @@ class ProfileResult(Plotted):
         lines: instructions and issue cycles by `(file, line)`; those of an inlined header function count for
             the line of the module's source that called it, a wait for its own line. Empty without debug info,
             and on a GPU.
-        model: the timing model's result; None on a GPU, and on an emulated device whose times are not modelled.
+        model: the timing model's result; None on a GPU, and on an emulated device without modelled times.
         work: "flops" and "bytes" of the problem, if known.
         record: record of the launch.
         resources: registers, LDS and occupancy of the kernel at this launch.

@@ -66,9 +66,7 @@ def _gfx12(name: str, case: Seeded) -> Seeded:
 
 
 _HEAD, _SECTIONS = source_sections.read(Path(__file__).with_suffix(".hip"))
-OWN = {
-    name: Seeded(section.text, targets=(TARGET,), **section.record) for name, section in _SECTIONS.items()
-}
+OWN = {name: Seeded(section.text, targets=(TARGET,), **section.record) for name, section in _SECTIONS.items()}
 """Faults that only gfx12 has."""
 
 SHARED = {

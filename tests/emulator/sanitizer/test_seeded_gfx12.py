@@ -8,10 +8,10 @@ import pytest
 
 pytest.importorskip("torch")
 
-import workbench as wb  # noqa: E402
-from tests.emulator.sanitizer.seeded_gfx12 import CASES, HEADS, OWN, SHARED, TARGET  # noqa: E402
-from tests.emulator.sanitizer.test_seeded import far_apart  # noqa: E402
-from workbench.check.sanitizer import SanitizeResult  # noqa: E402
+import workbench as wb
+from tests.emulator.sanitizer.seeded_gfx12 import CASES, HEADS, OWN, SHARED, TARGET
+from tests.emulator.sanitizer.test_seeded import far_apart
+from workbench.check.sanitizer import SanitizeResult
 
 
 def compiled(name: str, fault: bool) -> wb.Module:
@@ -24,7 +24,8 @@ def _compiled(name: str, fault: bool) -> wb.Module:
     cases = OWN if name in OWN else SHARED
     first = HEADS[name].count("\n") + 1
     parts = [
-        f'namespace {other} {{\n#line {first} "seeded.hip"\n{case.source}\n}}' for other, case in cases.items()
+        f'namespace {other} {{\n#line {first} "seeded.hip"\n{case.source}\n}}'
+        for other, case in cases.items()
     ]
     source = HEADS[name] + "\n".join(parts)
     return wb.compile(source, arch=TARGET, define=["FAULT"] if fault else [], name="seeded.hip")

@@ -687,8 +687,8 @@ enum {
     SAN_MARK = 11,   /* first instruction of the pair `imm`; flags: wait states from here to the end of the block */
     /* Second instruction of the pair `imm`; flags: wait states from the start of the block; bytes: required. */
     SAN_HAZARD = 12,
-    SAN_STATES = 13, /* imm: wait states of the block that ends here */
-    SAN_CACHE = 14,  /* imm: SAN_WRITES_BACK, SAN_INVALIDATES */
+    SAN_STATES = 13,  /* imm: wait states of the block that ends here */
+    SAN_CACHE = 14,   /* imm: SAN_WRITES_BACK, SAN_INVALIDATES */
     SAN_ARRIVES = 15, /* the wave signals a barrier for which it waits later */
 };
 

@@ -68,11 +68,15 @@ def vector_memory(record: CData, instruction: Instruction, memory: Memory, rows:
 
 def apart(instruction: Instruction) -> int:
     """SAN_APART for a target that counts stores apart from loads."""
-    return 0 if counter_of(instruction, Request.LOAD) is counter_of(instruction, Request.STORE) else abi.SAN_APART
+    return (
+        0
+        if counter_of(instruction, Request.LOAD) is counter_of(instruction, Request.STORE)
+        else abi.SAN_APART
+    )
 
 
 _GROUP, _DEVICE = 1, 2
-"""Scopes of gfx12 instructions, which CDNA's bits stand for: SCOPE_SE, and SCOPE_DEV, above which is SCOPE_SYS."""
+"""Scopes of gfx12 instructions in place of CDNA's bits: SCOPE_SE, and SCOPE_DEV, above which is SCOPE_SYS."""
 
 
 def _scope(modifiers: Mapping[str, int]) -> int:

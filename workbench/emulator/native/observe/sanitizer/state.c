@@ -133,7 +133,8 @@ static void pass_reads(SanWave *sw) {
     if (sw->last_read <= sw->lgkm_published) return;
     for (uint32_t i = 0; i < READS; i++) {
         const LdsRead *r = &sw->reads[i];
-        if (r->number > sw->lgkm_published && sw->lgkm_issued - r->number < READS - 1) sw->passed[sw->passed_count++] = *r;
+        if (r->number > sw->lgkm_published && sw->lgkm_issued - r->number < READS - 1)
+            sw->passed[sw->passed_count++] = *r;
     }
 }
 

@@ -183,8 +183,8 @@ typedef struct SanWave {
     uint32_t vm_issued, vm_done, vm_published;
     uint32_t lgkm_issued, lgkm_done, lgkm_published;
     SanStrays vm_strays, lgkm_strays;
-    uint32_t vm_loaded; /* loads up to this number are complete; `vm_done`: stores, too */
-    SanApart apart[2];  /* loads and stores, of targets that count them apart */
+    uint32_t vm_loaded;                     /* loads up to this number are complete; `vm_done`: stores, too */
+    SanApart apart[2];                      /* loads and stores, of targets that count them apart */
     uint32_t scalar_issued, scalar_done[2]; /* scalar loads; done: loads of one dword, and larger ones */
     uint32_t last_read;                     /* number of the newest LDS read */
     uint32_t read_next;                     /* index of the next one in `reads` */

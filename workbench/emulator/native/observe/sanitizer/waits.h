@@ -10,8 +10,8 @@
  * it leaves of each kind, since later targets count LDS and scalar loads in counters of their own.
  *
  * Where stores have a counter of their own (storecnt of RDNA4), vector memory keeps one numbering of all accesses, and
- * each counter remembers which of them are its own (SanApart). Loads alone bring registers; an access counts as complete
- * for others once it and all before it are.
+ * each counter remembers which of them are its own (SanApart). Loads alone bring registers; an access counts as
+ * complete for others once it and all before it are.
  */
 #ifndef HK_SANITIZER_WAITS_H
 #define HK_SANITIZER_WAITS_H
