@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from workbench.codeobject.instructions import Matrix
 from workbench.origin import Figure, Origin
 from workbench.profile.flow import Block, flow
-from workbench.targets import NAMES, TARGETS, WAVE, is_timed, target
+from workbench.targets import NAMES, TARGETS, is_timed, target
 
 if TYPE_CHECKING:
     from workbench.codeobject.instruction import Instruction
@@ -41,7 +41,7 @@ class Tally:
     Attributes:
         arch: target.
         waves: waves launched.
-        lanes: lanes of a wave.
+        lanes: lanes of a wave; 0 if they matter to no counter.
         classes: wave instructions by class (`codeobject.instructions.PIPELINES`).
         matrix_counts, matrix_ops: MFMA wave instructions and their operations by input type.
         matrix_cycles: cycles that the matrix cores are busy, summed over all of them.
@@ -58,7 +58,7 @@ class Tally:
 
     arch: str
     waves: int
-    lanes: int = int(WAVE)
+    lanes: int = 0
     classes: dict[str, int] = field(default_factory=dict)
     matrix_counts: dict[str, int] = field(default_factory=dict)
     matrix_ops: dict[str, int] = field(default_factory=dict)
