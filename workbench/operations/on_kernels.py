@@ -506,7 +506,7 @@ class ProfiledLaunch:
 
     Attributes:
         name: kernel, or operator and step.
-        time: time of the launch.
+        time: time of the launch; none on an emulated device whose times are not modelled.
         counters: counters by rocprof's names; in small letters those that rocprof does not have. Those that
             belong to others that are zero are left out.
         metrics: what follows from them, such as bandwidths and the share of bank conflicts.
@@ -514,7 +514,7 @@ class ProfiledLaunch:
     """
 
     name: str
-    time: Quantity
+    time: Quantity | None
     counters: dict[str, Quantity]
     metrics: dict[str, Quantity]
     remarks: tuple[str, ...]
@@ -526,14 +526,14 @@ class Profiled(Answer):
 
     Attributes:
         device: name of the device.
-        time: time of all launches together.
+        time: time of all launches together; none on an emulated device whose times are not modelled.
         launches: one for each launch of an operator.
         advice: changes with their modelled gain, the largest first.
         text: the same for people.
     """
 
     device: str
-    time: Quantity
+    time: Quantity | None
     launches: tuple[ProfiledLaunch, ...]
     advice: tuple[AdvicePiece, ...]
     text: str = for_people()
@@ -547,6 +547,9 @@ def profile(source: Source, device: OnDevice = "", shape: Sizes = "", seed: Seed
     """
     result = profile_target(subject(source, device, shape, seed).target())
     launches = [result] if isinstance(result, ProfileResult) else list(result)
+    if not all(launch.has_time for launch in launches):
+        text = "\n".join(map(str, launches))
+        return Profiled(launches[0].device, None, tuple(map(_profiled, launches)), (), text)
     return Profiled(
         launches[0].device,
         quantity(result.time),
@@ -560,7 +563,7 @@ def _profiled(result: ProfileResult) -> ProfiledLaunch:
     metrics = {name: m.figure for name, m in result.metrics.items() if m.figure is not None}
     return ProfiledLaunch(
         result.name,
-        quantity(result.time),
+        quantity(result.time) if result.has_time else None,
         {name: quantity(figure) for name, figure in result.shown},
         {name: quantity(figure) for name, figure in metrics.items()},
         result.remarks,
@@ -588,6 +591,8 @@ class Advised(Answer):
 def advise(source: Source, device: OnDevice = "", shape: Sizes = "", seed: Seed = 0) -> Advised:
     """List what would make a kernel faster, with the modelled gain of each change."""
     result = profile(source, device, shape, seed)
+    if result.time is None:
+        raise UsageError(f"there is no advice without a time: {result.text.splitlines()[0]}")
     return Advised(
         result.device, result.time, result.advice, "\n".join(map(_advice_line, result.advice)) or "no advice"
     )

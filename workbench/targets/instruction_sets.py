@@ -373,6 +373,11 @@ def waits_of(name: str) -> WaitCounters:
     return next((known.waits for known in KNOWN if known.name == name), GFX9_WAITS)
 
 
+def is_timed(record: Target) -> bool:
+    """True if the timing model has figures of a target's units; of the others, launches are counted alone."""
+    return record not in PARTIAL
+
+
 def runs_on(processor: str) -> tuple[str, ...]:
     """Names of the targets that run code for a processor, newest first; empty if it is unknown."""
     return tuple(known.name for known in KNOWN if processor in known.processors.values())

@@ -699,7 +699,8 @@ enum {
     SAN_VECTOR = 0,      /* each lane by itself */
     SAN_SCALAR = 1,      /* any undefined source makes every result undefined */
     SAN_SCALAR_BITS = 2, /* each bit by itself; the flags give the operation */
-    SAN_WAIT = 3,   /* imm: what may be left: vector memory | LDS << 8 | scalar << 16; SAN_NOT_WAITED: any number */
+    /* imm: what may be left: loads | LDS << 8 | scalar << 16 | stores << 24; SAN_NOT_WAITED: any number. */
+    SAN_WAIT = 3,
     SAN_MEMORY = 4, /* imm: code object address of the variable that it should access; 0: unknown */
     SAN_BRANCH = 5, /* a branch on its scalar sources */
     SAN_MATRIX = 6,
@@ -710,8 +711,9 @@ enum {
     SAN_MARK = 11,   /* first instruction of the pair `imm`; flags: wait states from here to the end of the block */
     /* Second instruction of the pair `imm`; flags: wait states from the start of the block; bytes: required. */
     SAN_HAZARD = 12,
-    SAN_STATES = 13, /* imm: wait states of the block that ends here */
-    SAN_CACHE = 14,  /* imm: SAN_WRITES_BACK, SAN_INVALIDATES */
+    SAN_STATES = 13,  /* imm: wait states of the block that ends here */
+    SAN_CACHE = 14,   /* imm: SAN_WRITES_BACK, SAN_INVALIDATES */
+    SAN_ARRIVES = 15, /* the wave signals a barrier for which it waits later */
 };
 
 /* SanOp.space. */
@@ -746,6 +748,7 @@ enum {
     SAN_EXPECTS = 1u << 24,    /* loads the value that a later compare-and-swap expects */
     SAN_PATTERN = 1u << 25,    /* the pattern in the offset field names each lane's source */
     SAN_SPILLS = 1u << 26,     /* v_writelane fills lanes of a register with spilled scalars, whatever EXEC is */
+    SAN_APART = 1u << 27,      /* the target counts stores, which load nothing, apart from loads */
 };
 /* SAN_SCALAR_BITS: the operation, in the upper byte of the flags. */
 enum { SAN_BITS_ANY = 0, SAN_BITS_AND = 1, SAN_BITS_OR = 2, SAN_BITS_ANDN2 = 3, SAN_BITS_SELECT = 4 };

@@ -137,8 +137,7 @@ def _emit_block(
             late.before(instruction)
         if recorder is not None and not translator.indexed_positions:
             for issue in issued:
-                translator.begin(issue)
-                recorder.before(issue)
+                recorder.before(issue, executed(issue, rows.wave_size, spare))
         if opcode in NO_OPERATION:
             continue
         native = NATIVE.get(opcode)
