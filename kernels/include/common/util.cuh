@@ -66,7 +66,7 @@ __device__ inline int warpid() { return __builtin_amdgcn_readfirstlane(static_ca
 __device__ inline int warpgroupid() { return warpid() / WARPGROUP_WARPS; }
 /** Waves in this work-group, along x only. */
 __device__ inline int num_warps() { return (static_cast<int>(blockDim.x) + WARP_THREADS - 1) / WARP_THREADS; }
-/** This thread's index in its wave, 0 to 63. */
+/** This thread's index in its wave, from 0 to WARP_THREADS - 1. */
 __device__ inline int laneid() { return static_cast<int>(threadIdx.x) % WARP_THREADS; }
 
 /**

@@ -11,7 +11,7 @@ namespace kittens {
 /**
  * @brief op over the values of this lane and those before it, in the order of the lanes.
  *
- * @tparam step distance between lanes of a sequence: the 64 / step lanes with the same number modulo `step` are a
+ * @tparam step distance between lanes of a sequence: the WARP_THREADS / step lanes with the same number modulo `step` are a
  *              sequence.
  */
 template <ducks::base_ops::binary op, int step = 1, typename T>
