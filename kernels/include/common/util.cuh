@@ -42,6 +42,8 @@ inline constexpr int TILE_COL_DIM = detail::is_six_bits<T> ? 128
 template <typename T>
 inline constexpr int TILE_ELEMENTS = TILE_ROW_DIM<T> * TILE_COL_DIM<T>;
 
+/** The most waves of a work-group, which has at most 1024 threads. */
+inline constexpr int MAX_WARPS = 1024 / WARP_THREADS;
 /** Waves and threads of a `warpgroup`. */
 inline constexpr int WARPGROUP_WARPS = 4;
 inline constexpr int WARPGROUP_THREADS = WARPGROUP_WARPS * WARP_THREADS;
