@@ -297,6 +297,9 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
     // Number subtracted from logits: the maximum, or zero while a query has seen no key.
     float base = g.sinks ? m : 0.0f;
 
+    // Waves of 32 lanes lack the registers for keys and values at once.
+    constexpr bool early_values = !capped && WARP_THREADS == 64;
+
     // The loop itself tests whether a mask cuts a block: with a second loop without the mask, the registers do not
     // suffice, and about 200 bytes per lane spill to scratch memory (D of 128, on either target).
     const int whole = seen.first_whole(last_query, BLOCK), stop = seen.last_whole(query, n_k, BLOCK);
@@ -315,7 +318,7 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
         schedules::pin();
         zero(s);
         mma_ABt(s, k, q, s);
-        if constexpr (!capped) {
+        if constexpr (early_values) {
             load(v, vs[at & 1]);
             schedules::pin();
         }
@@ -355,7 +358,7 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
             p = rounded;
         else
             swap_layout(p, rounded);
-        if constexpr (capped) load(v, vs[at & 1]);
+        if constexpr (!early_values) load(v, vs[at & 1]);
         mma_AtB(o, v, p, o);
     }
 
