@@ -294,8 +294,7 @@ def check_nt(shape: Mapping[str, Any]) -> None:
 
 
 def most_few_rows(arch: str) -> int:
-    """Most rows of the kernel for few rows, which a wave holds twice: waves of 32 lanes hold half as many numbers
-    a register."""
+    """Most rows of the kernel for few rows, of which a wave holds two chunks; waves of 32 lanes hold less."""
     return 64 if arch in TILE_TARGETS else 16
 
 

@@ -273,9 +273,7 @@ class Product:
             check=self.check,
         )
 
-    def ping_pong(
-        self, shapes: Sequence[Sizes], on: Sequence[str] = TILE_TARGETS, **more: Any
-    ) -> Variant:
+    def ping_pong(self, shapes: Sequence[Sizes], on: Sequence[str] = TILE_TARGETS, **more: Any) -> Variant:
         """Variant for many tiles of 256 x 256, by 8 waves, chosen by default on the targets `on`; `more` are
         further fields of the variant."""
         return self._fast("ping_pong", 512, shapes, on, True, more)

@@ -120,7 +120,7 @@ class Definition:
         indexes: `{tensor of integers: Index("axis that they choose from")}`; each element is checked.
         published: published figures to compare with.
         doc: description of the kernel, one paragraph.
-        targets: targets that kernels are compiled for. `check` rejects shapes that it does not support on one.
+        targets: targets that kernels are compiled for; `check` rejects shapes that one does not support.
         folder: folder of `source`; the registry fills it in.
     """
 
