@@ -2,10 +2,10 @@
  * @file
  * @brief Attention, forward: O = softmax(scale Q Kᵀ) V and the logarithm of the softmax's denominator.
  *
- * A work-group of four waves computes 128 queries of one head, a wave 32 of them; waves of 32 lanes 16. Blocks of keys and values are loaded
- * straight from global to shared memory, which holds two of each: the next block is loaded during the computation.
- * Work-groups are small enough that a compute unit runs two, so that on each SIMD one wave's softmax overlaps the
- * other's matrix instructions.
+ * A work-group of four waves computes 128 queries of one head, a wave 32 of them; waves of 32 lanes 16. Blocks of keys
+ * and values are loaded straight from global to shared memory, which holds two of each: the next block is loaded during
+ * the computation. Work-groups are small enough that a compute unit runs two, so that on each SIMD one wave's softmax
+ * overlaps the other's matrix instructions.
  *
  * A wave computes Sᵀ = K Qᵀ, so that a lane holds keys of one query: maximum and sum over keys stay within a lane
  * except for one exchange, and a query's scale is a value of the lane. The result of that product is, element for
@@ -24,12 +24,14 @@ namespace kittens::families::attention {
 inline constexpr int WARPS = 4;
 inline constexpr int THREADS = WARPS * WARP_THREADS;
 #if defined(KITTENS_RDNA4)
-/** Base shapes of logits and O, of Q and K, and of V and P; the last has the keys of a lane in the order of the first. */
+/** Base shapes of logits and O, of Q and K, and of V and P; the last has the keys of a lane in the order of the first.
+ */
 using result_shape = rt_16x16_s;
 using head_shape = rt_16x32_s;
 using keys_shape = rt_16x16_s;
 #else
-/** Base shapes of logits and O, of Q and K, and of V and P; the last has the keys of a lane in the order of the first. */
+/** Base shapes of logits and O, of Q and K, and of V and P; the last has the keys of a lane in the order of the first.
+ */
 using result_shape = rt_32x32_s;
 using head_shape = rt_32x16_s;
 using keys_shape = rt_16x32_4_s;

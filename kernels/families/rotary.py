@@ -75,13 +75,14 @@ def launch(shape: Mapping[str, Any], arch: str) -> Launch:
 def token_groups(shape: Mapping[str, Any], wave: int) -> int:
     """Work-groups for the tokens of a batch, with waves of `wave` lanes."""
     together = shape["turned"] if shape["interleaved"] else shape["turned"] // 2
-    return -(-shape["tokens"] // (wave // lanes_of_row(together, size_of(shape), wave=wave)))
+    return int(-(-shape["tokens"] // (wave // lanes_of_row(together, size_of(shape), wave=wave))))
 
 
 def groups_of_heads(shape: Mapping[str, Any]) -> int:
     """Work-groups among which the heads of a token are divided, the same on every target."""
     most = shape.get("groups", TUNABLES.values["groups"][0])
-    return min(-(-shape["heads"] // WAVES), max(1, most // (token_groups(shape, WAVE) * shape["batch"])))
+    many = most // (token_groups(shape, WAVE) * shape["batch"])
+    return int(min(-(-shape["heads"] // WAVES), max(1, many)))
 
 
 def head_stride(shape: Mapping[str, Any]) -> int:

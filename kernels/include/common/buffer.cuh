@@ -237,8 +237,8 @@ struct buffer {
 #endif
 
 /**
- * @brief Starts a load of `bytes` bytes per lane from global memory to shared memory: straight on CDNA, through registers
- * on RDNA4.
+ * @brief Starts a load of `bytes` bytes per lane from global memory to shared memory: straight on CDNA, through
+ * registers on RDNA4.
  *
  * Lane l's bytes go to shared memory at `lds + step + l * bytes`, `lds` being the same in all lanes. The compiler does
  * not know of the load: it neither waits for it nor counts it, so the kernel must wait.

@@ -3,8 +3,8 @@
  * @brief Base shapes of register tiles: the units in which a wave holds a tile, mostly operands of an MFMA.
  *
  * A base tile has `rows` x `cols` elements over the lanes of a wave. In the row layout lane l holds row l % rows; the
- * WARP_THREADS / rows lanes of a row hold `stride` consecutive elements each, in turn, until the row is full. The column
- * layout is the same with rows and columns exchanged.
+ * WARP_THREADS / rows lanes of a row hold `stride` consecutive elements each, in turn, until the row is full. The
+ * column layout is the same with rows and columns exchanged.
  *
  * So a base shape and the number of lanes make the layout. Only the shapes of results depend on the target, in their
  * stride: it is what a lane of the matrix instruction gets of a column at once.
@@ -81,10 +81,10 @@ template <all S, bool row_layout>
 struct distribution {
     static constexpr int minor = row_layout ? S::rows : S::cols;
     static constexpr int major = row_layout ? S::cols : S::rows;
-    static_assert(
-        minor <= WARP_THREADS && WARP_THREADS % minor == 0,
-        "rt: this base shape has no such layout; the row layout has at most as many rows as a wave has lanes, the column "
-        "layout as many columns");
+    static_assert(minor <= WARP_THREADS && WARP_THREADS % minor == 0,
+                  "rt: this base shape has no such layout; the row layout has at most as many rows as a wave has "
+                  "lanes, the column "
+                  "layout as many columns");
     /** Lanes that share one index of the minor axis. */
     static constexpr int groups = WARP_THREADS / minor;
     static_assert(major % (groups * S::stride) == 0,

@@ -120,9 +120,9 @@ template <typename T>
 concept tile_layout = align_layout<T> || ortho_layout<T>;
 } // namespace ducks::rv
 
-// HipKittens' branches differ in the template arguments of a vector: the branch for CDNA4 and later takes the length per base
-// tile and the base shape, the others, for CDNA3 and for fp6, the layout. One parameter cannot be both a type and a
-// number, so sources with the arguments for CDNA4 on another target define KITTENS_RV_TILE_LENGTH.
+// HipKittens' branches differ in the template arguments of a vector: the branch for CDNA4 and later takes the length
+// per base tile and the base shape, the others, for CDNA3 and for fp6, the layout. One parameter cannot be both a type
+// and a number, so sources with the arguments for CDNA4 on another target define KITTENS_RV_TILE_LENGTH.
 #if (!defined(KITTENS_CDNA3) && !defined(KITTENS_FP6)) || defined(KITTENS_RV_TILE_LENGTH)
 /**
  * @brief A vector in the registers of a wave.

@@ -29,8 +29,7 @@ __device__ inline void load_direct_run(const i32x4 &resource, uint32_t lds, cons
     // The instructions' offsets, which `offsets` are short of, are added here.
     load_direct<bytes, first * step>(resource, lds, offsets[first] + static_cast<uint32_t>(first * step),
                                      uniform_offset);
-    if constexpr (count > 1)
-        load_direct_run<bytes, count / 2, first + 1>(resource, lds, offsets, uniform_offset);
+    if constexpr (count > 1) load_direct_run<bytes, count / 2, first + 1>(resource, lds, offsets, uniform_offset);
     if constexpr (count == 4) load_direct_run<bytes, 1, first + 3>(resource, lds, offsets, uniform_offset);
 #else
     // One statement, so that nothing separates the write of M0 from its reads. A load may read M0 one cycle after it is

@@ -68,7 +68,8 @@ __device__ inline void copy(DST &dst, const SRC &src) {
 /**
  * @brief `copy` of floats that are not NaN; a NaN may become any value.
  *
- * On gfx942 and gfx1201, which round to bf16 by integer instructions, it costs half as much as `copy`; elsewhere the same.
+ * On gfx942 and gfx1201, which round to bf16 by integer instructions, it costs half as much as `copy`; elsewhere the
+ * same.
  */
 template <ducks::rt::all DST, ducks::rt::all SRC>
 __device__ inline void copy_numbers(DST &dst, const SRC &src) {

@@ -84,8 +84,8 @@ __device__ inline void mma(D &d, const A &a, const B &b, const C &c) {
     static_assert(same_order,
                   "mma: the base shapes of a and b put K in the same order: M (N) by K, and the same stride");
     constexpr int side = A::minor_shape::rows;
-    constexpr bool fits = D::base_tile_rows == side && D::base_tile_cols == side &&
-                          D::base_tile_stride == ducks::rt_shape::RESULT_STRIDE;
+    constexpr bool fits =
+        D::base_tile_rows == side && D::base_tile_cols == side && D::base_tile_stride == ducks::rt_shape::RESULT_STRIDE;
     static_assert(fits, "mma: the accumulator's base shape is rt_16x16_s or rt_32x32_s, as wide as the operands' base "
                         "shapes are along M and N; gfx1201 has rt_16x16_s alone");
     // If a check above fails, nothing else is reported.
