@@ -39,8 +39,12 @@ struct rt_shape {
     static_assert(elements_per_thread % stride == 0, "rt_shape: a lane holds whole runs of `stride` elements");
 };
 
-/** Consecutive elements of a column that a lane gets of a 16x16 result: 4 of an MFMA (64 lanes), 8 of a WMMA (32). */
-inline constexpr int RESULT_STRIDE = 16 * 16 / WARP_THREADS;
+/** Consecutive elements of a column that a lane gets of a 16x16 result: 8 of a WMMA (32 lanes), 4 of an MFMA (64). */
+#if defined(KITTENS_RDNA4)
+inline constexpr int RESULT_STRIDE = 8;
+#else
+inline constexpr int RESULT_STRIDE = 4;
+#endif
 
 /** A, B and C/D of a 16x16 MFMA or WMMA: A and B over a K of 16 (2-byte types). */
 using rt_16x16 = rt_shape<16, 16, RESULT_STRIDE>;

@@ -38,8 +38,7 @@ __device__ inline void mma_base(D &d, const A &a, const B &b) {
     constexpr int bytes = mfma_bytes<T, side, have>();
     static_assert(bytes != 0,
                   "mma: the matrix cores of this target have no instruction for these operands; they take float, bf16, "
-                  "half, int8, fp8, from 8 bytes a lane on, on gfx950 fp4e2m1_2 (16), fp6 (24); on gfx1201 bf16 and "
-                  "half from 16 bytes on, int8 and fp8 from 8, with 16 rows");
+                  "half, int8, fp8, from 8 bytes a lane on, gfx950 fp4e2m1_2 (16), fp6 (24); gfx1201 takes no float");
     if constexpr (bytes != 0) {
         using instruction = mfma<T, side, bytes>;
         typename instruction::accumulator sum;
@@ -87,7 +86,7 @@ __device__ inline void mma(D &d, const A &a, const B &b, const C &c) {
     constexpr bool fits =
         D::base_tile_rows == side && D::base_tile_cols == side && D::base_tile_stride == ducks::rt_shape::RESULT_STRIDE;
     static_assert(fits, "mma: the accumulator's base shape is rt_16x16_s or rt_32x32_s, as wide as the operands' base "
-                        "shapes are along M and N; gfx1201 has rt_16x16_s alone");
+                        "shapes are along M and N");
     // If a check above fails, nothing else is reported.
     if constexpr (fits && one_accumulator && accumulates && same_type && same_depth && right_size && a_layout &&
                   b_layout && same_order) {
