@@ -174,6 +174,9 @@ def test_signatures() -> None:
         ("3 of 4 tests pass, Results MISMATCH", False),
         ('{"max_diff": 3.0, "passed": false}', False),
         ('{"max_diff": 0.0, "passed": true}', True),
+        # Composable Kernel's tile examples.
+        ("[bf16] m:128, n:8, valid:y\n", True),
+        ("[bf16] m:128, n:8, valid:n\n", False),
         ("time 3 ms\n", None),
     ],
 )

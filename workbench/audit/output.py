@@ -10,10 +10,12 @@ _NONE_FAILED = re.compile(
 )
 _FAILED = re.compile(
     r"\bFAIL(?:ED)?\b|\bMISMATCH(?:ES)?\b|\bINCORRECT\b|\bWRONG\b|"
-    r"\b(?:PASS(?:ED)?|CORRECT|SUCCESS(?:FUL)?)[\"']?\s*[:=]\s*(?:FALSE|NO|0)\b",
+    r"\b(?:PASS(?:ED)?|CORRECT|SUCCESS(?:FUL)?|VALID)[\"']?\s*[:=]\s*(?:FALSE|NO?|0)\b",
     re.IGNORECASE,
 )
-_PASSED = re.compile(r"\b(?:PASS(?:ED)?|CORRECT|SUCCESS(?:FUL)?)\b", re.IGNORECASE)
+_PASSED = re.compile(
+    r"\b(?:PASS(?:ED)?|CORRECT|SUCCESS(?:FUL)?)\b|\bVALID\s*[:=]\s*(?:Y|YES|TRUE|1)\b", re.IGNORECASE
+)
 _ERROR = re.compile(r"(?:error: |hipcc: (?!note)|\*\*\* )(.*)")
 _TIMED = re.compile(
     r"\b(?:[mun]s|µs|seconds|elapsed|time|timing|latency|throughput|[GT]FLOPS?|[GT]B/s)\b", re.IGNORECASE
