@@ -19,7 +19,7 @@ from workbench.audit.patches import (
     starts_statement,
     unified,
 )
-from workbench.audit.signature import Signature, constant, signatures
+from workbench.audit.signature import Signature, constant, defaults, signatures
 from workbench.audit.sizes import make_variables, reduced
 from workbench.audit.sources import Kind, checkout_of, kernel_sources
 from workbench.errors import UsageError
@@ -152,6 +152,14 @@ def test_sizes_of_a_script_and_a_makefile() -> None:
     smaller, _ = reduced(script, is_python=True)
     assert smaller == "B = 1\nN = int(sys.argv[5]) if len(sys.argv) > 5 else 512\nnum_iters = 1\nD = 128\n"
     assert make_variables("ATTN_B ?= 16\nATTN_N ?= 2048\nATTN_D ?= 128\n") == ("ATTN_B=1", "ATTN_N=512")
+
+
+def test_a_source_knows_its_defaults_better_than_a_makefile_for_several() -> None:
+    text = "#ifndef ATTN_D\nconstexpr int ATTN_D = 64;\n#endif\n#ifndef ATTN_B\n#define ATTN_B 16\n#endif\n"
+    text += "constexpr int D = 3;\n"
+    rules = "ATTN_D ?= 128\nATTN_B ?= 16\nD ?= 5\nFLAGS += -DATTN_D=$(ATTN_D) -DATTN_B=$(ATTN_B) -DD=$(D)\n"
+    assert defaults(text, rules) == ("ATTN_D=64",)
+    assert defaults(text, "ATTN_D ?= 128\n") == ()
 
 
 def test_signatures() -> None:

@@ -15,6 +15,7 @@ from workbench import targets
 from workbench.audit.limits import Ended, Limits, run_limited
 from workbench.audit.output import first_error, has_verdict
 from workbench.audit.references import is_known
+from workbench.audit.signature import defaults
 from workbench.audit.sizes import Size, is_problem, make_variables, reduced, value
 from workbench.audit.sources import KernelSource, Kind, makefile_text, script_of
 from workbench.errors import UsageError
@@ -144,7 +145,8 @@ class Workplace:
         assert self.source.makefile is not None
         rules = makefile_text(self.source.makefile)
         words = ["make", "-B", "--no-print-directory", "HIPCXX=hipcc", "PYTHON=python3", "LOGDIR=logs"]
-        words += self._variables
+        # The last of two words for a variable counts.
+        words += [*defaults(self.original, rules), *self._variables]
         macro = targets.target(self.source.target).macro.removeprefix("KITTENS_")
         if "GPU_TARGET" in rules:
             words.append(f"GPU_TARGET={macro}")
