@@ -160,12 +160,35 @@ line 186 is enough; with `vmcnt(6)` nothing is reported. We have tried both on t
 def page() -> str:
     """The page, with what follows from the results."""
     rows = stored()
-    parts = ["\n## Findings\n", *_findings(rows), "\n## Kernel sources\n", *_tables(rows), "\n"]
+    parts = ["\n## Projects\n\n", *_summary(rows), "\n## Findings\n", *_findings(rows)]
+    parts += ["\n## Kernel sources\n", *_tables(rows), "\n"]
     return str(page_parts.replace(PAGE.read_text(encoding="utf-8"), BEGIN, "".join(parts), END))
 
 
+def _projects(rows: Sequence[Row]) -> dict[tuple[str, str], list[KernelRecord]]:
+    projects: dict[tuple[str, str], list[KernelRecord]] = {}
+    for row in rows:
+        projects.setdefault((row.project, row.revision), []).append(row.kernel)
+    return projects
+
+
+def _summary(rows: Sequence[Row]) -> Iterator[str]:
+    yield f"| project | commit | {' | '.join(Result)} | with findings | date |\n"
+    yield f"| --- | --- |{' ---: |' * (len(Result) + 1)} --- |\n"
+    for (project, revision), kernels in _projects(rows).items():
+        counts = Counter(kernel.result for kernel in kernels)
+        found = sum(bool(kernel.findings) for kernel in kernels)
+        numbers = [counts[result] for result in Result]
+        cells = (project, f"`{revision[:8]}`", *numbers, found, _dates(kernels))
+        yield f"| {' | '.join(map(str, cells))} |\n"
+
+
+def _dates(kernels: Sequence[KernelRecord]) -> str:
+    return ", ".join(sorted({kernel.date for kernel in kernels}))
+
+
 def _findings(rows: Sequence[Row]) -> Iterator[str]:
-    with_findings = [row for row in rows if _is_told(row)]
+    with_findings = [row for row in rows if _is_listed(row)]
     # What has a letter comes first.
     for row in sorted(with_findings, key=lambda row: row.kernel.source not in LETTERS):
         kernel = row.kernel
@@ -176,11 +199,7 @@ def _findings(rows: Sequence[Row]) -> Iterator[str]:
         if letter := LETTERS.get(kernel.source):
             yield f"\n{letter}"
         yield "\n"
-        for finding in kernel.findings:
-            lines = [place.line for place in (finding.place, finding.related) if place is not None]
-            where = " and ".join(map(str, dict.fromkeys(lines)))
-            yield f"- {finding.category}, {finding.certainty}, lines {where}: `{finding.kernel}`, "
-            yield f"{finding.count:,} times from {finding.instructions} instructions.\n"
+        yield from _causes(kernel)
         if kernel.proof is not None:
             yield f"\n{proof_sentence(kernel.proof)}\n"
         if kernel.repair is not None:
@@ -188,26 +207,62 @@ def _findings(rows: Sequence[Row]) -> Iterator[str]:
             yield f"\n```diff\n{kernel.repair.patch.rstrip()}\n```\n"
 
 
-def _is_told(row: Row) -> bool:
-    """Whether a kernel has findings beyond rules of the hardware, which the table counts."""
-    return any(finding.certainty is not Certainty.HARDWARE_RULE for finding in row.kernel.findings)
+def _causes(kernel: KernelRecord) -> Iterator[str]:
+    """A line for each category, certainty and pair of source lines."""
+    sums: dict[tuple[str, str, str, str], list[int]] = {}
+    for finding in kernel.findings:
+        lines = [place.line for place in (finding.place, finding.related) if place is not None]
+        where = " and ".join(map(str, dict.fromkeys(lines)))
+        key = (finding.category, finding.certainty, where, finding.kernel)
+        counts = sums.setdefault(key, [0, 0])
+        counts[0] += finding.count
+        counts[1] += finding.instructions
+    for (category, certainty, where, name), (count, instructions) in sums.items():
+        noun = "instruction" if instructions == 1 else "instructions"
+        yield f"- {category}, {certainty}, lines {where}: `{name}`, "
+        yield f"{count:,} times from {instructions} {noun}.\n"
+
+
+def _is_listed(row: Row) -> bool:
+    """Whether a kernel has findings beyond rules of the hardware, which the table counts, or a letter."""
+    is_sure = any(finding.certainty is not Certainty.HARDWARE_RULE for finding in row.kernel.findings)
+    return is_sure or (row.kernel.source in LETTERS and bool(row.kernel.findings))
+
+
+_FOLDED = (Result.FAILS, Result.NOT_BUILT, Result.NOT_RUN)
+"""Results whose kernel sources are listed by the reason, if they have no findings."""
 
 
 def _tables(rows: Sequence[Row]) -> Iterator[str]:
-    projects = dict.fromkeys((row.project, row.revision) for row in rows)
-    for project, revision in projects:
-        kernels = [row.kernel for row in rows if (row.project, row.revision) == (project, revision)]
-        counts = Counter(kernel.result for kernel in kernels)
-        summary = ", ".join(f"{counts[result]} {result}" for result in Result if counts[result])
-        yield f"\n### {project} at `{revision[:8]}`\n\n{summary}.\n\n"
-        yield "| kernel source | target | result | findings | checked, or the reason | date |\n"
-        yield "| --- | --- | --- | --- | --- | --- |\n"
-        for kernel in kernels:
+    for (project, revision), kernels in _projects(rows).items():
+        yield f"\n### {project} at `{revision[:8]}`\n\n{_dates(kernels)}.\n"
+        listed = [kernel for kernel in kernels if kernel.findings or kernel.result not in _FOLDED]
+        if listed:
+            yield "\n| kernel source | target | result | findings | checked, or the reason |\n"
+            yield "| --- | --- | --- | --- | --- |\n"
+        for kernel in listed:
             found = Counter(f"{f.category} ({f.certainty})" for f in kernel.findings)
             findings = ", ".join(f"{number} {name}" for name, number in found.items())
             text = _short(kernel.text).replace("|", "\\|")
-            cells = (kernel.source, kernel.target, kernel.result, findings, text and f"`{text}`", kernel.date)
+            cells = (kernel.source, kernel.target, kernel.result, findings, text and f"`{text}`")
             yield f"| {' | '.join(map(str, cells))} |\n"
+        yield from _folded([kernel for kernel in kernels if kernel not in listed])
+
+
+def _folded(kernels: Sequence[KernelRecord]) -> Iterator[str]:
+    """Kernel sources without a result, by the reason, the most frequent first."""
+    reasons: dict[tuple[Result, str], dict[str, list[str]]] = {}
+    for kernel in kernels:
+        sources = reasons.setdefault((kernel.result, _short(kernel.text)), {})
+        sources.setdefault(kernel.source, []).append(kernel.target)
+    if reasons:
+        yield "\n"
+    for (result, reason), sources in sorted(reasons.items(), key=lambda item: -len(item[1])):
+        names = ", ".join(
+            f"{source} ({' and '.join(filter(None, places))})" if any(places) else source
+            for source, places in sources.items()
+        )
+        yield f"- **{result}**, `{reason}`: {names}\n"
 
 
 def _short(text: str) -> str:
