@@ -158,11 +158,11 @@ Thank you for these kernels, which are a pleasure to compare with the 4-wave one
 no effect that we know of.
 
 - `pack_scales` always reads four groups of 16 rows. `B` has 32 rows a wave (`REG_N`), so lines 136, 143,
-  188, 189 and 246, 247 read 32 rows too many. For `scale_B_smem[0]` these are rows of `scale_B_smem[1]`, into
-  which line 125 is loading at that time; for `scale_B_smem[1]` and the last wave they lie up to 128 bytes past
-  the end of the kernel's shared memory. The bytes that come of it are those of operand selections 2 and 3,
-  which no matrix instruction takes here. To read `REG_N / 16` groups would be enough. (The first wait of the
-  repair below hides it, and is not what we would do.)
+  188, 189 and 246, 247 read 32 rows too many. For `scale_B_smem[0]` these are rows of `scale_B_smem[1]`,
+  into which line 125 is loading at that time; for `scale_B_smem[1]` and the last wave they lie up to 128
+  bytes past the end of the kernel's shared memory. The bytes that come of it are those of operand
+  selections 2 and 3, which no matrix instruction takes here. To read `REG_N / 16` groups would be
+  enough. (The first wait of the repair below hides it, and is not what we would do.)
 - Line 249 reads `As[tic][0]` for the last step, which line 194 loaded. Half of the waves are one barrier
   behind because of line 119, so the wait has to come before the barrier before the last: that of line 226,
   `vmcnt(4)`, leaves the four loads of lines 194 and 195 in flight, of which two are this tile's. With
@@ -177,25 +177,26 @@ loads of line 192, which line 245 reads. `vmcnt(2)` covers them.
 """,
     "kernels/gemm/bf16fp32/micros/producer_consumer/16x32/archive/micro_06_async.cpp": """\
 We know that this is an archive, and report it since whoever copies the idea may copy this, too. Thread 0 sets
-the counters in shared memory to 0 (lines 89 to 98), and the leaders of the other waves add to them in lines 109 to
-131, with no barrier in between. If a wave adds first, its 1 is lost, and the loop that waits for it
+the counters in shared memory to 0 (lines 89 to 98), and the leaders of the other waves add to them in lines
+109 to 131, with no barrier in between. If a wave adds first, its 1 is lost, and the loop that waits for it
 (`while (prod_cntA[0][warp_id] < 1)`) does not end. In the order of waves below the launch fails. A
 `__syncthreads()` after line 99 orders them, before the main loop.
 """,
     "kernels/gemm/bf16fp32/micros/producer_consumer/16x32/archive/micro_07_async.cpp": """\
-As in `micro_06_async.cpp`: counters in shared memory are set to 0 by thread 0, and added to by others, with no
-barrier in between. `__syncthreads()` before line 101 orders them.
+As in `micro_06_async.cpp`: counters in shared memory are set to 0 by thread 0, and added to by others, with
+no barrier in between. `__syncthreads()` before line 101 orders them.
 """,
     "kernels/attn/gqa_causal/kernel.cpp": """\
-Two places of this kernel have fewer wait states than AMD's guide for CDNA4 (table 38) asks for between a matrix
-instruction of 8 passes and a VALU instruction that reads its result: 12. The first is not the authors'.
+Two places of this kernel have fewer wait states than AMD's guide for CDNA4 (table 38) asks for between a
+matrix instruction of 8 passes and a VALU instruction that reads its result: 12. The first is not the
+authors'.
 
 - **LLVM's**, 6 of 12, lines 285 and 294. `col_max` follows `mma_AtB` directly, or by way of `mask_kv_tile` if
   the tile needs a mask. LLVM's hazard recognizer visits each block once on its way back from an instruction
   (`getWaitStatesSince` keeps one set of visited blocks). Coming by the mask first, it counts 11 and puts in
   `s_nop 0`; the direct way, which most waves take, is then skipped, and has 6. A reduced example shows the
-  same in LLVM 22.1.8: 5 wait states where it puts 12 without the other way. `__builtin_amdgcn_s_nop(5)` behind
-  the `if` would be enough.
+  same in LLVM 22.1.8: 5 wait states where it puts 12 without the other way. `__builtin_amdgcn_s_nop(5)`
+  behind the `if` would be enough.
 - 11 of 12, lines 100 and 285: `v_cndmask_b32_e64` in the assembly of `mask_vec2_imm` reads a result of
   `mma_AtB`. LLVM neither counts inside of assembly nor looks for such a reader there. An `s_nop 0` at the
   beginning of the assembly is enough.
