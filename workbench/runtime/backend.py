@@ -155,6 +155,9 @@ class Backend(Library, Protocol):
     def memory(self, hip: Hip) -> DeviceMemory:
         """Free and total bytes of memory of the current device."""
 
+    def current_device(self, hip: Hip) -> int:
+        """Ordinal of the calling thread's current device; every launch asks for it."""
+
     def interrupts_held(self) -> AbstractContextManager[None]:
         """In this context, Ctrl-C waits while it could be lost inside HIP's calls."""
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from workbench.emulator import hip as emulator
 from workbench.emulator import native
-from workbench.emulator.hip.calls import failure_listeners, heard, raised, say_dropped
+from workbench.emulator.hip.calls import failure_listeners, heard, raised, say_dropped, thread
 from workbench.emulator.hip.devices import properties
 from workbench.emulator.node import clock, console, interrupts
 from workbench.emulator.node.allocations import usable_memory
@@ -120,6 +120,10 @@ class EmulatedBackend:
         _, total = hip.call("hipMemGetInfo")
         memory = node().memory
         return DeviceMemory(memory.used, int(total), min(memory.limit, int(total)))
+
+    def current_device(self, hip: Hip) -> int:
+        # What hipGetDevice returns, without a call from Python through C into Python.
+        return thread().device
 
     def interrupts_held(self) -> contextlib.AbstractContextManager[None]:
         return interrupts.held()

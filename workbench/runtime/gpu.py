@@ -180,6 +180,9 @@ class GpuBackend:
         free, total = hip.call("hipMemGetInfo")
         return DeviceMemory(int(total) - int(free), int(total), None)
 
+    def current_device(self, hip: Hip) -> int:
+        return int(hip.call("hipGetDevice"))
+
     def interrupts_held(self) -> contextlib.AbstractContextManager[None]:
         # AMD's library does not touch signals.
         return contextlib.nullcontext()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from workbench.dtypes import FNUZ, OCP, DataType, Fp8
 from workbench.errors import UsageError
@@ -310,6 +311,7 @@ def waits_of(name: str) -> WaitCounters:
     return next((known.waits for known in KNOWN if known.name == name), GFX9_WAITS)
 
 
+@cache
 def runs_on(processor: str) -> tuple[str, ...]:
     """Names of the targets that run code for a processor, newest first; empty if it is unknown."""
     return tuple(known.name for known in KNOWN if processor in known.processors.values())
@@ -331,6 +333,7 @@ def macros(name: str) -> tuple[str, ...]:
     return () if name.partition(":")[0] in GENERICS else (target(name).macro,)
 
 
+@cache
 def target(name: str) -> Target:
     """A target by name; features (":xnack-") may follow it.
 
