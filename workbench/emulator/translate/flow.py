@@ -19,7 +19,7 @@ from workbench.emulator.translate.late_loads import follow_at_once
 from workbench.emulator.translate.options import Mode
 from workbench.errors import CodeObjectError
 
-PIECE = 256
+PIECE = 1024
 """Instructions after which a long block is cut; a piece is a block that falls through."""
 
 _RETURN_REGISTERS = 30
