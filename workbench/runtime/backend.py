@@ -136,8 +136,11 @@ class Backend(Library, Protocol):
     def nodes(self) -> Sequence[Node]:
         """Its devices, found without loading its library."""
 
-    def build(self) -> None:
+    def build(self, *, partial: bool = False) -> None:
         """Builds everything that the first launch on a computer would build; it loads nothing.
+
+        Args:
+            partial: True to build what only targets need that the devices run in part.
 
         Raises:
             CompilerNotFound, ToolchainError: as the first launch would.

@@ -162,13 +162,16 @@ class Device:
         with self.hip() as hip:
             return self.backend.memory(hip)
 
-    def build(self) -> None:
+    def build(self, *, partial: bool = False) -> None:
         """Builds everything that the first launch on a computer would build, and shows progress.
+
+        Args:
+            partial: see `Backend.build`.
 
         Raises:
             CompilerNotFound, ToolchainError
         """
-        self.backend.build()
+        self.backend.build(partial=partial)
 
     def build_later(self) -> None:
         """Begin to build, in the background, what the first launch on a computer would build."""

@@ -40,7 +40,7 @@ from workbench.runtime.backend import (
     merged,
 )
 from workbench.runtime.hip import Hip
-from workbench.targets import TARGETS, product
+from workbench.targets import PARTIAL, TARGETS, product
 
 
 def _launch_model() -> LaunchModel:
@@ -87,9 +87,10 @@ class EmulatedBackend:
         _report_where_asked()
         return paths
 
-    def build(self) -> None:
+    def build(self, *, partial: bool = False) -> None:
         emulator.build_all()
-        for lanes in sorted({size for target in TARGETS for size in target.wave_sizes}):
+        built = (*TARGETS, *PARTIAL) if partial else TARGETS
+        for lanes in sorted({size for target in built for size in target.wave_sizes}):
             native.build(lanes)
 
     def check_reached(self, device_count: int) -> None:

@@ -155,7 +155,7 @@ class GpuBackend:
             raise DeviceError(f"{path} does not load: {error}. Is the ROCm installation whole?") from error
         return {"amdhip64": path}
 
-    def build(self) -> None:
+    def build(self, *, partial: bool = False) -> None:
         """Does nothing: AMD's library is already built."""
 
     def check_reached(self, device_count: int) -> None:
