@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from workbench.dtypes import FNUZ, OCP, DataType, Fp8
 from workbench.errors import UsageError
@@ -385,6 +386,7 @@ def is_timed(record: Target) -> bool:
     return record not in PARTIAL
 
 
+@cache
 def runs_on(processor: str) -> tuple[str, ...]:
     """Names of the targets that run code for a processor, newest first; empty if it is unknown."""
     return tuple(known.name for known in KNOWN if processor in known.processors.values())
@@ -406,6 +408,7 @@ def macros(name: str) -> tuple[str, ...]:
     return () if name.partition(":")[0] in GENERICS else (target(name).macro,)
 
 
+@cache
 def target(name: str) -> Target:
     """A target by name; features (":xnack-") may follow it.
 
