@@ -20,10 +20,10 @@
 
 #include "ops/matrix.h"
 
-#if defined(__AMX_BF16__) && defined(__AMX_INT8__) && defined(__AVX512BF16__) && defined(__AVX512VBMI__) &&            \
-    defined(__linux__)
+#if ((defined(__AMX_BF16__) && defined(__AMX_INT8__)) || defined(HK_SOFTWARE_TILES)) && defined(__AVX512BF16__) &&     \
+    defined(__AVX512VBMI__) && defined(__linux__)
 #define HK_TILES 1
-#include <immintrin.h>
+#include "ops/tile_unit.h"
 
 /* Nonzero if this process may use tiles. */
 extern int hk_tiles_allowed;
@@ -52,7 +52,7 @@ HK_INLINE void hk_tiles_begin(int depth) {
 
 HK_INLINE void hk_tiles_release(void) {
     if (!hk_tiles_here.depth) return;
-    _tile_release();
+    HK_UNIT_RELEASE();
     hk_tiles_here.depth = 0;
 }
 
@@ -64,7 +64,7 @@ HK_INLINE void hk_tiles_end(void) {
  * 0.3 us, or 3 us after a sleep of several microseconds (Granite Rapids; loads of tiles do not keep it awake). So a
  * kernel that uses the unit performs an unused multiplication whenever it moves data. */
 HK_INLINE void hk_tiles_stay_awake(void) {
-    if (hk_tiles_here.depth) _tile_dpbf16ps(HK_TILE_C3, HK_TILE_A0, HK_TILE_B0);
+    if (hk_tiles_here.depth) HK_UNIT_WAKE(HK_TILE_C3, HK_TILE_A0, HK_TILE_B0);
 }
 
 /* Called at the start and the end of a work-group's turn on this thread. */
@@ -130,6 +130,7 @@ HK_INLINE void hk_tiles_turn_part(int m, int depth, uint32_t *to, const uint32_t
 
 /* Transposes an operand A, [pair][m]: for each run of up to 16 pairs, and each 16 rows of M, [row][pair]. */
 HK_INLINE void hk_tiles_turn(int m, uint32_t *to, const uint32_t *from, int pairs) {
+    HK_UNIT_COUNT(HK_UNIT_TURNS, 1);
     int depth = pairs < 16 ? pairs : 16;
     for (int k = 0; k < pairs; k += depth)
         for (int half = 0; half < m; half += 16, to += 16 * depth) {
@@ -170,18 +171,18 @@ typedef struct HkTilesSum {
 #define HK_TILES_MULTIPLY(number, tile_a, tile_b)                                                                      \
     do {                                                                                                               \
         if (integer)                                                                                                   \
-            _tile_dpbssd(HK_TILE_C0 + (number), tile_a, tile_b);                                                       \
+            HK_UNIT_MULTIPLY_INT8(HK_TILE_C0 + (number), tile_a, tile_b);                                              \
         else                                                                                                           \
-            _tile_dpbf16ps(HK_TILE_C0 + (number), tile_a, tile_b);                                                     \
+            HK_UNIT_MULTIPLY_BF16(HK_TILE_C0 + (number), tile_a, tile_b);                                              \
     } while (0)
 
 #define HK_TILES_LOAD(number, sum, offset, stride)                                                                     \
     do {                                                                                                               \
         __m512i row = _mm512_set1_epi32((int)(sum)->constant);                                                         \
         if ((sum)->c != NULL)                                                                                          \
-            _tile_loadd(HK_TILE_C0 + (number), (sum)->c + (offset), stride);                                           \
+            HK_UNIT_LOAD(HK_TILE_C0 + (number), (sum)->c + (offset), stride);                                          \
         else                                                                                                           \
-            _tile_loadd(HK_TILE_C0 + (number), &row, 0);                                                               \
+            HK_UNIT_LOAD(HK_TILE_C0 + (number), &row, 0);                                                              \
     } while (0)
 
 /* For each of `n` sums; the number is an immediate. */
@@ -206,15 +207,15 @@ HK_INLINE void hk_tiles_multiply_16(int integer, const HkTilesSum *sums, int n, 
 #define HK_TILES_DO(number)                                                                                            \
     do {                                                                                                               \
         const HkTilesSum *sum = &sums[number];                                                                         \
-        if (sum->a[link] != loaded) _tile_loadd(HK_TILE_A0, sum->a[link] + k, 4 * (size_t)depth);                      \
+        if (sum->a[link] != loaded) HK_UNIT_LOAD(HK_TILE_A0, sum->a[link] + k, 4 * (size_t)depth);                     \
         loaded = sum->a[link];                                                                                         \
-        _tile_loadd(HK_TILE_B0 + (number) % 2, sum->b[link] + k, 64);                                                  \
+        HK_UNIT_LOAD(HK_TILE_B0 + (number) % 2, sum->b[link] + k, 64);                                                 \
         HK_TILES_MULTIPLY(number, HK_TILE_A0, HK_TILE_B0 + (number) % 2);                                              \
     } while (0)
             HK_TILES_EACH(HK_TILES_DO);
 #undef HK_TILES_DO
         }
-#define HK_TILES_DO(number) _tile_stored(HK_TILE_C0 + (number), sums[number].d, 64)
+#define HK_TILES_DO(number) HK_UNIT_STORE(HK_TILE_C0 + (number), sums[number].d, 64)
     HK_TILES_EACH(HK_TILES_DO);
 #undef HK_TILES_DO
 }
@@ -229,19 +230,19 @@ HK_INLINE void hk_tiles_multiply_32(int integer, const HkTilesSum *sum, int link
     for (int link = 0; link < links; link++)
         for (int k = 0; k < 32 * pairs; k += 32 * depth) {
             const uint32_t *a = sum->a[link] + k, *b = sum->b[link] + k;
-            _tile_loadd(HK_TILE_A0, a, 4 * (size_t)depth);
-            _tile_loadd(HK_TILE_B0, b, 128);
+            HK_UNIT_LOAD(HK_TILE_A0, a, 4 * (size_t)depth);
+            HK_UNIT_LOAD(HK_TILE_B0, b, 128);
             HK_TILES_MULTIPLY(0, HK_TILE_A0, HK_TILE_B0);
-            _tile_loadd(HK_TILE_B1, b + 16, 128);
+            HK_UNIT_LOAD(HK_TILE_B1, b + 16, 128);
             HK_TILES_MULTIPLY(1, HK_TILE_A0, HK_TILE_B1);
-            _tile_loadd(HK_TILE_A1, a + 16 * depth, 4 * (size_t)depth);
+            HK_UNIT_LOAD(HK_TILE_A1, a + 16 * depth, 4 * (size_t)depth);
             HK_TILES_MULTIPLY(2, HK_TILE_A1, HK_TILE_B0);
             HK_TILES_MULTIPLY(3, HK_TILE_A1, HK_TILE_B1);
         }
-    _tile_stored(HK_TILE_C0, sum->d, 128);
-    _tile_stored(HK_TILE_C1, sum->d + 16, 128);
-    _tile_stored(HK_TILE_C2, sum->d + below, 128);
-    _tile_stored(HK_TILE_C3, sum->d + below + 16, 128);
+    HK_UNIT_STORE(HK_TILE_C0, sum->d, 128);
+    HK_UNIT_STORE(HK_TILE_C1, sum->d + 16, 128);
+    HK_UNIT_STORE(HK_TILE_C2, sum->d + below, 128);
+    HK_UNIT_STORE(HK_TILE_C3, sum->d + below + 16, 128);
 }
 
 /* Computes `n` sums with the same number of links of `pairs` dwords of K; for 32 x 32 results, n is 1. No sum reads
