@@ -24,6 +24,7 @@
     defined(__AVX512VBMI__) && defined(__linux__)
 #define HK_TILES 1
 #include "ops/tile_unit.h"
+#include "run/lanes.h"
 
 /* Nonzero if this process may use tiles. */
 extern int hk_tiles_allowed;
@@ -93,9 +94,27 @@ HK_INLINE int hk_tiles_row(int m, int lane, int c) {
     return m == 16 ? 4 * c + lane : 8 * (lane / 2) + 2 * c + lane % 2;
 }
 
-/* 16 columns of `depth` rows (4, 8 or 16) of [pair][m] as rows of a tile, `depth` dwords each. */
+/* 16 columns of 16 rows of [pair][m] as rows of a tile. Pieces of 16 bytes are put together while they are loaded,
+ * which leaves half as many shuffles as a transposition of whole rows needs. */
+HK_INLINE void hk_tiles_turn_16(int m, uint32_t *to, const uint32_t *from) {
+#pragma clang loop unroll(full)
+    for (int lane = 0; lane < 4; lane++) {
+        u32x16 part[4];
+#pragma clang loop unroll(full)
+        for (int k = 0; k < 4; k++) {
+            const uint32_t *piece = from + k * m + 4 * lane;
+            part[k] = hk_join4(*(const u32x4 *)piece, *(const u32x4 *)(piece + 4 * m), *(const u32x4 *)(piece + 8 * m),
+                               *(const u32x4 *)(piece + 12 * m));
+        }
+        hk_transpose4(part);
+#pragma clang loop unroll(full)
+        for (int c = 0; c < 4; c++) *(u32x16 *)(to + 16 * hk_tiles_row(m, lane, c)) = part[c];
+    }
+}
+
+/* The same for `depth` rows (4 or 8), `depth` dwords each. */
 HK_INLINE void hk_tiles_turn_part(int m, int depth, uint32_t *to, const uint32_t *from) {
-    __m512i part[4][4];
+    __m512i part[2][4];
 #pragma clang loop unroll(full)
     for (int k = 0; k < depth / 4; k++) hk_tiles_turn_lanes(part[k], from + 4 * k * m, m);
 #pragma clang loop unroll(full)
@@ -107,24 +126,12 @@ HK_INLINE void hk_tiles_turn_part(int m, int depth, uint32_t *to, const uint32_t
                                              : _mm512_extracti64x4_epi64(part[0][c], 1));
             continue;
         }
-        /* Swaps 128-bit lanes: 0 and 2, 1 and 3 of each two rows; then those of each four. */
-        if (depth == 8) {
-            const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
-            const __m512i second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
-            _mm512_store_si512(to + depth * hk_tiles_row(m, 0, c),
-                               _mm512_permutex2var_epi64(part[0][c], first, part[1][c]));
-            _mm512_store_si512(to + depth * hk_tiles_row(m, 2, c),
-                               _mm512_permutex2var_epi64(part[0][c], second, part[1][c]));
-            continue;
-        }
-        __m512i even = _mm512_shuffle_i32x4(part[0][c], part[1][c], 0x88);
-        __m512i odd = _mm512_shuffle_i32x4(part[0][c], part[1][c], 0xdd);
-        __m512i even2 = _mm512_shuffle_i32x4(part[2][c], part[3][c], 0x88);
-        __m512i odd2 = _mm512_shuffle_i32x4(part[2][c], part[3][c], 0xdd);
-        _mm512_store_si512(to + depth * hk_tiles_row(m, 0, c), _mm512_shuffle_i32x4(even, even2, 0x88));
-        _mm512_store_si512(to + depth * hk_tiles_row(m, 1, c), _mm512_shuffle_i32x4(odd, odd2, 0x88));
-        _mm512_store_si512(to + depth * hk_tiles_row(m, 2, c), _mm512_shuffle_i32x4(even, even2, 0xdd));
-        _mm512_store_si512(to + depth * hk_tiles_row(m, 3, c), _mm512_shuffle_i32x4(odd, odd2, 0xdd));
+        const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+        const __m512i second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+        _mm512_store_si512(to + depth * hk_tiles_row(m, 0, c),
+                           _mm512_permutex2var_epi64(part[0][c], first, part[1][c]));
+        _mm512_store_si512(to + depth * hk_tiles_row(m, 2, c),
+                           _mm512_permutex2var_epi64(part[0][c], second, part[1][c]));
     }
 }
 
@@ -135,7 +142,7 @@ HK_INLINE void hk_tiles_turn(int m, uint32_t *to, const uint32_t *from, int pair
     for (int k = 0; k < pairs; k += depth)
         for (int half = 0; half < m; half += 16, to += 16 * depth) {
             if (depth == 16)
-                hk_tiles_turn_part(m, 16, to, from + k * m + half);
+                hk_tiles_turn_16(m, to, from + k * m + half);
             else if (depth == 8)
                 hk_tiles_turn_part(m, 8, to, from + k * m + half);
             else
