@@ -351,8 +351,8 @@ def quantized(name: str) -> Gradient:
         if dz is None:
             return gradients
         # As rows along K; gradients are stored like the operands.
-        of_a, of_b = layout or "nt"
-        turned = {"a": of_a == "t", "b": of_b == "n"}
+        orders = layout or "nt"
+        turned = {"a": orders[0] == "t", "b": orders[1] == "n"}
         left, right = a.mT if turned["a"] else a, b.mT if turned["b"] else b
         of_sums = _of_quantized(call, needs_grad, dz, (left, right), (scale_a, scale_b))
         return gradients | {n: grad.mT.contiguous() if turned.get(n) else grad for n, grad in of_sums.items()}

@@ -5,10 +5,6 @@ Each kernel runs in waves of 32 and of 64 lanes, and a few as compiled without o
 
 from __future__ import annotations
 
-import itertools
-import operator
-from fractions import Fraction
-
 import numpy as np
 import pytest
 
@@ -157,22 +153,12 @@ __global__ void gemm(int m, int n, int k, const float *a, const float *b, float 
     c[row * n + column] = sum;
 }
 """
-MATRIX = r"""
+GRAPHICS = r"""
 #include <hip/hip_runtime.h>
-typedef float Sums __attribute__((ext_vector_type(8)));
-typedef __bf16 Row __attribute__((ext_vector_type(8)));
-typedef _Float16 HalfRow __attribute__((ext_vector_type(8)));
-extern "C" __global__ void product(const Row *a, const Row *b, Sums *c) {
-    const int i = threadIdx.x;
-    c[i] = __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32_gfx12(a[i], b[i], c[i]);
-}
-extern "C" __global__ void half_product(const HalfRow *a, const HalfRow *b, Sums *c) {
-    const int i = threadIdx.x;
-    c[i] = __builtin_amdgcn_wmma_f32_16x16x16_f16_w32_gfx12(a[i], b[i], Sums{} + 1.0f);
-}
-extern "C" __global__ void narrow(const HalfRow *a, const HalfRow *b, HalfRow *c) {
-    const int i = threadIdx.x;
-    c[i] = __builtin_amdgcn_wmma_f16_16x16x16_f16_w32_gfx12(a[i], b[i], c[i]);
+extern "C" __global__ void ray(float *x) {
+    float next;
+    asm volatile("ds_bvh_stack_push4_pop1_rtn_b32 %0, v0, v1, v[2:5]" : "=v"(next));
+    x[threadIdx.x] = next;
 }
 """
 VARIANTS = {"wave32": (), "wave64": ("-mwavefrontsize64",)}
@@ -355,40 +341,15 @@ def test_a_matrix_product(module: Module, random: np.random.Generator) -> None:
 
 
 @pytest.fixture(scope="module")
-def matrices() -> Module:
-    return wb.compile(MATRIX, arch="gfx1201")
+def graphics() -> Module:
+    return wb.compile(GRAPHICS, arch="gfx1201")
 
 
-@pytest.mark.parametrize(("name", "dtype"), [("product", "bfloat16"), ("half_product", "float16")])
-def test_matrix_instructions(matrices: Module, random: np.random.Generator, name: str, dtype: str) -> None:
-    """Each sum against exact rationals: 16 roundings of partial sums that are no larger than the bound."""
-    a, b = (torch.from_numpy(random.standard_normal((16, 16))).to(getattr(torch, dtype)) for _ in range(2))
-    c = (
-        torch.from_numpy(random.standard_normal((16, 16))).float()
-        if name == "product"
-        else torch.ones(16, 16)
-    )
-    out = _by_lane(c.T).clone()
-    matrices[name][1, 32](_by_lane(a), _by_lane(b.T), out)
-    actual = out.reshape(2, 16, 8).permute(1, 0, 2).reshape(16, 16).T
-    rows = [[Fraction(value) for value in row] for row in a.double().tolist()]
-    columns = [[Fraction(value) for value in column] for column in b.T.double().tolist()]
-    for m, n in itertools.product(range(16), range(16)):
-        terms = [Fraction(float(c[m, n])), *map(operator.mul, rows[m], columns[n])]
-        bound = 16 * Fraction(1, 1 << 24) * sum(map(abs, terms))
-        assert abs(Fraction(float(actual[m, n])) - sum(terms)) <= bound, (m, n)
-
-
-def _by_lane(rows: torch.Tensor) -> torch.Tensor:
-    """Rows of 16 as lanes have them: the first halves of all rows, then the second ones."""
-    return rows.reshape(16, 2, 8).permute(1, 0, 2).contiguous()
-
-
-def test_an_unknown_instruction_is_refused_by_name(matrices: Module) -> None:
-    half = torch.ones(256, dtype=torch.float16)
-    with pytest.raises(errors.UnsupportedInstruction, match=r"v_wmma_f16_16x16x16_f16.*Nothing was run"):
-        matrices["narrow"][1, 32](half, half, half)
-    assert half.tolist() == [1.0] * 256
+def test_an_unknown_instruction_is_refused_by_name(graphics: Module) -> None:
+    x = torch.ones(32)
+    with pytest.raises(errors.UnsupportedInstruction, match=r"ds_bvh_stack.*Nothing was run"):
+        graphics["ray"][1, 32](x)
+    assert x.tolist() == [1.0] * 32
 
 
 def test_the_device_is_a_product_without_a_machine_model(module: Module) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import jsonschema
 import nbformat
 import pytest
+import torch
 
 from workbench.__main__ import main
 from workbench.operations import operations
@@ -132,6 +133,20 @@ def test_a_file_without_a_launch_says_how(tmp_path: Path) -> None:
     file.write_text(KERNEL)
     assert run("compile", source=str(file))["status"] == "right"
     assert '// %%hipkittens scale --launch "kernel[grid, block]"' in run("time", source=str(file))["text"]
+
+
+def test_inputs_of_a_file_follow_the_seed(tmp_path: Path) -> None:
+    file = tmp_path / "scale.cpp"
+    file.write_text(LAUNCH.replace("torch.ones(256)", "torch.randn(256)") + KERNEL)
+
+    def first(**arguments: Any) -> Any:
+        return run("launch", source=str(file), **arguments)["result"]["tensors"][0]["first"]
+
+    torch.manual_seed(1)
+    before = torch.random.get_rng_state()
+    assert first() == first(seed=0) != first(seed=1)
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert run("verify", source=str(file), seed=3)["result"]["seed"] == 3
 
 
 def test_a_cell_of_a_notebook(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def cell_text(path: Path, name: str) -> str:
 
     text = read_file("source", path, "a notebook").decode("utf-8", errors="replace")
     try:
-        cells = nbformat.reads(text, as_version=4).cells
+        cells = nbformat.reads(text, as_version=4).cells  # type: ignore[no-untyped-call]
     except Exception as error:
         raise UsageError(f"{path} is not a notebook ({error}); save it in JupyterLab again") from None
     sources = [cell for cell in cells if cell.cell_type == "code" and cell.source.startswith(f"{MARK} ")]

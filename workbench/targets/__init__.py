@@ -54,6 +54,7 @@ from workbench.targets.products import (
 from workbench.targets.timing import CDNA3_TIMING, CDNA4_TIMING, LINE_BYTES, Timing
 from workbench.targets.under_load import UnderLoad
 from workbench.targets.waits import Request, WaitCounter, WaitCounters
+from workbench.targets.wave_matrices import WaveMatrixLayout
 
 __all__ = [
     "ARCHS",
@@ -89,6 +90,7 @@ __all__ = [
     "UnderLoad",
     "WaitCounter",
     "WaitCounters",
+    "WaveMatrixLayout",
     "check_arch",
     "conflict_rule",
     "default_product",

@@ -32,6 +32,7 @@ from workbench.targets.sources import (
 )
 from workbench.targets.timing import CDNA3_TIMING, CDNA4_TIMING, Timing
 from workbench.targets.waits import GFX9_WAITS, GFX12_WAITS, WaitCounters
+from workbench.targets.wave_matrices import GFX12_WAVE_MATRICES, WaveMatrixLayout
 
 WAVE = Fact(64, "", GPU_SPECS)
 """Lanes of a wave of every target, for code without a target; otherwise use `Target.wave_size`."""
@@ -88,6 +89,7 @@ class Target:
             the choice IEEE mode is off, and NaN clamps to 0.
         waits: counters of memory accesses under way, and the instructions that wait for them.
         timing: times of its parts.
+        wave_matrices: lanes and registers of the matrices of V_WMMA; None if it has none.
         matrix_arithmetic: origin of its matrix cores' rounding rules (docs/numerics.md): "published" for its
             own hardware, "assumed" to equal another target's; "" if the emulated device has no exact numerics
             for it.
@@ -125,6 +127,7 @@ class Target:
     has_ieee_mode: bool = True
     waits: WaitCounters = GFX9_WAITS
     timing: Timing = CDNA3_TIMING
+    wave_matrices: WaveMatrixLayout | None = None
     matrix_arithmetic: str = ""
 
     @property
@@ -273,6 +276,7 @@ GFX1201 = Target(
     architected_group_ids=True,
     has_ieee_mode=False,
     waits=GFX12_WAITS,
+    wave_matrices=GFX12_WAVE_MATRICES,
 )
 
 TARGETS: tuple[Target, ...] = (GFX950, GFX942, GFX90A)

@@ -19,3 +19,6 @@ HAZARDS = "LLVM, GCNHazardRecognizer.cpp: wait states that it puts behind an XDL
 ROCPROF_DOCS = "ROCm Compute Profiler, 'Pipeline descriptions'"
 RX9070XT_PAGE = "AMD's product page of the Radeon RX 9070 XT"
 RDNA4_GUIDE = "RDNA4 ISA guide, 'Terminology' and 'Data Share'"
+MATRIX_CALCULATOR = (
+    "AMD matrix instruction calculator (github.com/ROCm/amd_matrix_instruction_calculator, 2ef9189)"
+)

@@ -152,13 +152,17 @@ struct Wave {
     /* Issued accesses that the wave has not waited for, in a launch with late loads; else NULL. */
     HkLate *late;
     uint64_t held;                      /* one more than the block before which a schedule just stopped the wave */
-    uint64_t unused[4];                 /* padding: waves begin at cache lines */
+    uint32_t signalled;                 /* HK_SIGNAL_*: the work-group's barrier, between signal and wait */
+    uint32_t unused[7];                 /* padding: waves begin at cache lines */
     uint32_t scratch_low, scratch_high; /* range of a lane's scratch, in bytes, written since the tape last looked */
     /* Indexed by row; nonzero: the row holds the result of a chain of matrix instructions, so a later chain may add to
      * it without checking it again (ops/matrix.c). Generated code clears the entries of rows that any other instruction
      * writes. */
     uint8_t sums[HK_MAX_ROWS];
 };
+
+/* Wave.signalled: the wave has signalled the barrier; all have, so its next wait does not stop it. */
+enum { HK_SIGNAL_NONE = 0, HK_SIGNAL_GIVEN = 1, HK_SIGNAL_COMPLETE = 2 };
 
 enum { HK_WAVE_READY = 0, HK_WAVE_WAITING = 1, HK_WAVE_ENDED = 2 };
 
@@ -896,6 +900,10 @@ typedef enum HkAtomic {
     HK_PK_ADD_F16,
     HK_PK_ADD_BF16,
     HK_CONDXCHG32,
+    HK_MIN_NUMBER, /* a number wins over any NaN */
+    HK_MAX_NUMBER,
+    HK_COND_SUB,  /* subtracts unless that is below 0 */
+    HK_SUB_CLAMP, /* subtracts, to 0 at least */
 } HkAtomic;
 
 #define HK_ATOMIC_64 0x100u /* imm[1]: operands of 64 bits */
@@ -912,7 +920,10 @@ typedef enum HkElement {
     HK_INT8,
     HK_FP6,
     HK_BF6,
-    HK_FP4
+    HK_FP4,
+    HK_UINT8,
+    HK_INT4,
+    HK_UINT4
 } HkElement;
 
 /* Op.flags of a matrix instruction; matrix.h defines the fields of several bits. */
@@ -925,6 +936,14 @@ typedef enum HkElement {
 #define HK_MATRIX_SEEN_A 0x10000000u
 #define HK_MATRIX_SEEN_B 0x20000000u
 #define HK_MATRIX_LINKED 0x80000000u
+
+/* Op.flags of V_WMMA and V_SWMMAC: elements of A in bits 3:0 and of B in 7:4, HK_WMMA_* of D in 9:8 and of C in 11:10,
+ * neg_lo in 14:12 and neg_hi in 17:15, then these. HK_MATRIX_C_CONSTANT: C is the constant in imm[0]. */
+enum { HK_WMMA_F32, HK_WMMA_F16, HK_WMMA_BF16, HK_WMMA_I32 };
+#define HK_WMMA_CLAMP 0x00040000u       /* an integer saturates */
+#define HK_WMMA_INTERLEAVED 0x00080000u /* neighbouring rows of D are in neighbouring groups of 16 lanes */
+#define HK_WMMA_HALVES 0x00100000u      /* 16 bits of C and D are half a register, the high half with HK_WMMA_HIGH */
+#define HK_WMMA_HIGH 0x00200000u
 
 /* Op.flags of a buffer instruction. */
 enum {

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from workbench.codeobject.instruction import Instruction, Operand
-from workbench.codeobject.instructions import Registers, Trait
+from workbench.codeobject.instructions import MATRICES, Registers, Trait
 from workbench.emulator.native import abi
 from workbench.emulator.native.ops import OpFields, Rows
 from workbench.emulator.semantics import ENDS_BLOCK
@@ -78,7 +78,9 @@ def sums(instructions: Iterable[Instruction], rows: Rows) -> frozenset[int]:
     result: set[int] = set()
     for instruction in instructions:
         shape = instruction.record.matrix
-        if shape is not None and shape.type_a == "bf16" and not shape.sparse:
+        if instruction.opcode not in MATRICES or shape is None:
+            continue
+        if shape.type_a == "bf16" and not shape.sparse:
             first = rows.row(instruction.dst[0])
             result.update(range(first, first + shape.m * shape.n * shape.blocks // rows.wave_size))
     return frozenset(result)
