@@ -144,7 +144,8 @@ def translate(
         repr(options.mode),
         f"sanitize {sanitize}, single {single}, exact {exact}, approximate {approximate}, late {late}, "
         f"scheduled {scheduled}",
-        f"{options.target} {options.acc_offset} {options.wave_size} {options.rows} {info.entry}",
+        f"{options.target} {options.acc_offset} {options.wave_size} {options.rows} {info.entry} "
+        f"{options.uses_tiles}",
         f"{code_object.text.address}",
         repr(function_symbols(code_object)),
         code_object.text_digest,
