@@ -23,6 +23,7 @@ from typing import IO, Any, TypeVar
 import numpy as np
 import secrets
 
+from workbench import cache
 from workbench.audit.examine import tool
 from workbench.audit.limits import end, used
 from workbench.errors import UsageError, WorkbenchError
@@ -152,6 +153,8 @@ class Bench:
             variables.setdefault("PYTORCH_ROCM_ARCH", chosen.arch)
             # A fork has no threads of its parent, and what they hold stays held.
             variables.update(OMP_NUM_THREADS="1", HIPKITTENS_HISTORY="off")
+            # Submissions have another home, and read what is compiled already.
+            variables["HIPKITTENS_CACHE"] = str(cache.folder())
             self._forks = _Child("submission_process", variables, self._folder / "forks.log")
             self._forks.line()
         return self._forks

@@ -64,10 +64,13 @@ def _load() -> None:
     make_first()
     import torch  # noqa: F401 - opens the door to the device
 
+    from workbench.emulator.native import native_library
     from workbench.emulator.node.device import node
+    from workbench.emulator.translate import translator  # noqa: F401
     from workbench.judge import recorder  # noqa: F401
 
     node()
+    native_library()
 
 
 def _serve(request: dict[str, Any]) -> None:
