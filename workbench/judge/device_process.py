@@ -195,13 +195,13 @@ class _Run:
         if is_after:
             # The result itself: all of what one launch wrote, converted or laid out.
             is_result = any(is_copy(content, sources, whole=True) for sources in written)
-            return Provenance.COPY if is_result else Provenance.HOST
+            return Provenance.LAUNCH if is_result else Provenance.HOST
         if is_fill(content) or same:
             return Provenance.CONSTANT
         if is_copy(content, self._sources):
             return Provenance.COPY
         if any(is_copy(content, sources, whole=True) for sources in written):
-            return Provenance.COPY
+            return Provenance.LAUNCH
         return Provenance.HOST
 
     @staticmethod
@@ -295,7 +295,7 @@ def _provenance(block: _Block) -> str:
         return "launch"
     if block.is_input:
         return "input"
-    return "copy" if block.origin is Provenance.COPY else "host"
+    return "launch" if block.origin is Provenance.LAUNCH else "host"
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -430,7 +430,7 @@ class _Trial:
             return ended(Result.FAILS, answer.error)
         if not answer.launches:
             return ended(Result.HOST_WORK, f"it launched no kernel{self._called()}")
-        if (source := next((s for s in answer.outputs if s not in ("launch", "copy")), "")) != "":
+        if (source := next((s for s in answer.outputs if s != "launch"), "")) != "":
             what = "is an input" if source == "input" else "was written by host code"
             right, _ = self._checked(replace(request, trusting=True, sanitize=False, time=False), made)
             if source == "input" or right:
@@ -475,7 +475,8 @@ class _Trial:
         return self._references.locked(check)
 
     def _holds_result(self, request: Replay, answer: Replayed, made: Instance) -> bool:
-        blocks = [b for b in answer.host if b.provenance is not Provenance.HOST and not b.is_after]
+        own = (Provenance.CONSTANT, Provenance.COPY)
+        blocks = [block for block in answer.host if block.provenance in own and not block.is_after]
         if not blocks or made.expected is None:
             return False
         content = np.memmap(self._process.own / f"host-{request.number}", np.uint8, "r")

@@ -46,7 +46,9 @@ class Provenance(StrEnum):
     CONSTANT = "constant"
     """It is the same for other inputs."""
     COPY = "copy"
-    """It is an input, or what a launch wrote, in another layout or type."""
+    """It is an input in another layout or type."""
+    LAUNCH = "launch"
+    """It is what a launch wrote, in another layout or type."""
     HOST = "host"
     """Host code computed it, or left it there."""
 

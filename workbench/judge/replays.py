@@ -56,7 +56,8 @@ class Replayed:
 
     Attributes:
         launches: names of the kernels, in order.
-        outputs: for each tensor of the output, what wrote it last: "launch", "copy", "host" or "input".
+        outputs: for each tensor of the output, what wrote it last: "launch", "host" or "input"; also
+            "launch" for what host code only converted after one.
         host: what host code wrote before launches, and to outputs after the last.
         operators: PyTorch's operators in the submission's process, by its own account.
         findings: the sanitizer's causes, as text.
