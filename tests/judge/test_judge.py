@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,13 +9,11 @@ import pytest
 import submissions
 
 import workbench as wb
-from workbench.judge.judging import Bench, Options, References, judge
+from workbench.judge.judging import Bench, Options, References
 from workbench.judge.problems import problem
 from workbench.judge.verdicts import Result, Verdict
 
 Judged = Callable[[str], Verdict]
-
-_CHEATS = len(submissions.CHEATS)
 
 
 @pytest.fixture(scope="module")

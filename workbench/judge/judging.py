@@ -31,7 +31,7 @@ from workbench.execute.folder import environment, rocm_folder
 from workbench.judge.replays import Replay, Replayed
 from workbench.judge.enclosure import unreadable
 from workbench.judge.exchange import read, tensors, write
-from workbench.judge.problems import Case, Instance, Problem, compared, problem
+from workbench.judge.problems import Case, Instance, Problem, compared
 from workbench.judge.provenance import Provenance, holds_result
 from workbench.judge.verdicts import CaseVerdict, Result, Verdict, scored
 from workbench.runtime import device
@@ -63,7 +63,6 @@ class Options:
         memory: bytes of memory of a submission's process.
         enclosed: True to enclose it in namespaces, where the system has them.
         largest: bytes of inputs and outputs beyond which a case is left out.
-        sizes: sizes in place of the problem's.
     """
 
     device: str = "MI300X"
@@ -71,7 +70,6 @@ class Options:
     memory: int = 8 << 30
     enclosed: bool = True
     largest: int = 1 << 30
-    sizes: tuple[tuple[str, int], ...] = ()
 
 
 class _EndedError(Exception):
@@ -524,7 +522,7 @@ def submissions(path: Path, of: Problem) -> list[Path]:
 
 
 def judge(
-    problem_path: str | Path,
+    of: Problem,
     path: str | Path,
     options: Options | None = None,
     *,
@@ -536,7 +534,7 @@ def judge(
     """Judges a submission, or those of a folder, and continues a run that was stopped.
 
     Args:
-        problem_path: the problem.
+        of: the problem.
         path: a submission, or a folder of them.
         out: folder for results, a JSON file a submission; those that it has are not judged again.
         jobs: submissions at a time.
@@ -544,10 +542,9 @@ def judge(
         told: gets a line for each submission that is judged.
 
     Raises:
-        MissingFile, UsageError: there is no such problem, or no submission.
+        UsageError: there is no submission, or `jobs` is not positive.
     """
     options = options or Options()
-    of = problem(problem_path, dict(options.sizes))
     found = submissions(Path(path), of)
     if jobs < 1:
         raise UsageError(f"judge: jobs is {jobs}; expected a positive number of submissions at a time")

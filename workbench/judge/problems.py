@@ -1,4 +1,4 @@
-"""Problems in three forms: GPU MODE's, KernelBench's, and a kernel's file with its launch.
+"""Problems in GPU MODE's form and in KernelBench's.
 
 A problem makes inputs, computes the reference, and compares. The judge alone runs its code.
 """
@@ -22,10 +22,12 @@ from types import ModuleType
 from typing import Any
 
 import torch
+import yaml
 
 from workbench.errors import MissingFile, UsageError
 from workbench.judge.exchange import tensors
-from workbench.operators.tolerances import TOLERANCES, Tolerance
+from workbench.operators.tolerances import Tolerance
+from workbench.torch_gpu import torch_as_gpu
 
 Sizes = Mapping[str, Any]
 
@@ -110,7 +112,7 @@ def problem(path: str | Path, sizes: Mapping[str, int] | None = None) -> Problem
 
     Raises:
         MissingFile: there is none.
-        UsageError: it has none of the three forms.
+        UsageError: it is neither GPU MODE's nor KernelBench's.
     """
     place = Path(path)
     if not place.exists():
@@ -119,8 +121,6 @@ def problem(path: str | Path, sizes: Mapping[str, int] | None = None) -> Problem
         return GpuModeProblem(place)
     if place.suffix == ".py":
         return KernelBenchProblem(place, sizes or {})
-    if place.is_file():
-        return PlainProblem(place)
     raise UsageError(
         f"judge: {place} is no problem; expected a folder with task.yml and reference.py, a Python file with "
         "Model and get_inputs, or a kernel's file with its launch and reference"
@@ -133,8 +133,6 @@ class GpuModeProblem(Problem):
     form = "gpumode"
 
     def __init__(self, folder: Path) -> None:
-        import yaml
-
         self.name = folder.name
         self._folder = folder
         try:
@@ -145,7 +143,7 @@ class GpuModeProblem(Problem):
         beside = [file.name for file in folder.glob("*.py") if file.name not in ("submission.py", "template.py")]
         self._sources = {name: folder / name for name in beside} | {n: folder / s for n, s in sources.items()}
         self._sources.pop("eval.py", None)
-        self.digest = _digest(*self._sources.values(), folder / "task.yml")
+        self.digest = digest_of(*self._sources.values(), folder / "task.yml")
 
     @cached_property
     def _module(self) -> ModuleType:
@@ -177,7 +175,7 @@ class GpuModeProblem(Problem):
             inputs = module.generate_input(**arguments)
             reference = getattr(module, "ref_kernel", None)
             expected = reference(copy.deepcopy(inputs)) if reference is not None else None
-            precise = _precise(reference, inputs) if reference is not None else None
+            precise = precise_output(reference, inputs) if reference is not None else None
 
         def check(output: Any) -> tuple[bool, str]:
             with _on_host():
@@ -204,7 +202,7 @@ class KernelBenchProblem(Problem):
         self.name = file.stem
         self._file = file
         self._sizes = sizes
-        self.digest = f"{_digest(file)} {_text(sizes)}"
+        self.digest = f"{digest_of(file)} {_text(sizes)}"
 
     @cached_property
     def _module(self) -> ModuleType:
@@ -239,91 +237,13 @@ class KernelBenchProblem(Problem):
                 inputs = tuple(_strided(value) for value in inputs)
             expected = model(*copy.deepcopy(inputs))
             double = copy.deepcopy(model).double()
-            precise = _precise(lambda values: double(*values), inputs)
+            precise = precise_output(lambda values: double(*values), inputs)
         setup = {"seed": weights, "init": list(init), "state": dict(model.state_dict())}
 
         def check(output: Any) -> tuple[bool, str]:
-            return _close(output, expected, lambda dtype: _KERNELBENCH[torch.float32])
+            return close(output, expected, lambda dtype: _KERNELBENCH[torch.float32])
 
         return Instance(inputs, setup, expected, precise, check)
-
-
-class PlainProblem(Problem):
-    """A kernel's file with its launch, inputs, outputs and reference, as the operations take them."""
-
-    form = "plain"
-
-    def __init__(self, file: Path) -> None:
-        self.name = file.stem
-        self._file = file
-        beside = file.with_suffix(".toml")
-        self.digest = _digest(file, *([beside] if beside.is_file() else []))
-
-    @cached_property
-    def _options(self) -> tuple[Any, dict[str, Any]]:
-        from workbench.operations.subject import launch_options
-
-        options, sizes = launch_options(self._file, self._file.read_text(encoding="utf-8"))
-        if not (options.launch and options.inputs and options.outputs and options.reference):
-            raise UsageError(
-                f"{self._file}: a problem needs --launch, --inputs, --outputs and --reference in its comment "
-                "`// %%hipkittens`, or a TOML file with them beside it"
-            )
-        return options, sizes
-
-    @property
-    def cases(self) -> tuple[Case, ...]:
-        return (Case("", {}, "benchmark"),)
-
-    def instance(self, case: Case, seed: int) -> Instance:
-        options, sizes = self._options
-        variables = {"torch": torch, **sizes}
-        names = _Names()
-        torch.manual_seed(seed)
-        inputs = dict(eval(options.inputs, variables))
-        kernel, grid, block, shared = eval(options.launch, {**variables, "__builtins__": __builtins__}, names)
-        reference = eval(options.reference, variables)
-        outputs = [name.strip() for name in options.outputs.split(",")]
-        parameters = inspect.signature(reference).parameters
-        passed = {name: inputs[name] for name in parameters if name in inputs}
-        for name in outputs:
-            if name not in passed and inputs[name].is_floating_point():
-                inputs[name] = torch.full_like(inputs[name], math.nan)
-
-        def called(values: Mapping[str, Any]) -> dict[str, Any]:
-            result = reference(**values)
-            results = result if isinstance(result, tuple) else (result,)
-            return dict(zip(outputs, results, strict=True))
-
-        expected = called(copy.deepcopy(passed))
-        precise = _precise(called, passed)
-        setup = {"kernel": kernel, "grid": grid, "block": block, "shared": shared, "outputs": outputs}
-
-        def check(output: Any) -> tuple[bool, str]:
-            better = precise if precise is not None else expected
-            return _close(output, better, lambda dtype: TOLERANCES.get(str(dtype)[6:], Tolerance(0.0, 0.0)))
-
-        return Instance(inputs, setup, expected, precise, check)
-
-
-class _Names(dict[str, Any]):
-    """Names of kernels in a launch: `kernel[grid, block, shared]` is what the text says, nothing is run."""
-
-    def __missing__(self, name: str) -> _Name:
-        import builtins
-
-        if hasattr(builtins, name):
-            raise KeyError(name)
-        return _Name(name)
-
-
-class _Name:
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getitem__(self, shape: Any) -> tuple[str, Any, Any, int]:
-        grid, block, *shared = shape
-        return self._name, grid, block, shared[0] if shared else 0
 
 
 def fresh_sizes(tests: Sequence[Sizes], benchmarks: Sequence[Sizes], count: int = 2) -> list[dict[str, Any]]:
@@ -373,7 +293,8 @@ def compared(output: Any, instance: Instance) -> str:
     return ""
 
 
-def _close(output: Any, expected: Any, bounds: Callable[[torch.dtype], Tolerance]) -> tuple[bool, str]:
+def close(output: Any, expected: Any, bounds: Callable[[torch.dtype], Tolerance]) -> tuple[bool, str]:
+    """Whether all elements are within the bounds of their type, and how many are not."""
     got, wanted = list(tensors(output)), list(tensors(expected))
     if len(got) != len(wanted):
         return False, f"{len(got)} tensors came; expected {len(wanted)}"
@@ -390,7 +311,7 @@ def _close(output: Any, expected: Any, bounds: Callable[[torch.dtype], Tolerance
     return True, ""
 
 
-def _precise(reference: Callable[[Any], Any], inputs: Any) -> Any:
+def precise_output(reference: Callable[[Any], Any], inputs: Any) -> Any:
     """The reference's output from inputs in float64; None if it cannot compute that."""
     try:
         return reference(_doubled(inputs))
@@ -422,8 +343,6 @@ def _strided(value: Any) -> Any:
 @contextlib.contextmanager
 def _on_host() -> Iterator[None]:
     """In this context, PyTorch's "cuda" is this computer's memory: problems make their tensors there."""
-    from workbench.torch_gpu import torch_as_gpu
-
     with torch_as_gpu("emulated"):
         yield
 
@@ -453,7 +372,8 @@ def _modules(sources: Mapping[str, Path]) -> Iterator[Callable[[str], ModuleType
                 sys.modules[name] = before[name]
 
 
-def _digest(*files: Path) -> str:
+def digest_of(*files: Path) -> str:
+    """Digest of the names and contents of files."""
     content = hashlib.sha256()
     for file in files:
         if file.is_file():
@@ -469,4 +389,15 @@ def _text(sizes: Sizes) -> str:
     return ", ".join(f"{name}={value}" for name, value in sizes.items())
 
 
-__all__ = ["FORMS", "Case", "Instance", "Problem", "compared", "fresh_sizes", "problem"]
+__all__ = [
+    "FORMS",
+    "Case",
+    "Instance",
+    "Problem",
+    "close",
+    "compared",
+    "digest_of",
+    "fresh_sizes",
+    "precise_output",
+    "problem",
+]

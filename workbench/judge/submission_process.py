@@ -194,9 +194,12 @@ def _begun(request: dict[str, Any], file: Path) -> dict[str, Any]:
 
 
 def _compiled(file: Path, request: dict[str, Any]) -> Any:
-    from workbench.operations.subject import compiled
+    from workbench.kernel.compilation import compile_source
+    from workbench.runtime import device
+    from workbench.toolchain import CompileOptions
 
-    return compiled(file, request["device"])
+    options = CompileOptions(device().arch, name=file.name, include=str(file.parent), debug=True)
+    return compile_source(file.read_text(encoding="utf-8"), options)
 
 
 if __name__ == "__main__":
