@@ -198,7 +198,7 @@ def _compiled(file: Path, request: dict[str, Any]) -> Any:
     from workbench.runtime import device
     from workbench.toolchain import CompileOptions
 
-    options = CompileOptions(device().arch, name=file.name, include=str(file.parent), debug=True)
+    options = CompileOptions(device().arch, name=file.name, include=[str(file.parent)], debug=True)
     return compile_source(file.read_text(encoding="utf-8"), options)
 
 
