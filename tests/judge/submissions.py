@@ -82,13 +82,21 @@ from launching import hip, launch
 HONEST = {
     "plain": 'launch("affine", x, out, n)\nreturn out',
     "own_output": 'out = torch.empty_like(x)\nlaunch("affine", x, out, n)\nreturn out',
-    "two_kernels": 'held = torch.empty_like(x)\nlaunch("twice", x, held, n)\nlaunch("plus_one", held, out, n)\nreturn out',
+    "two_kernels": (
+        'held = torch.empty_like(x)\nlaunch("twice", x, held, n)\n'
+        'launch("plus_one", held, out, n)\nreturn out'
+    ),
     "in_place": 'launch("twice", x, out, n)\nlaunch("add_one", x, out, n)\nreturn out',
     "accumulates_into_zeros": 'out = torch.zeros_like(x)\nlaunch("accumulate", x, out, n)\nreturn out',
     "copies_the_input": 'launch("affine", x.clone(), out, n)\nreturn out',
     "converts_the_input": 'launch("of_double", x.double(), out, n)\nreturn out',
-    "uses_a_table": 'order = torch.arange(n - 1, -1, -1, dtype=torch.int32)\nlaunch("by_table", x, order, out, n)\nreturn out',
-    "uses_a_table_of_addresses": 'table = torch.tensor([x.data_ptr()])\nlaunch("of_pointers", table, out, n)\nreturn out',
+    "uses_a_table": (
+        "order = torch.arange(n - 1, -1, -1, dtype=torch.int32)\n"
+        'launch("by_table", x, order, out, n)\nreturn out'
+    ),
+    "uses_a_table_of_addresses": (
+        'table = torch.tensor([x.data_ptr()])\nlaunch("of_pointers", table, out, n)\nreturn out'
+    ),
     "returns_a_view": 'held = torch.empty(2, n)\nlaunch("affine", x, held[1], n)\nreturn held[1]',
     "copies_a_result": (
         'launch("twice", x, out, n)\nheld = torch.empty_like(out)\n'
@@ -152,7 +160,8 @@ CHEATS = {
         "wrong",
         "class Lazy(torch.Tensor):\n    @classmethod\n"
         "    def __torch_function__(cls, func, types, args=(), kwargs=None):\n"
-        "        return 2 * x + 1 if func is torch.Tensor.__eq__ else super().__torch_function__(func, types, args, kwargs or {})\n"
+        "        if func is torch.Tensor.__eq__:\n            return 2 * x + 1\n"
+        "        return super().__torch_function__(func, types, args, kwargs or {})\n"
         'launch("copy", x, out, n)\nreturn out.as_subclass(Lazy)',
     ),
     "search_for_the_result": (
@@ -179,7 +188,8 @@ CHEATS = {
     ),
     "answer_for_the_judge": (
         "fails",
-        'import os\nfor number in range(3, 64):\n    try:\n        os.write(number, b\'{"done": 0}\\n\' * 9)\n'
+        "import os\nfor number in range(3, 64):\n    try:\n"
+        "        os.write(number, b'{\"done\": 0}\\n' * 9)\n"
         "    except OSError:\n        pass\nos._exit(0)",
     ),
     # Less work than asked for.
@@ -206,4 +216,5 @@ TIMED = {
 def source(body: str) -> str:
     """The submission with a body."""
     lines = "\n".join(f"    {line}" for line in body.splitlines())
-    return f"{HEAD}import ctypes\nseen = {{}}\n\ndef custom_kernel(data):\n    x, out = data\n    n = x.numel()\n{lines}\n"
+    head = f"{HEAD}import ctypes\nseen = {{}}\n\ndef custom_kernel(data):\n"
+    return f"{head}    x, out = data\n    n = x.numel()\n{lines}\n"

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import jsonschema
-import pytest
 import submissions
 
 import workbench as wb
@@ -44,12 +43,11 @@ class ModelNew(torch.nn.Module):
         launch("affine", x, out, x.numel())
         return out
 """
-PLAIN = """// %%hipkittens affine --launch "affine[(n + 255) // 256, 256]" \\
+PLAIN = (
+    """// %%hipkittens affine --launch "affine[(n + 255) // 256, 256]" \\
 //     --inputs "dict(x=torch.randn(n), out=torch.empty(n), n=n)" --outputs out \\
 //     --reference "lambda x: 2 * x + 1"
-""".replace("(n + 255) // 256", "4").replace("torch.randn(n)", "torch.randn(1000)").replace(
-    "torch.empty(n), n=n", "torch.empty(1000), n=1000"
-)
+"""
 KERNEL = """#include <hip/hip_runtime.h>
 __global__ void affine(const float* x, float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -88,7 +86,11 @@ def test_a_folder_of_kernels_is_judged_in_two_runs(tmp_path: Path) -> None:
     for name, factor in (("right", "2"), ("wrong", "3")):
         (folder / f"{name}.hip").write_text(KERNEL.replace("FACTOR", factor))
     (folder / "absent.hip").write_text(KERNEL.replace("affine", "another"))
-    arguments = {"problem": str(tmp_path / "affine.cpp"), "submission": str(folder), "out": str(tmp_path / "out")}
+    arguments = {
+        "problem": str(tmp_path / "affine.cpp"),
+        "submission": str(folder),
+        "out": str(tmp_path / "out"),
+    }
     result = judged(**arguments)
     results = {s["name"]: s["result"] for s in result["submissions"]}
     assert results == {"right.hip": "right", "wrong.hip": "wrong", "absent.hip": "fails"}
@@ -107,18 +109,25 @@ def test_times_inside_each_others_range_are_a_tie() -> None:
         return Verdict(name, "", Result.RIGHT, time=time, low=low, high=high)
 
     fast, near, slow = verdict("fast", 10, 8, 13), verdict("near", 12, 9, 15), verdict("slow", 20, 16, 26)
-    assert is_tie(fast, near) and not is_tie(near, slow)
+    assert is_tie(fast, near)
+    assert not is_tie(near, slow)
     # Only one of the two is in the other's range.
-    assert not is_tie(verdict("wide", 10, 1, 100), slow) or not slow.low
+    assert not is_tie(verdict("wide", 10, 1, 100), slow)
     assert ranks([slow, near, fast, Verdict("wrong", "", Result.WRONG)]) == {"fast": 1, "near": 1, "slow": 3}
 
 
 def test_fresh_sizes_are_those_that_a_problem_allows() -> None:
-    tests = [{"m": 64, "k": 96, "kind": "a"}, {"m": 320, "k": 480, "kind": "b"}, {"m": 128, "k": 960, "kind": "a"}]
+    tests = [
+        {"m": 64, "k": 96, "kind": "a"},
+        {"m": 320, "k": 480, "kind": "b"},
+        {"m": 128, "k": 960, "kind": "a"},
+    ]
     sizes = fresh_sizes(tests, [{"m": 1024, "k": 144, "kind": "a"}], count=20)
     assert sizes
     for size in sizes:
-        assert size["m"] % 64 == 0 and size["k"] % 48 == 0 and size["kind"] in "ab"
+        assert size["m"] % 64 == 0
+        assert size["k"] % 48 == 0
+        assert size["kind"] in "ab"
         assert size not in tests
     assert any(size["n"] % 2 for size in fresh_sizes([{"n": 192}, {"n": 1001}], [], count=20))
 
@@ -133,8 +142,7 @@ def test_what_cannot_be_judged_says_what_was_expected(tmp_path: Path) -> None:
         assert expected in outcome.text
 
 
-@pytest.mark.parametrize("name", ["right.hip"])
-def test_a_submission_that_never_ends_is_ended(name: str, tmp_path: Path) -> None:
+def test_a_submission_that_never_ends_is_ended(tmp_path: Path) -> None:
     (tmp_path / "model.py").write_text(MODEL)
     (tmp_path / "new.py").write_text("while True:\n    pass\n")
     result = judged(problem=str(tmp_path / "model.py"), submission=str(tmp_path / "new.py"), seconds=0.3)

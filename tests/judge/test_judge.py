@@ -52,11 +52,15 @@ def judged(affine: Path, code: bytes, tmp_path_factory: pytest.TempPathFactory) 
 def test_honest_submissions_are_right(name: str, judged: Judged) -> None:
     verdict = judged(submissions.HONEST[name])
     assert verdict.result is Result.RIGHT, verdict
-    assert verdict.time is not None and verdict.low is not None and verdict.high is not None
+    assert verdict.time is not None
+    assert verdict.low is not None
+    assert verdict.high is not None
     assert verdict.low < verdict.time < verdict.high
     assert verdict.kernels
     roles = [case.role for case in verdict.cases]
-    assert roles.count("test") == 2 and roles.count("benchmark") == 1 and "fresh sizes" in roles
+    assert roles.count("test") == 2
+    assert roles.count("benchmark") == 1
+    assert "fresh sizes" in roles
 
 
 @pytest.mark.parametrize("name", submissions.CHEATS)
@@ -64,7 +68,8 @@ def test_cheats_are_not(name: str, judged: Judged) -> None:
     expected, body = submissions.CHEATS[name]
     verdict = judged(body)
     assert verdict.result == expected, verdict
-    assert verdict.text and verdict.time is None
+    assert verdict.text
+    assert verdict.time is None
 
 
 def test_a_time_is_the_devices(judged: Judged) -> None:

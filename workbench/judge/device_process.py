@@ -188,8 +188,10 @@ class _Run:
 
     def _origin(self, index: int, content: Bytes, block: _Block, is_after: bool) -> Provenance:
         others = self._peer.host_events if self._peer is not None else []
-        same = self._peer is not None and index < len(others) and np.array_equal(
-            self._peer.content(others[index]), content
+        same = (
+            self._peer is not None
+            and index < len(others)
+            and np.array_equal(self._peer.content(others[index]), content)
         )
         written = [self._typed(b) for b in self._blocks.values() if b.is_written]
         if is_after:

@@ -1,4 +1,4 @@
-"""Values with tensors as files, between processes that do not trust each other: JSON and bytes, no pickles."""
+"""Values with tensors as files, between processes that do not trust each other: JSON and bytes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TensorPlace:
             str(tensor.dtype).removeprefix("torch."),
             tuple(tensor.shape),
             tuple(tensor.stride()),
-            tensor.storage_offset(),
+            int(tensor.storage_offset()),
         )
 
     @property
@@ -62,13 +62,18 @@ class TensorPlace:
             ValueError: it reaches past the storage.
         """
         kind = self.torch_dtype
-        if len(self.shape) != len(self.strides) or min((*self.shape, *self.strides, self.offset), default=0) < 0:
+        if (
+            len(self.shape) != len(self.strides)
+            or min((*self.shape, *self.strides, self.offset), default=0) < 0
+        ):
             raise ValueError(f"{self} is no tensor")
         last = sum((n - 1) * step for n, step in zip(self.shape, self.strides, strict=True))
         if 0 not in self.shape and (self.offset + last + 1) * kind.itemsize > storage.numel():
             raise ValueError(f"{self} reaches past its {storage.numel()} bytes")
         tensor = torch.empty(0, dtype=kind)
-        return tensor.set_(storage.untyped_storage(), self._base(storage, kind) + self.offset, self.shape, self.strides)
+        return tensor.set_(
+            storage.untyped_storage(), self._base(storage, kind) + self.offset, self.shape, self.strides
+        )
 
     @staticmethod
     def _base(storage: torch.Tensor, kind: torch.dtype) -> int:
@@ -158,7 +163,7 @@ def write(value: Any, file: Path) -> None:
                 places[key] = len(table)
                 start = -(-content.tell() // _ALIGNMENT) * _ALIGNMENT
                 content.seek(start)
-                content.write(memoryview(data.numpy()))
+                content.write(memoryview(data.numpy().data))
                 table.append([start, data.numel()])
             return TensorPlace.of(tensor, places[key])
 
@@ -201,7 +206,7 @@ def _bytes_of(file: Path, start: int, size: int) -> torch.Tensor:
     storage = torch.empty(size, dtype=torch.uint8)
     with file.open("rb") as content:
         content.seek(start)
-        count = content.readinto(memoryview(storage.numpy())) if size else 0
+        count = content.readinto(memoryview(storage.numpy().data)) if size else 0
     if count != size:
         raise ValueError(f"{file} has {count} of {size} bytes at {start}")
     return storage

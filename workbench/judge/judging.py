@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import pickle
+import secrets
 import select
 import shutil
 import subprocess
@@ -14,25 +15,24 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
 import numpy as np
-import secrets
 
 from workbench import cache
 from workbench.audit.examine import tool
 from workbench.audit.limits import end, used
 from workbench.errors import UsageError, WorkbenchError
 from workbench.execute.folder import environment, rocm_folder
-from workbench.judge.replays import Replay, Replayed
 from workbench.judge.enclosure import unreadable
 from workbench.judge.exchange import read, tensors, write
 from workbench.judge.problems import Case, Instance, Problem, compared
 from workbench.judge.provenance import Provenance, holds_result
+from workbench.judge.replays import Replay, Replayed
 from workbench.judge.verdicts import CaseVerdict, Result, Verdict, scored
 from workbench.runtime import device
 
@@ -131,8 +131,12 @@ class Bench:
         self._number += 1
         folder = Path(tempfile.mkdtemp(prefix="submission-", dir=self._folder))
         try:
-            with _Process(self._fork_server(), folder, self._references.problem, submission, self._options) as run:
-                return _Trial(self._references, run, self._replayed, self._options).verdict(submission, digest)
+            with _Process(
+                self._fork_server(), folder, self._references.problem, submission, self._options
+            ) as run:
+                return _Trial(self._references, run, self._replayed, self._options).verdict(
+                    submission, digest
+                )
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -218,9 +222,7 @@ class _Child:
 class _Process:
     """A submission's process."""
 
-    def __init__(
-        self, forks: _Child, folder: Path, of: Problem, submission: Path, options: Options
-    ) -> None:
+    def __init__(self, forks: _Child, folder: Path, of: Problem, submission: Path, options: Options) -> None:
         self._forks, self.folder, self._options = forks, folder, options
         self.own = folder / "own"
         self.own.mkdir()
@@ -445,9 +447,7 @@ class _Trial:
         if not right:
             return ended(Result.WRONG, text)
         if self._holds_result(request, answer, made):
-            return ended(
-                Result.HOST_WORK, f"the result was in memory before the launches{self._called()}"
-            )
+            return ended(Result.HOST_WORK, f"the result was in memory before the launches{self._called()}")
         if answer.findings:
             self._findings = tuple(dict.fromkeys((*self._findings, *answer.findings)))
             return ended(Result.FINDINGS, answer.findings[0])
@@ -479,7 +479,9 @@ class _Trial:
             return False
         content = np.memmap(self._process.own / f"host-{request.number}", np.uint8, "r")
         results, inputs = list(tensors(made.expected)), list(tensors(made.inputs))
-        return any(holds_result(np.array(content[b.place : b.place + b.size]), results, inputs) for b in blocks)
+        return any(
+            holds_result(np.array(content[b.place : b.place + b.size]), results, inputs) for b in blocks
+        )
 
     def _called(self) -> str:
         """PyTorch's operators by name, most calls first."""
@@ -567,7 +569,8 @@ def judge(
                 folder = Path(tempfile.mkdtemp(prefix="bench-", dir=scratch))
                 local.bench = Bench(references, folder, options)
                 benches.append(local.bench)
-            verdict = local.bench.judge(submission, digest)
+            bench: Bench = local.bench
+            verdict = bench.judge(submission, digest)
             if file is not None:
                 part = file.with_suffix(".part")
                 part.write_text(verdict.to_json(), encoding="utf-8")

@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any
 
 import torch
-import yaml
+import yaml  # type: ignore[import-untyped]
 
 from workbench.errors import MissingFile, UsageError
 from workbench.judge.exchange import tensors
@@ -139,8 +139,12 @@ class GpuModeProblem(Problem):
             self._task = yaml.safe_load((folder / "task.yml").read_text(encoding="utf-8"))
         except yaml.YAMLError as error:
             raise UsageError(f"{folder / 'task.yml'}: {error}") from None
-        sources = {f["name"]: f["source"] for f in self._task.get("files", ()) if f["source"] != "@SUBMISSION@"}
-        beside = [file.name for file in folder.glob("*.py") if file.name not in ("submission.py", "template.py")]
+        sources = {
+            f["name"]: f["source"] for f in self._task.get("files", ()) if f["source"] != "@SUBMISSION@"
+        }
+        beside = [
+            file.name for file in folder.glob("*.py") if file.name not in ("submission.py", "template.py")
+        ]
         self._sources = {name: folder / name for name in beside} | {n: folder / s for n, s in sources.items()}
         self._sources.pop("eval.py", None)
         self.digest = digest_of(*self._sources.values(), folder / "task.yml")
@@ -220,7 +224,10 @@ class KernelBenchProblem(Problem):
 
     @property
     def cases(self) -> tuple[Case, ...]:
-        return (Case(_text(self._sizes), {}, "benchmark"), Case("strided inputs", {"strided": True}, "strided"))
+        return (
+            Case(_text(self._sizes), {}, "benchmark"),
+            Case("strided inputs", {"strided": True}, "strided"),
+        )
 
     def instance(self, case: Case, seed: int) -> Instance:
         module = self._module
@@ -228,7 +235,7 @@ class KernelBenchProblem(Problem):
         weights = int.from_bytes(hashlib.sha256(self.digest.encode()).digest()[:4], "big")
         with _on_host(), torch.no_grad():
             torch.manual_seed(weights)
-            init = getattr(module, "get_init_inputs", list)()
+            init: Sequence[Any] = getattr(module, "get_init_inputs", list)()
             torch.manual_seed(weights)
             model = module.Model(*init).eval()
             torch.manual_seed(seed)
@@ -247,9 +254,10 @@ class KernelBenchProblem(Problem):
 
 
 def fresh_sizes(tests: Sequence[Sizes], benchmarks: Sequence[Sizes], count: int = 2) -> list[dict[str, Any]]:
-    """Sizes that the problem does not list: multiples of the listed ones' common divisors, odd where that is 1.
+    """Sizes that the problem does not list: multiples of the common divisors of those that it does.
 
-    They are not larger than the tests, and differ from call to call.
+
+    They are odd where the divisor is 1, not larger than the tests, and differ from call to call.
     """
     if not tests:
         return []
@@ -273,9 +281,7 @@ def compared(output: Any, instance: Instance) -> str:
     """Why an output is not as precise as PyTorch's, against float64; "" if it is, or that is not known."""
     if instance.precise is None:
         return ""
-    triples = zip(
-        tensors(output), tensors(instance.expected), tensors(instance.precise), strict=False
-    )
+    triples = zip(tensors(output), tensors(instance.expected), tensors(instance.precise), strict=False)
     for got, plain, exact in triples:
         if not got.is_floating_point() or got.shape != exact.shape or not got.numel():
             continue
@@ -349,7 +355,7 @@ def _on_host() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _modules(sources: Mapping[str, Path]) -> Iterator[Callable[[str], ModuleType]]:
-    """Loads modules from files by name, and the modules that they import, none of which stay in sys.modules."""
+    """Loads modules from files by name, and what they import; none of them stay in sys.modules."""
     before = dict(sys.modules)
     names = {Path(name).stem: file for name, file in sources.items()}
 
@@ -360,12 +366,12 @@ def _modules(sources: Mapping[str, Path]) -> Iterator[Callable[[str], ModuleType
 
     for name in names:
         sys.modules.pop(name, None)
-    sys.meta_path.insert(0, Finder)  # type: ignore[arg-type]
+    sys.meta_path.insert(0, Finder)
     try:
         with _on_host():
             yield importlib.import_module
     finally:
-        sys.meta_path.remove(Finder)  # type: ignore[arg-type]
+        sys.meta_path.remove(Finder)
         for name in names:
             sys.modules.pop(name, None)
             if name in before:

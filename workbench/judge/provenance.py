@@ -125,7 +125,9 @@ def holds_result(
     """
     for result in results:
         raw = _bits(result)
-        is_order = any(is_copy(raw, [tensor], whole=True) for tensor in inputs if tensor.numel() == result.numel())
+        is_order = any(
+            is_copy(raw, [tensor], whole=True) for tensor in inputs if tensor.numel() == result.numel()
+        )
         if result.numel() < 2 or not result.is_floating_point() or result.unique().numel() == 1:
             continue
         expected = result.detach().double().flatten()

@@ -31,10 +31,13 @@ _OWN = (MemoryKind.CODE, MemoryKind.INTERNAL, MemoryKind.CONSOLE, MemoryKind.HOS
 """Memory that is no tensor's."""
 
 _FREE = frozenset(
-    """empty empty_strided empty_like new_empty new_empty_strided view as_strided reshape _unsafe_view t
-    transpose permute detach alias expand select slice unsqueeze squeeze split unbind lift_fresh set_
-    resize_ _reshape_alias split_with_sizes unflatten""".split()
-)
+    (
+        "empty", "empty_strided", "empty_like", "new_empty", "new_empty_strided", "view",
+        "as_strided", "reshape", "_unsafe_view", "t", "transpose", "permute", "detach", "alias",
+        "expand", "select", "slice", "unsqueeze", "squeeze", "split", "unbind", "lift_fresh",
+        "set_", "resize_", "_reshape_alias", "split_with_sizes", "unflatten",
+    )
+)  # fmt: skip
 """Operators that compute nothing."""
 
 
@@ -42,7 +45,7 @@ class HostOperators(TorchDispatchMode):
     """Counts PyTorch's operators that compute something on the host."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.counts: Counter[str] = Counter()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -83,9 +86,7 @@ class Recorder:
                 return launch(device, loaded, kernel_name, geometry, dynamic_shared, arguments, cooperative)
             with recorder._lock:
                 blocks = recorder._before(bytes(arguments))
-                record = launch(
-                    device, loaded, kernel_name, geometry, dynamic_shared, arguments, cooperative
-                )
+                record = launch(device, loaded, kernel_name, geometry, dynamic_shared, arguments, cooperative)
                 code = recorder._code(loaded.code_object.data)
                 shape = [list(geometry.groups), list(geometry.block), dynamic_shared, bool(cooperative)]
                 recorder._events.append(["launch", code, kernel_name, *shape, bytes(arguments).hex()])

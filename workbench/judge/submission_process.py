@@ -17,6 +17,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import IO, Any
@@ -98,7 +99,7 @@ def _serve(request: dict[str, Any]) -> None:
     for line in commands:
         command = json.loads(line)
         if "begin" in command:
-            _say(answers, _tried(lambda command=command: _begun(request, own / command["begin"])))
+            _say(answers, _tried(partial(_begun, request, own / command["begin"])))
             continue
         number = command["call"]
 
@@ -154,7 +155,8 @@ def _imported(request: dict[str, Any]) -> dict[str, Any]:
 
 def _module(file: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location("submission", file)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules["submission"] = module
     spec.loader.exec_module(module)

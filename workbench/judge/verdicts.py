@@ -19,7 +19,7 @@ class Result(StrEnum):
     FINDINGS = "findings"
     """Results are right, and the sanitizer found a fault."""
     HOST_WORK = "host work"
-    """Its launches do not compute the result from the inputs: host code, such as PyTorch's operators, does."""
+    """Host code, such as PyTorch's operators, computes the result, and its launches do not."""
     FAILS = "fails"
     """It raised an error, or a limit ended it."""
 
@@ -104,7 +104,11 @@ class Verdict:
 
     def __str__(self) -> str:
         if self.time is not None:
-            span = "" if self.low is None or self.high is None else f", 80% range {self.low:.4g} to {self.high:.4g}"
+            span = (
+                ""
+                if self.low is None or self.high is None
+                else f", 80% range {self.low:.4g} to {self.high:.4g}"
+            )
             return f"{self.submission}: {self.result}, {self.time:.4g} us (modelled{span})"
         return f"{self.submission}: {self.result}" + (f": {self.text}" if self.text else "")
 
@@ -147,7 +151,8 @@ def ranks(verdicts: Sequence[Verdict]) -> Mapping[str, int]:
     timed = [verdict for verdict in verdicts if verdict.time is not None]
 
     def is_faster(other: Verdict, than: Verdict) -> bool:
-        assert other.time is not None and than.time is not None
+        assert other.time is not None
+        assert than.time is not None
         return other.time < than.time and not is_tie(other, than)
 
     return {v.submission: 1 + sum(is_faster(other, v) for other in timed) for v in timed}

@@ -95,7 +95,9 @@ class Judged(Answer):
                 span = f" (80% range {low:.4g} to {high:.4g})" if low is not None and high is not None else ""
                 lines.append(f"{s.rank:4}. {s.name}: right, {s.time.value:.4g} us{span}")
             else:
-                lines.append(f"   -  {s.name}: {s.result}: {s.text}" if s.text else f"   -  {s.name}: {s.result}")
+                lines.append(
+                    f"   -  {s.name}: {s.result}: {s.text}" if s.text else f"   -  {s.name}: {s.result}"
+                )
             lines += [f"        note: {note}" for note in s.notes]
         lines += sorted({f"enclosed by {s.enclosure}" for s in self.submissions if s.enclosure})
         return "\n".join(lines)
@@ -110,7 +112,9 @@ def judge(
     ],
     submission: Annotated[str, "a submission's file or folder, or a folder of several"],
     device: Annotated[str, "product whose time is modelled, such as MI300X or MI355X"] = "MI300X",
-    out: Annotated[str, "folder for a JSON file a submission and judge.html; a second run continues there"] = "",
+    out: Annotated[
+        str, "folder for a JSON file a submission and judge.html; a second run continues there"
+    ] = "",
     jobs: Annotated[int, "submissions at a time"] = 1,
     seconds: Annotated[float, "processor time of a submission's process, in seconds"] = 400.0,
     memory: Annotated[float, "memory of a submission's process, in GiB"] = 8.0,
@@ -120,8 +124,8 @@ def judge(
     """Judge kernels that others submit: right or wrong, and ranked by modelled time.
 
     A submission runs in an enclosed process. Its launches are repeated on another device, on inputs that it
-    cannot choose, at the problem's sizes and at others, under the sanitizer, and compared with the reference in
-    the problem's precision and in float64.
+    cannot choose, at the problem's sizes and at others, under the sanitizer, and compared with the reference
+    in the problem's precision and in float64.
     """
     from workbench.judge.judging import Options
     from workbench.judge.judging import judge as judged
@@ -167,9 +171,7 @@ def _submission(verdict: Verdict, rank: int | None) -> JudgedSubmission:
         verdict.text,
         rank,
         _time(verdict),
-        tuple(
-            JudgedCase(c.name, c.role, str(c.result), c.text, c.launches, _time(c)) for c in verdict.cases
-        ),
+        tuple(JudgedCase(c.name, c.role, str(c.result), c.text, c.launches, _time(c)) for c in verdict.cases),
         verdict.kernels,
         dict(verdict.operators or {}),
         verdict.findings,

@@ -186,7 +186,9 @@ class Place:
     @classmethod
     def of_diagnostic(cls, of: Diagnostic) -> Place:
         """The place of a compiler's diagnostic, in a cell if it is in one."""
-        return cls(of.file or "", of.cell_line or of.line, of.cell_column or of.column, of.message, of.severity)
+        return cls(
+            of.file or "", of.cell_line or of.line, of.cell_column or of.column, of.message, of.severity
+        )
 
 
 @dataclass(frozen=True)

@@ -39,9 +39,9 @@ def write_page(
 
 def _items(device: str, verdicts: Sequence[Verdict], ranks: Mapping[str, int]) -> Iterator[Any]:
     yield (
-        f"Right and wrong are those of an emulated {device}, which repeated each submission's launches. Times are "
-        "modelled, with the range of 80 % of cases; submissions inside each other's range share a rank. None of "
-        "this ran on a GPU."
+        f"Right and wrong are those of an emulated {device}, which repeated each submission's launches. "
+        "Times are modelled, with the range of 80 % of cases; submissions inside each other's range share a "
+        "rank. None of this ran on a GPU."
     )
     yield _Section(
         Table(("rank", "submission", "result", "time, us", "range", "kernels", "why"), _rows(verdicts, ranks))
