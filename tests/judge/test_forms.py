@@ -43,9 +43,8 @@ class ModelNew(torch.nn.Module):
         launch("affine", x, out, x.numel())
         return out
 """
-PLAIN = (
-    """// %%hipkittens affine --launch "affine[(n + 255) // 256, 256]" \\
-//     --inputs "dict(x=torch.randn(n), out=torch.empty(n), n=n)" --outputs out \\
+PLAIN = """// %%hipkittens affine --launch "affine[4, 256]" \\
+//     --inputs "dict(x=torch.randn(1000), out=torch.empty(1000), n=1000)" --outputs out \\
 //     --reference "lambda x: 2 * x + 1"
 """
 KERNEL = """#include <hip/hip_runtime.h>

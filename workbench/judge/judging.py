@@ -432,18 +432,15 @@ class _Trial:
             return ended(Result.HOST_WORK, f"it launched no kernel{self._called()}")
         if (source := next((s for s in answer.outputs if s != "launch"), "")) != "":
             what = "is an input" if source == "input" else "was written by host code"
-            right, _ = self._checked(replace(request, trusting=True, sanitize=False, time=False), made)
+            right = self._is_right_trusting(request, made)
             if source == "input" or right:
                 return ended(Result.HOST_WORK, f"an output {what}, not by a launch{self._called()}")
         right, text = self._output(request, made)
         unknown = [block for block in answer.host if block.provenance is Provenance.HOST]
-        if not right and unknown:
-            if self._checked(replace(request, trusting=True, sanitize=False, time=False), made)[0]:
-                size = max(block.size for block in unknown)
-                return ended(
-                    Result.HOST_WORK,
-                    f"the result depends on {size:,} bytes that host code computed{self._called()}",
-                )
+        if not right and unknown and self._is_right_trusting(request, made):
+            size = max(block.size for block in unknown)
+            why = f"the result depends on {size:,} bytes that host code computed{self._called()}"
+            return ended(Result.HOST_WORK, why)
         if not right:
             return ended(Result.WRONG, text)
         if self._holds_result(request, answer, made):
@@ -453,9 +450,10 @@ class _Trial:
             return ended(Result.FINDINGS, answer.findings[0])
         return ended(Result.RIGHT)
 
-    def _checked(self, request: Replay, made: Instance) -> tuple[bool, str]:
-        answer = self._replayed(request)
-        return (False, answer.error) if answer.error else self._output(request, made)
+    def _is_right_trusting(self, request: Replay, made: Instance) -> bool:
+        """Whether the output is right with all that host code left in memory."""
+        request = replace(request, trusting=True, sanitize=False, time=False)
+        return not self._replayed(request).error and self._output(request, made)[0]
 
     def _output(self, request: Replay, made: Instance) -> tuple[bool, str]:
         """The problem's comparison of the outputs that a replay wrote, and that in float64."""

@@ -23,10 +23,14 @@ from workbench.runtime.findings import Finding
 from workbench.step.session import step as step_target
 from workbench.step.text import number
 
-Source = Annotated[str, 'path of a C++ file, or the name of an operator of the library such as "gemm/bf16"']
+Source = Annotated[
+    str,
+    'path of a C++ file, "NOTEBOOK.ipynb#NAME" for a cell `%%hipkittens NAME`, or the name of an operator of '
+    'the library such as "gemm/bf16"',
+]
 OnDevice = Annotated[str, "MI355X, gfx942, gpu:0, ...; default: the file's target or the default device"]
 Sizes = Annotated[str, "sizes such as \"m=256,n=256,k=256\"; default: the file's, or the operator's first"]
-Seed = Annotated[int, "seed of an operator's inputs"]
+Seed = Annotated[int, "seed of the inputs"]
 
 PAGE = 100
 """Instructions of a page of machine code."""
@@ -217,8 +221,8 @@ class Ran(Answer):
 @operation
 def launch(source: Source, device: OnDevice = "", shape: Sizes = "", seed: Seed = 0) -> Ran:
     """Launch a kernel once and summarize the tensors that it was passed."""
-    what = subject(source, device, shape)
-    target = what.target(seed)
+    what = subject(source, device, shape, seed)
+    target = what.target()
     for part in target.parts:
         part.run(None)
     return Ran(
@@ -312,7 +316,7 @@ def verify(source: Source, device: OnDevice = "", shape: Sizes = "", seed: Seed 
     Outputs are poisoned before the launch, so that elements which the kernel does not write cannot pass.
 
     """
-    result = subject(source, device, shape).verify(seed)
+    result = subject(source, device, shape, seed).verify()
     return Verified(
         result.name,
         result.device,
@@ -391,7 +395,7 @@ class Sanitized(Answer):
 @operation
 def sanitize(source: Source, device: OnDevice = "", shape: Sizes = "", seed: Seed = 0) -> Sanitized:
     """Look for races, missing waits, accesses out of bounds and uninitialised values in one launch."""
-    result = sanitize_target(subject(source, device, shape).target(seed))
+    result = sanitize_target(subject(source, device, shape, seed).target())
     return Sanitized(
         result.name,
         result.device,
@@ -455,7 +459,7 @@ class Timed(Answer):
 @operation
 def time(source: Source, device: OnDevice = "", shape: Sizes = "", seed: Seed = 0) -> Timed:
     """Time a kernel: measured on a GPU, modelled with its range on an emulated one."""
-    return _timed(time_target(subject(source, device, shape).target(seed)))
+    return _timed(time_target(subject(source, device, shape, seed).target()))
 
 
 def _timed(result: TimeResult) -> Timed:
@@ -538,7 +542,7 @@ def profile(source: Source, device: OnDevice = "", shape: Sizes = "", seed: Seed
 
     Counters are exact on an emulated device and measured on a GPU.
     """
-    result = profile_target(subject(source, device, shape).target(seed))
+    result = profile_target(subject(source, device, shape, seed).target())
     launches = [result] if isinstance(result, ProfileResult) else list(result)
     return Profiled(
         launches[0].device,
@@ -713,8 +717,8 @@ def step(
     launch: Annotated[int, "index of the launch, for an operator of several"] = 0,
 ) -> Stepped:
     """Show one wave in the middle of a launch: registers that changed, variables, pending waits."""
-    what = subject(source, device, shape)
-    stepper = step_target(what.target(seed), group=group, wave=wave, launch=launch)
+    what = subject(source, device, shape, seed)
+    stepper = step_target(what.target(), group=group, wave=wave, launch=launch)
     stepper.goto(min(position, stepper.length))
     if line:
         stepper.to(line)
