@@ -64,14 +64,16 @@ hip = ctypes.CDLL("libamdhip64.so")
 _module = ctypes.c_void_p()
 assert hip.hipModuleLoadData(ctypes.byref(_module), Path(__file__).with_name("kernels.co").read_bytes()) == 0
 
-def launch(name, *arguments, stream=None):
+def start(name, grid, block, *arguments, stream=None):
     function = ctypes.c_void_p()
     assert hip.hipModuleGetFunction(ctypes.byref(function), _module, name.encode()) == 0
-    values = [ctypes.c_void_p(a.data_ptr()) if hasattr(a, "data_ptr") else a for a in arguments[:-1]]
-    values.append(ctypes.c_int(arguments[-1]))
+    values = [ctypes.c_void_p(a.data_ptr()) if hasattr(a, "data_ptr") else a for a in arguments]
     pointers = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
-    sizes = (arguments[-1] + 255) // 256, 1, 1, 256, 1, 1
-    assert hip.hipModuleLaunchKernel(function, *sizes, 0, stream, pointers, None) == 0
+    assert hip.hipModuleLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, stream, pointers, None) == 0
+
+def launch(name, *arguments, stream=None):
+    *others, n = arguments
+    start(name, (n + 255) // 256, 256, *others, ctypes.c_int(n), stream=stream)
 """
 
 HEAD = """
@@ -128,7 +130,7 @@ CHEATS = {
         'if n not in seen:\n    launch("affine", x, out, n)\n    seen[n] = out.clone()\nreturn seen[n]',
     ),
     "cached_behind_a_launch": (
-        "wrong",
+        "host work",
         'if n not in seen:\n    launch("affine", x, out, n)\n    seen[n] = out.clone()\n'
         'launch("copy", seen[n], out, n)\nreturn out',
     ),

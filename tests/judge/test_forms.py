@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 
 import jsonschema
+import kernelbench
 import submissions
 
 import workbench as wb
-from workbench.judge.problems import fresh_sizes
+from workbench.judge.judging import Bench, Options, Processes, References
+from workbench.judge.problems import fresh_sizes, problem
 from workbench.judge.verdicts import Result, Verdict, is_tie, ranks
 from workbench.operations import operations
 
@@ -76,6 +78,30 @@ def test_a_model_is_judged(tmp_path: Path) -> None:
     assert [case["name"] for case in verdict["cases"]] == ["N=100"]
     # The kernel takes no strides.
     assert verdict["notes"][0].startswith("with strided inputs: ")
+
+
+def test_problems_of_kernelbench_are_judged(tmp_path: Path) -> None:
+    code = wb.compile(kernelbench.KERNELS, arch="gfx942").code
+    for name, pair in kernelbench.PAIRS.items():
+        file, folder = tmp_path / f"{name}.py", tmp_path / name
+        file.write_text(kernelbench.problem(pair))
+        folder.mkdir()
+        (folder / "submission.py").write_text(kernelbench.submission(name, pair))
+        (folder / "launching.py").write_text(submissions.LAUNCH)
+        (folder / "kernels.co").write_bytes(code)
+    options = Options("MI300X")
+    processes = Processes(tmp_path, options)
+    try:
+        for name in kernelbench.PAIRS:
+            private = tmp_path / f"{name}-references"
+            private.mkdir()
+            references = References(problem(tmp_path / f"{name}.py"), private, options)
+            verdict = Bench(references, tmp_path, options, processes).judge(tmp_path / name)
+            assert verdict.result is Result.RIGHT, verdict
+            assert verdict.kernels == (name,)
+            assert verdict.time is not None
+    finally:
+        processes.close()
 
 
 def test_a_folder_of_kernels_is_judged_in_two_runs(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 import submissions
 
 import workbench as wb
-from workbench.judge.judging import Bench, Options, References
+from workbench.judge.judging import Bench, Options, Processes, References
 from workbench.judge.problems import problem
 from workbench.judge.verdicts import Result, Verdict
 
@@ -34,7 +34,9 @@ def judged(affine: Path, code: bytes, tmp_path_factory: pytest.TempPathFactory) 
     scratch = tmp_path_factory.mktemp("judge")
     (scratch / "references").mkdir()
     options = Options(device="MI300X")
-    bench = Bench(References(problem(affine), scratch / "references", options), scratch, options)
+    processes = Processes(scratch, options)
+    references = References(problem(affine), scratch / "references", options)
+    bench = Bench(references, scratch, options, processes)
 
     def verdict(body: str) -> Verdict:
         folder = scratch / "submission"
@@ -45,7 +47,7 @@ def judged(affine: Path, code: bytes, tmp_path_factory: pytest.TempPathFactory) 
         return bench.judge(folder)
 
     yield verdict
-    bench.close()
+    processes.close()
 
 
 @pytest.mark.parametrize("name", submissions.HONEST)

@@ -110,44 +110,22 @@ class References:
         return sum(tensor.nbytes for tensor in (*tensors(made.inputs), *tensors(made.expected)))
 
 
-class Bench:
-    """Processes that judge one submission after the other: one that forks for each, and the device's.
+class Processes:
+    """Processes that serve one submission after the other: one that forks for each, and the device's.
 
     Args:
-        references: shared with other benches.
-        folder: folder for what processes exchange.
+        folder: folder for their messages.
+        options: the device of the first.
     """
 
-    def __init__(self, references: References, folder: Path, options: Options) -> None:
-        self._references = references
+    def __init__(self, folder: Path, options: Options) -> None:
         self._folder = folder
         self._options = options
         self._forks: _Child | None = None
         self._device: _Child | None = None
-        self._number = 0
 
-    def judge(self, submission: Path, digest: str = "") -> Verdict:
-        """The verdict on a submission."""
-        self._number += 1
-        folder = Path(tempfile.mkdtemp(prefix="submission-", dir=self._folder))
-        try:
-            with _Process(
-                self._fork_server(), folder, self._references.problem, submission, self._options
-            ) as run:
-                return _Trial(self._references, run, self._replayed, self._options).verdict(
-                    submission, digest
-                )
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-
-    def close(self) -> None:
-        """Ends the processes."""
-        for child in (self._forks, self._device):
-            if child is not None:
-                child.close()
-        self._forks = self._device = None
-
-    def _fork_server(self) -> _Child:
+    def fork_server(self) -> _Child:
+        """The process that forks, started if it does not run."""
         if self._forks is None or not self._forks.is_alive:
             variables = environment(rocm_folder(), os.environ)
             chosen = device(self._options.device)
@@ -161,7 +139,8 @@ class Bench:
             self._forks.line()
         return self._forks
 
-    def _replayed(self, request: Replay) -> Replayed:
+    def replayed(self, request: Replay) -> Replayed:
+        """The device's answer; one that says so if its process ends."""
         if self._device is None or not self._device.is_alive:
             variables = {**os.environ, "HIPKITTENS_HISTORY": "off"}
             self._device = _Child("device_process", variables, self._folder / "device.log")
@@ -175,6 +154,40 @@ class Bench:
             return Replayed(error="the device's process ended while it repeated the launches")
         assert isinstance(answer, Replayed)
         return answer
+
+    def close(self) -> None:
+        """Ends the processes."""
+        for child in (self._forks, self._device):
+            if child is not None:
+                child.close()
+        self._forks = self._device = None
+
+
+class Bench:
+    """Judges one submission to a problem after the other.
+
+    Args:
+        references: shared with other benches.
+        folder: folder for what processes exchange.
+        processes: used by one bench at a time.
+    """
+
+    def __init__(self, references: References, folder: Path, options: Options, processes: Processes) -> None:
+        self._references = references
+        self._folder = folder
+        self._options = options
+        self._processes = processes
+
+    def judge(self, submission: Path, digest: str = "") -> Verdict:
+        """The verdict on a submission."""
+        folder = Path(tempfile.mkdtemp(prefix="submission-", dir=self._folder))
+        of, forks = self._references.problem, self._processes.fork_server()
+        try:
+            with _Process(forks, folder, of, submission, self._options) as run:
+                trial = _Trial(self._references, run, self._processes.replayed, self._options)
+                return trial.verdict(submission, digest)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Child:
@@ -556,7 +569,7 @@ def judge(
         private.mkdir(mode=0o700)
         references = References(of, private, options)
         local = threading.local()
-        benches: list[Bench] = []
+        started: list[Processes] = []
 
         def one(submission: Path) -> Verdict:
             digest = _digest(of, submission, options)
@@ -565,8 +578,8 @@ def judge(
                 return known
             if not hasattr(local, "bench"):
                 folder = Path(tempfile.mkdtemp(prefix="bench-", dir=scratch))
-                local.bench = Bench(references, folder, options)
-                benches.append(local.bench)
+                started.append(Processes(folder, options))
+                local.bench = Bench(references, folder, options, started[-1])
             bench: Bench = local.bench
             verdict = bench.judge(submission, digest)
             if file is not None:
@@ -586,8 +599,8 @@ def judge(
                     pool.shutdown(wait=False, cancel_futures=True)
                     raise
         finally:
-            for bench in benches:
-                bench.close()
+            for processes in started:
+                processes.close()
 
 
 def _digest(of: Problem, submission: Path, options: Options) -> str:
@@ -605,4 +618,4 @@ def _stored(file: Path) -> Verdict | None:
         return None
 
 
-__all__ = ["Bench", "Options", "References", "judge", "submissions"]
+__all__ = ["Bench", "Options", "Processes", "References", "judge", "submissions"]
