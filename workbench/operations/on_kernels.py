@@ -142,10 +142,7 @@ def compile(source: Source, device: OnDevice = "", shape: Sizes = "") -> Compile
         sum(result.seconds for result in results.values()),
         all(result.cached for result in results.values()),
         tuple(map(_compiled, kernels)),
-        tuple(
-            Place(d.file or "", d.cell_line or d.line, d.cell_column or d.column, d.message, d.severity)
-            for d in diagnostics
-        ),
+        tuple(map(Place.of_diagnostic, diagnostics)),
     )
 
 
