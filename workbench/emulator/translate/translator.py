@@ -171,9 +171,9 @@ def _check_observed(options: Options, kernel: str) -> None:
         return
     what = "be sanitized" if options.sanitize else "have its loads come late"
     raise DeviceError(
-        f"kernel {kernel}: code of {options.target} cannot {what} yet: the order of its asynchronous copies and "
-        f"tensor copies is not followed. Compile the kernel with arch={NAMES[0]!r} for that. A plain launch on "
-        f"{options.target} still reports accesses out of bounds."
+        f"kernel {kernel}: code of {options.target} cannot {what} yet: the order of its asynchronous copies "
+        f"and tensor copies is not followed. Compile the kernel with arch={NAMES[0]!r} for that. A plain launch "
+        f"on {options.target} still reports accesses out of bounds."
     )
 
 
