@@ -172,8 +172,8 @@ def _check_observed(options: Options, kernel: str) -> None:
     what = "be sanitized" if options.sanitize else "have its loads come late"
     raise DeviceError(
         f"kernel {kernel}: code of {options.target} cannot {what} yet: the order of its asynchronous copies "
-        f"and tensor copies is not followed. Compile the kernel with arch={NAMES[0]!r} for that. A plain launch "
-        f"on {options.target} still reports accesses out of bounds."
+        f"and tensor copies is not followed. Compile the kernel with arch={NAMES[0]!r} for that. A plain "
+        f"launch on {options.target} still reports accesses out of bounds."
     )
 
 
