@@ -32,3 +32,9 @@ GFX12_REGISTERS: Mapping[int, str] = {
     30: "HW_REG_SHADER_CYCLES_HI",
 }
 """Of the registers of RDNA 4, those that the emulated device has; the decoder names the others."""
+GFX1250_REGISTERS: Mapping[int, str] = {
+    1: "HW_REG_MODE",
+    26: "HW_REG_WAVE_SCHED_MODE",
+    28: "HW_REG_IB_STS2",
+}
+"""Of the registers of CDNA 5, those that are emulated. A scheduling mode is about hazards alone."""

@@ -52,3 +52,11 @@ GFX12_WAVE_MATRICES = WaveMatrixLayout(
     packed_results=True,
     source=f"{MATRIX_CALCULATOR}, rdna4",
 )
+GFX1250_WAVE_MATRICES = WaveMatrixLayout(
+    shared_factors=False,
+    runs=MappingProxyType({32: 2, 16: 8, 8: 16}),
+    interleaved_rows=False,
+    packed_results=True,
+    source="ROCm/rocm-systems, rocjitsu, mma/layout.h. HipKittens' headers for gfx1250 load 16 adjacent "
+    "elements of 16 bits where these are twice eight: both factors alike, which gives the same products",
+)

@@ -189,6 +189,14 @@ def _wave_matrices() -> Iterator[str]:
             yield f"v_{kind}_{result}_16x16x{k}_{factor}"
         yield from (f"v_{kind}_f32_16x16x{k}_{factors}" for factors in eights)
         yield f"v_{kind}_i32_16x16x{2 * k}_iu4"
+    # gfx1250's are deeper.
+    yield "v_wmma_f32_16x16x4_f32"
+    for names in ("f32 f16", "f32 bf16", "f16 f16", "bf16 bf16", "bf16f32 bf16"):
+        result, factor = names.split()
+        yield f"v_wmma_{result}_16x16x32_{factor}"
+    yield "v_wmma_i32_16x16x64_iu8"
+    for k in (64, 128):
+        yield from (f"v_wmma_{result}_16x16x{k}_{factors}" for result in ("f32", "f16") for factors in eights)
 
 
 WAVE_MATRICES: Mapping[str, Matrix] = {opcode: _wave_matrix(opcode) for opcode in _wave_matrices()}

@@ -15,6 +15,7 @@ NATIVE_FOLDER = Path(__file__).resolve().parent
 
 _ONE_WAVE_SIZE = {
     64: ("lds_transpose.c", "matrix.c", "matrix_exact.c", "matrix_scaled.c", "matrix_sparse.c"),
+    32: ("copies.c",),
 }
 """Sources of instructions that only waves of one size have: their layouts count on its lanes."""
 

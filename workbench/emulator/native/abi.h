@@ -16,7 +16,7 @@
 #define HK_MAX_LANES 64
 #define HK_MAX_ITEMS 1024 /* work-items of a work-group */
 #define HK_MAX_WAVES 32   /* waves of a work-group, if they have 32 lanes */
-#define HK_MAX_ROWS 1024  /* more vector registers than a wave can name, with those that the emulator adds */
+#define HK_MAX_ROWS 1152  /* more vector registers than a wave can name, with those that the emulator adds */
 #define HK_MAX_USER_SGPRS 32
 #define HK_NO_REGISTER 0xffff /* the value of an Op field that names no register */
 
@@ -35,6 +35,12 @@ enum {
 #define HK_SHARED_APERTURE 0x0001000000000000ull
 #define HK_PRIVATE_APERTURE 0x0002000000000000ull
 #define HK_APERTURE_MASK 0xffffffff00000000ull
+/* Where scratch has global addresses: each lane's begins at this one plus the lane << HK_SCRATCH_LANE_SHIFT (LLVM,
+ * AMDGPUUsage, "Flat scratch" of GFX125x; src_flat_scratch_base). Code tells it from global memory by the bits from
+ * HK_SCRATCH_SHIFT on. */
+#define HK_GLOBAL_SCRATCH 0x0400000000000000ull
+#define HK_SCRATCH_SHIFT 58
+#define HK_SCRATCH_LANE_SHIFT 52
 /* The hidden argument of a service that the emulated device lacks points into this window. No memory lies there, so any
  * use of the service is recognised. */
 #define HK_HEAP_APERTURE 0x0003000000000000ull
@@ -65,11 +71,25 @@ enum {
     /* Lanes called a function with a mask that does not name exactly them (hip/device/lanes.h); address: the mask, size
      * | is_write << 32: the lanes. */
     HK_FAULT_MASK = 13,
+    HK_FAULT_TENSOR = 14, /* a tensor descriptor that no hardware takes; address: HK_TENSOR_* */
+};
+
+/* What is wrong with a tensor descriptor. */
+enum {
+    HK_TENSOR_TYPE = 1,     /* its type is not 2 */
+    HK_TENSOR_RESERVED = 2, /* bits that belong to the hardware are set */
+    HK_TENSOR_CLUSTER = 3,  /* it names work-groups of a cluster, and there is none */
 };
 
 /* s_trap with this operand is trap 2 to hardware, which reads 8 bits of it; the emulator reports HK_FAULT_MASK, with
  * the mask in s[0:1] and the lanes in s[2:3] (hip/device/lanes.h). */
 #define HK_MASK_TRAP 0x4d02
+
+/* Bits of Op.flags of global and flat accesses with a scalar base: the vector offset is signed; and, from
+ * HK_SCALE_SHIFT on, by how many bits it is shifted. */
+#define HK_SIGNED_OFFSET 0x80000000u
+#define HK_SCALE_SHIFT 24
+#define HK_SCALE_MASK 7
 
 typedef struct Wave Wave;
 typedef struct Group Group;
@@ -679,7 +699,8 @@ enum {
     SAN_VECTOR = 0,      /* each lane by itself */
     SAN_SCALAR = 1,      /* any undefined source makes every result undefined */
     SAN_SCALAR_BITS = 2, /* each bit by itself; the flags give the operation */
-    SAN_WAIT = 3,   /* imm: what may be left: vector memory | LDS << 8 | scalar << 16; SAN_NOT_WAITED: any number */
+    /* imm: what may be left: loads | LDS << 8 | scalar << 16 | stores << 24; SAN_NOT_WAITED: any number. */
+    SAN_WAIT = 3,
     SAN_MEMORY = 4, /* imm: code object address of the variable that it should access; 0: unknown */
     SAN_BRANCH = 5, /* a branch on its scalar sources */
     SAN_MATRIX = 6,
@@ -690,8 +711,9 @@ enum {
     SAN_MARK = 11,   /* first instruction of the pair `imm`; flags: wait states from here to the end of the block */
     /* Second instruction of the pair `imm`; flags: wait states from the start of the block; bytes: required. */
     SAN_HAZARD = 12,
-    SAN_STATES = 13, /* imm: wait states of the block that ends here */
-    SAN_CACHE = 14,  /* imm: SAN_WRITES_BACK, SAN_INVALIDATES */
+    SAN_STATES = 13,  /* imm: wait states of the block that ends here */
+    SAN_CACHE = 14,   /* imm: SAN_WRITES_BACK, SAN_INVALIDATES */
+    SAN_ARRIVES = 15, /* the wave signals a barrier for which it waits later */
 };
 
 /* SanOp.space. */
@@ -726,6 +748,7 @@ enum {
     SAN_EXPECTS = 1u << 24,    /* loads the value that a later compare-and-swap expects */
     SAN_PATTERN = 1u << 25,    /* the pattern in the offset field names each lane's source */
     SAN_SPILLS = 1u << 26,     /* v_writelane fills lanes of a register with spilled scalars, whatever EXEC is */
+    SAN_APART = 1u << 27,      /* the target counts stores, which load nothing, apart from loads */
 };
 /* SAN_SCALAR_BITS: the operation, in the upper byte of the flags. */
 enum { SAN_BITS_ANY = 0, SAN_BITS_AND = 1, SAN_BITS_OR = 2, SAN_BITS_ANDN2 = 3, SAN_BITS_SELECT = 4 };

@@ -11,7 +11,7 @@ from workbench.emulator.semantics.registry import ends_block, nothing, straight
 from workbench.emulator.translate.block import BlockTranslator
 from workbench.emulator.translate.ir import I32, I64, Value
 from workbench.emulator.translate.options import VSKIP, Mode, Unsupported
-from workbench.targets import target
+from workbench.targets import target as target_record
 
 # In-order execution satisfies every wait, and hints have no effect: there are no caches, no priorities.
 nothing(
@@ -25,6 +25,8 @@ nothing(
 nothing(
     "s_wait_loadcnt s_wait_storecnt s_wait_samplecnt s_wait_bvhcnt s_wait_expcnt s_wait_dscnt s_wait_kmcnt "
     "s_wait_loadcnt_dscnt s_wait_storecnt_dscnt s_wait_idle s_wait_alu s_delay_alu s_clause s_version "
+    "s_set_vgpr_msb "
+    "s_wait_asynccnt s_wait_tensorcnt s_wait_xcnt s_setprio_inc_wg global_prefetch_b8 flat_prefetch_b8 "
     "s_prefetch_inst s_prefetch_inst_pc_rel s_prefetch_data s_buffer_prefetch_data s_prefetch_data_pc_rel "
     f"global_wbinv v_pipeflush {CHANGED}s_code_end {CHANGED}s_sendmsg "
     f"{CHANGED}s_sendmsghalt s_wait_event s_ttracedata_imm"
@@ -187,6 +189,12 @@ _set_mode_bits(0)
 _set_mode_bits(4)
 
 
+@ends_block("s_monitor_sleep")
+def monitor_sleep(block: BlockTranslator, instruction: Instruction) -> None:
+    """Another wave takes its turn; the loop around it looks whether the monitored memory changed."""
+    _resume_later(block, abi.YIELD)
+
+
 @ends_block("s_sleep")
 def sleep(block: BlockTranslator, instruction: Instruction) -> None:
     """Another wave takes its turn, since this one waits for another's work.
@@ -336,6 +344,14 @@ def mode_after(instruction: Instruction, mode: Mode | None) -> Mode | None:
     return None
 
 
+def mode_constant(instruction: Instruction) -> int | None:
+    """The constant of an instruction that writes a part of MODE; None for any other instruction."""
+    if instruction.record.control is not Control.REGISTER or hardware_field(instruction)[0] != HW_MODE:
+        return None
+    operands = (*instruction.src, *instruction.dst)
+    return next((int(o.value or 0) for o in operands if o.kind in ("imm", "simm")), None)
+
+
 def may_skip_after(instruction: Instruction, before: bool) -> bool:
     """True if MODE.vskip may be set after an instruction; `before`: whether it may be before."""
     control = instruction.record.control
@@ -375,11 +391,27 @@ def _status(block: BlockTranslator) -> Value:
     return fixed | block.scalars.scc().zext(32) | exec_zero | vcc_zero
 
 
+_HW_SCHED_MODE = 26
+_HW_IB_STS2 = 28
+_REPLAYS = (25, 1)
+"""The bit of MODE by which accesses are repeated after page faults, of which there are none here."""
+_IN_CLUSTER = (6, 4)
+"""The field of IB_STS2 that is 0 in work-groups outside of clusters."""
+
+
 def _mode_alone(instruction: Instruction) -> None:
     """Refuses other registers than MODE's rounding and denormals, of which later targets have others."""
     number, first, size = hardware_field(instruction)
-    if number != HW_MODE or first + size > 8:
+    if number != HW_MODE or (first + size > 8 and (first, size) != _REPLAYS):
         raise Unsupported(f"bits {first} to {first + size - 1} of hardware register {number}")
+
+
+def _names_register(instruction: Instruction, number: int) -> bool:
+    """True if an instruction names a hardware register that the record of its target has."""
+    return (
+        hardware_field(instruction)[0] == number
+        and number in target_record(instruction.form.target).hardware_registers
+    )
 
 
 @straight("s_getreg_b32")
@@ -404,12 +436,15 @@ def getreg(block: BlockTranslator, instruction: Instruction) -> None:
 @straight(f"{CHANGED}s_getreg_b32")
 def getreg_later(block: BlockTranslator, instruction: Instruction) -> None:
     number, first, size = hardware_field(instruction)
-    name = target(block.options.target).hardware_registers.get(number, "")
+    name = target_record(block.options.target).hardware_registers.get(number, "")
     if name.startswith("HW_REG_SHADER_CYCLES"):
         fields = OpFields("hk_shader_cycles", sdst=instruction.dst[0].index, imm=(name.endswith("HI"),))
         block.native(fields.function, fields.record(instruction.address), can_fault=False)
         value = block.register(instruction.dst[0].index).lshr(first) & ((1 << size) - 1)
         block.set_register(instruction.dst[0].index, value)
+        return
+    if _names_register(instruction, _HW_IB_STS2) and (first, size) == _IN_CLUSTER:
+        block.set_register(instruction.dst[0].index, block.emitter.const(I32, 0))
         return
     _mode_alone(instruction)
     getreg(block, instruction)
@@ -445,11 +480,16 @@ def setreg_imm(block: BlockTranslator, instruction: Instruction) -> None:
 
 @straight(f"{CHANGED}s_setreg_b32")
 def setreg_mode(block: BlockTranslator, instruction: Instruction) -> None:
+    if _names_register(instruction, _HW_SCHED_MODE):
+        return
     _mode_alone(instruction)
     setreg(block, instruction)
 
 
 @straight(f"{CHANGED}s_setreg_imm32_b32")
 def setreg_mode_imm(block: BlockTranslator, instruction: Instruction) -> None:
+    # A scheduling mode only says which dependencies hardware checks by itself.
+    if _names_register(instruction, _HW_SCHED_MODE):
+        return
     _mode_alone(instruction)
     setreg_imm(block, instruction)

@@ -100,14 +100,17 @@ register("v_pk_mov_b32", _pk_mov)
 # Mixed precision
 
 
-def _mixed(block: BlockTranslator, operand: Operand, position: int) -> Value:
-    """A source of v_fma_mix: an f32, or by op_sel_hi the half of it that op_sel names, as an f16."""
+def _mixed(block: BlockTranslator, operand: Operand, position: int, kind: str) -> Value:
+    """A source of v_fma_mix: an f32, or by op_sel_hi the half of it that op_sel names, as an f16 or bf16."""
     modifiers = block.instruction.modifiers
     if modifiers.get("op_sel_hi", 0) >> position & 1:
-        value = block.dword(operand, 0, False, "f16")
+        value = block.dword(operand, 0, False, kind)
         if modifiers.get("op_sel", 0) >> position & 1:
             value = value.lshr(16)
-        value = flush_source(block, value.trunc(16).bitcast(KINDS["f16"][0])).fpext(32)
+        if kind == "bf16":
+            value = value.shl(16).bitcast(KINDS["f32"][0])
+        else:
+            value = flush_source(block, value.trunc(16).bitcast(KINDS["f16"][0])).fpext(32)
     else:
         value = flush_source(block, block.dword(operand, 0, True, "f32"))
     # In this encoding neg_hi means the absolute value.
@@ -118,17 +121,20 @@ def _mixed(block: BlockTranslator, operand: Operand, position: int) -> Value:
     return value
 
 
-def _fma_mix(opcodes: str, half: int | None, fused: bool) -> None:
+def _fma_mix(opcodes: str, half: int | None, fused: bool, kind: str = "f16") -> None:
     def handle(block: BlockTranslator, instruction: Instruction) -> None:
         prepare(block, tuple((operand, "b32") for operand in instruction.src))
         run = block.open_run()
-        a, b, c = (_mixed(block, operand, position) for position, operand in enumerate(instruction.src))
+        a, b, c = (_mixed(block, operand, position, kind) for position, operand in enumerate(instruction.src))
         total = fma(block, a, b, c) if fused else a * b + c
         row = block.row_of(instruction.dst[0])
         if half is None:
             run.set_row(row, finish_float(block, total))
             return
-        bits = finish_float(block, total.fptrunc(16)).bits().zext(32)
+        if kind == "bf16":
+            bits = bf16_above(finish_float(block, total)).lshr(16)
+        else:
+            bits = finish_float(block, total.fptrunc(16)).bits().zext(32)
         old = run.row(row)
         run.set_row(row, (old & 0xFFFF) | bits.shl(16) if half else (old & 0xFFFF0000) | bits)
 
@@ -138,6 +144,9 @@ def _fma_mix(opcodes: str, half: int | None, fused: bool) -> None:
 _fma_mix("v_fma_mix_f32", None, True)
 _fma_mix("v_fma_mixlo_f16", 0, True)
 _fma_mix("v_fma_mixhi_f16", 1, True)
+_fma_mix("v_fma_mix_f32_bf16", None, True, "bf16")
+_fma_mix("v_fma_mixlo_bf16", 0, True, "bf16")
+_fma_mix("v_fma_mixhi_bf16", 1, True, "bf16")
 _fma_mix("v_mad_mix_f32", None, False)
 _fma_mix("v_mad_mixlo_f16", 0, False)
 _fma_mix("v_mad_mixhi_f16", 1, False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from workbench.codeobject.instruction import Instruction
 from workbench.emulator.native.abi import NO_REGISTER
-from workbench.emulator.native.ops.operation import OpFields
+from workbench.emulator.native.ops.operation import OpFields, scale_flags
 from workbench.emulator.semantics.registry import register
 from workbench.emulator.translate.block import BlockTranslator
 from workbench.emulator.translate.options import Unsupported
@@ -42,6 +42,7 @@ def _load(function: str, dwords: int) -> None:
             ssrc0=base.index,
             ssrc1=index,
             offset=offset,
+            flags=scale_flags(instruction, 4 * dwords),
             imm=(dwords,),
         )
         through = "hk_late_scalar" if block.options.scheduled else ""
@@ -70,6 +71,7 @@ def _load_part(opcode: str, size: int, signed: bool) -> None:
             ssrc0=base.index,
             ssrc1=index,
             offset=offset,
+            flags=scale_flags(instruction, size),
             imm=(size, signed),
         )
         block.native(function, fields.record(instruction.address), can_fault=True)

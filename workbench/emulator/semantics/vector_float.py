@@ -22,10 +22,12 @@ def fma(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
 
 
 def _fma_f16(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
-    """Without half-precision hardware: the product is exact in single precision and the sum, rounded to odd
-    in double precision, rounds to half as the exact sum would."""
-    product = (a.fpext(32) * b.fpext(32)).fpext(64)
-    addend = c.fpext(64)
+    """Without half-precision hardware: the product is exact in single precision."""
+    return sum_to_odd((a.fpext(32) * b.fpext(32)).fpext(64), c.fpext(64)).fptrunc(16)
+
+
+def sum_to_odd(product: Value, addend: Value) -> Value:
+    """The sum of two f64 in single precision, rounded to odd: it rounds to 16 bits as the exact sum would."""
     total = product + addend
     # The rounding error of the sum (Knuth), exact.
     part = total - product
@@ -40,7 +42,7 @@ def _fma_f16(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
     pattern = odd.bits()
     truncated = pattern & ~0x1FFFFFFF
     sticky = (pattern & 0x1FFFFFFF).ne(0).zext(64).shl(29)
-    return (truncated | sticky).bitcast(total.type).fptrunc(32).fptrunc(16)
+    return (truncated | sticky).bitcast(total.type).fptrunc(32)
 
 
 _ARITHMETIC: dict[str, Any] = {

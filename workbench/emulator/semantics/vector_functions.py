@@ -8,7 +8,7 @@ in memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from workbench.codeobject.instruction import Instruction
@@ -149,6 +149,19 @@ def sqrt_f32(block: BlockTranslator, a: Value) -> Value:
 @lanes("v_sqrt_f64", "f64 <- f64")
 def sqrt_f64(block: BlockTranslator, a: Value) -> Value:
     return _erring(block, abi.ROOT, abi.DOUBLE, a, block.emitter.intrinsic("sqrt", a))
+
+
+def _called(function: str) -> Callable[[BlockTranslator, Value], Value]:
+    return lambda block, a: call_lanes(block, f"hk_{function}_f32x16", V_F32, a)
+
+
+FUNCTIONS_F32: Mapping[str, Callable[[BlockTranslator, Value], Value]] = {
+    **{name: _called(function) for name, (function, _) in _FUNCTIONS.items()},
+    "exp": _exp2,
+    "rcp": lambda block, a: block.emitter.const(a.type, 1.0) / a,
+    "sqrt": lambda block, a: block.emitter.intrinsic("sqrt", a),
+}
+"""The functions of single precision by the stem of their instruction's name."""
 
 
 @lanes("v_sqrt_f16", "f16 <- f16")

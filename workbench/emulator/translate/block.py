@@ -275,6 +275,8 @@ class BlockTranslator:
         if index in (236, 238):
             base = abi.SHARED_APERTURE if index == 236 else abi.PRIVATE_APERTURE
             return self.emitter.const(I64, base | 0xFFFFFFFF)
+        if index in (230, 231) and self.options.has_global_scratch:
+            return self.emitter.const(I64, abi.GLOBAL_SCRATCH >> (32 * (index - 230)))
         if index == 251:
             return self.lane_mask(abi.VCC).eq(0).zext(32)
         if index == 252:

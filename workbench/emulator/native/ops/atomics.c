@@ -341,6 +341,8 @@ HK_EXPORT int32_t hk_flat_atomic(Wave *w, const Op *op) {
         if (hk_atomic_lanes(w, op, &a, returned)) return 1;
     } else {
         hk_watch_unknown(w);
+        uint8_t owners[HK_LANES];
+        hk_locate_scratch(&a, exec, owners);
         HkAtomicData from = hk_memory_data(w, op, kind, wide);
         uint32_t left[HK_LANES] = {0};
         if (hk_check_aligned(w, op, &a, bytes)) return 1;
@@ -362,9 +364,9 @@ HK_EXPORT int32_t hk_flat_atomic(Wave *w, const Op *op) {
                 if (hk_has_lds(w, offset, bytes)) hk_update_own(kind, wide, w->lds + offset, from, returned, lane, 0);
             } else if (window == HK_PRIVATE_APERTURE) {
                 uint8_t copy[8];
-                for (uint32_t b = 0; b < bytes; b++) copy[b] = *hk_scratch_byte(w, (uint32_t)offset + b, lane);
+                for (uint32_t b = 0; b < bytes; b++) copy[b] = *hk_scratch_byte(w, (uint32_t)offset + b, owners[lane]);
                 hk_update_own(kind, wide, copy, from, returned, lane, 0);
-                for (uint32_t b = 0; b < bytes; b++) *hk_scratch_byte(w, (uint32_t)offset + b, lane) = copy[b];
+                for (uint32_t b = 0; b < bytes; b++) *hk_scratch_byte(w, (uint32_t)offset + b, owners[lane]) = copy[b];
             } else {
                 hk_update_memory(kind, wide, (uint8_t *)(uintptr_t)a.at[lane], from, returned, lane, left[lane]);
             }

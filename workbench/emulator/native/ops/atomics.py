@@ -119,8 +119,9 @@ def _encode_memory(function: str, kind: int, instruction: Instruction, rows: Row
         dst=rows.row(instruction.dst[0]) if instruction.dst else NO_REGISTER,
         src0=rows.row(address),
         src1=rows.row(data),
-        ssrc0=scalar(base[0]) if base else NO_REGISTER,
+        ssrc0=(scalar_base := scalar(base[0]) if base else NO_REGISTER),
         offset=instruction.modifiers.get("offset", 0),
+        flags=rows.address_flags(instruction, scalar_base),
         imm=(0, kind),
     )
 

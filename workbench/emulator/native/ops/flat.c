@@ -76,6 +76,8 @@ HK_INLINE int32_t hk_flat_access(Wave *w, const Op *op, HkData data, int is_writ
             hk_gather_masked(data, rows, 1, NULL, a.at, exec);
         return 0;
     }
+    uint8_t owners[HK_LANES];
+    hk_locate_scratch(&a, exec, owners);
     /* All lanes are checked before any data moves. */
     HK_FOR_LANES(lane, exec) {
         uint64_t window = a.at[lane] & HK_APERTURE_MASK, offset = a.at[lane] & ~HK_APERTURE_MASK;
@@ -93,9 +95,9 @@ HK_INLINE int32_t hk_flat_access(Wave *w, const Op *op, HkData data, int is_writ
         if (window == HK_PRIVATE_APERTURE) {
             if (is_write) {
                 hk_get_lane(data, rows, lane, copy);
-                hk_scratch_write(w, offset, lane, bytes, copy);
+                hk_scratch_write(w, offset, owners[lane], bytes, copy);
             } else {
-                hk_scratch_read(w, offset, lane, bytes, copy);
+                hk_scratch_read(w, offset, owners[lane], bytes, copy);
                 hk_put_lane(data, rows, lane, copy);
             }
         } else {
@@ -163,7 +165,13 @@ int32_t hk_scratch_move(Wave *w, const Op *op, HkData data, uint32_t uniform, co
 /* SCRATCH_: offset = VGPR (if src0) + SGPR (if ssrc0) + immediate, in the lane's scratch. */
 HK_INLINE int32_t hk_scratch_access(Wave *w, const Op *op, HkData data, int is_write) {
     uint32_t uniform = (uint32_t)op->offset + (op->ssrc0 == HK_NO_REGISTER ? 0 : w->s[op->ssrc0]);
-    return hk_scratch_move(w, op, data, uniform, op->src0 == HK_NO_REGISTER ? NULL : hk_row(w, op->src0), is_write);
+    const uint32_t *row = op->src0 == HK_NO_REGISTER ? NULL : hk_row(w, op->src0);
+    uint32_t shift = op->flags >> HK_SCALE_SHIFT & HK_SCALE_MASK, scaled[HK_LANES];
+    if (shift != 0 && row != NULL) {
+        for (unsigned l = 0; l < HK_LANES; l++) scaled[l] = row[l] << shift;
+        row = scaled;
+    }
+    return hk_scratch_move(w, op, data, uniform, row, is_write);
 }
 
 #define HK_DEFINE_LOAD(name, data)                                                                                     \

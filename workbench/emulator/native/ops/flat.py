@@ -59,8 +59,9 @@ def _encode_load(instruction: Instruction, rows: Rows) -> OpFields:
         function=f"hk_{instruction.opcode}",
         dst=rows.row(instruction.dst[0]),
         src0=vector_or_none(instruction.src[0], rows),
-        ssrc0=_scalar_base(instruction, 1),
+        ssrc0=(base := _scalar_base(instruction, 1)),
         offset=instruction.modifiers.get("offset", 0),
+        flags=rows.address_flags(instruction, base),
     )
 
 
@@ -69,8 +70,9 @@ def _encode_store(instruction: Instruction, rows: Rows) -> OpFields:
         function=f"hk_{instruction.opcode}",
         src0=vector_or_none(instruction.src[0], rows),
         src1=rows.row(instruction.src[1]),
-        ssrc0=_scalar_base(instruction, 2),
+        ssrc0=(base := _scalar_base(instruction, 2)),
         offset=instruction.modifiers.get("offset", 0),
+        flags=rows.address_flags(instruction, base),
     )
 
 

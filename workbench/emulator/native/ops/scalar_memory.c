@@ -16,7 +16,8 @@ static int copy_dwords(Wave *w, const Op *op, uint64_t address, uint32_t dwords)
 }
 
 static int64_t offset_of(const Wave *w, const Op *op) {
-    return (int64_t)op->offset + (op->ssrc1 == HK_NO_REGISTER ? 0 : (int64_t)w->s[op->ssrc1]);
+    uint32_t shift = op->flags >> HK_SCALE_SHIFT & HK_SCALE_MASK;
+    return (int64_t)op->offset + (op->ssrc1 == HK_NO_REGISTER ? 0 : (int64_t)w->s[op->ssrc1] << shift);
 }
 
 /* sdst[0..imm[0]) = memory at the base pair ssrc0 + offset; the address is a multiple of 4. */
