@@ -325,12 +325,12 @@ class Format:
             ]
             self._ask_all(retry)
         # Matrix instructions of 8-bit floats have signs for the third source alone.
-        signs = [
+        third = [
             (o, f, {f: 4})
             for (o, f), text in self.probed.items()
             if f in ("neg_lo", "neg_hi") and text is None
         ]
-        self._ask_all(signs)
+        self._ask_all(third)
 
     def _ask_all(self, jobs: Sequence[tuple[int, str, Mapping[str, int]]]) -> None:
         answers = self._asked([self._encode(o, {**self.neutral[o], **fields}) for o, _, fields in jobs])
