@@ -304,8 +304,8 @@ class Format:
                     if not self.neutral[o]["op_sel_hi2"]
                 ]
             for name, value in (("none", 0), ("first", 1)):
-                places = {"op_sel_hi": value, "op_sel_hi2": 0}
-                jobs += [(o, f"op_sel_hi {name}", places) for o in self.base]
+                halves = {"op_sel_hi": value, "op_sel_hi2": 0}
+                jobs += [(o, f"op_sel_hi {name}", halves) for o in self.base]
         if self.name == "SOPP":
             jobs += [(o, f"simm16 {value}", {"simm16": value}) for o in self.base for value in (0, 3)]
         if "offset" in self.layout.fields:
