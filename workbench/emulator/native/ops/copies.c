@@ -5,7 +5,7 @@
  *
  * Sources: LLVM, IntrinsicsAMDGPU.td and AMDGPUUsage ("Memory Model GFX125x"); AMD's CDNA5 ISA guide, 10.8 and 10.11,
  * as others quote it; Triton's TDMUtility.cpp, which fills descriptors as the guide says. HipKittens' headers of June
- * 2026 fill two fields otherwise (docs/instructions.md).
+ * 2026 fill two fields otherwise (docs/compatibility.md).
  */
 #include "ops/addresses.h"
 #include "ops/lds.h"
