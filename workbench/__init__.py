@@ -13,6 +13,7 @@ import itself costs nothing; `__init__.pyi` lists the names with the modules tha
 from __future__ import annotations
 
 import ast
+import os
 import sys
 from importlib import import_module
 from types import ModuleType
@@ -26,6 +27,11 @@ if sys.platform == "win32":
         "hipkittens-workbench needs Linux: on Windows, install it in WSL2 or run it in a container "
         "(docs/howto/run_it_on_a_mac_or_windows.md)"
     )
+
+# Each thread of NumPy's BLAS spins for 2**26 cycles, some 20 ms, before it first sleeps: in every process
+# that imports NumPy, on every core of the machine. 2**16 cycles still catch a call that follows at once.
+# OpenBLAS reads this when NumPy is loaded; child processes inherit it.
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "16")
 
 
 def _homes() -> dict[str, str]:

@@ -31,7 +31,7 @@ def prebuild(target: native.Target, folder: Path) -> list[Path]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     with native.made_for(target) as libraries:
-        device("emulated").build()
+        device("emulated").build(partial=True)
         simulation.build()
     return [Path(shutil.copyfile(path, folder / name)) for name, path in libraries.items()]
 

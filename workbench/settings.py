@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+_encoded: dict[str, bytes] = {}
+"""Names of variables that were read, as the environment has them."""
+
 
 def value_of(name: str) -> str | None:
     """Value of an environment variable, as from `os.environ.get`; None if it is not set.
@@ -14,7 +17,10 @@ def value_of(name: str) -> str | None:
     """
     environment = os.environ
     try:
-        is_absent = environment.encodekey(name) not in environment._data  # type: ignore[attr-defined]
+        key = _encoded.get(name)
+        if key is None:
+            key = _encoded[name] = environment.encodekey(name)  # type: ignore[attr-defined]
+        is_absent = key not in environment._data  # type: ignore[attr-defined]
     except AttributeError:
         # It was replaced by another mapping.
         is_absent = False

@@ -11,12 +11,12 @@ and later have them the other way round.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
 
+from workbench.codeobject import code_words
 from workbench.codeobject.encodings_gfx11 import (
     ALIASES,
     DPP8,
@@ -726,6 +726,11 @@ def decodes(target: str) -> bool:
     return target in GENERATIONS or target in ALIASES
 
 
+def _decode_of(target: str, lanes: int) -> code_words.DecodeAt:
+    table = _table(target, lanes)
+    return lambda words, index, address: _decode_at(words, index, address, table)
+
+
 def decode_one(code: bytes, offset: int, address: int, target: str, lanes: int = WAVE) -> Instruction:
     """The instruction at byte `offset` of `code`, whose own address is `address`.
 
@@ -735,26 +740,9 @@ def decode_one(code: bytes, offset: int, address: int, target: str, lanes: int =
     Raises:
         CodeObjectError: the bytes are not an instruction of the target, or are cut short.
     """
-    available = min(4, (len(code) - offset) // 4)
-    if offset < 0 or available < 1:
-        raise CodeObjectError(f"no {target} instruction at address {address:#x}: the code ends there.")
-    words = struct.unpack_from(f"<{available}I", code, offset)
-    return _decode_at(words, 0, address, _table(target, lanes))
+    return code_words.one(code, offset, address, target, _decode_of(target, lanes))
 
 
 def decode(code: bytes, address: int, target: str, lanes: int = WAVE) -> list[Instruction]:
     """All instructions of `code` in order; the first is at `address`. Otherwise as `decode_one`."""
-    table = _table(target, lanes)
-    words = struct.unpack_from(f"<{len(code) // 4}I", code)
-    result = []
-    index = 0
-    while index < len(words):
-        instruction = _decode_at(words, index, address + 4 * index, table)
-        result.append(instruction)
-        index += instruction.size // 4
-    if len(code) % 4:
-        raise CodeObjectError(
-            f"no {target} instruction at address {address + 4 * index:#x}: only {len(code) % 4} bytes are "
-            "left."
-        )
-    return result
+    return code_words.each(code, address, target, _decode_of(target, lanes))

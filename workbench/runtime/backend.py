@@ -136,8 +136,11 @@ class Backend(Library, Protocol):
     def nodes(self) -> Sequence[Node]:
         """Its devices, found without loading its library."""
 
-    def build(self) -> None:
+    def build(self, *, partial: bool = False) -> None:
         """Builds everything that the first launch on a computer would build; it loads nothing.
+
+        Args:
+            partial: True to build what only targets need that the devices run in part.
 
         Raises:
             CompilerNotFound, ToolchainError: as the first launch would.
@@ -154,6 +157,9 @@ class Backend(Library, Protocol):
 
     def memory(self, hip: Hip) -> DeviceMemory:
         """Free and total bytes of memory of the current device."""
+
+    def current_device(self, hip: Hip) -> int:
+        """Ordinal of the calling thread's current device; every launch asks for it."""
 
     def interrupts_held(self) -> AbstractContextManager[None]:
         """In this context, Ctrl-C waits while it could be lost inside HIP's calls."""

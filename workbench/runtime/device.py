@@ -162,13 +162,16 @@ class Device:
         with self.hip() as hip:
             return self.backend.memory(hip)
 
-    def build(self) -> None:
+    def build(self, *, partial: bool = False) -> None:
         """Builds everything that the first launch on a computer would build, and shows progress.
+
+        Args:
+            partial: see `Backend.build`.
 
         Raises:
             CompilerNotFound, ToolchainError
         """
-        self.backend.build()
+        self.backend.build(partial=partial)
 
     def build_later(self) -> None:
         """Begin to build, in the background, what the first launch on a computer would build."""
@@ -182,7 +185,7 @@ class Device:
 
     def hip(self) -> AbstractContextManager[Hip]:
         """HIP's functions, with this device current for the calling thread in this context."""
-        return _Current(Hip(self.backend, self.name), self.backend.interrupts_held(), self._node.ordinal)
+        return _Current(Hip(self.backend, self.name), self.backend, self._node.ordinal)
 
     @contextlib.contextmanager
     def host_code(
@@ -315,14 +318,15 @@ class Device:
 class _Current:
     """See `Device.hip`; a class, since a launch enters and leaves it."""
 
-    def __init__(self, hip: Hip, held: AbstractContextManager[None], ordinal: int) -> None:
-        self._hip, self._held, self._ordinal = hip, held, ordinal
+    def __init__(self, hip: Hip, backend: Backend, ordinal: int) -> None:
+        self._hip, self._backend, self._ordinal = hip, backend, ordinal
+        self._held = backend.interrupts_held()
 
     def __enter__(self) -> Hip:
         hip = self._hip
         self._held.__enter__()
         try:
-            self._before = hip.call("hipGetDevice")
+            self._before = self._backend.current_device(hip)
             if self._before != self._ordinal:
                 hip.call("hipSetDevice", self._ordinal)
         except BaseException as error:

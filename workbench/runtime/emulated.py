@@ -19,7 +19,7 @@ from typing import Any
 
 from workbench.emulator import hip as emulator
 from workbench.emulator import native
-from workbench.emulator.hip.calls import failure_listeners, heard, raised, say_dropped
+from workbench.emulator.hip.calls import failure_listeners, heard, raised, say_dropped, thread
 from workbench.emulator.hip.devices import properties
 from workbench.emulator.node import clock, console, interrupts
 from workbench.emulator.node.allocations import usable_memory
@@ -40,7 +40,7 @@ from workbench.runtime.backend import (
     merged,
 )
 from workbench.runtime.hip import Hip
-from workbench.targets import TARGETS, product
+from workbench.targets import PARTIAL, TARGETS, product
 
 
 def _launch_model() -> LaunchModel:
@@ -87,9 +87,10 @@ class EmulatedBackend:
         _report_where_asked()
         return paths
 
-    def build(self) -> None:
+    def build(self, *, partial: bool = False) -> None:
         emulator.build_all()
-        for lanes in sorted({size for target in TARGETS for size in target.wave_sizes}):
+        built = (*TARGETS, *PARTIAL) if partial else TARGETS
+        for lanes in sorted({size for target in built for size in target.wave_sizes}):
             native.build(lanes)
 
     def check_reached(self, device_count: int) -> None:
@@ -120,6 +121,10 @@ class EmulatedBackend:
         _, total = hip.call("hipMemGetInfo")
         memory = node().memory
         return DeviceMemory(memory.used, int(total), min(memory.limit, int(total)))
+
+    def current_device(self, hip: Hip) -> int:
+        # What hipGetDevice returns, without a call from Python through C into Python.
+        return thread().device
 
     def interrupts_held(self) -> contextlib.AbstractContextManager[None]:
         return interrupts.held()

@@ -155,7 +155,7 @@ class GpuBackend:
             raise DeviceError(f"{path} does not load: {error}. Is the ROCm installation whole?") from error
         return {"amdhip64": path}
 
-    def build(self) -> None:
+    def build(self, *, partial: bool = False) -> None:
         """Does nothing: AMD's library is already built."""
 
     def check_reached(self, device_count: int) -> None:
@@ -179,6 +179,9 @@ class GpuBackend:
     def memory(self, hip: Hip) -> DeviceMemory:
         free, total = hip.call("hipMemGetInfo")
         return DeviceMemory(int(total) - int(free), int(total), None)
+
+    def current_device(self, hip: Hip) -> int:
+        return int(hip.call("hipGetDevice"))
 
     def interrupts_held(self) -> contextlib.AbstractContextManager[None]:
         # AMD's library does not touch signals.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from workbench.dtypes import FNUZ, OCP, DataType, Fp8
 from workbench.errors import UsageError
@@ -67,6 +68,7 @@ class Target:
         features: target features of the products, as in gcnArchName.
         tiles: whether the tile library, the kernels, the timing model and the sanitizer's wait states support
             it. Code objects run on the emulated device either way.
+        library: whether the tile library compiles for it.
         fp8: the encoding of its fp8 and bf8 instructions; None if it has no such instructions.
         architected_flat_scratch: whether a wave finds its scratch through a separate register.
         scratch_vector_bit: whether a bit of scratch instructions (SVE) says that the address includes a VGPR;
@@ -146,6 +148,7 @@ class Target:
     timing: Timing = CDNA3_TIMING
     wave_matrices: WaveMatrixLayout | None = None
     matrix_arithmetic: str = ""
+    library: bool = True
 
     @property
     def fp8_encoding(self) -> Fp8:
@@ -245,6 +248,7 @@ GFX90A = Target(
     processors={0x03F: "gfx90a"},
     features=":sramecc+:xnack-",
     tiles=False,
+    library=False,
     fp8=None,
     architected_flat_scratch=False,
     scratch_vector_bit=False,
@@ -302,6 +306,7 @@ GFX1250 = Target(
     processors={0x049: "gfx1250"},
     features="",
     tiles=False,
+    library=False,
     fp8=OCP,
     architected_flat_scratch=True,
     scratch_vector_bit=True,
@@ -342,8 +347,8 @@ TARGETS: tuple[Target, ...] = (GFX950, GFX942, GFX90A)
 """The targets whose instructions the emulated device has, newest first."""
 
 PARTIAL: tuple[Target, ...] = (GFX1250, GFX1201)
-"""Targets of which it has what plain kernels need: no tile library, no sanitizer, no times. Code is compiled
-for them and runs where they are named, and nowhere else do they count as targets."""
+"""Targets whose kernels run, without modelled times. Code is compiled for them and runs where they are named;
+operators name them (`LIBRARY_TARGETS`), and nowhere else do they count as targets."""
 
 KNOWN: tuple[Target, ...] = TARGETS + PARTIAL
 """Every record."""
@@ -360,7 +365,10 @@ ARCHS: tuple[str, ...] = NAMES + GENERICS
 """Targets and generic processors that code can be compiled for."""
 
 TILE_TARGETS: tuple[str, ...] = tuple(record.name for record in TARGETS if record.tiles)
-"""Names of the targets that the tile library supports."""
+"""Names of the targets that every kernel is written for, with times and the sanitizer's wait states."""
+
+LIBRARY_TARGETS: tuple[str, ...] = tuple(record.name for record in KNOWN if record.library)
+"""Names of the targets that the tile library compiles for, which some kernels are written for."""
 
 
 def wave_size(name: str) -> int:
@@ -373,6 +381,12 @@ def waits_of(name: str) -> WaitCounters:
     return next((known.waits for known in KNOWN if known.name == name), GFX9_WAITS)
 
 
+def is_timed(record: Target) -> bool:
+    """True if the timing model has figures of a target's units; of the others, launches are counted alone."""
+    return record not in PARTIAL
+
+
+@cache
 def runs_on(processor: str) -> tuple[str, ...]:
     """Names of the targets that run code for a processor, newest first; empty if it is unknown."""
     return tuple(known.name for known in KNOWN if processor in known.processors.values())
@@ -394,6 +408,7 @@ def macros(name: str) -> tuple[str, ...]:
     return () if name.partition(":")[0] in GENERICS else (target(name).macro,)
 
 
+@cache
 def target(name: str) -> Target:
     """A target by name; features (":xnack-") may follow it.
 

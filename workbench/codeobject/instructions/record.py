@@ -134,6 +134,9 @@ class Control(Enum):
 
     SLEEP = auto()
     BARRIER = auto()
+    SIGNAL = auto()
+    """Tells a barrier that the wave has come; another instruction waits there."""
+
     PRIORITY = auto()
     REGISTER = auto()
     """It writes bits of a hardware register: s_setreg."""

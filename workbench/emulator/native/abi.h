@@ -172,13 +172,17 @@ struct Wave {
     /* Issued accesses that the wave has not waited for, in a launch with late loads; else NULL. */
     HkLate *late;
     uint64_t held;                      /* one more than the block before which a schedule just stopped the wave */
-    uint64_t unused[4];                 /* padding: waves begin at cache lines */
+    uint32_t signalled;                 /* HK_SIGNAL_*: the work-group's barrier, between signal and wait */
+    uint32_t unused[7];                 /* padding: waves begin at cache lines */
     uint32_t scratch_low, scratch_high; /* range of a lane's scratch, in bytes, written since the tape last looked */
     /* Indexed by row; nonzero: the row holds the result of a chain of matrix instructions, so a later chain may add to
      * it without checking it again (ops/matrix.c). Generated code clears the entries of rows that any other instruction
      * writes. */
     uint8_t sums[HK_MAX_ROWS];
 };
+
+/* Wave.signalled: the wave has signalled the barrier; all have, so its next wait does not stop it. */
+enum { HK_SIGNAL_NONE = 0, HK_SIGNAL_GIVEN = 1, HK_SIGNAL_COMPLETE = 2 };
 
 enum { HK_WAVE_READY = 0, HK_WAVE_WAITING = 1, HK_WAVE_ENDED = 2 };
 
@@ -695,7 +699,8 @@ enum {
     SAN_VECTOR = 0,      /* each lane by itself */
     SAN_SCALAR = 1,      /* any undefined source makes every result undefined */
     SAN_SCALAR_BITS = 2, /* each bit by itself; the flags give the operation */
-    SAN_WAIT = 3,   /* imm: what may be left: vector memory | LDS << 8 | scalar << 16; SAN_NOT_WAITED: any number */
+    /* imm: what may be left: loads | LDS << 8 | scalar << 16 | stores << 24; SAN_NOT_WAITED: any number. */
+    SAN_WAIT = 3,
     SAN_MEMORY = 4, /* imm: code object address of the variable that it should access; 0: unknown */
     SAN_BRANCH = 5, /* a branch on its scalar sources */
     SAN_MATRIX = 6,
@@ -706,8 +711,9 @@ enum {
     SAN_MARK = 11,   /* first instruction of the pair `imm`; flags: wait states from here to the end of the block */
     /* Second instruction of the pair `imm`; flags: wait states from the start of the block; bytes: required. */
     SAN_HAZARD = 12,
-    SAN_STATES = 13, /* imm: wait states of the block that ends here */
-    SAN_CACHE = 14,  /* imm: SAN_WRITES_BACK, SAN_INVALIDATES */
+    SAN_STATES = 13,  /* imm: wait states of the block that ends here */
+    SAN_CACHE = 14,   /* imm: SAN_WRITES_BACK, SAN_INVALIDATES */
+    SAN_ARRIVES = 15, /* the wave signals a barrier for which it waits later */
 };
 
 /* SanOp.space. */
@@ -742,6 +748,7 @@ enum {
     SAN_EXPECTS = 1u << 24,    /* loads the value that a later compare-and-swap expects */
     SAN_PATTERN = 1u << 25,    /* the pattern in the offset field names each lane's source */
     SAN_SPILLS = 1u << 26,     /* v_writelane fills lanes of a register with spilled scalars, whatever EXEC is */
+    SAN_APART = 1u << 27,      /* the target counts stores, which load nothing, apart from loads */
 };
 /* SAN_SCALAR_BITS: the operation, in the upper byte of the flags. */
 enum { SAN_BITS_ANY = 0, SAN_BITS_AND = 1, SAN_BITS_OR = 2, SAN_BITS_ANDN2 = 3, SAN_BITS_SELECT = 4 };
@@ -916,6 +923,10 @@ typedef enum HkAtomic {
     HK_PK_ADD_F16,
     HK_PK_ADD_BF16,
     HK_CONDXCHG32,
+    HK_MIN_NUMBER, /* a number wins over any NaN */
+    HK_MAX_NUMBER,
+    HK_COND_SUB,  /* subtracts unless that is below 0 */
+    HK_SUB_CLAMP, /* subtracts, to 0 at least */
 } HkAtomic;
 
 #define HK_ATOMIC_64 0x100u /* imm[1]: operands of 64 bits */

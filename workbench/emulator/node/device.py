@@ -295,7 +295,7 @@ class EmulatedDevice:
         scene = form.scene
         limits.check_arguments(scene.kernel, request.arguments)
         with self.node.launch_lock:
-            served = self.node.services.for_launch(loaded, form.kinds, form.scene.kernel.wave_size)
+            served = self.node.services.for_launch(loaded, form.kinds, form.description.wave_size)
             prepared = self._prepare(form, request, served)
             if request.schedule is not None:
                 scheduling.prepare(prepared, request, form.scene)

@@ -136,6 +136,21 @@ def mul_legacy(block: BlockTranslator, a: Value, b: Value) -> Value:
     return zero.select(0.0, a * b)
 
 
+@lanes("v_fma_dx9_zero_f32", "f32 <- f32 f32 f32")
+def fma_dx9_zero(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
+    zero = a.eq(0.0) | b.eq(0.0)
+    return zero.select(c, fma(block, a, b, c))
+
+
+@lanes("v_mullit_f32", "f32 <- f32 f32 f32")
+def mullit(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
+    """The product, or the most negative number where b is that or less, or c is not positive, or a NaN is
+    either."""
+    least = float.fromhex("-0x1.fffffep+127")
+    is_product = b.cmp("ogt", least) & c.cmp("ogt", 0.0)
+    return is_product.select(a * b, least)
+
+
 @packed_floats("v_pk_add_f32")
 def pk_add_f32(block: BlockTranslator, a: Value, b: Value) -> Value:
     return a + b

@@ -21,7 +21,7 @@ from workbench.emulator.translate.options import Mode
 from workbench.errors import CodeObjectError
 from workbench.targets import target as target_record
 
-PIECE = 256
+PIECE = 1024
 """Instructions after which a long block is cut; a piece is a block that falls through."""
 
 _RETURN_REGISTERS = 30

@@ -44,6 +44,7 @@ class Function:
         self._buffers: dict[int, str] = {}
         self._labels = 0
         self._has_rows = False
+        self._has_stack = False
         self.emitter.lines = self.straight
 
     def text(self) -> str:
@@ -76,6 +77,13 @@ class Function:
             name = self._buffers[number] = f"%buffer{number}"
             self._prelude.append(f"{name} = alloca [{size} x i8], align 64")
         return name
+
+    def stack(self, size: int) -> str:
+        """Stack memory that consecutive runs use one after another; `size` is the same for all of them."""
+        if not self._has_stack:
+            self._has_stack = True
+            self._prelude.append(f"%stack = alloca [{size} x i8], align 64")
+        return "%stack"
 
     def new_buffer(self, size: int) -> str:
         """New stack memory, 64-byte aligned."""

@@ -28,6 +28,14 @@ INDEXED = 1 << 16
 _REUSE = 24
 """Instructions after which a value is loaded again rather than kept in a register."""
 
+_L1_BYTES = 24 << 10
+"""Bytes of register rows beyond which a run keeps the values that it reads again on the stack.
+
+A run touches the same 16 lanes of all its rows, and these lines fall into a quarter of the sets of an L1
+cache of 32 or 48 KiB (64 lanes; half of them with 32). Values of these lanes that lie side by side use all
+sets.
+"""
+
 _MASKED_STORE = "llvm.masked.store"
 
 
@@ -52,14 +60,36 @@ class Step:
         self.hoisted = frozenset()
 
 
+class _Definition:
+    """A value of a register row within a run.
+
+    Attributes:
+        row: number of the row.
+        value: type and name of the value.
+        line: number of the line that loads or stores it.
+        is_store: True if the run computes it.
+        is_used: True if code outside of the run's own lines reads it from the row.
+        reloads: numbers of the lines that load it again.
+    """
+
+    __slots__ = ("is_store", "is_used", "line", "reloads", "row", "value")
+
+    def __init__(self, row: int, value: Value, line: int, is_store: bool) -> None:
+        self.row, self.line, self.is_store = row, line, is_store
+        self.value = f"{value.type.text} {value.name}"
+        self.is_used = False
+        self.reloads: list[int] = []
+
+
 class _Row:
     """A register row within a run: its value as integers or floats, and the line that stored it."""
 
-    __slots__ = ("as_float", "as_int", "step", "store")
+    __slots__ = ("as_float", "as_int", "definition", "step", "store")
 
     def __init__(self, step: int) -> None:
         self.as_int: Value | None = None
         self.as_float: Value | None = None
+        self.definition: _Definition
         self.store: int | None = None
         self.step = step
 
@@ -89,6 +119,7 @@ class LaneRun:
         self._register_rows = register_rows
         self._emitter = function.emitter
         self._rows: dict[int, _Row] = {}
+        self._definitions: list[_Definition] = []
         self._written_rows: set[int] = set()
         self._pairs: dict[int, tuple[Value, int]] = {}
         self._row_pointers: dict[int, str] = {}
@@ -109,6 +140,9 @@ class LaneRun:
     def close(self) -> None:
         """Append the loop to the straight code, which continues after it."""
         n, function = self._number, self._function
+        rows = {definition.row for definition in self._definitions}
+        if len(rows) * function.row_bytes > _L1_BYTES and max(rows) < INDEXED:
+            self._keep_on_stack()
         function.straight += [
             f"br label %loop{n}",
             f"loop{n}:",
@@ -120,6 +154,35 @@ class LaneRun:
             f"exit{n}:",
         ]
         function.label = f"exit{n}"
+
+    def _keep_on_stack(self) -> None:
+        """Keep values that are read again in stack memory, and store to each row only its last value."""
+        last = {definition.row: definition for definition in self._definitions}
+        stack = self._function.stack(64 * self._register_rows)
+        slots: dict[int, int] = {}
+        lines = 0
+
+        def slot(row: int) -> tuple[str, str]:
+            """A pointer to a row's slot, and the line that computes it, at its use so that it is folded."""
+            nonlocal lines
+            lines += 1
+            name = f"%slot{self._number}.{lines}"
+            offset = 64 * slots.setdefault(row, len(slots))
+            return name, f"{name} = getelementptr i8, ptr {stack}, i64 {offset}\n"
+
+        for definition in self._definitions:
+            row = definition.row
+            if definition.is_store and not definition.is_used and last[row] is not definition:
+                self.body[definition.line] = ""
+            if not definition.reloads:
+                continue
+            name, line = slot(row)
+            line += f"store {definition.value}, ptr {name}, align 64"
+            self.body[definition.line] = f"{self.body[definition.line]}\n{line}".lstrip("\n")
+            for reload in definition.reloads:
+                name, line = slot(row)
+                pointer = f"ptr {self._row_pointers[row]},"
+                self.body[reload] = line + self.body[reload].replace(pointer, f"ptr {name},")
 
     def in_preheader(self) -> None:
         """Further code of the instruction goes before the loop."""
@@ -156,8 +219,16 @@ class LaneRun:
         state = self._rows.get(row)
         if state is None or self._step.number - state.step > _REUSE:
             # The store that this load reads must be kept.
-            state = self._rows[row] = _Row(self._step.number)
+            before, state = state, _Row(self._step.number)
+            self._rows[row] = state
             value = self._emitter.load(V_F32 if as_float else V_I32, self._row_pointer(row), 64)
+            line = len(self.body) - 1
+            if before is None:
+                state.definition = _Definition(row, value, line, is_store=False)
+                self._definitions.append(state.definition)
+            else:
+                state.definition = before.definition
+                state.definition.reloads.append(line)
             if as_float:
                 state.as_float = value
             else:
@@ -191,6 +262,8 @@ class LaneRun:
         self._written_rows.add(row)
         pointer = self._row_pointer(row)
         state.store = len(self.body)
+        state.definition = _Definition(row, value, state.store, is_store=True)
+        self._definitions.append(state.definition)
         suffix, text = value.type.suffix, value.type.text
         self._emitter.intrinsics.add(
             f"declare void @{_MASKED_STORE}.{suffix}.p0({text}, ptr, i32, {V_I1.text})"
@@ -224,6 +297,7 @@ class LaneRun:
             if (state := self._rows.get(row)) is not None:
                 # The current value in memory is read there, so an earlier store of it must be kept.
                 state.store = None
+                state.definition.is_used = True
         return self._row_pointer(first)
 
     def rows_written_outside(self, first: int, width: int) -> None:
@@ -231,7 +305,9 @@ class LaneRun:
         for row in range(first - 1, first + width):
             self._pairs.pop(row, None)
         for row in range(first, first + width):
-            self._rows.pop(row, None)
+            if (state := self._rows.pop(row, None)) is not None:
+                # Lanes that the function does not write keep it.
+                state.definition.is_used = True
             self._written_rows.add(row)
 
     def _row_pointer(self, row: int) -> str:

@@ -89,3 +89,9 @@ class Options:
     approximate: bool = False
     late: bool = False
     scheduled: bool = False
+
+    @property
+    def uses_tiles(self) -> bool:
+        """True if the CPU's matrix unit may execute matrix instructions, and so must not go idle between them
+        (native/ops/matrix_tiles.h)."""
+        return "amx-bf16" in self.host

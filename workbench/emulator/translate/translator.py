@@ -37,8 +37,7 @@ from workbench.emulator.translate.flow import (
 )
 from workbench.emulator.translate.late_loads import at_stops, one_by_one
 from workbench.emulator.translate.options import Mode, Options
-from workbench.errors import CodeObjectError, DeviceError, EmptyKernel, UnsupportedInstruction
-from workbench.targets import NAMES, PARTIAL
+from workbench.errors import CodeObjectError, EmptyKernel, UnsupportedInstruction
 from workbench.targets import target as target_record
 from workbench.toolchain import cpu
 
@@ -138,7 +137,6 @@ def translate(
         late=late,
         scheduled=scheduled,
     )
-    _check_observed(options, info.short_name)
     cache_ = Cache("translations")
     key = digest(
         translator_version(),
@@ -146,7 +144,8 @@ def translate(
         repr(options.mode),
         f"sanitize {sanitize}, single {single}, exact {exact}, approximate {approximate}, late {late}, "
         f"scheduled {scheduled}",
-        f"{options.target} {options.acc_offset} {options.wave_size} {options.rows} {info.entry}",
+        f"{options.target} {options.acc_offset} {options.wave_size} {options.rows} {info.entry} "
+        f"{options.uses_tiles}",
         f"{code_object.text.address}",
         repr(function_symbols(code_object)),
         code_object.text_digest,
@@ -158,26 +157,6 @@ def translate(
         program = _compile(code_object, kernel, options)
         cache_.put(key, program.pack())
     return _load(code_object, kernel, program)
-
-
-def _check_observed(options: Options, kernel: str) -> None:
-    """Refuses what is not known of targets that the device has in part: their counters, what hardware may do.
-
-    Raises:
-        DeviceError: such a target, and the launch is to be sanitized, or to do what hardware may.
-    """
-    if all(options.target != record.name for record in PARTIAL):
-        return
-    if options.sanitize:
-        what = "cannot be sanitized yet: the sanitizer does not know its wait counters and split barriers"
-    elif options.late or options.approximate:
-        what = "cannot run as on hardware yet: only its results in order are known"
-    else:
-        return
-    raise DeviceError(
-        f"kernel {kernel}: code of {options.target} {what}. Compile the kernel with arch={NAMES[0]!r} or "
-        f"{NAMES[1]!r} for that. A plain launch on {options.target} still reports accesses out of bounds."
-    )
 
 
 @cache

@@ -218,3 +218,44 @@ HK_EXPORT int32_t hk_scratch_load_lds(Wave *w, const Op *op) {
     }
     return hk_to_lds(w, op, data, at, exec, 0);
 }
+
+/* GLOBAL_LOAD_TR_B128 and _B64 in waves of 32 lanes: the lanes exchange what they read. Of 16-bit elements each group of
+ * eight lanes transposes its 8 by 8. Of bytes, lane l gets, as element e, byte l % 8 of the lane that reads row
+ * k = 8 (l / 16) + e: lane 8 (k / 4) + k % 4, or the fourth after it for columns 8 to 15. (The guide gives no lanes;
+ * these are what others measured on a gfx1201, for bytes as Mesa's lowering has them.) An inactive lane gives zeros. */
+HK_INLINE int32_t hk_global_load_tr(Wave *w, const Op *op, HkData data) {
+#if HK_LANES == 32
+    uint64_t exec = hk_exec(w);
+    int rows = data == HK_B128 ? 4 : 2;
+    uint32_t old[4 * HK_LANES] __attribute__((aligned(64))), result[4 * HK_LANES] __attribute__((aligned(64)));
+    uint32_t *d = hk_row(w, op->dst);
+    memcpy(old, d, sizeof(uint32_t) * HK_LANES * (size_t)rows);
+    int32_t fault = hk_global_load(w, op, data);
+    if (fault) return fault;
+    uint8_t pieces[HK_LANES][16] = {{0}};
+    HK_FOR_LANES(l, exec) {
+        for (int r = 0; r < rows; r++) memcpy(pieces[l] + 4 * r, d + HK_LANES * r + l, 4);
+    }
+    for (unsigned l = 0; l < HK_LANES; l++) {
+        uint8_t column[16];
+        for (unsigned e = 0; e < 8; e++)
+            if (data == HK_B128)
+                memcpy(column + 2 * e, pieces[(l & ~7u) + e] + 2 * (l % 8), 2);
+            else {
+                unsigned k = 8 * (l / 16) + e;
+                column[e] = pieces[8 * (k / 4) + k % 4 + 4 * (l % 16 / 8)][l % 8];
+            }
+        for (int r = 0; r < rows; r++) memcpy(result + HK_LANES * r + l, column + 4 * r, 4);
+    }
+    memcpy(d, old, sizeof(uint32_t) * HK_LANES * (size_t)rows);
+    for (int r = 0; r < rows; r++) hk_row_blend(d + HK_LANES * r, result + HK_LANES * r, exec);
+    return 0;
+#else
+    return hk_fault(w, op, HK_FAULT_UNSUPPORTED, -1, 0, (uint32_t)data, 0);
+#endif
+}
+
+HK_EXPORT int32_t hk_global_load_tr_b128(Wave *w, const Op *op);
+HK_EXPORT int32_t hk_global_load_tr_b64(Wave *w, const Op *op);
+int32_t hk_global_load_tr_b128(Wave *w, const Op *op) { return hk_global_load_tr(w, op, HK_B128); }
+int32_t hk_global_load_tr_b64(Wave *w, const Op *op) { return hk_global_load_tr(w, op, HK_B64); }

@@ -86,7 +86,17 @@ def _encode_to_lds(function: str, kind: int, instruction: Instruction, rows: Row
     )
 
 
+def _encode_transposing(instruction: Instruction, rows: Rows) -> OpFields:
+    if rows.mask_words != 1:
+        raise unsupported(instruction, "No source says which lanes of 64 exchange what they read.")
+    return _encode_load(instruction, rows)
+
+
 NATIVE: dict[str, NativeOp] = {
+    **{
+        f"global_load_tr_b{bits}": NativeOp(f"hk_global_load_tr_b{bits}", _encode_transposing)
+        for bits in (64, 128)
+    },
     **{
         f"{space}_load_{data}": NativeOp(f"hk_{space}_load_{data}", _encode_load)
         for space in ("global", "flat", "scratch")

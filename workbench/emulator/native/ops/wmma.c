@@ -13,6 +13,7 @@
  * imm[1] and imm[2] how A and B are spread: registers in bits 7:0, groups of lanes in 15:8, and in 31:16 the logarithm
  * of the number of adjacent K in a lane; imm[3] the set of indices.
  */
+#include "ops/matrix_avx512.h"
 #include "ops/matrix_dot.h"
 
 enum { SIDE = 16, GROUPS = HK_LANES / SIDE, OF_LANE = SIDE / GROUPS, MOST_K = 256 };
@@ -155,12 +156,22 @@ HK_INLINE void hk_store_sums(Wave *w, const Op *op, int kind, const f32x16 *sums
     }
 }
 
-/* sums += A B; a and b are [k][16]. */
-HK_INLINE void hk_wave_multiply(f32x16 *sums, const float *a, const float *b, int depth, int paired) {
+/* Where 16 rows of sums are: one after another, or as registers of C and D without halves are. */
+typedef enum HkOrder { HK_IN_ORDER, HK_BLOCKED, HK_INTERLEAVED } HkOrder;
+
+HK_INLINE int hk_row_offset(HkOrder order, int row) {
+    HkPlace p = hk_row_place(row, order == HK_INTERLEAVED);
+    return order == HK_IN_ORDER ? row * SIDE : p.index * HK_LANES + p.group * SIDE;
+}
+
+/* D = C + A B; a and b are [k][16]. D may be C. */
+HK_INLINE void hk_wave_multiply(HkOrder order, float *d, const float *c, const float *a, const float *b, int depth,
+                                int paired) {
+#pragma clang loop unroll(full)
     for (int first = 0; first < SIDE; first += HK_TILE_ROWS) {
         f32x16 sum[HK_TILE_ROWS];
 #pragma clang loop unroll(full)
-        for (int i = 0; i < HK_TILE_ROWS; i++) sum[i] = sums[first + i];
+        for (int i = 0; i < HK_TILE_ROWS; i++) sum[i] = *(const f32x16 *)(c + hk_row_offset(order, first + i));
 #pragma clang loop unroll(disable)
         for (int k = 0; k < depth; k++) {
             int at = (k ^ paired) * SIDE;
@@ -170,11 +181,10 @@ HK_INLINE void hk_wave_multiply(f32x16 *sums, const float *a, const float *b, in
                 sum[i] = __builtin_elementwise_fma(hk_splat(a[at + first + i]), row, sum[i]);
         }
 #pragma clang loop unroll(full)
-        for (int i = 0; i < HK_TILE_ROWS; i++) sums[first + i] = hk_one_nan(sum[i]);
+        for (int i = 0; i < HK_TILE_ROWS; i++) *(f32x16 *)(d + hk_row_offset(order, first + i)) = hk_one_nan(sum[i]);
     }
 }
 
-#ifdef HK_DOT
 /* Addresses of pairs of K, in the order of K. */
 HK_INLINE void hk_wave_pairs(const uint32_t **pairs, const uint32_t *rows, HkSpread s) {
     for (int g = 0; g < s.groups; g++)
@@ -182,6 +192,48 @@ HK_INLINE void hk_wave_pairs(const uint32_t **pairs, const uint32_t *rows, HkSpr
             pairs[hk_spread_k(s, 2 * s.rows, g, 2 * r) / 2] = rows + r * HK_LANES + SIDE * g;
 }
 
+#ifdef HK_AVX512
+/* The same for f16 or bf16 in registers: A becomes floats here, B when needed. */
+HK_INLINE void hk_wave_halves(HkOrder order, HkElement type, float *d, const float *c, const uint32_t *rows_a,
+                              const uint32_t *rows_b, HkSpread a, HkSpread b) {
+    const uint32_t *pairs_a[MOST_K / 2], *pairs_b[MOST_K / 2];
+    float room[MOST_K / 2 * SIDE * 2] __attribute__((aligned(64)));
+    hk_wave_pairs(pairs_a, rows_a, a);
+    hk_wave_pairs(pairs_b, rows_b, b);
+    /* Distance of neighbouring rows, and of the elements of a pair, as the conversions leave them. */
+    int count = hk_spread_depth(type, a) / 2, step = type == HK_F16 ? 2 : 1, other = type == HK_F16 ? 1 : SIDE;
+#pragma clang loop unroll_count(4)
+    for (int k = 0; k < count; k++) {
+        float *to = room + 2 * SIDE * k;
+        if (type == HK_F16) {
+            *(f32x16 *)to = __builtin_convertvector(*(const f16x16 *)pairs_a[k], f32x16);
+            *(f32x16 *)(to + 16) = __builtin_convertvector(*(const f16x16 *)(pairs_a[k] + 8), f32x16);
+        } else {
+            *(f32x16 *)to = hk_element(HK_BF16, *(const u32x16 *)pairs_a[k], 0, 0);
+            *(f32x16 *)(to + 16) = hk_element(HK_BF16, *(const u32x16 *)pairs_a[k], 1, 0);
+        }
+    }
+    f32x16 sum[SIDE];
+#pragma clang loop unroll(full)
+    for (int i = 0; i < SIDE; i++) sum[i] = *(const f32x16 *)(c + hk_row_offset(order, i));
+#pragma clang loop unroll(disable)
+    for (int k = 0; k < count; k++) {
+        const float *ak = room + 2 * SIDE * k;
+        u32x16 pair = *(const u32x16 *)pairs_b[k];
+        f32x16 row = hk_element(type, pair, 1, 0);
+#pragma clang loop unroll(full)
+        for (int i = 0; i < SIDE; i++)
+            sum[i] = __builtin_elementwise_fma(hk_splat(ak[i * step + other]), row, sum[i]);
+        row = hk_element(type, pair, 0, 0);
+#pragma clang loop unroll(full)
+        for (int i = 0; i < SIDE; i++) sum[i] = __builtin_elementwise_fma(hk_splat(ak[i * step]), row, sum[i]);
+    }
+#pragma clang loop unroll(full)
+    for (int i = 0; i < SIDE; i++) *(f32x16 *)(d + hk_row_offset(order, i)) = hk_one_nan(sum[i]);
+}
+#endif
+
+#ifdef HK_DOT
 /* 8-bit floats as pairs of bf16, [pair][16]. */
 HK_INLINE void hk_wave_from_bytes(HkElement type, uint32_t *out, const uint32_t *rows, HkSpread s) {
     for (int g = 0; g < s.groups; g++)
@@ -190,16 +242,16 @@ HK_INLINE void hk_wave_from_bytes(HkElement type, uint32_t *out, const uint32_t 
                               rows + r * HK_LANES + SIDE * g);
 }
 
-/* The same sums with VDPBF16PS; returns 0, with nothing done, where that is inexact or slower. */
-HK_INLINE int hk_wave_dot(f32x16 *sums, HkElement type_a, HkElement type_b, const uint32_t *rows_a,
-                          const uint32_t *rows_b, HkSpread a, HkSpread b) {
+/* The same with VDPBF16PS; returns 0, with nothing done, where that is inexact or slower. */
+HK_INLINE int hk_wave_dot(HkOrder order, float *d, const float *c, HkElement type_a, HkElement type_b,
+                          const uint32_t *rows_a, const uint32_t *rows_b, HkSpread a, HkSpread b) {
     if (type_a != HK_BF16 && type_a != HK_FP8 && type_a != HK_BF8) return 0;
-    if (!hk_dot_pays || !(hk_dot_addends((const float *)sums, SIDE / 4) & HK_DOT_EXACT)) return 0;
+    /* Vectors of 16 dwords are looked at by fours. */
+    if (!hk_dot_pays || !(hk_dot_addends(c, SIDE / 4) & HK_DOT_EXACT)) return 0;
     const uint32_t *pairs_a[MOST_K / 2], *pairs_b[MOST_K / 2];
     uint32_t room[2][MOST_K / 2 * SIDE] __attribute__((aligned(64)));
     int count = hk_spread_depth(type_a, a) / 2;
     if (type_a == HK_BF16) {
-        /* Vectors of 16 dwords are looked at by fours. */
         int vectors = a.rows * GROUPS / 4;
         if (!(hk_dot_factors(rows_a, vectors) & hk_dot_factors(rows_b, vectors) & HK_DOT_EXACT)) return 0;
         hk_wave_pairs(pairs_a, rows_a, a);
@@ -211,7 +263,7 @@ HK_INLINE int hk_wave_dot(f32x16 *sums, HkElement type_a, HkElement type_b, cons
     }
     __m512 sum[SIDE];
 #pragma clang loop unroll(full)
-    for (int i = 0; i < SIDE; i++) sum[i] = (__m512)sums[i];
+    for (int i = 0; i < SIDE; i++) sum[i] = _mm512_load_ps(c + hk_row_offset(order, i));
 #pragma clang loop unroll(disable)
     for (int k = 0; k < count; k++) {
         __m512i row = _mm512_load_si512(pairs_b[k]);
@@ -220,7 +272,7 @@ HK_INLINE int hk_wave_dot(f32x16 *sums, HkElement type_a, HkElement type_b, cons
         for (int i = 0; i < SIDE; i++) hk_dot_add(&sum[i], row, ak + i);
     }
 #pragma clang loop unroll(full)
-    for (int i = 0; i < SIDE; i++) sums[i] = hk_one_nan((f32x16)sum[i]);
+    for (int i = 0; i < SIDE; i++) *(f32x16 *)(d + hk_row_offset(order, i)) = hk_one_nan((f32x16)sum[i]);
     return 1;
 }
 #endif
@@ -262,43 +314,95 @@ HK_INLINE void hk_add_integers(f32x16 *sums, const f32x16 *c, int clamp) {
     }
 }
 
+/* Factors of an instruction. */
+typedef struct HkWaveFactors {
+    HkElement type_a, type_b;
+    HkSpread a, b;
+    const uint32_t *rows_a, *rows_b;
+    uint32_t flip_a, flip_b;
+} HkWaveFactors;
+
+HK_INLINE HkWaveFactors hk_wave_factors(const Wave *w, const Op *op) {
+    return (HkWaveFactors){HK_MATRIX_TYPE_A(op),  HK_MATRIX_TYPE_B(op),  hk_spread(op->imm[1]), hk_spread(op->imm[2]),
+                           hk_row(w, op->src0),   hk_row(w, op->src1),   hk_flipped(op, 0),     hk_flipped(op, 1)};
+}
+
+/* D = C + A B of floats. */
+HK_INLINE void hk_wave_floats(HkOrder order, float *d, const float *c, const HkWaveFactors *f) {
+#ifdef HK_DOT
+    if (!(f->flip_a | f->flip_b) &&
+        hk_wave_dot(order, d, c, f->type_a, f->type_b, f->rows_a, f->rows_b, f->a, f->b))
+        return;
+#endif
+#ifdef HK_AVX512
+    if (!(f->flip_a | f->flip_b) && f->type_a == HK_F16) {
+        hk_wave_halves(order, HK_F16, d, c, f->rows_a, f->rows_b, f->a, f->b);
+        return;
+    }
+    if (!(f->flip_a | f->flip_b) && f->type_a == HK_BF16) {
+        hk_wave_halves(order, HK_BF16, d, c, f->rows_a, f->rows_b, f->a, f->b);
+        return;
+    }
+#endif
+    float a[MOST_K / 2 * SIDE] __attribute__((aligned(64))), b[MOST_K / 2 * SIDE] __attribute__((aligned(64)));
+    hk_wave_unpack(f->type_a, a, f->rows_a, f->a, f->flip_a);
+    hk_wave_unpack(f->type_b, b, f->rows_b, f->b, f->flip_b);
+    hk_wave_multiply(order, d, c, a, b, hk_spread_depth(f->type_a, f->a), f->type_a != HK_F32);
+}
+
 HK_INLINE int32_t hk_wave_matrix(Wave *w, const Op *op, int sparse) {
     float a[MOST_K / 2 * SIDE] __attribute__((aligned(64))), b[MOST_K * SIDE] __attribute__((aligned(64)));
     f32x16 sums[SIDE] __attribute__((aligned(64))), addends[SIDE];
-    HkElement type_a = HK_MATRIX_TYPE_A(op), type_b = HK_MATRIX_TYPE_B(op);
-    HkSpread spread_a = hk_spread(op->imm[1]), spread_b = hk_spread(op->imm[2]);
-    const uint32_t *rows_a = hk_row(w, op->src0), *rows_b = hk_row(w, op->src1);
-    uint32_t flip_a = hk_flipped(op, 0), flip_b = hk_flipped(op, 1);
+    HkWaveFactors f = hk_wave_factors(w, op);
     int kind_d = (int)(op->flags >> 8 & 3), kind_c = (int)(op->flags >> 10 & 3), integer = kind_d == HK_WMMA_I32;
-    if (sparse) {
-        /* C is D, and src2 has the indices. */
-        Op own = *op;
-        own.src2 = op->dst;
-        hk_load_sums(sums, w, &own, kind_c);
-    } else
-        hk_load_sums(sums, w, op, kind_c);
-#ifdef HK_DOT
-    if (!sparse && !(flip_a | flip_b) && hk_wave_dot(sums, type_a, type_b, rows_a, rows_b, spread_a, spread_b)) {
+    Op own = *op;
+    /* C is D, and src2 has the indices. */
+    if (sparse) own.src2 = op->dst;
+    hk_load_sums(sums, w, &own, kind_c);
+    if (!sparse && !integer) {
+        hk_wave_floats(HK_IN_ORDER, (float *)sums, (const float *)sums, &f);
         hk_store_sums(w, op, kind_d, sums);
         return 0;
     }
-#endif
     if (integer) {
         memcpy(addends, sums, sizeof sums);
         memset(sums, 0, sizeof sums);
     }
-    hk_wave_unpack(type_a, a, rows_a, spread_a, flip_a);
-    hk_wave_unpack(type_b, b, rows_b, spread_b, flip_b);
+    hk_wave_unpack(f.type_a, a, f.rows_a, f.a, f.flip_a);
+    hk_wave_unpack(f.type_b, b, f.rows_b, f.b, f.flip_b);
     if (sparse)
-        hk_sparse_multiply(sums, w, op, a, b, spread_a, hk_wave_per_dword(type_a));
+        hk_sparse_multiply(sums, w, op, a, b, f.a, hk_wave_per_dword(f.type_a));
     else
-        hk_wave_multiply(sums, a, b, hk_spread_depth(type_a, spread_a), type_a != HK_F32);
+        hk_wave_multiply(HK_IN_ORDER, (float *)sums, (const float *)sums, a, b, hk_spread_depth(f.type_a, f.a), 0);
     if (integer) hk_add_integers(sums, addends, (op->flags & HK_WMMA_CLAMP) != 0);
     hk_store_sums(w, op, kind_d, sums);
     return 0;
 }
 
+static int32_t hk_wave_general(Wave *w, const Op *op) { return hk_wave_matrix(w, op, 0); }
+
 HK_EXPORT int32_t hk_wmma(Wave *w, const Op *op);
 HK_EXPORT int32_t hk_swmmac(Wave *w, const Op *op);
-int32_t hk_wmma(Wave *w, const Op *op) { return hk_wave_matrix(w, op, 0); }
+int32_t hk_wmma(Wave *w, const Op *op) {
+    /* The most frequent case in place: C and D of fp32, and C as it is. */
+    const uint32_t others = 0xf00 | 1u << 14 | 1u << 17 | HK_WMMA_INTERLEAVED | HK_MATRIX_C_CONSTANT;
+    float *d = (float *)hk_row(w, op->dst);
+    const float *c = (const float *)hk_row(w, op->src2);
+    if (op->flags & others || (c != d && hk_rows_overlap(c, OF_LANE, d, OF_LANE))) return hk_wave_general(w, op);
+    HkWaveFactors f = hk_wave_factors(w, op);
+    /* With the type and the places of 16-bit factors as constants. */
+    const HkSpread usual = {HK_LANES == 32 ? 4 : 2, GROUPS, 2};
+    uint32_t bits = (uint32_t)(usual.rows | usual.groups << 8 | usual.run << 16);
+    int is_usual = op->imm[1] == bits && op->imm[2] == bits && !(f.flip_a | f.flip_b);
+    HkElement type = is_usual ? f.type_a : HK_F32;
+    if (type == HK_F16) {
+        f = (HkWaveFactors){HK_F16, HK_F16, usual, usual, f.rows_a, f.rows_b, 0, 0};
+        hk_wave_floats(HK_BLOCKED, d, c, &f);
+    } else if (type == HK_BF16) {
+        f = (HkWaveFactors){HK_BF16, HK_BF16, usual, usual, f.rows_a, f.rows_b, 0, 0};
+        hk_wave_floats(HK_BLOCKED, d, c, &f);
+    } else
+        hk_wave_floats(HK_BLOCKED, d, c, &f);
+    return 0;
+}
 int32_t hk_swmmac(Wave *w, const Op *op) { return hk_wave_matrix(w, op, 1); }
