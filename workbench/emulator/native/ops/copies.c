@@ -5,7 +5,7 @@
  *
  * Sources: LLVM, IntrinsicsAMDGPU.td and AMDGPUUsage ("Memory Model GFX125x"); AMD's CDNA5 ISA guide, 10.8 and 10.11,
  * as others quote it; Triton's TDMUtility.cpp, which fills descriptors as the guide says. HipKittens' headers of June
- * 2026 fill two fields otherwise (docs/instructions.md).
+ * 2026 fill two fields otherwise (docs/compatibility.md).
  */
 #include "ops/addresses.h"
 #include "ops/lds.h"
@@ -268,8 +268,8 @@ HK_EXPORT int32_t hk_tensor_from_lds(Wave *w, const Op *op);
 int32_t hk_tensor_from_lds(Wave *w, const Op *op) { return copy_tile(w, op, 0); }
 
 /* Loads that transpose: 32 lanes read a matrix of 16 by 16 elements, of 6 and 4 bits one of 16 by 32 (8 bytes of a
- * lane hold 16 elements of 4 bits). Which lane gets which element: AMD's emulator rocjitsu, ds_transpose.h; with 16 bits
- * also V_WMMA's layout, for which they are made. A lane that is not active contributes zeros.
+ * lane hold 16 elements of 4 bits). Which lane gets which element: AMD's emulator rocjitsu, ds_transpose.h; with 16
+ * bits also V_WMMA's layout, for which they are made. A lane that is not active contributes zeros.
  *
  * Op fields: src0 the addresses and dst the first row of the result, imm[0] the bits of an element; ssrc0 and offset
  * as in flat.c. */
