@@ -93,6 +93,12 @@ def enclose(folder: Path) -> Enclosure:
     return enclosure
 
 
+def end_with_parent() -> None:
+    """Has this process killed when its parent ends (Linux)."""
+    if sys.platform == "linux":
+        _libc().prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
 class _PartlyError(OSError):
     """Namespaces that were entered and could not be furnished."""
 
@@ -122,7 +128,7 @@ def _enter_namespaces(folder: Path) -> Enclosure:
         if child:
             # The first process of the namespace is the child; this one only passes on how it ended.
             os._exit(_waited(child))
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        end_with_parent()
         files = _furnish(libc, folder)
         processes = _mount(libc, "proc", "/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
         _drop_capabilities(libc)
@@ -228,4 +234,4 @@ def unreadable() -> Iterator[None]:
         libc.prctl(_PR_SET_DUMPABLE, before, 0, 0, 0)
 
 
-__all__ = ["Enclosure", "enclose", "unreadable"]
+__all__ = ["LIMITS", "Enclosure", "enclose", "end_with_parent", "unreadable"]
