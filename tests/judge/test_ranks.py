@@ -12,7 +12,7 @@ from workbench.judge.verdicts import Result, Verdict
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
-import judge_ranks  # noqa: E402
+import judge_ranks
 
 
 def verdict(name: str, time: float, width: float = 0.01) -> Verdict:
