@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -42,37 +44,37 @@ os._exit(0)
 
 
 def tried(tmp_path: Path, **variables: str) -> dict[str, object]:
-    import os
-    import socket
-
     own = tmp_path / "own"
     own.mkdir()
+    # Not in a scratch folder, which is another one inside.
+    other = Path(__file__).with_name(f"written-{os.getpid()}")
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])
         result = subprocess.run(
-            [sys.executable, "-c", SCRIPT, str(own), str(Path(__file__).with_name("written"))],
+            [sys.executable, "-c", SCRIPT, str(own), str(other)],
             env={**os.environ, **variables, "PORT": port},
             stdout=subprocess.PIPE,
             check=True,
         )
+    other.unlink(missing_ok=True)
     assert (own / "file").read_text() == "x"
-    found: dict[str, object] = json.loads(result.stdout)
-    return found
+    abilities: dict[str, object] = json.loads(result.stdout)
+    return abilities
 
 
 def test_namespaces_have_no_network_and_no_files(tmp_path: Path) -> None:
-    found = tried(tmp_path)
-    if found["kind"] != "namespaces":
+    abilities = tried(tmp_path)
+    if abilities["kind"] != "namespaces":
         pytest.skip("this system allows no namespaces")
-    assert not found["network"]
-    assert not found["other"]
-    assert found["processes"] == 1
+    assert not abilities["network"]
+    assert not abilities["other"]
+    assert abilities["processes"] == 1
 
 
 def test_limits_hold_where_namespaces_are_forbidden(tmp_path: Path) -> None:
-    found = tried(tmp_path, LIMITS="1")
-    Path(__file__).with_name("written").unlink()
-    assert found["kind"] == "limits"
-    assert found["network"]
-    assert isinstance(found["largest"], int)
-    assert found["largest"] > 0
+    abilities = tried(tmp_path, LIMITS="1")
+    assert abilities["kind"] == "limits"
+    assert abilities["network"]
+    assert abilities["other"]
+    assert isinstance(abilities["largest"], int)
+    assert abilities["largest"] > 0
