@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 _encoded: dict[str, bytes] = {}
 """Names of variables that were read, as the environment has them."""
@@ -15,16 +16,17 @@ def value_of(name: str) -> str | None:
     For variables that each launch reads: `os.environ` raises and catches two exceptions for one that is not
     set, and five of these take a twentieth of a launch's time.
     """
-    environment = os.environ
+    environment: Any = os.environ
     try:
         key = _encoded.get(name)
         if key is None:
-            key = _encoded[name] = environment.encodekey(name)  # type: ignore[attr-defined]
-        is_absent = key not in environment._data  # type: ignore[attr-defined]
+            key = _encoded[name] = environment.encodekey(name)
+        is_absent = key not in environment._data
     except AttributeError:
         # It was replaced by another mapping.
         is_absent = False
-    return None if is_absent else environment.get(name)
+    value: str | None = None if is_absent else environment.get(name)
+    return value
 
 
 @dataclass(frozen=True)

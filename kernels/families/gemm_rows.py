@@ -9,6 +9,7 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench.operators import Choice, KernelSpec, Range, Variant
+from workbench.targets import LIBRARY_TARGETS
 from workbench_kernels.families import gemm as family
 from workbench_kernels.families import gemm_backward
 from workbench_kernels.families.gemm_schedules import Product
@@ -105,6 +106,7 @@ def scaled(
     return KernelSpec(
         name=name,
         doc=doc,
+        targets=LIBRARY_TARGETS,
         **product.plain(),
         parameters={
             **family.SIZES,

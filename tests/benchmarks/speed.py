@@ -257,8 +257,8 @@ _WAVE_MATRICES = tuple(
     )
 )
 _OF_DEVICE = {DEVICE: _INSTRUCTIONS, "emulated:gfx1201": _WAVE_MATRICES}
-"""By device: name, body of the loop, beginning of the counted mnemonics, trips, FLOPs per instruction, goal per
-core."""
+"""By device: name, body of the loop, beginning of the counted mnemonics, trips, FLOPs per instruction, goal
+per core."""
 
 
 def instructions(settings: Settings) -> Iterator[Row]:

@@ -379,7 +379,9 @@ def test_right_kernels_are_clean(flags: tuple[str, ...]) -> None:
         assert result.passed, str(result)
 
 
-def test_loads_may_come_late(module: Module) -> None:
+@pytest.mark.parametrize("flags", [(), ("-mwavefrontsize64",)])
+def test_loads_may_come_late(flags: tuple[str, ...]) -> None:
+    module = wb.compile(SOURCE, arch="gfx1201", flags=flags)
     x, out = torch.arange(1024, dtype=torch.int32), torch.zeros(2, dtype=torch.int32)
     with wb.late_loads():
         module["sums"][2, 256](x, out, 1024)

@@ -226,6 +226,14 @@ def test_signed_offsets(module: Module, random: np.random.Generator) -> None:
     assert torch.equal(out, x[50 + where.long()])
 
 
+def test_what_copies_may_do_is_not_checked(module: Module) -> None:
+    x, out = torch.zeros(1024, dtype=torch.int32), torch.zeros(512, dtype=torch.int32)
+    with pytest.raises(errors.DeviceError, match="gfx1250 cannot be sanitized yet: the order of its async"):
+        wb.sanitize(module["async_copies"][1, 32], x, out)
+    with wb.late_loads(), pytest.raises(errors.DeviceError, match="gfx1250 cannot have its loads come late"):
+        module["async_copies"][1, 32](x, out)
+
+
 def test_asynchronous_copies(module: Module, random: np.random.Generator) -> None:
     x = random.integers(1, 255, 4096).astype(np.uint8)
     out = torch.zeros(512, dtype=torch.int32)

@@ -47,35 +47,39 @@ KERNEL(first) {
     out[threadIdx.x] = is_first;
     out[256 + threadIdx.x] = state;
 }
-#define HALF(row, text) { int r; asm volatile("s_mov_b32 %0, -1\n " text : "=&s"(r) : "s"(a), "s"(b) : "scc"); \
-                          out[row] = r; }
+#define HALF(row, text) { int r; \
+    asm volatile("s_mov_b32 %0, -1\n " text : "=&s"(r) : "s"(a), "s"(b) : "scc"); out[row] = r; }
 KERNEL(halves) {
     const int a = UNIFORM(0), b = UNIFORM(1);
     HALF(0, "s_add_f16 %0, %1, %2") HALF(1, "s_sub_f16 %0, %1, %2") HALF(2, "s_mul_f16 %0, %1, %2")
-    HALF(3, "s_min_num_f16 %0, %1, %2") HALF(4, "s_max_num_f16 %0, %1, %2") HALF(5, "s_minimum_f16 %0, %1, %2")
+    HALF(3, "s_min_num_f16 %0, %1, %2") HALF(4, "s_max_num_f16 %0, %1, %2")
+    HALF(5, "s_minimum_f16 %0, %1, %2")
     HALF(6, "s_maximum_f16 %0, %1, %2") HALF(7, "s_ceil_f16 %0, %1") HALF(8, "s_floor_f16 %0, %1")
     HALF(9, "s_trunc_f16 %0, %1") HALF(10, "s_rndne_f16 %0, %1") HALF(11, "s_cvt_f32_f16 %0, %1")
-    HALF(12, "s_cmp_lt_f16 %1, %2\n s_cselect_b32 %0, 5, 6") HALF(13, "s_mov_b32 %0, %1\n s_fmac_f16 %0, %1, %2")
+    HALF(12, "s_cmp_lt_f16 %1, %2\n s_cselect_b32 %0, 5, 6")
+    HALF(13, "s_mov_b32 %0, %1\n s_fmac_f16 %0, %1, %2")
     HALF(14, "s_add_f16 %0, %1, 0.5")
 }
 KERNEL(singles) {
     const int a = UNIFORM(0), b = UNIFORM(1);
-    HALF(0, "s_cvt_f16_f32 %0, %1") HALF(1, "s_cvt_pk_rtz_f16_f32 %0, %1, %2") HALF(2, "s_cvt_hi_f32_f16 %0, %1")
+    HALF(0, "s_cvt_f16_f32 %0, %1") HALF(1, "s_cvt_pk_rtz_f16_f32 %0, %1, %2")
+    HALF(2, "s_cvt_hi_f32_f16 %0, %1")
 }
 #define FUNCTION(row, name, bits) { int r, v; \
-    asm volatile("s_mov_b32 s20, exec_lo\n s_mov_b32 exec_lo, 0\n v_s_" name " %0, %1\n s_mov_b32 exec_lo, s20" \
-                 : "=&s"(r) : "s"(a) : "s20"); \
+    asm volatile("s_mov_b32 s20, exec_lo\n s_mov_b32 exec_lo, 0\n v_s_" name " %0, %1\n" \
+                 "s_mov_b32 exec_lo, s20" : "=&s"(r) : "s"(a) : "s20"); \
     asm volatile("v_" name "_e32 %0, %1" : "=v"(v) : "v"(a)); out[2 * row] = r; out[2 * row + 1] = v & bits; }
 KERNEL(functions) {
     const int a = UNIFORM(0);
-    FUNCTION(0, "exp_f32", -1) FUNCTION(1, "log_f32", -1) FUNCTION(2, "rcp_f32", -1) FUNCTION(3, "rsq_f32", -1)
-    FUNCTION(4, "sqrt_f32", -1)
+    FUNCTION(0, "exp_f32", -1) FUNCTION(1, "log_f32", -1) FUNCTION(2, "rcp_f32", -1)
+    FUNCTION(3, "rsq_f32", -1) FUNCTION(4, "sqrt_f32", -1)
 }
 KERNEL(lanes) {
     const int i = threadIdx.x, mine = x[i];
     int r[8];
     for (int n = 0; n < 8; n++) r[n] = -1;
-    asm volatile("v_permlane16_b32 %0, %1, %2, %3" : "+v"(r[0]) : "v"(mine), "s"(UNIFORM(64)), "s"(UNIFORM(65)));
+    asm volatile("v_permlane16_b32 %0, %1, %2, %3"
+                 : "+v"(r[0]) : "v"(mine), "s"(UNIFORM(64)), "s"(UNIFORM(65)));
     asm volatile("v_permlanex16_b32 %0, %1, %2, 0" : "+v"(r[1]) : "v"(mine), "s"(UNIFORM(64)));
     asm volatile("v_permlane16_var_b32 %0, %1, %2" : "+v"(r[2]) : "v"(mine), "v"(x[32 + i]));
     asm volatile("v_permlanex16_var_b32 %0, %1, %2" : "+v"(r[3]) : "v"(mine), "v"(x[32 + i]));
@@ -96,18 +100,19 @@ KERNEL(atomics) {
     asm volatile("global_atomic_cond_sub_u32 %0, %1, %2, off th:TH_ATOMIC_RETURN\n s_wait_loadcnt 0"
                  : "=v"(r[0]) : "v"(at), "v"(data) : "memory");
     at += 32;
-    asm volatile("global_atomic_sub_clamp_u32 %0, %1, %2, off th:TH_ATOMIC_RETURN scope:SCOPE_SYS\n s_wait_loadcnt 0"
-                 : "=v"(r[1]) : "v"(at), "v"(data) : "memory");
+    asm volatile("global_atomic_sub_clamp_u32 %0, %1, %2, off th:TH_ATOMIC_RETURN scope:SCOPE_SYS\n"
+                 "s_wait_loadcnt 0" : "=v"(r[1]) : "v"(at), "v"(data) : "memory");
     at += 32;
-    asm volatile("global_atomic_min_num_f32 %0, %1, %2, off th:TH_ATOMIC_RETURN scope:SCOPE_DEV\n s_wait_loadcnt 0"
-                 : "=v"(r[2]) : "v"(at), "v"(data) : "memory");
+    asm volatile("global_atomic_min_num_f32 %0, %1, %2, off th:TH_ATOMIC_RETURN scope:SCOPE_DEV\n"
+                 "s_wait_loadcnt 0" : "=v"(r[2]) : "v"(at), "v"(data) : "memory");
     at += 32;
     asm volatile("flat_atomic_max_num_f32 %0, %1, %2 th:TH_ATOMIC_RETURN\n s_wait_loadcnt_dscnt 0"
                  : "=v"(r[3]) : "v"(at), "v"(data) : "memory");
     for (int n = 0; n < 4; n++) out[128 + 32 * n + i] = r[n];
     const unsigned in_lds = (unsigned)(size_t)(__attribute__((address_space(3))) int *)&place[0][i];
-    asm volatile("ds_cond_sub_u32 %0, %1\n ds_sub_clamp_u32 %0, %1 offset:128\n ds_min_num_f32 %0, %1 offset:256\n"
-                 "ds_max_num_f32 %0, %1 offset:384\n s_wait_dscnt 0" :: "v"(in_lds), "v"(data) : "memory");
+    asm volatile("ds_cond_sub_u32 %0, %1\n ds_sub_clamp_u32 %0, %1 offset:128\n"
+                 "ds_min_num_f32 %0, %1 offset:256\n ds_max_num_f32 %0, %1 offset:384\n s_wait_dscnt 0"
+                 :: "v"(in_lds), "v"(data) : "memory");
     for (int n = 0; n < 4; n++) out[256 + 32 * n + i] = place[n][i];
 }
 KERNEL(dots) {
@@ -155,7 +160,8 @@ KERNEL(relative) {
     for (int n = 0; n < 3; n++) out[32 * n + i] = r[n];
     unsigned a = x[i], b = x[32 + i];
     // v_swap_b16 v24.l, v25.h, which the assembler knows with another feature.
-    asm volatile("v_mov_b32 v24, %0\n v_mov_b32 v25, %1\n .long 0x7e30cd99\n v_mov_b32 %0, v24\n v_mov_b32 %1, v25"
+    asm volatile("v_mov_b32 v24, %0\n v_mov_b32 v25, %1\n .long 0x7e30cd99\n"
+                 "v_mov_b32 %0, v24\n v_mov_b32 %1, v25"
                  : "+v"(a), "+v"(b) :: "v24", "v25");
     out[96 + i] = a, out[128 + i] = b;
 }
@@ -169,7 +175,8 @@ KERNEL(parts) {
     const long long from = (long long)x, to = (long long)(out + 160);
     const I4 words = {(int)from, (int)(from >> 32), 64, 0x31016000};
     int r[5];
-    asm volatile("s_buffer_load_i8 %0, %5, 0x3\n s_buffer_load_u16 %1, %5, 0x6\n s_buffer_load_u8 %2, %5, 0x80\n"
+    asm volatile("s_buffer_load_i8 %0, %5, 0x3\n s_buffer_load_u16 %1, %5, 0x6\n"
+                 "s_buffer_load_u8 %2, %5, 0x80\n"
                  "s_load_i16 %3, %6, 0x2\n s_load_u8 %4, %6, 0x7\n s_wait_kmcnt 0"
                  : "=&s"(r[0]), "=&s"(r[1]), "=&s"(r[2]), "=&s"(r[3]), "=&s"(r[4]) : "s"(words), "s"(x));
     if (i == 0) for (int n = 0; n < 5; n++) out[n] = r[n];
@@ -217,9 +224,11 @@ def test_a_wave_may_wait_for_another_between_the_halves_of_a_barrier() -> None:
 def test_the_first_signal_of_a_barrier() -> None:
     out = run("first", np.zeros(1, np.int32), 512, 128)
     waves = out[:256].reshape(-1, LANES)[:4]
-    assert waves.sum() == LANES and (waves == waves[:, :1]).all()
+    assert waves.sum() == LANES
+    assert (waves == waves[:, :1]).all()
     signals, members = out[256 : 256 + 128 : LANES] >> 16 & 127, out[256 : 256 + 128 : LANES] >> 4 & 127
-    assert sorted(signals) == [1, 2, 3, 4] and (members == 4).all()
+    assert sorted(signals) == [1, 2, 3, 4]
+    assert (members == 4).all()
 
 
 def test_scalar_halves(random: np.random.Generator) -> None:
@@ -368,7 +377,8 @@ def test_registers_chosen_at_run_time(random: np.random.Generator) -> None:
 
 def test_clocks() -> None:
     out = run("clocks", np.array([100], np.int32), 2)
-    assert out[0] >= 6400 and out[1] == 1
+    assert out[0] >= 6400
+    assert out[1] == 1
 
 
 def test_buffers_and_small_scalar_loads(random: np.random.Generator) -> None:
@@ -396,4 +406,5 @@ def test_buffers_and_small_scalar_loads(random: np.random.Generator) -> None:
 
 def test_denormal_modes() -> None:
     out = run("denormals", np.full(LANES, 5, np.int32), 2 * LANES)
-    assert (out[:LANES] == 10).all() and (out[LANES:] == 0).all()
+    assert (out[:LANES] == 10).all()
+    assert (out[LANES:] == 0).all()

@@ -36,13 +36,8 @@ def test_the_compiler_takes_the_instructions_of_the_table(arch: str) -> None:
             total = "int" if element == "int8" else "float"
             sizes = {"rows": shape.rows, "cols": shape.cols, "shape": shape.name}
             source += KERNEL.format(name=name, element=element, total=total, **sizes)
-            count = (
-                shape.rows
-                * shape.cols
-                // matrix_operands.LANES[arch]
-                * matrix_operands.BYTES[element]
-                // record.width
-            )
+            width = shape.rows * shape.cols // matrix_operands.LANES[arch] * matrix_operands.BYTES[element]
+            count = width // record.width
             expected[name] = [record.mnemonic] * count
     module = wb.compile(source, arch=arch)
     assert {name: re.findall(r"\bv_(?:mf|wm)ma_\w+", module[name].isa) for name in expected} == expected

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from workbench import paths
+from workbench import paths, targets
 from workbench.errors import WorkbenchError
 from workbench.runtime import Device, device
 from workbench.toolchain.compiler import hip_version
@@ -79,7 +79,7 @@ def _rocminfo(words: Sequence[str]) -> str:
         "Device Type": "GPU",
         "Node": 1,
         "Max Clock Freq. (MHz)": facts["clockRate"] // 1000,
-        "Compute Unit": facts["multiProcessorCount"],
+        "Compute Unit": facts["multiProcessorCount"] * targets.target(chosen.arch).multiprocessor_units,
         "Wavefront Size": f"{facts['warpSize']}({facts['warpSize']:#x})",
         "Workgroup Max Size": f"{facts['maxThreadsPerBlock']}({facts['maxThreadsPerBlock']:#x})",
     }

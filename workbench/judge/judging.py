@@ -35,6 +35,7 @@ from workbench.judge.provenance import Provenance, holds_result
 from workbench.judge.replays import Replay, Replayed
 from workbench.judge.verdicts import CaseVerdict, Result, Verdict, scored
 from workbench.runtime import device
+from workbench.targets import MI300X
 
 _INTERVAL = 0.05
 """Seconds between two looks at a process."""
@@ -65,7 +66,7 @@ class Options:
         largest: bytes of inputs and outputs beyond which a case is left out.
     """
 
-    device: str = "MI300X"
+    device: str = MI300X.name
     seconds: float = 400.0
     memory: int = 8 << 30
     enclosed: bool = True

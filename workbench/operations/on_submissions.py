@@ -10,6 +10,7 @@ from workbench.errors import UsageError
 from workbench.operations.launch_comment import SUFFIXES
 from workbench.operations.on_kernels import Quantity
 from workbench.operations.record import Answer, operation
+from workbench.targets import MI300X
 
 if TYPE_CHECKING:
     from workbench.judge.problems import Problem
@@ -111,7 +112,7 @@ def judge(
         "get_inputs), or a C++ file with its launch and reference",
     ],
     submission: Annotated[str, "a submission's file or folder, or a folder of several"],
-    device: Annotated[str, "product whose time is modelled, such as MI300X or MI355X"] = "MI300X",
+    device: Annotated[str, "product whose time is modelled, such as MI300X or MI355X"] = MI300X.name,
     out: Annotated[
         str, "folder for a JSON file a submission and judge.html; a second run continues there"
     ] = "",

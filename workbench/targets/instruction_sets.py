@@ -36,6 +36,7 @@ from workbench.targets.sources import (
     LLVM,
     MI350_PAGE,
     RDNA4_GUIDE,
+    ROCCLR,
     ROCJITSU_MI455X,
     RX9070XT_PAGE,
 )
@@ -47,6 +48,7 @@ WAVE = Fact(64, "", GPU_SPECS)
 """Lanes of a wave of every target, for code without a target; otherwise use `Target.wave_size`."""
 
 # What every CDNA since the second has in common.
+_MULTIPROCESSOR = Fact(1, "", f"{ROCCLR}, of targets before gfx10")
 _SIMDS = Fact(4, "", "AMD CDNA 2 white paper, figure 3; rocprofv3 agent_info of an MI355X, Simd_Per_Cu")
 _WAVES = Fact(8, "", "ROCm Compute Profiler, 'Shader engine'; rocprofv3 agent_info of an MI355X")
 _VGPRS = Fact(512, "", f"{GPU_SPECS}: 512 KiB a compute unit, 4 bytes by 64 lanes by 4 SIMDs each")
@@ -85,6 +87,7 @@ class Target:
         wave_size: lanes of a wave, unless a kernel chooses another of `wave_sizes`.
         wave_sizes: lanes of a wave that kernels can be compiled for.
         simds: SIMDs of a compute unit.
+        multiprocessor_units: compute units of what HIP calls a multiprocessor.
         waves_per_simd: wave slots.
         vgprs, vgpr_granule: vector registers, of `wave_size` lanes, that the waves of a SIMD share (including
             AGPRs), and the steps in which a wave gets them; `registers_of` has both for other waves.
@@ -129,6 +132,7 @@ class Target:
     wave_size: Fact = WAVE
     wave_sizes: tuple[int, ...] = (64,)
     simds: Fact = _SIMDS
+    multiprocessor_units: Fact = _MULTIPROCESSOR
     waves_per_simd: Fact = _WAVES
     vgprs: Fact = _VGPRS
     vgpr_granule: Fact = _VGPR_GRANULE
@@ -148,7 +152,7 @@ class Target:
     timing: Timing = CDNA3_TIMING
     wave_matrices: WaveMatrixLayout | None = None
     matrix_arithmetic: str = ""
-    library: bool = True
+    library: bool = False
 
     @property
     def fp8_encoding(self) -> Fp8:
@@ -196,6 +200,7 @@ GFX950 = Target(
     processors={0x04F: "gfx950", 0x05F: "gfx9-4-generic"},
     features=":sramecc+:xnack-",
     tiles=True,
+    library=True,
     fp8=OCP,
     architected_flat_scratch=True,
     scratch_vector_bit=True,
@@ -225,6 +230,7 @@ GFX942 = Target(
     processors={0x04C: "gfx942", 0x05F: "gfx9-4-generic"},
     features=":sramecc+:xnack-",
     tiles=True,
+    library=True,
     fp8=FNUZ,
     architected_flat_scratch=True,
     scratch_vector_bit=True,
@@ -248,7 +254,6 @@ GFX90A = Target(
     processors={0x03F: "gfx90a"},
     features=":sramecc+:xnack-",
     tiles=False,
-    library=False,
     fp8=None,
     architected_flat_scratch=False,
     scratch_vector_bit=False,
@@ -268,6 +273,7 @@ GFX1201 = Target(
     processors={0x04E: "gfx1201"},
     features="",
     tiles=False,
+    library=True,
     fp8=OCP,
     architected_flat_scratch=True,
     scratch_vector_bit=True,
@@ -284,6 +290,7 @@ GFX1201 = Target(
     wave_size=Fact(32, "", f"{GPU_SPECS}; {LLVM}"),
     wave_sizes=(32, 64),
     simds=Fact(2, "", f"{RDNA4_GUIDE}: four of a work-group processor, which is two compute units"),
+    multiprocessor_units=Fact(2, "", f"{ROCCLR}: half as many with enableWgpMode_, on from gfx10"),
     waves_per_simd=Fact(16, "", "LLVM, AMDGPUBaseInfo.cpp, getMaxWavesPerEU of GFX10.3 and later"),
     vgprs=Fact(1536, "", "LLVM, AMDGPUBaseInfo.cpp, getTotalNumVGPRs with 1.5 times the registers, wave32"),
     vgpr_granule=Fact(24, "", "LLVM, AMDGPUBaseInfo.cpp, getVGPRAllocGranule, likewise"),
@@ -306,7 +313,6 @@ GFX1250 = Target(
     processors={0x049: "gfx1250"},
     features="",
     tiles=False,
-    library=False,
     fp8=OCP,
     architected_flat_scratch=True,
     scratch_vector_bit=True,

@@ -238,7 +238,7 @@ RX9070XT = Product(
     infinity_cache_bytes_per_second=None,
     memory_latency_ns=None,
 )
-"""It runs plain kernels: no tile library, no sanitizer, and no times, for which little is published."""
+"""Its launches are counted and sanitized; they have no times, for which too little is published."""
 
 MI455X = Product(
     name="MI455X",

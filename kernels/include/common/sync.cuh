@@ -41,7 +41,7 @@ struct program_order {
  */
 template <int n = 0>
 __device__ inline void wait_vmcnt() {
-    static_assert(n >= 0 && n <= 63, "wait_vmcnt: the counter has six bits");
+    static_assert(n >= 0, "wait_vmcnt: the number of operations is not negative");
     if constexpr (n == 0)
         asm volatile("s_wait_loadcnt 0x0\n\ts_wait_storecnt 0x0\n\ts_wait_dscnt 0x0" ::: "memory");
     else

@@ -27,8 +27,7 @@ class Calls:
     function = SimpleNamespace(wave_size=64)
     row_of = staticmethod(Rows("gfx950", 256).row)
 
-    def __init__(self, uses_tiles: bool = False) -> None:
-        self.uses_tiles = uses_tiles
+    def __init__(self) -> None:
         self.made: list[tuple[str, bytes, int | None]] = []
 
     def native(self, function: str, op: bytes, can_fault: bool, count: int | None = None) -> None:
@@ -53,10 +52,8 @@ class Calls:
 GFX950 = Rows("gfx950", 256)
 
 
-def chained(
-    instructions: list[Instruction], rows: Rows = GFX950, spare: int | None = None, uses_tiles: bool = False
-) -> Calls:
-    calls = Calls(uses_tiles)
+def chained(instructions: list[Instruction], rows: Rows = GFX950, spare: int | None = None) -> Calls:
+    calls = Calls()
     chain = MatrixChain(calls, spare, sums(instructions, rows))
     for instruction in instructions:
         fields = NATIVE[instruction.opcode].encode(instruction, rows)
@@ -126,7 +123,7 @@ def test_random_sequences(
         single.v[:] = other.v[:] = registers(random, kind)
         for instruction in sequence:
             assert single.run(instruction) == 0
-        chained(sequence, uses_tiles=level == SOFTWARE).run(other)
+        chained(sequence).run(other)
         assert np.array_equal(single.v, other.v)
 
 
@@ -152,38 +149,6 @@ def test_tile(native: SimpleNamespace) -> None:
     assert sum(not f & SEEN_A for f in flags) == 6
     assert sum(not f & SEEN_B for f in flags) == 4
     assert sum(bool(f & LINKED) for f in flags) == 6
-
-
-@pytest.mark.parametrize("outer", ["m", "n"])
-def test_squares_of_results(native: SimpleNamespace, outer: str) -> None:
-    """For the CPU's matrix unit: of each four results, two share a factor A and two a factor B; what is left
-    of 5 x 3 results comes last."""
-    pairs = [(m, n) for m in range(5) for n in range(3)]
-    sequence = [
-        native.instruction(
-            NAMES[0],
-            [native.v(128 + 4 * (3 * m + n), 4)],
-            [
-                native.v(32 * k + 4 * m, 4),
-                native.v(64 + 32 * k + 4 * n, 4),
-                native.v(128 + 4 * (3 * m + n), 4),
-            ],
-        )
-        for k in range(2)
-        for m, n in sorted(pairs, key=lambda pair: pair if outer == "m" else pair[::-1])
-    ]
-    [(_, record, count)] = chained(sequence, uses_tiles=True).made
-    assert count == 30
-    words = np.frombuffer(record, np.uint32).reshape(count, WORDS)
-    fields = (abi.offset("Op", name) for name in ("dst", "src0", "src1"))
-    d, a, b = (words.view(np.uint16)[:, offset // 2] for offset in fields)
-    assert (d[::2] == d[1::2]).all()
-    assert len(set(d)) == 15
-    for first in range(0, 16, 8):
-        assert len(set(a[first : first + 8])) == len(set(b[first : first + 8])) == 4
-    assert sorted(zip(d, a, b, strict=True)) == sorted(
-        (128 + 4 * (3 * m + n), 32 * k + 4 * m, 64 + 32 * k + 4 * n) for k in range(2) for m, n in pairs
-    )
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -212,7 +177,7 @@ def test_loads_between(
         )
         for instruction in sequence:
             assert single.run(instruction) == 0
-        chained(sequence, spare=spare, uses_tiles=level == SOFTWARE).run(other)
+        chained(sequence, spare=spare).run(other)
         named = slice(0, 300)  # the rest belongs to the chain
         assert np.array_equal(single.v[named], other.v[named])
 

@@ -63,9 +63,6 @@ KERNELS_PER_BATCH = 24
 DRAWN = 2
 """Kernels of a family that a run tests on each target beyond those that every kernel is written for."""
 
-NOT_EXECUTED = {"gfx1201": "fp8e4m3"}
-"""Element types by target whose instructions the emulated device does not have."""
-
 EVERY = int(os.environ.get("HIPKITTENS_TEST_ALL", "0"))
 """Step through the batches of the families' full product, others with each seed; 0: covering arrays."""
 
@@ -126,12 +123,6 @@ class Kernel:
     @property
     def lanes(self) -> int:
         return LANES[self.arch]
-
-    @property
-    def is_executed(self) -> bool:
-        """False if it needs an element type that the emulated device does not have."""
-        missing = NOT_EXECUTED.get(self.arch)
-        return missing is None or missing not in f"{self.tensors} {self.body}"
 
     @property
     def threads(self) -> int:
@@ -332,7 +323,7 @@ class Family:
         rows = covering(every, f"{seed} {self.name}")
         for arch in LIBRARY_TARGETS:
             if arch not in TILE_TARGETS:
-                own = [row for row in self._rows if target_of(row) == arch and is_executed(row)]
+                own = [row for row in self._rows if target_of(row) == arch]
                 rows += drawn(own, f"{seed} {self.name} {arch}")
         return self._made_of(rows)
 
@@ -343,7 +334,6 @@ class Family:
             if turns and arch in TILE_TARGETS:
                 kernels = [kernel for kernel in kernels if takes_turn(kernel.name, arch, turns)]
             elif turns:
-                kernels = [kernel for kernel in kernels if kernel.is_executed]
                 kernels = drawn(kernels, f"{turns} {self.name} {arch}")
             assert len({kernel.name for kernel in kernels}) == len(kernels), f"{self.name}: a name twice"
             for index, first in enumerate(range(0, len(kernels), self._per_batch)):
@@ -358,12 +348,6 @@ def drawn(items: list[Item], seed: str) -> list[Item]:
     """A few of the items, in their order."""
     indexes = random.Random(seed).sample(range(len(items)), min(DRAWN, len(items)))
     return [items[index] for index in sorted(indexes)]
-
-
-def is_executed(row: tuple[Hashable, ...]) -> bool:
-    """False for a row with an element type that the emulated device does not have."""
-    missing = NOT_EXECUTED.get(target_of(row))
-    return all(missing not in (factor if isinstance(factor, tuple) else (factor,)) for factor in row)
 
 
 def target_of(row: tuple[Hashable, ...]) -> str:

@@ -103,7 +103,9 @@ def groups_per_cu(function: Function, block: int, dynamic_shared: int) -> int:
     arguments=(POINTER, HANDLE, INT, SIZE),
 )
 def _active_blocks(result: int, handle: int, block: int, dynamic_shared: int) -> None:
-    structures.store(result, INT, groups_per_cu(function_of(handle), block, dynamic_shared))
+    function = function_of(handle)
+    units = function.device.product.target.multiprocessor_units
+    structures.store(result, INT, groups_per_cu(function, block, dynamic_shared) * units)
 
 
 @call(

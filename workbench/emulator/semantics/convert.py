@@ -250,8 +250,8 @@ def small_format(block: BlockTranslator, name: str) -> str:
 
 
 def _selected(block: BlockTranslator, instruction: Instruction, a: Value, unit: int) -> Value:
-    """The byte or word (in the low bits) that op_sel, an SDWA select or, on later targets, byte_sel or the half
-    of a register names."""
+    """The byte or word (in the low bits) that op_sel, an SDWA select or, on later targets, byte_sel or the
+    half of a register names."""
     modifiers = instruction.modifiers
     if instruction.src[0].half is not None or "byte_sel" in modifiers:
         shift = 8 * modifiers.get("byte_sel", 0) if unit == 8 else 16 * (instruction.src[0].half or 0)

@@ -283,9 +283,9 @@ def _dot_integer(opcodes: str, bits: int, signed: bool, *, by_modifier: bool = F
         prepare(block, tuple((operand, "b32") for operand in sources))
         run = block.open_run()
         modifiers = instruction.modifiers
-        signs = (signed, signed)
+        signs = [signed, signed]
         if by_modifier:
-            signs = tuple(bool(modifiers.get("neg_lo", 0) >> n & 1) for n in (0, 1))
+            signs = [bool(modifiers.get("neg_lo", 0) >> n & 1) for n in (0, 1)]
         elif modifiers.get("neg_lo") or modifiers.get("neg_hi"):
             raise Unsupported("neg_lo or neg_hi on an integer dot product")
         if bits == 16 and instruction.format == "VOP3P":

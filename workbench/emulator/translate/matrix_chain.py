@@ -112,39 +112,6 @@ def _by_result(links: list[_Link]) -> list[_Link]:
     return ordered + [link for same in free.values() for link in same]
 
 
-def _by_factors(ordered: list[_Link]) -> list[_Link]:
-    """Independent results in squares: two factors A by two factors B, which the CPU's matrix unit loads once
-    for four results (native/ops/matrix_tiles.h). Other results come last."""
-    results: dict[range, list[_Link]] = {}
-    for link in ordered:
-        results.setdefault(link.d, []).append(link)
-    written = {row for d in results for row in d}
-    if len(written) != sum(map(len, results)) or not all(
-        written.isdisjoint(rows)
-        for link in ordered
-        for rows in (link.a, link.b, () if link.c == link.d else link.c)
-    ):
-        return ordered
-    by_factors: dict[tuple[tuple[range, ...], tuple[range, ...]], list[_Link]] = {}
-    alone: list[_Link] = []
-    for links in results.values():
-        factors = tuple(link.a for link in links), tuple(link.b for link in links)
-        if factors in by_factors:
-            alone += links
-        else:
-            by_factors[factors] = links
-    squares: list[_Link] = []
-    while by_factors:
-        a, b = next(iter(by_factors))
-        corners = (
-            [(a, b), (a, other_b), (other_a, b), (other_a, other_b)] for other_a, other_b in by_factors
-        )
-        square = next((c for c in corners if len(by_factors.keys() & c) == 4), None)
-        for factors in square or [(a, b)]:
-            (alone if square is None else squares).extend(by_factors.pop(factors))
-    return squares + alone
-
-
 def _flags(ordered: list[_Link]) -> list[int]:
     """Flags of each instruction for native/ops/matrix.h, in addition to its own."""
     result = []
@@ -337,8 +304,6 @@ class MatrixChain:
         links, self._links = _by_result(self._links[:count]), self._links[count:]
         if not links:
             return
-        if self._translator.uses_tiles and links[0].fields.flags & 15 == abi.BF16:
-            links = _by_factors(links)
         function = links[0].fields.function
         if len(links) == 1:
             self._translator.native(function, links[0].fields.record(links[0].address), False)

@@ -304,8 +304,8 @@ class Format:
                     if not self.neutral[o]["op_sel_hi2"]
                 ]
             for name, value in (("none", 0), ("first", 1)):
-                chosen = {"op_sel_hi": value, "op_sel_hi2": 0}
-                jobs += [(o, f"op_sel_hi {name}", chosen) for o in self.base]
+                places = {"op_sel_hi": value, "op_sel_hi2": 0}
+                jobs += [(o, f"op_sel_hi {name}", places) for o in self.base]
         if self.name == "SOPP":
             jobs += [(o, f"simm16 {value}", {"simm16": value}) for o in self.base for value in (0, 3)]
         if "offset" in self.layout.fields:
@@ -325,12 +325,12 @@ class Format:
             ]
             self._ask_all(retry)
         # Matrix instructions of 8-bit floats have signs for the third source alone.
-        signs = [
+        third = [
             (o, f, {f: 4})
             for (o, f), text in self.probed.items()
             if f in ("neg_lo", "neg_hi") and text is None
         ]
-        self._ask_all(signs)
+        self._ask_all(third)
 
     def _ask_all(self, jobs: Sequence[tuple[int, str, Mapping[str, int]]]) -> None:
         answers = self._asked([self._encode(o, {**self.neutral[o], **fields}) for o, _, fields in jobs])

@@ -38,11 +38,14 @@ MEMORY_ATOMICS: dict[str, int] = {
     "add_f64": abi.ADD_FLOAT | abi.ATOMIC_64,
     "min_f64": abi.MIN_FLOAT | abi.ATOMIC_64,
     "max_f64": abi.MAX_FLOAT | abi.ATOMIC_64,
+}
+_LATER = {
     "min_num_f32": abi.MIN_NUMBER,
     "max_num_f32": abi.MAX_NUMBER,
     "cond_sub_u32": abi.COND_SUB,
     "sub_clamp_u32": abi.SUB_CLAMP,
 }
+"""Those that later targets have in addition, in memory and in LDS."""
 
 # (name without ds_, kind, has a returning form named ..._rtn_...)
 _LDS_NAMES = (
@@ -63,10 +66,6 @@ _LDS_NAMES = (
     ("cmpst_f32", abi.CMPSWAP_FLOAT),
     ("min_f32", abi.MIN_FLOAT),
     ("max_f32", abi.MAX_FLOAT),
-    ("min_num_f32", abi.MIN_NUMBER),
-    ("max_num_f32", abi.MAX_NUMBER),
-    ("cond_sub_u32", abi.COND_SUB),
-    ("sub_clamp_u32", abi.SUB_CLAMP),
     ("add_f32", abi.ADD_FLOAT),
     ("pk_add_f16", abi.PK_ADD_F16),
     ("pk_add_bf16", abi.PK_ADD_BF16),
@@ -89,8 +88,6 @@ _LDS_WIDE_NAMES = (
     ("cmpst_f64", abi.CMPSWAP_FLOAT),
     ("min_f64", abi.MIN_FLOAT),
     ("max_f64", abi.MAX_FLOAT),
-    ("min_num_f64", abi.MIN_NUMBER),
-    ("max_num_f64", abi.MAX_NUMBER),
     ("add_f64", abi.ADD_FLOAT),
 )
 
@@ -109,6 +106,13 @@ LDS_ATOMICS: dict[str, int] = {
     "wrxchg_rtn_b64": abi.SWAP | abi.ATOMIC_64,
     "wrap_rtn_b32": abi.WRAP,
     "condxchg32_rtn_b64": abi.CONDXCHG32 | abi.ATOMIC_64,
+}
+
+
+_LATER_LDS = {
+    **_LATER,
+    "min_num_f64": abi.MIN_NUMBER | abi.ATOMIC_64,
+    "max_num_f64": abi.MAX_NUMBER | abi.ATOMIC_64,
 }
 
 
@@ -185,15 +189,19 @@ NATIVE: dict[str, NativeOp] = {
         f"{space}_atomic_{name}": NativeOp(function, partial(_encode_memory, function, kind))
         for space in ("global", "flat")
         for function in (f"hk_{space}_atomic",)
-        for name, kind in MEMORY_ATOMICS.items()
+        for name, kind in {**MEMORY_ATOMICS, **_LATER}.items()
     },
     **{
         f"buffer_atomic_{name}": NativeOp("hk_buffer_atomic", partial(_encode_buffer, kind))
-        for name, kind in MEMORY_ATOMICS.items()
+        for name, kind in {**MEMORY_ATOMICS, **_LATER}.items()
     },
     **{
         f"ds_{name}": NativeOp("hk_ds_atomic", partial(_encode_lds, kind))
-        for name, kind in LDS_ATOMICS.items()
+        for name, kind in {
+            **LDS_ATOMICS,
+            **_LATER_LDS,
+            **{_returning(name): kind for name, kind in _LATER_LDS.items()},
+        }.items()
     },
     # Later targets have the operands the other way round, and another name.
     **{

@@ -104,8 +104,8 @@ int32_t hk_permlane64(Wave *w, const Op *op) {
 }
 
 /* V_MOVRELS, V_MOVRELD and their kin: registers chosen by M0. flags: bit 0 the source, bit 1 the result, bit 2 by bits
- * 9:0 and 25:16 of M0 rather than all of it, bit 3 swap. A source that is no register is ssrc0, or imm[0]. The registers
- * are imm[1] rows; a number beyond the last is the last. */
+ * 9:0 and 25:16 of M0 rather than all of it, bit 3 swap. A source that is no register is ssrc0, or imm[0]. The
+ * registers are imm[1] rows; a number beyond the last is the last. */
 HK_EXPORT int32_t hk_movrel(Wave *w, const Op *op);
 int32_t hk_movrel(Wave *w, const Op *op) {
     uint64_t exec = hk_exec(w);

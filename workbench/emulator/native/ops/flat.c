@@ -219,10 +219,10 @@ HK_EXPORT int32_t hk_scratch_load_lds(Wave *w, const Op *op) {
     return hk_to_lds(w, op, data, at, exec, 0);
 }
 
-/* GLOBAL_LOAD_TR_B128 and _B64 in waves of 32 lanes: the lanes exchange what they read. Of 16-bit elements each group of
- * eight lanes transposes its 8 by 8. Of bytes, lane l gets, as element e, byte l % 8 of the lane that reads row
- * k = 8 (l / 16) + e: lane 8 (k / 4) + k % 4, or the fourth after it for columns 8 to 15. (The guide gives no lanes;
- * these are what others measured on a gfx1201, for bytes as Mesa's lowering has them.) An inactive lane gives zeros. */
+/* GLOBAL_LOAD_TR_B128 and _B64 in waves of 32 lanes: the lanes exchange what they read. Of 16-bit elements each group
+ * of eight lanes transposes its 8 by 8. Of bytes, lane l gets, as element e, byte l % 8 of the lane that reads row k =
+ * 8 (l / 16) + e: lane 8 (k / 4) + k % 4, or the fourth after it for columns 8 to 15. (The guide gives no lanes; these
+ * are what others measured on a gfx1201, for bytes as Mesa's lowering has them.) An inactive lane gives zeros. */
 HK_INLINE int32_t hk_global_load_tr(Wave *w, const Op *op, HkData data) {
 #if HK_LANES == 32
     uint64_t exec = hk_exec(w);

@@ -201,41 +201,6 @@ typedef struct HkTilesSum {
         if (n > 3) DO(3);                                                                                              \
     } while (0)
 
-/* True if four sums are two factors A by two factors B. */
-HK_INLINE int hk_tiles_are_square(const HkTilesSum *sums, int links) {
-    uint64_t different = 0;
-    for (int link = 0; link < links; link++)
-        different |= ((uintptr_t)sums[0].a[link] ^ (uintptr_t)sums[1].a[link]) |
-                     ((uintptr_t)sums[2].a[link] ^ (uintptr_t)sums[3].a[link]) |
-                     ((uintptr_t)sums[0].b[link] ^ (uintptr_t)sums[2].b[link]) |
-                     ((uintptr_t)sums[1].b[link] ^ (uintptr_t)sums[3].b[link]);
-    return different == 0;
-}
-
-/* Four such sums of 16 x 16 results, whose factors are loaded once; else as below. */
-HK_INLINE void hk_tiles_multiply_square(int integer, const HkTilesSum *sums, int links, int pairs) {
-    const int depth = pairs < 16 ? pairs : 16;
-    HK_TILES_LOAD(0, &sums[0], 0, 64);
-    HK_TILES_LOAD(1, &sums[1], 0, 64);
-    HK_TILES_LOAD(2, &sums[2], 0, 64);
-    HK_TILES_LOAD(3, &sums[3], 0, 64);
-    for (int link = 0; link < links; link++)
-        for (int k = 0; k < 16 * pairs; k += 16 * depth) {
-            HK_UNIT_LOAD(HK_TILE_A0, sums[0].a[link] + k, 4 * (size_t)depth);
-            HK_UNIT_LOAD(HK_TILE_B0, sums[0].b[link] + k, 64);
-            HK_TILES_MULTIPLY(0, HK_TILE_A0, HK_TILE_B0);
-            HK_UNIT_LOAD(HK_TILE_B1, sums[1].b[link] + k, 64);
-            HK_TILES_MULTIPLY(1, HK_TILE_A0, HK_TILE_B1);
-            HK_UNIT_LOAD(HK_TILE_A1, sums[2].a[link] + k, 4 * (size_t)depth);
-            HK_TILES_MULTIPLY(2, HK_TILE_A1, HK_TILE_B0);
-            HK_TILES_MULTIPLY(3, HK_TILE_A1, HK_TILE_B1);
-        }
-    HK_UNIT_STORE(HK_TILE_C0, sums[0].d, 64);
-    HK_UNIT_STORE(HK_TILE_C1, sums[1].d, 64);
-    HK_UNIT_STORE(HK_TILE_C2, sums[2].d, 64);
-    HK_UNIT_STORE(HK_TILE_C3, sums[3].d, 64);
-}
-
 /* Computes `n` sums, at most four, of 16 x 16 results and the same number of links of `pairs` dwords of K. They are
  * interleaved, so that the CPU need not wait for each; neighbours mostly share A. */
 HK_INLINE void hk_tiles_multiply_16(int integer, const HkTilesSum *sums, int n, int links, int pairs) {
@@ -291,10 +256,8 @@ HK_INLINE void hk_tiles_multiply_32(int integer, const HkTilesSum *sum, int link
  * what another one writes. */
 HK_INLINE void hk_tiles_multiply(int integer, int m, const HkTilesSum *sums, int n, int links, int pairs) {
     hk_tiles_begin(pairs < 16 ? pairs : 16);
-    /* The most frequent cases, with constants, so that no branches remain between tiles. */
-    if (m == 16 && n == HK_TILES_TOGETHER && pairs == 16 && hk_tiles_are_square(sums, links))
-        hk_tiles_multiply_square(integer, sums, links, 16);
-    else if (m == 16 && n == HK_TILES_TOGETHER && pairs == 16)
+    /* The most frequent case, with constants, so that no branches remain between tiles. */
+    if (m == 16 && n == HK_TILES_TOGETHER && pairs == 16)
         hk_tiles_multiply_16(integer, sums, HK_TILES_TOGETHER, links, 16);
     else if (m == 16)
         hk_tiles_multiply_16(integer, sums, n, links, pairs);

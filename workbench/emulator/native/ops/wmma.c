@@ -222,8 +222,7 @@ HK_INLINE void hk_wave_halves(HkOrder order, HkElement type, float *d, const flo
         u32x16 pair = *(const u32x16 *)pairs_b[k];
         f32x16 row = hk_element(type, pair, 1, 0);
 #pragma clang loop unroll(full)
-        for (int i = 0; i < SIDE; i++)
-            sum[i] = __builtin_elementwise_fma(hk_splat(ak[i * step + other]), row, sum[i]);
+        for (int i = 0; i < SIDE; i++) sum[i] = __builtin_elementwise_fma(hk_splat(ak[i * step + other]), row, sum[i]);
         row = hk_element(type, pair, 0, 0);
 #pragma clang loop unroll(full)
         for (int i = 0; i < SIDE; i++) sum[i] = __builtin_elementwise_fma(hk_splat(ak[i * step]), row, sum[i]);
@@ -308,8 +307,8 @@ static void hk_sparse_multiply(f32x16 *sums, const Wave *w, const Op *op, const 
 HK_INLINE void hk_add_integers(f32x16 *sums, const f32x16 *c, int clamp) {
     for (int i = 0; i < SIDE; i++) {
         i32x16 products = __builtin_convertvector(sums[i], i32x16), addend = (i32x16)c[i];
-        i32x16 total = clamp ? __builtin_elementwise_add_sat(products, addend)
-                             : (i32x16)((u32x16)products + (u32x16)addend);
+        i32x16 total =
+            clamp ? __builtin_elementwise_add_sat(products, addend) : (i32x16)((u32x16)products + (u32x16)addend);
         sums[i] = (f32x16)total;
     }
 }
@@ -323,15 +322,14 @@ typedef struct HkWaveFactors {
 } HkWaveFactors;
 
 HK_INLINE HkWaveFactors hk_wave_factors(const Wave *w, const Op *op) {
-    return (HkWaveFactors){HK_MATRIX_TYPE_A(op),  HK_MATRIX_TYPE_B(op),  hk_spread(op->imm[1]), hk_spread(op->imm[2]),
-                           hk_row(w, op->src0),   hk_row(w, op->src1),   hk_flipped(op, 0),     hk_flipped(op, 1)};
+    return (HkWaveFactors){HK_MATRIX_TYPE_A(op), HK_MATRIX_TYPE_B(op), hk_spread(op->imm[1]), hk_spread(op->imm[2]),
+                           hk_row(w, op->src0),  hk_row(w, op->src1),  hk_flipped(op, 0),     hk_flipped(op, 1)};
 }
 
 /* D = C + A B of floats. */
 HK_INLINE void hk_wave_floats(HkOrder order, float *d, const float *c, const HkWaveFactors *f) {
 #ifdef HK_DOT
-    if (!(f->flip_a | f->flip_b) &&
-        hk_wave_dot(order, d, c, f->type_a, f->type_b, f->rows_a, f->rows_b, f->a, f->b))
+    if (!(f->flip_a | f->flip_b) && hk_wave_dot(order, d, c, f->type_a, f->type_b, f->rows_a, f->rows_b, f->a, f->b))
         return;
 #endif
 #ifdef HK_AVX512
