@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import jsonschema
@@ -174,3 +179,31 @@ def test_a_submission_that_never_ends_is_ended(tmp_path: Path) -> None:
     (verdict,) = result["submissions"]
     assert verdict["result"] == "fails"
     assert "0.3 s of processor time" in verdict["text"]
+
+
+def test_submissions_end_with_the_judge(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "new.py").write_text("open('here', 'w').write('x')\nwhile True:\n    pass\n")
+    script = (
+        "from workbench.operations import operations\n"
+        f"operations()['judge'].run({{'problem': {str(tmp_path / 'model.py')!r}, "
+        f"'submission': {str(tmp_path / 'new.py')!r}}})"
+    )
+    variables = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen([sys.executable, "-c", script], env=variables) as judge:
+        waited(lambda: list(tmp_path.glob("hipkittens-judge-*/*/*/own/here")))
+        judge.kill()
+    waited(lambda: not running_in(tmp_path))
+
+
+def running_in(folder: Path) -> list[str]:
+    """Processes whose working folder is in a folder."""
+    links = (os.path.realpath(link) for link in Path("/proc").glob("[0-9]*/cwd"))
+    return [link for link in links if link.startswith(str(folder))]
+
+
+def waited(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)

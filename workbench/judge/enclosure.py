@@ -11,6 +11,7 @@ import os
 import resource
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,25 +77,34 @@ LIMITS = Enclosure(
 )
 
 
-def enclose(folder: Path) -> Enclosure:
+def has_namespaces() -> bool:
+    """True if a process may enter namespaces here, which is tried in a fork; it must have one thread."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            status = int(_enter_namespaces(Path(tempfile.gettempdir())) is LIMITS)
+        finally:
+            os._exit(status)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def enclose(folder: Path, namespaces: bool) -> Enclosure:
     """Encloses this process, which must have one thread, for good; returns in a child process.
 
     Args:
         folder: the folder that it may write to.
+        namespaces: False for limits alone.
     """
-    try:
-        enclosure = _enter_namespaces(folder)
-    except OSError as error:
-        if sys.platform == "linux" and not isinstance(error, _PartlyError):
-            enclosure = LIMITS
-        else:
-            raise
+    enclosure = _enter_namespaces(folder) if namespaces else LIMITS
     _limit()
     return enclosure
 
 
-class _PartlyError(OSError):
-    """Namespaces that were entered and could not be furnished."""
+def end_with_parent() -> None:
+    """Has this process killed when its parent ends (Linux)."""
+    if sys.platform == "linux":
+        _libc().prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def _libc() -> ctypes.CDLL:
@@ -114,20 +124,17 @@ def _enter_namespaces(folder: Path) -> Enclosure:
     user, group = os.getuid(), os.getgid()
     kinds = _CLONE_NEWUSER | _CLONE_NEWNS | _CLONE_NEWIPC | _CLONE_NEWPID | _CLONE_NEWNET | _CLONE_NEWUTS
     _checked(libc.unshare(kinds), "unshare")
-    try:
-        Path("/proc/self/setgroups").write_text("deny")
-        Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
-        Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
-        child = os.fork()
-        if child:
-            # The first process of the namespace is the child; this one only passes on how it ended.
-            os._exit(_waited(child))
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        files = _furnish(libc, folder)
-        processes = _mount(libc, "proc", "/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
-        _drop_capabilities(libc)
-    except OSError as error:
-        raise _PartlyError(error.errno, str(error)) from None
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
+    Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+    child = os.fork()
+    if child:
+        # The first process of the namespace is the child; this one only passes on how it ended.
+        os._exit(_waited(child))
+    end_with_parent()
+    files = _furnish(libc, folder)
+    processes = _mount(libc, "proc", "/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
+    _drop_capabilities(libc)
     return Enclosure(
         "namespaces",
         True,
@@ -228,4 +235,4 @@ def unreadable() -> Iterator[None]:
         libc.prctl(_PR_SET_DUMPABLE, before, 0, 0, 0)
 
 
-__all__ = ["Enclosure", "enclose", "unreadable"]
+__all__ = ["LIMITS", "Enclosure", "enclose", "end_with_parent", "has_namespaces", "unreadable"]

@@ -263,7 +263,7 @@ def fresh_sizes(tests: Sequence[Sizes], benchmarks: Sequence[Sizes], count: int 
     if not tests:
         return []
     names = [name for name, value in tests[0].items() if type(value) is int]
-    chosen = []
+    drawn = []
     for _ in range(count):
         base = dict(random.choice(tests))
         for name in names:
@@ -273,9 +273,9 @@ def fresh_sizes(tests: Sequence[Sizes], benchmarks: Sequence[Sizes], count: int 
             low, high = small[0], small[len(small) // 2]
             if step and high > low:
                 base[name] = step * random.randint(-(-low // step), high // step)
-        if base not in [dict(t) for t in tests] and base not in chosen:
-            chosen.append(base)
-    return chosen
+        if base not in [dict(t) for t in tests] and base not in drawn:
+            drawn.append(base)
+    return drawn
 
 
 def compared(output: Any, instance: Instance) -> str:
@@ -303,19 +303,24 @@ def compared(output: Any, instance: Instance) -> str:
 
 def close(output: Any, expected: Any, bounds: Callable[[torch.dtype], Tolerance]) -> tuple[bool, str]:
     """Whether all elements are within the bounds of their type, and how many are not."""
-    got, wanted = list(tensors(output)), list(tensors(expected))
-    if len(got) != len(wanted):
-        return False, f"{len(got)} tensors came; expected {len(wanted)}"
-    for number, (one, other) in enumerate(zip(got, wanted, strict=True)):
-        if one.shape != other.shape:
-            return False, f"output {number} has shape {tuple(one.shape)}; expected {tuple(other.shape)}"
-        bound = bounds(one.dtype)
-        differences = (one.double() - other.double()).abs()
-        wrong = ~(differences <= bound.atol + bound.rtol * other.double().abs())
-        both = (one.double() == other.double()) | (one.double().isnan() & other.double().isnan())
+    got, references = list(tensors(output)), list(tensors(expected))
+    if len(got) != len(references):
+        return False, f"{len(got)} tensors came; expected {len(references)}"
+    for number, (result, reference) in enumerate(zip(got, references, strict=True)):
+        if result.shape != reference.shape:
+            return (
+                False,
+                f"output {number} has shape {tuple(result.shape)}; expected {tuple(reference.shape)}",
+            )
+        bound = bounds(result.dtype)
+        differences = (result.double() - reference.double()).abs()
+        wrong = ~(differences <= bound.atol + bound.rtol * reference.double().abs())
+        both = (result.double() == reference.double()) | (
+            result.double().isnan() & reference.double().isnan()
+        )
         wrong &= ~both
         if wrong.any():
-            return False, f"{int(wrong.sum())} of {one.numel()} elements of output {number} differ"
+            return False, f"{int(wrong.sum())} of {result.numel()} elements of output {number} differ"
     return True, ""
 
 

@@ -69,14 +69,20 @@ def _load() -> None:
     from workbench.emulator.node.device import node
     from workbench.emulator.translate import translator  # noqa: F401
     from workbench.judge import recorder  # noqa: F401
+    from workbench.judge.enclosure import has_namespaces
 
     node()
     native_library()
+    _state["namespaces"] = has_namespaces()
 
 
 def _serve(request: dict[str, Any]) -> None:
     """Runs one submission in this process, a fork."""
+    from workbench.judge.enclosure import enclose, end_with_parent
+
     os.setsid()
+    # The judge may be killed; its fork server then ends, for want of requests.
+    end_with_parent()
     folder = Path(request["folder"])
     commands = open(folder / "calls", encoding="utf-8")  # noqa: SIM115 - until the process ends
     answers = open(folder / "answers", "w", encoding="utf-8")  # noqa: SIM115
@@ -84,9 +90,7 @@ def _serve(request: dict[str, Any]) -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    from workbench.judge.enclosure import LIMITS, enclose
-
-    enclosure = enclose(folder / "own") if request["enclosed"] else LIMITS
+    enclosure = enclose(folder / "own", request["enclosed"] and _state["namespaces"])
     _say(answers, {"enclosure": vars(enclosure)})
     from workbench.judge.recorder import HostOperators, Recorder
 
