@@ -332,7 +332,8 @@ def mode_after(instruction: Instruction, mode: Mode | None) -> Mode | None:
     """The floating-point mode after an instruction; None if a register decides it."""
     if instruction.opcode in ("s_round_mode", "s_denorm_mode"):
         bits = _immediate(instruction) & 15
-        return mode if mode is None else mode.with_field(0 if "round" in instruction.opcode else 4, 4, bits)
+        first = 0 if instruction.opcode == "s_round_mode" else 4
+        return mode if mode is None else mode.with_field(first, 4, bits)
     if instruction.record.control is not Control.REGISTER:
         return mode
     number, first, size = hardware_field(instruction)

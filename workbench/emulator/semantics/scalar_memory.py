@@ -57,8 +57,8 @@ for _function in ("hk_s_load", "hk_s_buffer_load"):
         _load(_function, _dwords)
 
 
-def _load_part(opcode: str, size: int, signed: bool) -> None:
-    function = "hk_s_buffer_load_part" if "buffer" in opcode else "hk_s_load_part"
+def _load_part(stem: str, size: int, signed: bool) -> None:
+    function = f"hk_{stem}_part"
 
     def handle(block: BlockTranslator, instruction: Instruction) -> None:
         base = instruction.src[0]
@@ -76,13 +76,13 @@ def _load_part(opcode: str, size: int, signed: bool) -> None:
         )
         block.native(function, fields.record(instruction.address), can_fault=True)
 
-    register(opcode, handle)
+    register(f"{stem}_{'i' if signed else 'u'}{8 * size}", handle)
 
 
-for _size, _bits in ((1, 8), (2, 16)):
-    for _stem in ("s_load", "s_buffer_load"):
-        _load_part(f"{_stem}_u{_bits}", _size, False)
-        _load_part(f"{_stem}_i{_bits}", _size, True)
+for _stem in ("s_load", "s_buffer_load"):
+    for _size in (1, 2):
+        for _signed in (False, True):
+            _load_part(_stem, _size, _signed)
 
 
 def _store(function: str, dwords: int) -> None:

@@ -36,6 +36,7 @@ def _encode_swap(instruction: Instruction, rows: Rows) -> OpFields:
 
 
 _OTHER_ROW, _FETCH_INACTIVE, _ZERO = 1, 2, 4
+_OF_OTHER_ROW = ("v_permlanex16_b32", "v_permlanex16_var_b32")
 
 
 def _encode_permlane16(instruction: Instruction, rows: Rows) -> OpFields:
@@ -56,7 +57,7 @@ def _encode_permlane16(instruction: Instruction, rows: Rows) -> OpFields:
         src1=row,
         ssrc0=scalars[0],
         ssrc1=scalars[1],
-        flags=(_OTHER_ROW if "permlanex" in instruction.opcode else 0)
+        flags=(_OTHER_ROW if instruction.opcode in _OF_OTHER_ROW else 0)
         | (_FETCH_INACTIVE if bits & 1 else 0)
         | (_ZERO if bits & 2 else 0),
         imm=tuple(constants),
