@@ -153,6 +153,59 @@ passes and the sanitizer reports nothing. Cheaper, and as in the bf16 kernel: ex
 and lines 98 and 99, so that `B`, whose reads are waited for, is overwritten first. Then a wait before
 line 186 is enough; with `vmcnt(6)` nothing is reported. We have tried both on the emulated device alone.
 """,
+    "kernels/gemm/mxfp8/MXFP8_8wave/8_wave_NN.cu": """\
+Thank you for these kernels, which are a pleasure to compare with the 4-wave one. Two remarks; the first has
+no effect that we know of.
+
+- `pack_scales` always reads four groups of 16 rows. `B` has 32 rows a wave (`REG_N`), so lines 136, 143,
+  188, 189 and 246, 247 read 32 rows too many. For `scale_B_smem[0]` these are rows of `scale_B_smem[1]`,
+  into which line 125 is loading at that time; for `scale_B_smem[1]` and the last wave they lie up to 128
+  bytes past the end of the kernel's shared memory. The bytes that come of it are those of operand
+  selections 2 and 3, which no matrix instruction takes here. To read `REG_N / 16` groups would be
+  enough. (The first wait of the repair below hides it, and is not what we would do.)
+- Line 249 reads `As[tic][0]` for the last step, which line 194 loaded. Half of the waves are one barrier
+  behind because of line 119, so the wait has to come before the barrier before the last: that of line 226,
+  `vmcnt(4)`, leaves the four loads of lines 194 and 195 in flight, of which two are this tile's. With
+  `vmcnt(2)` there, the finding is gone and the program's check passes.
+
+The loads have two products of tiles to arrive in, and in 16 orders of waves and loads the results were right.
+""",
+    "kernels/gemm/mxfp8/MXFP8_8wave/8_wave_NT.cu": """\
+As in `8_wave_NN.cu`: `pack_scales` reads 32 rows of `B`'s scales too many (lines 140 and 243 are past the end
+of shared memory), without an effect that we know of; and the `vmcnt(4)` of line 222 leaves in flight the
+loads of line 192, which line 245 reads. `vmcnt(2)` covers them.
+""",
+    "kernels/gemm/bf16fp32/micros/producer_consumer/16x32/archive/micro_06_async.cpp": """\
+We know that this is an archive, and report it since whoever copies the idea may copy this, too. Thread 0 sets
+the counters in shared memory to 0 (lines 89 to 98), and the leaders of the other waves add to them in lines
+109 to 131, with no barrier in between. If a wave adds first, its 1 is lost, and the loop that waits for it
+(`while (prod_cntA[0][warp_id] < 1)`) does not end. In the order of waves below the launch fails. A
+`__syncthreads()` after line 99 orders them, before the main loop.
+""",
+    "kernels/gemm/bf16fp32/micros/producer_consumer/16x32/archive/micro_07_async.cpp": """\
+As in `micro_06_async.cpp`: counters in shared memory are set to 0 by thread 0, and added to by others, with
+no barrier in between. `__syncthreads()` before line 101 orders them.
+""",
+    "kernels/attn/gqa_causal/kernel.cpp": """\
+Two places of this kernel have fewer wait states than AMD's guide for CDNA4 (table 38) asks for between a
+matrix instruction of 8 passes and a VALU instruction that reads its result: 12. The first is not the
+authors'.
+
+- **LLVM's**, 6 of 12, lines 285 and 294. `col_max` follows `mma_AtB` directly, or by way of `mask_kv_tile` if
+  the tile needs a mask. LLVM's hazard recognizer visits each block once on its way back from an instruction
+  (`getWaitStatesSince` keeps one set of visited blocks). Coming by the mask first, it counts 11 and puts in
+  `s_nop 0`; the direct way, which most waves take, is then skipped, and has 6. A reduced example shows the
+  same in LLVM 22.1.8: 5 wait states where it puts 12 without the other way. `__builtin_amdgcn_s_nop(5)`
+  behind the `if` would be enough.
+- 11 of 12, lines 100 and 285: `v_cndmask_b32_e64` in the assembly of `mask_vec2_imm` reads a result of
+  `mma_AtB`. LLVM neither counts inside of assembly nor looks for such a reader there. An `s_nop 0` at the
+  beginning of the assembly is enough.
+
+We do not know what hardware does then; it may well be that `col_max` takes an older value. A maximum that is
+a little off does not change an online softmax much, so that a test there would hardly see it. The same holds
+for `kernel_d64.cpp` and, with lines 79, 239 and 248, for the `attn_fwd_causal.cpp` of `gqa_causal_backwards`,
+`analysis` and `training`.
+""",
 }
 """What one would tell the authors, in Markdown, by source."""
 
@@ -160,12 +213,35 @@ line 186 is enough; with `vmcnt(6)` nothing is reported. We have tried both on t
 def page() -> str:
     """The page, with what follows from the results."""
     rows = stored()
-    parts = ["\n## Findings\n", *_findings(rows), "\n## Kernel sources\n", *_tables(rows), "\n"]
+    parts = ["\n## Projects\n\n", *_summary(rows), "\n## Findings\n", *_findings(rows)]
+    parts += ["\n## Kernel sources\n", *_tables(rows), "\n"]
     return str(page_parts.replace(PAGE.read_text(encoding="utf-8"), BEGIN, "".join(parts), END))
 
 
+def _projects(rows: Sequence[Row]) -> dict[tuple[str, str], list[KernelRecord]]:
+    projects: dict[tuple[str, str], list[KernelRecord]] = {}
+    for row in rows:
+        projects.setdefault((row.project, row.revision), []).append(row.kernel)
+    return projects
+
+
+def _summary(rows: Sequence[Row]) -> Iterator[str]:
+    yield f"| project | commit | {' | '.join(Result)} | with findings | date |\n"
+    yield f"| --- | --- |{' ---: |' * (len(Result) + 1)} --- |\n"
+    for (project, revision), kernels in _projects(rows).items():
+        counts = Counter(kernel.result for kernel in kernels)
+        found = sum(bool(kernel.findings) for kernel in kernels)
+        numbers = [counts[result] for result in Result]
+        cells = (project, f"`{revision[:8]}`", *numbers, found, _dates(kernels))
+        yield f"| {' | '.join(map(str, cells))} |\n"
+
+
+def _dates(kernels: Sequence[KernelRecord]) -> str:
+    return ", ".join(sorted({kernel.date for kernel in kernels}))
+
+
 def _findings(rows: Sequence[Row]) -> Iterator[str]:
-    with_findings = [row for row in rows if _is_told(row)]
+    with_findings = [row for row in rows if _is_listed(row)]
     # What has a letter comes first.
     for row in sorted(with_findings, key=lambda row: row.kernel.source not in LETTERS):
         kernel = row.kernel
@@ -176,11 +252,7 @@ def _findings(rows: Sequence[Row]) -> Iterator[str]:
         if letter := LETTERS.get(kernel.source):
             yield f"\n{letter}"
         yield "\n"
-        for finding in kernel.findings:
-            lines = [place.line for place in (finding.place, finding.related) if place is not None]
-            where = " and ".join(map(str, dict.fromkeys(lines)))
-            yield f"- {finding.category}, {finding.certainty}, lines {where}: `{finding.kernel}`, "
-            yield f"{finding.count:,} times from {finding.instructions} instructions.\n"
+        yield from _causes(kernel)
         if kernel.proof is not None:
             yield f"\n{proof_sentence(kernel.proof)}\n"
         if kernel.repair is not None:
@@ -188,26 +260,62 @@ def _findings(rows: Sequence[Row]) -> Iterator[str]:
             yield f"\n```diff\n{kernel.repair.patch.rstrip()}\n```\n"
 
 
-def _is_told(row: Row) -> bool:
-    """Whether a kernel has findings beyond rules of the hardware, which the table counts."""
-    return any(finding.certainty is not Certainty.HARDWARE_RULE for finding in row.kernel.findings)
+def _causes(kernel: KernelRecord) -> Iterator[str]:
+    """A line for each category, certainty and pair of source lines."""
+    sums: dict[tuple[str, str, str, str], list[int]] = {}
+    for finding in kernel.findings:
+        lines = [place.line for place in (finding.place, finding.related) if place is not None]
+        where = " and ".join(map(str, dict.fromkeys(lines)))
+        key = (finding.category, finding.certainty, where, finding.kernel)
+        counts = sums.setdefault(key, [0, 0])
+        counts[0] += finding.count
+        counts[1] += finding.instructions
+    for (category, certainty, where, name), (count, instructions) in sums.items():
+        noun = "instruction" if instructions == 1 else "instructions"
+        yield f"- {category}, {certainty}, lines {where}: `{name}`, "
+        yield f"{count:,} times from {instructions} {noun}.\n"
+
+
+def _is_listed(row: Row) -> bool:
+    """Whether a kernel has findings beyond rules of the hardware, which the table counts, or a letter."""
+    is_sure = any(finding.certainty is not Certainty.HARDWARE_RULE for finding in row.kernel.findings)
+    return is_sure or (row.kernel.source in LETTERS and bool(row.kernel.findings))
+
+
+_FOLDED = (Result.FAILS, Result.NOT_BUILT, Result.NOT_RUN)
+"""Results whose kernel sources are listed by the reason, if they have no findings."""
 
 
 def _tables(rows: Sequence[Row]) -> Iterator[str]:
-    projects = dict.fromkeys((row.project, row.revision) for row in rows)
-    for project, revision in projects:
-        kernels = [row.kernel for row in rows if (row.project, row.revision) == (project, revision)]
-        counts = Counter(kernel.result for kernel in kernels)
-        summary = ", ".join(f"{counts[result]} {result}" for result in Result if counts[result])
-        yield f"\n### {project} at `{revision[:8]}`\n\n{summary}.\n\n"
-        yield "| kernel source | target | result | findings | checked, or the reason | date |\n"
-        yield "| --- | --- | --- | --- | --- | --- |\n"
-        for kernel in kernels:
+    for (project, revision), kernels in _projects(rows).items():
+        yield f"\n### {project} at `{revision[:8]}`\n\n{_dates(kernels)}.\n"
+        listed = [kernel for kernel in kernels if kernel.findings or kernel.result not in _FOLDED]
+        if listed:
+            yield "\n| kernel source | target | result | findings | checked, or the reason |\n"
+            yield "| --- | --- | --- | --- | --- |\n"
+        for kernel in listed:
             found = Counter(f"{f.category} ({f.certainty})" for f in kernel.findings)
             findings = ", ".join(f"{number} {name}" for name, number in found.items())
             text = _short(kernel.text).replace("|", "\\|")
-            cells = (kernel.source, kernel.target, kernel.result, findings, text and f"`{text}`", kernel.date)
+            cells = (kernel.source, kernel.target, kernel.result, findings, text and f"`{text}`")
             yield f"| {' | '.join(map(str, cells))} |\n"
+        yield from _folded([kernel for kernel in kernels if kernel not in listed])
+
+
+def _folded(kernels: Sequence[KernelRecord]) -> Iterator[str]:
+    """Kernel sources without a result, by the reason, the most frequent first."""
+    reasons: dict[tuple[Result, str], dict[str, list[str]]] = {}
+    for kernel in kernels:
+        sources = reasons.setdefault((kernel.result, _short(kernel.text)), {})
+        sources.setdefault(kernel.source, []).append(kernel.target)
+    if reasons:
+        yield "\n"
+    for (result, reason), sources in sorted(reasons.items(), key=lambda item: -len(item[1])):
+        names = ", ".join(
+            f"{source} ({' and '.join(filter(None, places))})" if any(places) else source
+            for source, places in sources.items()
+        )
+        yield f"- **{result}**, `{reason}`: {names}\n"
 
 
 def _short(text: str) -> str:

@@ -75,6 +75,7 @@ MEASURED = (
         ("docs/data/audit.jsonl",),
         "an audit of a checkout",
     ),
+    Product("docs/transcript.py", ("docs/agent_transcript.md",), "half a minute"),
     Product(f"notebooks/cell_seconds.py {' '.join(NOTEBOOKS)}", NOTEBOOKS, "some minutes"),
     Product(
         "-m workbench.codeobject.instructions.isa.enumerate",

@@ -22,14 +22,14 @@ LAYERS = (
     "numerics", "codeobject", "toolchain", "emulator", "runtime", "kernel", "operators", "ops", "nn",
     "integrations", "collection", "check", "step", "profile",
     "history", "exercises", "tiles", "triton_driver", "torch_gpu", "execute", "doctor", "prebuilt",
-    "compatibility", "audit", "bench", "hardware",
+    "compatibility", "audit", "judge", "bench", "hardware",
     "views", "lab", "magics", "operations", "mcp_server", "training", "__main__", "",
 )  # fmt: skip
 """Modules and packages of `workbench` from the lowest to the highest; "" is `workbench` itself."""
 
 ONLY_FROM = {
-    "emulator": {"emulator", "runtime"},
-    "views": {"views", "lab", "magics", "training", "__main__", ""},
+    "emulator": {"emulator", "runtime", "judge"},
+    "views": {"views", "lab", "magics", "operations", "training", "__main__", ""},
 }
 """Layers that only these may import."""
 
@@ -81,6 +81,14 @@ LAZY: dict[str, tuple[set[str], str]] = {
     ),
     "workbench.kernel.compiler_trial": ({"runtime"}, "only the process of a trial has a device"),
     "workbench.kernel.host_module": ({"kernel"}, "it needs PyTorch, which is asked only where it is loaded"),
+    "workbench.judge.submission_process": (
+        {"emulator", "judge", "kernel", "runtime", "toolchain"},
+        "the device is chosen before anything is imported; a fork imports what its form needs",
+    ),
+    "workbench.operations.on_submissions": (
+        {"judge", "operations", "runtime", "views"},
+        "a judge needs PyTorch, which takes 2 s",
+    ),
     "workbench.emulator.node.loaded": ({"emulator"}, "the translator loads LLVM, with the first kernel"),
     "workbench.history.recorder": (
         {"kernel"},

@@ -172,9 +172,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _is_kernel(verb: str, source: str) -> bool:
     """Whether a command that also takes programs or code objects gets an operator or a kernel's file."""
     from workbench.operations.launch_comment import SUFFIXES, says_its_launch
+    from workbench.operations.notebook_cell import notebook_of
 
     path = Path(source)
     is_source = says_its_launch(path) or (verb == "disassemble" and path.suffix in SUFFIXES)
+    is_source = is_source or notebook_of(source) is not None
     return is_source or (kernels_dir() / f"{source}.py").is_file()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from workbench.operators import KernelSpec, Tolerance
+from workbench.targets import LIBRARY_TARGETS
 from workbench_kernels.families import rowwise
 
 
@@ -62,4 +63,5 @@ spec = KernelSpec(
     tensors={
         "x out": "dtype[..., cols]",
     },
+    targets=LIBRARY_TARGETS,
 )

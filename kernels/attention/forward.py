@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workbench.operators import KernelSpec, Published
+from workbench.targets import LIBRARY_TARGETS
 from workbench_kernels.families import attention_forward as family
 from workbench_kernels.references.attention import attention
 
@@ -79,4 +80,5 @@ spec = KernelSpec(
         "out": "dtype[batch, queries, heads, dim_v]",
         "lse": "fp32[batch, heads, queries]",
     },
+    targets=LIBRARY_TARGETS,
 )

@@ -2,10 +2,10 @@
  * @file
  * @brief Attention, forward: O = softmax(scale Q Kᵀ) V and the logarithm of the softmax's denominator.
  *
- * A work-group of four waves computes 128 queries of one head, a wave 32 of them. Blocks of keys and values are loaded
- * straight from global to shared memory, which holds two of each: the next block is loaded during the computation.
- * Work-groups are small enough that a compute unit runs two, so that on each SIMD one wave's softmax overlaps the
- * other's matrix instructions.
+ * A work-group of four waves computes 128 queries of one head, a wave 32 of them; waves of 32 lanes 16. Blocks of keys
+ * and values are loaded straight from global to shared memory, which holds two of each: the next block is loaded during
+ * the computation. Work-groups are small enough that a compute unit runs two, so that on each SIMD one wave's softmax
+ * overlaps the other's matrix instructions.
  *
  * A wave computes Sᵀ = K Qᵀ, so that a lane holds keys of one query: maximum and sum over keys stay within a lane
  * except for one exchange, and a query's scale is a value of the lane. The result of that product is, element for
@@ -23,8 +23,22 @@ namespace kittens::families::attention {
 
 inline constexpr int WARPS = 4;
 inline constexpr int THREADS = WARPS * WARP_THREADS;
+#if defined(KITTENS_RDNA4)
+/** Base shapes of logits and O, of Q and K, and of V and P; the last has the keys of a lane in the order of the first.
+ */
+using result_shape = rt_16x16_s;
+using head_shape = rt_16x32_s;
+using keys_shape = rt_16x16_s;
+#else
+/** Base shapes of logits and O, of Q and K, and of V and P; the last has the keys of a lane in the order of the first.
+ */
+using result_shape = rt_32x32_s;
+using head_shape = rt_32x16_s;
+using keys_shape = rt_16x32_4_s;
+#endif
+
 /** Queries per wave and per work-group. */
-inline constexpr int WARP_QUERIES = 32;
+inline constexpr int WARP_QUERIES = result_shape::cols;
 inline constexpr int QUERIES = WARPS * WARP_QUERIES;
 
 inline constexpr float LOG2_E = 1.4426950408889634f;
@@ -179,7 +193,7 @@ struct forward_part {
     __device__ inline void finish(const Globals &g, int tile, O &o, Sum &sum, float base) const {
         float &l = sum.data[0][0];
         mul(o, o, l == 0.0f ? 0.0f : 1.0f / l);
-        rt<float, O::cols, O::rows, row_l, rt_32x32_s> turned;
+        rt<float, O::cols, O::rows, row_l, typename O::shape> turned;
         transpose(turned, o);
         store_rows(of.queries_of(g.out, head), turned, coord<decltype(turned)>(0, tile, 0, 0));
         l = (base + __builtin_amdgcn_logf(l)) * LN_2;
@@ -268,11 +282,11 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
     };
     if (begin < end) start(begin);
 
-    rt<T, WARP_QUERIES, TILE<D>, row_l, rt_32x16_s> q;
+    rt<T, WARP_QUERIES, TILE<D>, row_l, head_shape> q;
     load_rows(q, part.of.queries_of(g.q, head), coord<decltype(q)>(0, tile, 0, 0));
 
-    using scores = rt<float, BLOCK, WARP_QUERIES, col_l, rt_32x32_s>;
-    rt<float, TILE<D_V>, WARP_QUERIES, col_l, rt_32x32_s> o;
+    using scores = rt<float, BLOCK, WARP_QUERIES, col_l, result_shape>;
+    rt<float, TILE<D_V>, WARP_QUERIES, col_l, result_shape> o;
     typename scores::row_vec maximum, sum;
     zero(o);
     neg_infty(maximum);
@@ -284,6 +298,9 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
     }
     // Number subtracted from logits: the maximum, or zero while a query has seen no key.
     float base = g.sinks ? m : 0.0f;
+
+    // Waves of 32 lanes lack the registers for keys and values at once.
+    constexpr bool early_values = !capped && WARP_THREADS == 64;
 
     // The loop itself tests whether a mask cuts a block: with a second loop without the mask, the registers do not
     // suffice, and about 200 bytes per lane spill to scratch memory (D of 128, on either target).
@@ -297,13 +314,13 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
         // Reads are started together; those of values precede the softmax, which hides them, if there are enough
         // registers. The order is pinned, since LLVM would otherwise read into a few registers before each use.
         scores s;
-        rt<T, BLOCK, TILE<D>, row_l, rt_32x16_s> k;
-        rt<T, BLOCK, TILE<D_V>, col_l, rt_16x32_4_s> v;
+        rt<T, BLOCK, TILE<D>, row_l, head_shape> k;
+        rt<T, BLOCK, TILE<D_V>, col_l, keys_shape> v;
         load(k, ks[at & 1]);
         schedules::pin();
         zero(s);
         mma_ABt(s, k, q, s);
-        if constexpr (!capped) {
+        if constexpr (early_values) {
             load(v, vs[at & 1]);
             schedules::pin();
         }
@@ -336,11 +353,14 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
         col_sum(added, s);
         l += added.data[0][0];
 
-        rt<T, BLOCK, WARP_QUERIES, col_l, rt_32x32_s> rounded;
-        rt<T, BLOCK, WARP_QUERIES, col_l, rt_16x32_4_s> p;
+        rt<T, BLOCK, WARP_QUERIES, col_l, result_shape> rounded;
+        rt<T, BLOCK, WARP_QUERIES, col_l, keys_shape> p;
         copy_numbers(rounded, s);
-        swap_layout(p, rounded);
-        if constexpr (capped) load(v, vs[at & 1]);
+        if constexpr (kittens::detail::is_same<keys_shape, result_shape>)
+            p = rounded;
+        else
+            swap_layout(p, rounded);
+        if constexpr (!early_values) load(v, vs[at & 1]);
         mma_AtB(o, v, p, o);
     }
 

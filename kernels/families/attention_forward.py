@@ -9,7 +9,7 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench.operators import Choice, Launch, Parameter, Range, Tunables, Variant
-from workbench.targets import WAVE, default_product
+from workbench.targets import WAVE, default_product, wave_size
 from workbench_kernels.families import scalars
 from workbench_kernels.families.attention import (
     ROOM,
@@ -20,8 +20,10 @@ from workbench_kernels.families.attention import (
     warn_if_turned,
 )
 
+WAVES = 4
+"""Waves of a work-group."""
 QUERIES = 128
-"""Queries per work-group."""
+"""Queries per work-group, in waves of 64 lanes; see `queries_of_group`."""
 
 SIZES = ((64, 64), (80, 80), (96, 96), (112, 112), (128, 128), (192, 128), (256, 256))
 """Head dimensions of queries and keys, and of values."""
@@ -193,10 +195,15 @@ def registers(shape: Mapping[str, Any], arch: str) -> int:
     return int(shape["dim"] // 4 + (shape["dim_v"] + keys) // 2 + keys * width // 128)
 
 
+def queries_of_group(arch: str) -> int:
+    """Queries per work-group: one for two lanes."""
+    return QUERIES * wave_size(arch) // WAVE
+
+
 def launch(shape: Mapping[str, Any], arch: str) -> Launch:
-    """A work-group for 128 queries of a head."""
-    grid = (shape["heads"], -(-shape["queries"] // QUERIES), shape["batch"])
-    return Launch(grid=grid, block=256, dynamic_shared=shared_bytes(shape, arch))
+    """A work-group of four waves for some queries of a head."""
+    grid = (shape["heads"], -(-shape["queries"] // queries_of_group(arch)), shape["batch"])
+    return Launch(grid=grid, block=WAVES * wave_size(arch), dynamic_shared=shared_bytes(shape, arch))
 
 
 def takes_ping_pong(shape: Mapping[str, Any], arch: str) -> bool:
@@ -206,10 +213,12 @@ def takes_ping_pong(shape: Mapping[str, Any], arch: str) -> bool:
     Timing model, MI355X, four waves compared with eight: with 32 work-groups of eight waves 21% faster, with
     128 6 to 13% faster; with 512 and 2048, 5 and 12% slower without a mask, 16 and 1% faster if causal.
     """
+    if not fits_ping_pong(shape, arch):
+        return False
     groups = shape["batch"] * shape["heads"] * -(-shape["queries"] // (2 * QUERIES))
     masked = shape["causal"] or shape["window"]
     many = groups >= default_product(arch).compute_units
-    return fits_ping_pong(shape, arch) and many and not masked and bool(shape["queries"] > QUERIES)
+    return many and not masked and bool(shape["queries"] > QUERIES)
 
 
 def fits_ping_pong(shape: Mapping[str, Any], arch: str) -> bool:

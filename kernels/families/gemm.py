@@ -9,6 +9,7 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench.operators import Choice, Launch, Range
+from workbench.targets import TILE_TARGETS, wave_size
 from workbench_kernels.families import scalars
 from workbench_kernels.references.gemm import ACTIVATIONS
 
@@ -26,8 +27,11 @@ gemm(const operation::arguments g) {
 """
 """A kernel that runs an operator of the family, such as `double_buffer<bf16, bf16, layout::nt, 128>`."""
 
-BYTES = {"gfx950": 128, "gfx942": 64}
+BYTES = {"gfx950": 128, "gfx942": 64, "gfx1201": 64}
 """Bytes of a row of A and B per step along K."""
+
+WAVES = 4
+"""Waves of a work-group, except of those with tiles of 256 x 256."""
 
 SIZES = {
     "batch": Range(1, 65535, default=1, doc="matrices of each operand"),
@@ -109,7 +113,9 @@ def launch_few_rows(shape: Mapping[str, Any], arch: str) -> Launch:
     """A work-group for a few columns; its waves add their float sums in shared memory."""
     rows, cols = few_rows(shape)
     return Launch(
-        grid=(-(-shape["n"] // cols), shape["batch"]), block=256, dynamic_shared=4 * 4 * rows * cols
+        grid=(-(-shape["n"] // cols), shape["batch"]),
+        block=WAVES * wave_size(arch),
+        dynamic_shared=4 * WAVES * rows * cols,
     )
 
 
@@ -287,8 +293,24 @@ def check_nt(shape: Mapping[str, Any]) -> None:
         raise ShapeError(f"GEMM: layout is {shape['layout']!r}; this implementation supports 'nt'")
 
 
-def check_few_rows(shape: Mapping[str, Any]) -> None:
+def most_few_rows(arch: str) -> int:
+    """Most rows of the kernel for few rows, of which a wave holds two chunks; waves of 32 lanes hold less."""
+    return 64 if arch in TILE_TARGETS else 16
+
+
+def check_few_rows(shape: Mapping[str, Any], arch: str) -> None:
     """Refuses sizes that the kernel for few rows does not support."""
     check_nt(shape)
-    if shape["m"] > 64:
-        raise ShapeError(f"GEMM: m is {shape['m']}; this implementation supports 1 to 64")
+    if shape["m"] > most_few_rows(arch):
+        raise ShapeError(
+            f"GEMM: m is {shape['m']}; this implementation supports 1 to {most_few_rows(arch)} on {arch}"
+        )
+
+
+def check_large_tiles(arch: str) -> None:
+    """Refuses targets whose waves cannot hold a tile of 256 x 256 sums."""
+    if arch not in TILE_TARGETS:
+        raise ShapeError(
+            f"GEMM: {arch}; this implementation, whose waves hold 256 x 256 sums, supports "
+            f"{', '.join(TILE_TARGETS)}"
+        )

@@ -321,7 +321,10 @@ def scaled(name: str) -> Gradient:
 
 
 def quantized(name: str) -> Gradient:
-    """Gradient of A Bᵀ with scales of blocks, or of A's rows, computed by this operator and bf16's."""
+    """Gradient of a product with scales of blocks, or of A's rows, computed by this operator and bf16's.
+
+    The product is A Bᵀ unless the operator has layouts.
+    """
 
     def rule(
         call: Call,
@@ -334,50 +337,22 @@ def quantized(name: str) -> Gradient:
         activation: str,
         gate: torch.Tensor | None,
         beta: float,
+        layout: str | None,
         dc: torch.Tensor,
     ) -> dict[str, torch.Tensor]:
+        layouts = {} if layout is None else {"layout": layout}
         gradients, dz = _of_finish(
             call,
             needs_grad,
             needs_grad & {"a", "b", "scale_a", "scale_b"},
-            lambda: call(name, a, b, scale_a, scale_b, bias=bias),
-            (dc, bias, activation, gate, beta),
-        )
-        if dz is None:
-            return gradients
-        return gradients | _of_quantized(call, needs_grad, dz, (a, b), (scale_a, scale_b))
-
-    return Gradient((name, PRODUCT, EPILOGUE), rule)
-
-
-def block_scaled(name: str) -> Gradient:
-    """The same for an operator with layouts."""
-
-    def rule(
-        call: Call,
-        needs_grad: Set[str],
-        a: torch.Tensor,
-        b: torch.Tensor,
-        scale_a: torch.Tensor,
-        scale_b: torch.Tensor,
-        bias: torch.Tensor | None,
-        activation: str,
-        gate: torch.Tensor | None,
-        beta: float,
-        layout: str,
-        dc: torch.Tensor,
-    ) -> dict[str, torch.Tensor]:
-        gradients, dz = _of_finish(
-            call,
-            needs_grad,
-            needs_grad & {"a", "b", "scale_a", "scale_b"},
-            lambda: call(name, a, b, scale_a, scale_b, bias=bias, layout=layout),
+            lambda: call(name, a, b, scale_a, scale_b, bias=bias, **layouts),
             (dc, bias, activation, gate, beta),
         )
         if dz is None:
             return gradients
         # As rows along K; gradients are stored like the operands.
-        turned = {"a": layout[0] == "t", "b": layout[1] == "n"}
+        orders = layout or "nt"
+        turned = {"a": orders[0] == "t", "b": orders[1] == "n"}
         left, right = a.mT if turned["a"] else a, b.mT if turned["b"] else b
         of_sums = _of_quantized(call, needs_grad, dz, (left, right), (scale_a, scale_b))
         return gradients | {n: grad.mT.contiguous() if turned.get(n) else grad for n, grad in of_sums.items()}

@@ -136,7 +136,7 @@ def few_rows(loop: ScaledLoop, shapes: Sequence[Mapping[str, Any]]) -> Variant:
 
     def check_few_rows(shape: Mapping[str, Any], arch: str) -> None:
         loop.check(shape, arch)
-        family.check_few_rows(shape)
+        family.check_few_rows(shape, arch)
         if shape.get("scale_b") == "columns_32":
             raise ShapeError(
                 "GEMM: scale_b has floats for 32 columns; the kernel for few rows supports powers of two, "

@@ -10,7 +10,7 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench.operators import Launch, Step, Tunables, Variant
-from workbench.targets import WAVE
+from workbench.targets import TILE_TARGETS, wave_size
 from workbench_kernels.families import gemm as family
 from workbench_kernels.families import gemm_tiles
 
@@ -77,7 +77,8 @@ def split_k(
         "sum",
         "gemm",
         lambda shape, arch: Launch(
-            grid=-(-(-(-shape["m"] // 16) * -(-shape["n"] // 16)) // 4), block=4 * WAVE
+            grid=-(-(-(-shape["m"] // 16) * -(-shape["n"] // 16)) // family.WAVES),
+            block=family.WAVES * wave_size(arch),
         ),
         define=lambda shape, arch: {"GEMM": f"sum_parts<{total(shape)}>"},
     )
@@ -177,7 +178,7 @@ class Product:
         """A work-group of 4 waves for each tile of C and part of K or matrix of a batch."""
         shared = self.ahead(tile, shape, arch) * tile.stage(family.BYTES[arch])
         grid = (family.tiles(shape, tile.high, tile.wide // self.of_b), parts)
-        return Launch(grid=grid, block=256, dynamic_shared=shared)
+        return Launch(grid=grid, block=family.WAVES * wave_size(arch), dynamic_shared=shared)
 
     def launch(self, tile: int, threads: int, words: int = 0) -> Callable[[Sizes, str], Launch]:
         """A work-group for each tile of C; for groups, as many as any division into groups needs, since each
@@ -209,7 +210,7 @@ class Product:
         def launch(shape: Sizes, arch: str) -> Launch:
             tile = self.tile(shape)
             if "groups" in shape:
-                return self.launch(tile.high, 256)(shape, arch)
+                return self.launch(tile.high, family.WAVES * wave_size(arch))(shape, arch)
             return self.launch_tiles(tile, shape["batch"], shape, arch)
 
         return {
@@ -227,10 +228,10 @@ class Product:
 
         def check(shape: Sizes, arch: str) -> None:
             self.check(shape, arch)
-            family.check_few_rows(shape)
+            family.check_few_rows(shape, arch)
 
         def fits(shape: Sizes, arch: str) -> bool:
-            if not family.is_nt(shape) or shape["m"] > 64:
+            if not family.is_nt(shape) or shape["m"] > family.most_few_rows(arch):
                 return False
             rows, cols = family.few_rows(shape)
             row = shape["k"] * self.size(shape)
@@ -272,9 +273,7 @@ class Product:
             check=self.check,
         )
 
-    def ping_pong(
-        self, shapes: Sequence[Sizes], on: Sequence[str] = tuple(family.BYTES), **more: Any
-    ) -> Variant:
+    def ping_pong(self, shapes: Sequence[Sizes], on: Sequence[str] = TILE_TARGETS, **more: Any) -> Variant:
         """Variant for many tiles of 256 x 256, by 8 waves, chosen by default on the targets `on`; `more` are
         further fields of the variant."""
         return self._fast("ping_pong", 512, shapes, on, True, more)
@@ -294,6 +293,7 @@ class Product:
     ) -> Variant:
         def check(shape: Sizes, arch: str) -> None:
             self.check(shape, arch)
+            family.check_large_tiles(arch)
             if not any_layout:
                 family.check_nt(shape)
             family.check_fast(shape, self.size(shape))

@@ -16,7 +16,7 @@ from workbench_kernels.families import rowwise, scalars
 from workbench_kernels.references.normalization import layer_norm
 
 PER_LANE = 16
-MOST = rowwise.MOST_WAVES * WAVE * PER_LANE
+MOST = rowwise.MOST_THREADS * PER_LANE
 """Largest number of columns: half as many as in the forward pass, which keeps fewer values per column."""
 GROUPS = 256
 """Largest number of work-groups; each writes a row of floats for each gradient of a column."""

@@ -9,7 +9,7 @@ import torch
 
 from workbench.errors import ArgumentError, ShapeError
 from workbench.operators import Choice, Launch, Parameter, Range, Strided, Tunables, lanes_of_row
-from workbench.targets import WAVE
+from workbench.targets import WAVE, wave_size
 from workbench_kernels.families import scalars
 from workbench_kernels.families.attention import warn_if_turned
 from workbench_kernels.families.rowwise import size_of
@@ -66,16 +66,28 @@ def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
 
 def launch(shape: Mapping[str, Any], arch: str) -> Launch:
     """Each wave has some tokens and every n-th head; with few tokens more waves share the heads."""
+    wave = wave_size(arch)
+    return Launch(
+        grid=(token_groups(shape, wave), shape["batch"], groups_of_heads(shape)), block=wave * WAVES
+    )
+
+
+def token_groups(shape: Mapping[str, Any], wave: int) -> int:
+    """Work-groups for the tokens of a batch, with waves of `wave` lanes."""
     together = shape["turned"] if shape["interleaved"] else shape["turned"] // 2
-    groups = -(-shape["tokens"] // (WAVE // lanes_of_row(together, size_of(shape))))
+    return int(-(-shape["tokens"] // (wave // lanes_of_row(together, size_of(shape), wave=wave))))
+
+
+def groups_of_heads(shape: Mapping[str, Any]) -> int:
+    """Work-groups among which the heads of a token are divided, the same on every target."""
     most = shape.get("groups", TUNABLES.values["groups"][0])
-    of_heads = min(-(-shape["heads"] // WAVES), max(1, most // (groups * shape["batch"])))
-    return Launch(grid=(groups, shape["batch"], of_heads), block=WAVE * WAVES)
+    many = most // (token_groups(shape, WAVE) * shape["batch"])
+    return int(min(-(-shape["heads"] // WAVES), max(1, many)))
 
 
 def head_stride(shape: Mapping[str, Any]) -> int:
     """Distance between the heads of a wave."""
-    return WAVES * int(launch(shape, "").grid[2])
+    return WAVES * groups_of_heads(shape)
 
 
 def shape_of(

@@ -36,10 +36,10 @@ struct row_plan {
     using vector = gl<T, 1, 1, 1, cols>;
     static constexpr int per_lane = ROW_PER_LANE != 0 ? ROW_PER_LANE : suits;
     /** Largest number of columns per wave; smaller if rows take several passes. */
-    static constexpr int part = (cols <= 16 * WARP_THREADS * per_lane ? per_lane : per_lane / 2) * WARP_THREADS;
+    static constexpr int part = (cols <= MAX_WARPS * WARP_THREADS * per_lane ? per_lane : per_lane / 2) * WARP_THREADS;
     /** Waves that share a row, their passes over it, and waves per work-group. */
     static constexpr int parts = ceil_div(cols, part);
-    static constexpr int across = parts < 16 ? parts : 16;
+    static constexpr int across = parts < MAX_WARPS ? parts : MAX_WARPS;
     static constexpr int passes = ceil_div(parts, across);
     static constexpr int waves = across > 1 ? across : ROW_WAVES;
     static constexpr int threads = waves * WARP_THREADS;

@@ -10,12 +10,12 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench.operators import Choice, Launch, Published, Range, Tunables, lanes_of_row
-from workbench.targets import WAVE
+from workbench.targets import wave_size
 from workbench_kernels.families import scalars
 
-MOST_WAVES = 16
-"""Largest number of waves of a work-group."""
-HELD = MOST_WAVES * WAVE * 32
+MOST_THREADS = 1024
+"""Largest number of threads of a work-group."""
+HELD = MOST_THREADS * 32
 """Largest number of columns that a work-group holds, 32 per lane."""
 
 TUNABLES = Tunables(per_lane=(0, 8, 16, 32), group_waves=(4, 1, 2, 8))
@@ -39,15 +39,15 @@ def launch(per_lane: int = 32, stride: int = 0) -> Callable[[Mapping[str, Any], 
 
     def launch_of_shape(shape: Mapping[str, Any], arch: str) -> Launch:
         cols, waves, held = shape["cols"], shape.get("group_waves", 4), shape.get("per_lane", 0) or per_lane
-        most = MOST_WAVES * WAVE * held
+        most, wave = MOST_THREADS * held, wave_size(arch)
         if held != per_lane and cols > most:
             raise ShapeError(f"a work-group holds {most} columns with {held} a lane; a row has {cols}")
-        part = WAVE * (held if cols <= most else held // 2)
-        across = min(-(-cols // part), MOST_WAVES)
-        rows = WAVE // lanes_of_row(cols, size_of(shape), stride)
+        part = wave * (held if cols <= most else held // 2)
+        across = min(-(-cols // part), MOST_THREADS // wave)
+        rows = wave // lanes_of_row(cols, size_of(shape), stride, wave=wave)
         if across > 1:
-            return Launch(grid=-(-shape["rows"] // rows), block=across * WAVE)
-        return Launch(grid=-(-shape["rows"] // (waves * rows)), block=waves * WAVE)
+            return Launch(grid=-(-shape["rows"] // rows), block=across * wave)
+        return Launch(grid=-(-shape["rows"] // (waves * rows)), block=waves * wave)
 
     return launch_of_shape
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workbench.operators import Choice, KernelSpec, Published, Variant
+from workbench.targets import LIBRARY_TARGETS
 from workbench_kernels.families import gemm as family
 from workbench_kernels.families import gemm_backward, scalars
 from workbench_kernels.families import gemm_dense as dense
@@ -97,4 +98,5 @@ spec = KernelSpec(
         "bias": "dtype[n] | dtype[batch, 1, n]",
         "gate residual c": "dtype[..., m, n]",
     },
+    targets=LIBRARY_TARGETS,
 )

@@ -44,7 +44,7 @@ spec = quantized(
         )
         for m, n, us in ((2001, 3072, 41.479), (2201, 8192, 99.940))
     ],
-    backward=gemm_backward.block_scaled("gemm/fp8_block"),
+    backward=gemm_backward.quantized("gemm/fp8_block"),
     tensors={
         "a": "fp8/int8/bf16[..., m, k] | fp8/int8[..., k, m]",
         "b": "fp8/int8/bf16[..., n, k] | fp8/int8[..., k, n]",

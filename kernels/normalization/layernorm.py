@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from workbench.operators import KernelSpec
+from workbench.targets import LIBRARY_TARGETS
 from workbench_kernels.families import rowwise
 from workbench_kernels.references.normalization import layer_norm
 
@@ -74,4 +75,5 @@ spec = KernelSpec(
         "x out": "dtype[..., cols]",
         "weight bias": "dtype[cols]",
     },
+    targets=LIBRARY_TARGETS,
 )

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from workbench.operators import KernelSpec
+from workbench.targets import LIBRARY_TARGETS
 from workbench_kernels.families import rowwise
 from workbench_kernels.references.normalization import rms_norm
 
@@ -84,4 +85,5 @@ __global__ __launch_bounds__(operation::threads) void rmsnorm(const rmsnorm_glob
         "x out": "dtype[..., cols]",
         "weight": "dtype[cols]",
     },
+    targets=LIBRARY_TARGETS,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from workbench.operators import Index, KernelSpec, Published
+from workbench.targets import LIBRARY_TARGETS
 from workbench_kernels.families import rotary, scalars
 from workbench_kernels.references.rotary import rotate
 
@@ -103,4 +104,5 @@ spec = KernelSpec(
     notes={
         "x": "heads",
     },
+    targets=LIBRARY_TARGETS,
 )

@@ -66,6 +66,46 @@ def test_matrix_product_and_softmax() -> None:
     assert errors_of(problem)["o"] < 0.005
 
 
+def test_layer_norm() -> None:
+    members = ("x", "residual", "o", "o_resid", "norm_weight", "norm_bias")
+    sizes = "constexpr int B = 2;\nconstexpr int N = 16;\nconstexpr int H = 2;\nconstexpr int HEAD_D = 8;\n"
+    sizes += "constexpr int D = HEAD_D * H;\n"
+    for text, is_zero in ((sizes, False), (sizes + "dropout_mask(x);\n", True)):
+        problem = problem_for(Signature("f", members), text, "kernels/layernorm/kernel.cpp")
+        assert problem is not None
+        x, residual = (problem.tensors[key].float() for key in ("x", "residual"))
+        assert x.shape == (2, 16, 16)
+        assert bool((x == 0).all()) is is_zero
+        norm = torch.nn.LayerNorm(16)
+        with torch.no_grad():
+            for parameter, key in ((norm.weight, "norm_weight"), (norm.bias, "norm_bias")):
+                parameter.copy_(problem.tensors[key])
+            problem.tensors["o"].copy_(norm(x + residual))
+        problem.tensors["o_resid"].copy_(x + residual)
+        assert max(errors_of(problem).values()) < 0.005
+
+
+def test_rms_norm() -> None:
+    text = "constexpr int B = 2;\nconstexpr int N = 16;\nconstexpr int D = 32;\n"
+    problem = problem_for(Signature("f", ("x", "o", "gamma", "epsilon")), text, "kernels/rmsnorm/kernel.cpp")
+    assert problem is not None
+    norm = torch.nn.RMSNorm(32, eps=problem.numbers["epsilon"])
+    with torch.no_grad():
+        norm.weight.copy_(problem.tensors["gamma"][0, 0])
+        problem.tensors["o"].copy_(norm(problem.tensors["x"].float()))
+    assert errors_of(problem)["o"] < 0.005
+
+
+def test_arguments_are_contiguous() -> None:
+    """Modules take nothing else; a mean over heads, transposed, is not."""
+    backward = ("Q", "K", "V", "dOg", "dQg", "dKg", "dVg", "L_vec", "delta_vec")
+    others = (("Qg", "Kg", "Vg", "Og", "L_vec"), ("Og", "dOg", "delta"), ("x", "o", "gamma", "epsilon"))
+    for members in (backward, *others):
+        problem = problem_for(Signature("f", members), ATTENTION, "kernel.cpp")
+        assert problem is not None
+        assert [name for name, tensor in problem.tensors.items() if not tensor.is_contiguous()] == []
+
+
 def test_rotary() -> None:
     text = "#define ATTN_B 1\n#define ATTN_H 2\n#define ATTN_N 16\n#define HEAD_DIM 8\n"
     problem = problem_for(Signature("f", ("x", "o", "sin", "cos")), text, "kernels/rotary/kernel.cpp")

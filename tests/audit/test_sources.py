@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from workbench.audit.build import Workplace
+from workbench.audit.limits import Limits
 from workbench.audit.output import first_error, telling_line, verdict, without_times
 from workbench.audit.patches import (
     Insertion,
@@ -17,7 +19,7 @@ from workbench.audit.patches import (
     starts_statement,
     unified,
 )
-from workbench.audit.signature import Signature, constant, signatures
+from workbench.audit.signature import Signature, constant, defaults, signatures
 from workbench.audit.sizes import make_variables, reduced
 from workbench.audit.sources import Kind, checkout_of, kernel_sources
 from workbench.errors import UsageError
@@ -43,7 +45,9 @@ def test_sources_of_a_checkout(tmp_path: Path) -> None:
             "include/kittens.cuh": "",
             "include/cdna4/common.cuh": "",
             "include/cdna4/main.cpp": PROGRAM,
-            "kernels/common.mk": "# CDNA3, CDNA4\nall:\n\t$(HIPCXX) $(SRC)\n",
+            "kernels/common.mk": "# CDNA3, CDNA4\nall:\n\t$(HIPCXX) $(SRC) `python3 -m pybind11`\n",
+            "kernels/topk/Makefile": "SRC = kernel.cpp\nall:\n\t$(HIPCXX) $(SRC)\n",
+            "kernels/topk/kernel.cpp": MODULE,
             "kernels/softmax/Makefile": rules,
             "kernels/softmax/kernel.cpp": MODULE,
             "kernels/softmax/helper.cpp": "void helper() {}\n",
@@ -62,6 +66,8 @@ def test_sources_of_a_checkout(tmp_path: Path) -> None:
     assert rows == [
         ("kernels/gfx1250/kernel.cpp", Kind.MODULE, "", False),
         ("kernels/softmax/kernel.cpp", Kind.MODULE, "gfx950", True),
+        # Its Makefile does not know how to build a module.
+        ("kernels/topk/kernel.cpp", Kind.MODULE, "gfx950", False),
         ("analysis/mi325x/kernel.cpp", Kind.MODULE, "gfx942", False),
         ("add.hsaco", Kind.CODE_OBJECT, "", False),
         ("inline.py", Kind.SCRIPT, "gfx942", False),
@@ -78,6 +84,44 @@ def test_sources_of_a_checkout(tmp_path: Path) -> None:
     assert source.module == "tk_kernel"
     assert kernel_sources(source.path) == [source]
     assert checkout_of(source.path) == checkout
+
+
+def test_a_test_script_that_judges_runs_a_module(tmp_path: Path) -> None:
+    judges = "import tk_kernel\nN = 8192\nprint('PASSED' if tk_kernel.f(N) else 'FAILED')\n"
+    bound = MODULE + 'auto f = py::bind_function<f>(m, "f", &g::x, &g::o);\nconstexpr int N = 8192;\n'
+    checkout = write(
+        tmp_path / "checkout",
+        {
+            "include/kittens.cuh": "",
+            "softmax/kernel.cpp": bound,
+            "softmax/test_python.py": judges.replace("PASSED", "right"),
+            "topk/kernel.cpp": bound,
+            "topk/test_python.py": judges.replace("PASSED", "right"),
+            "topk/plot.py": judges,
+            "judged/softmax.cpp": bound,
+            "judged/test_python.py": judges,
+            "other/kernel.cpp": bound,
+            "other/test_python.py": judges.replace("tk_kernel", "another"),
+        },
+    )
+    scripts = {}
+    for source in kernel_sources(checkout):
+        if source.target == "gfx950":
+            workplace = Workplace(source, tmp_path / "copy", Limits())
+            scripts[source.name] = (
+                workplace.script and workplace.script.relative_to(workplace.root).as_posix()
+            )
+            if workplace.script is not None:
+                assert "N = 512\n" in workplace.script.read_text()
+            workplace.restore()
+    assert scripts == {
+        # The audit has a reference for its signature, and the script prints no verdict.
+        "softmax/kernel.cpp": None,
+        "topk/kernel.cpp": "topk/test_python.py",
+        "judged/softmax.cpp": "judged/test_python.py",
+        "other/kernel.cpp": None,
+    }
+    assert (tmp_path / "copy/checkout/judged/test_python.py").read_text() == judges
 
 
 def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -110,6 +154,14 @@ def test_sizes_of_a_script_and_a_makefile() -> None:
     assert make_variables("ATTN_B ?= 16\nATTN_N ?= 2048\nATTN_D ?= 128\n") == ("ATTN_B=1", "ATTN_N=512")
 
 
+def test_a_source_knows_its_defaults_better_than_a_makefile_for_several() -> None:
+    text = "#ifndef ATTN_D\nconstexpr int ATTN_D = 64;\n#endif\n#ifndef ATTN_B\n#define ATTN_B 16\n#endif\n"
+    text += "constexpr int D = 3;\n"
+    rules = "ATTN_D ?= 128\nATTN_B ?= 16\nD ?= 5\nFLAGS += -DATTN_D=$(ATTN_D) -DATTN_B=$(ATTN_B) -DD=$(D)\n"
+    assert defaults(text, rules) == ("ATTN_D=64",)
+    assert defaults(text, "ATTN_D ?= 128\n") == ()
+
+
 def test_signatures() -> None:
     text = (
         'PYBIND11_MODULE(tk, m) {\n  py::bind_function<dispatch<D>>(m, "dispatch_micro",\n'
@@ -128,6 +180,11 @@ def test_signatures() -> None:
         ("atol: 2.8e-02 -> 0 / 262144 failures -> PASS\nCorrectness: PASSED\n", True),
         ("0 errors, failed: 0\n", None),
         ("3 of 4 tests pass, Results MISMATCH", False),
+        ('{"max_diff": 3.0, "passed": false}', False),
+        ('{"max_diff": 0.0, "passed": true}', True),
+        # Composable Kernel's tile examples.
+        ("[bf16] m:128, n:8, valid:y\n", True),
+        ("[bf16] m:128, n:8, valid:n\n", False),
         ("time 3 ms\n", None),
     ],
 )

@@ -35,7 +35,7 @@ import numpy as np
 import torch
 
 import workbench as wb
-from workbench import runtime
+from workbench import runtime, targets
 from workbench.codeobject import CodeObject
 from workbench.codeobject.decoder import decode
 from workbench.emulator.translate.translator import translate
@@ -163,13 +163,13 @@ def rows(settings: Settings) -> Iterator[Row]:
 _LOOP = """
 typedef int i2 __attribute__((ext_vector_type(2)));
 typedef int i4 __attribute__((ext_vector_type(4)));
-typedef float f4 __attribute__((ext_vector_type(4)));
+typedef float Sums __attribute__((ext_vector_type(SUMS)));
 extern "C" __attribute__((global)) __attribute__((amdgpu_flat_work_group_size(256, 256)))
 void run(float *data, int n) {
     unsigned lane = __builtin_amdgcn_workitem_id_x(), place = (lane & 63) * 16 + lane / 64 * 1024;
     i4 a = (i4)(0x3c003c00 + (int)lane), b = (i4)0x38003800;
     i2 a2 = a.xy, b2 = b.xy;
-    f4 c[4] = {};
+    Sums c[4] = {};
     for (int k = 0; k < n; k++) BODY
     data[__builtin_amdgcn_workgroup_id_x() * 256 + lane] = c[0][0] + c[1][0] + c[2][0] + c[3][0] + a.x;
 }
@@ -203,7 +203,7 @@ def _matrix(mnemonic: str, sources: str) -> str:
     return f'asm volatile("{lines}" : {outputs} : {sources});'
 
 
-_DWORDS4 = '"v"(a), "v"(b)'
+_DWORDS4, _DWORDS2 = '"v"(a), "v"(b)', '"v"(a2), "v"(b2)'
 _INSTRUCTIONS = (
     ("vector ALU, 32 registers", _vector(32), "v_", 40, 0, "200 M/s"),
     ("vector ALU, 250 registers", _vector(250), "v_", 40, 0, "200 M/s"),
@@ -240,20 +240,38 @@ _INSTRUCTIONS = (
         for kind, name, sources in (
             ("bf16", "v_mfma_f32_16x16x32_bf16", _DWORDS4),
             ("f16", "v_mfma_f32_16x16x32_f16", _DWORDS4),
-            ("fp8", "v_mfma_f32_16x16x32_fp8_fp8", '"v"(a2), "v"(b2)'),
+            ("fp8", "v_mfma_f32_16x16x32_fp8_fp8", _DWORDS2),
         )
     ),
 )
-"""Name, body of the loop, beginning of the counted mnemonics, trips, FLOPs per instruction, goal per core.
-"""
+_WAVE_MATRICES = tuple(
+    (
+        *(f"WMMA {kind} 16x16x{k}", _matrix(f"v_wmma_{kind}", sources), "v_wmma", 500, 2 * 16 * 16 * k),
+        "100 GFLOP/s",
+    )
+    for kind, k, sources in (
+        ("f32_16x16x16_bf16", 16, _DWORDS4),
+        ("f32_16x16x16_f16", 16, _DWORDS4),
+        ("f32_16x16x16_fp8_fp8", 16, _DWORDS2),
+        ("i32_16x16x16_iu8", 16, _DWORDS2),
+    )
+)
+_OF_DEVICE = {DEVICE: _INSTRUCTIONS, "emulated:gfx1201": _WAVE_MATRICES}
+"""By device: name, body of the loop, beginning of the counted mnemonics, trips, FLOPs per instruction, goal per
+core."""
 
 
 def instructions(settings: Settings) -> Iterator[Row]:
     """Loops of one kind of wave instruction, and how many run per second; the device itself counts them."""
-    device = runtime.device(DEVICE)
+    for name, table in _OF_DEVICE.items():
+        yield from _rates(settings, runtime.device(name), table)
+
+
+def _rates(settings: Settings, device: runtime.Device, table: Sequence[Any]) -> Iterator[Row]:
     data = np.zeros(GROUPS * 256 + 4096, np.float32)
-    for name, body, prefix, trips, flops, goal in _INSTRUCTIONS:
-        options = CompileOptions(device.arch, name="rates.hip", debug=False)
+    for name, body, prefix, trips, flops, goal in table:
+        sums = f"SUMS={16 * 16 // targets.wave_size(device.arch)}"
+        options = CompileOptions(device.arch, name="rates.hip", debug=False, define=(sums,))
         code = compile_device(_LOOP.replace("BODY", body), options).code_object
         function = device.load(code).function("run")
         arguments = data.ctypes.data.to_bytes(8, "little") + trips.to_bytes(4, "little")

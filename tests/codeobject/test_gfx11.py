@@ -25,9 +25,7 @@ from workbench.codeobject.instructions.isa.enumerate_gfx11 import (
     TRUE16,
     encode,
     live,
-    recorded,
     rows,
-    table,
 )
 from workbench.codeobject.printer import text
 from workbench.emulator.native.ops import NATIVE
@@ -40,11 +38,14 @@ TARGETS = tuple(GENERATIONS)
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_table_is_llvms(target: str) -> None:
-    assert rows(target, partial(llvm_answers.from_recording_gfx11, target)) == recorded(target)
+    assert rows(target, partial(llvm_answers.from_recording_gfx11, target)) == TABLE.of(target)
 
 
 def test_table_has_its_own_form() -> None:
-    assert table({target: recorded(target) for target in TARGETS}) == TABLE.read_text(encoding="utf-8")
+    formats = (name for target in TARGETS for name in layouts(target))
+    assert TABLE.text({target: TABLE.of(target) for target in TARGETS}, formats) == TABLE.path.read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.parametrize("wave", ["", "/64"])

@@ -13,23 +13,23 @@ from workbench.codeobject.instructions.isa.enumerate import (
     TABLE,
     disassemble,
     encode,
-    recorded,
     register,
     rows,
     split,
-    table,
 )
 from workbench.targets import NAMES
 
 
 @pytest.mark.parametrize("target", NAMES)
 def test_table_is_llvms(target: str) -> None:
-    assert rows(target, partial(llvm_answers.from_recording, target)) == recorded(target)
+    assert rows(target, partial(llvm_answers.from_recording, target)) == TABLE.of(target)
 
 
 def test_table_has_its_own_form() -> None:
     """Writing it again changes nothing: sorted, with one line for all targets that share an instruction."""
-    assert table({target: recorded(target) for target in NAMES}) == TABLE.read_text(encoding="utf-8")
+    assert TABLE.text({target: TABLE.of(target) for target in NAMES}, ENCODINGS) == TABLE.path.read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.parametrize("target", NAMES)

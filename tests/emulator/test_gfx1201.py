@@ -1,13 +1,9 @@
-"""The first kernels of gfx1201: what the pinned compiler makes of HIP, against NumPy and PyTorch.
+"""The first kernels of gfx1201 and gfx1250: what the pinned compiler makes of HIP, against NumPy and PyTorch.
 
 Each kernel runs in waves of 32 and of 64 lanes, and a few as compiled without optimization.
 """
 
 from __future__ import annotations
-
-import itertools
-import operator
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -157,30 +153,26 @@ __global__ void gemm(int m, int n, int k, const float *a, const float *b, float 
     c[row * n + column] = sum;
 }
 """
-MATRIX = r"""
+GRAPHICS = r"""
 #include <hip/hip_runtime.h>
-typedef float Sums __attribute__((ext_vector_type(8)));
-typedef __bf16 Row __attribute__((ext_vector_type(8)));
-typedef _Float16 HalfRow __attribute__((ext_vector_type(8)));
-extern "C" __global__ void product(const Row *a, const Row *b, Sums *c) {
-    const int i = threadIdx.x;
-    c[i] = __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32_gfx12(a[i], b[i], c[i]);
-}
-extern "C" __global__ void half_product(const HalfRow *a, const HalfRow *b, Sums *c) {
-    const int i = threadIdx.x;
-    c[i] = __builtin_amdgcn_wmma_f32_16x16x16_f16_w32_gfx12(a[i], b[i], Sums{} + 1.0f);
-}
-extern "C" __global__ void narrow(const HalfRow *a, const HalfRow *b, HalfRow *c) {
-    const int i = threadIdx.x;
-    c[i] = __builtin_amdgcn_wmma_f16_16x16x16_f16_w32_gfx12(a[i], b[i], c[i]);
+extern "C" __global__ void ray(float *x) {
+    float next;
+    asm volatile("ds_bvh_stack_push4_pop1_rtn_b32 %0, v0, v1, v[2:5]" : "=v"(next));
+    x[threadIdx.x] = next;
 }
 """
-VARIANTS = {"wave32": (), "wave64": ("-mwavefrontsize64",)}
+VARIANTS = {
+    "wave32": ("gfx1201", ()),
+    "wave64": ("gfx1201", ("-mwavefrontsize64",)),
+    "gfx1250": ("gfx1250", ()),
+}
+PRODUCTS = {"gfx1201": "RX 9070 XT", "gfx1250": "MI455X"}
 
 
 @pytest.fixture(scope="module", params=VARIANTS)
 def module(request: pytest.FixtureRequest) -> Module:
-    return wb.compile(SOURCE, arch="gfx1201", flags=VARIANTS[request.param])
+    arch, flags = VARIANTS[request.param]
+    return wb.compile(SOURCE, arch=arch, flags=flags)
 
 
 @pytest.fixture
@@ -338,8 +330,9 @@ def test_scratch_and_calls(module: Module, random: np.random.Generator) -> None:
     assert np.array_equal(out[block:].numpy(), factorials[item % 10])
 
 
-def test_kernels_compiled_without_optimization(random: np.random.Generator) -> None:
-    module = wb.compile(SOURCE, arch="gfx1201", flags=["-O0"])
+@pytest.mark.parametrize("arch", PRODUCTS)
+def test_kernels_compiled_without_optimization(random: np.random.Generator, arch: str) -> None:
+    module = wb.compile(SOURCE, arch=arch, flags=["-O0"])
     test_axpy(module, random)
     test_integers_with_divergence(module, random)
     test_shuffles(module, 64)
@@ -355,49 +348,121 @@ def test_a_matrix_product(module: Module, random: np.random.Generator) -> None:
 
 
 @pytest.fixture(scope="module")
-def matrices() -> Module:
-    return wb.compile(MATRIX, arch="gfx1201")
+def graphics() -> Module:
+    return wb.compile(GRAPHICS, arch="gfx1201")
 
 
-@pytest.mark.parametrize(("name", "dtype"), [("product", "bfloat16"), ("half_product", "float16")])
-def test_matrix_instructions(matrices: Module, random: np.random.Generator, name: str, dtype: str) -> None:
-    """Each sum against exact rationals: 16 roundings of partial sums that are no larger than the bound."""
-    a, b = (torch.from_numpy(random.standard_normal((16, 16))).to(getattr(torch, dtype)) for _ in range(2))
-    c = (
-        torch.from_numpy(random.standard_normal((16, 16))).float()
-        if name == "product"
-        else torch.ones(16, 16)
+def test_an_unknown_instruction_is_refused_by_name(graphics: Module) -> None:
+    x = torch.ones(32)
+    with pytest.raises(errors.UnsupportedInstruction, match=r"ds_bvh_stack.*Nothing was run"):
+        graphics["ray"][1, 32](x)
+    assert x.tolist() == [1.0] * 32
+
+
+@pytest.mark.parametrize("flags", [(), ("-mwavefrontsize64",), ("-O0",)])
+def test_right_kernels_are_clean(flags: tuple[str, ...]) -> None:
+    """The sanitizer has nothing to say about what a compiler makes of right kernels, its spills included."""
+    kernels = wb.compile(SOURCE, arch="gfx1201", flags=flags)
+    x, out = torch.arange(1, 1025, dtype=torch.int32), torch.zeros(1 << 14, dtype=torch.int32)
+    y = torch.rand(1024)
+    launches = {
+        "axpy": (8, 128, (1000, 2.0, y, y.clone())),
+        "integers": (4, 256, (x, x, out, 1000)),
+        "sums": (2, 256, (x, out, 1024)),
+        "wide": (1, 64, (torch.rand(256), torch.zeros(256))),
+        "shuffles": (1, 64, (x, out, 64)),
+        "scratch": (1, 64, (x[:64] % 17, out)),
+        "gemm": ((2, 2), (16, 16), (32, 32, 32, y, y, torch.zeros(1024))),
+    }
+    for name, (grid, block, arguments) in launches.items():
+        result = wb.sanitize(kernels[name][grid, block], *arguments)
+        assert result.passed, str(result)
+
+
+def test_loads_may_come_late(module: Module) -> None:
+    x, out = torch.arange(1024, dtype=torch.int32), torch.zeros(2, dtype=torch.int32)
+    with wb.late_loads():
+        module["sums"][2, 256](x, out, 1024)
+    assert out.tolist() == [int(x.sum())] * 2
+
+
+LATE = r"""
+#include <hip/hip_runtime.h>
+// Without the wait for loads, hardware may add what was in the register before.
+extern "C" __global__ void too_early(const float *in, float *out) {
+    float x, y;
+    unsigned at = threadIdx.x * 4;
+    asm volatile("v_mov_b32 %0, 0\n\tglobal_load_b32 %0, %2, %3\n\tglobal_store_b32 %2, %2, %4 offset:1024"
+                 "\n\t" WAIT "\n\tv_add_f32 %1, %0, %0\n\ts_wait_loadcnt 0x0"
+                 : "=&v"(x), "=&v"(y) : "v"(at), "s"(in), "s"(out) : "memory");
+    out[threadIdx.x] = y;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("wait", "sums"),
+    [("s_wait_storecnt 0x0", 0.0), ("s_wait_loadcnt 0x1", 0.0), ("s_wait_loadcnt 0x0", 6.0)],
+)
+def test_a_late_load_comes_at_the_wait_for_it(wait: str, sums: float) -> None:
+    """A store behind a load does not push it out: stores have a counter of their own."""
+    kernel = wb.compile(LATE, arch="gfx1201", define=[f'WAIT="{wait}"'])["too_early"]
+    out = torch.zeros(512)
+    with wb.late_loads():
+        kernel[1, 32](torch.full((32,), 3.0), out)
+    assert out[:32].tolist() == [sums] * 32
+
+
+COUNTED = r"""
+#include <hip/hip_runtime.h>
+extern "C" __global__ void counted(float *out) {
+    __shared__ float s[4096];
+    unsigned at = (unsigned)(size_t)(__attribute__((address_space(3))) float *)&s[threadIdx.x * STRIDE / 4];
+    float x = out[threadIdx.x];
+    asm volatile("s_wait_loadcnt 0x0\n\t.rept " VALU "\n\tv_add_f32 %0, %0, %0\n\t.endr\n\t"
+                 "v_dual_mov_b32 v10, %0 :: v_dual_mov_b32 v11, %0\n\t"
+                 "ds_store_b32 %1, %0\n\ts_wait_dscnt 0x0"
+                 : "+v"(x) : "v"(at) : "v10", "v11", "memory");
+}
+"""
+
+
+@pytest.mark.parametrize(("stride", "conflicts"), [(4, 0), (8, 1), (128, 31)])
+def test_counters_have_the_names_of_gfx12(stride: int, conflicts: int) -> None:
+    """Three waves of 32 lanes; a stride of 32 banks sends all lanes of a wave to one."""
+    profile, more = (
+        wb.profile(
+            wb.compile(COUNTED, arch="gfx1201", define=[f"STRIDE={stride}", f'VALU="{valu}"'])["counted"][
+                1, 96
+            ],
+            torch.zeros(96),
+        )
+        for valu in (5, 6)
     )
-    out = _by_lane(c.T).clone()
-    matrices[name][1, 32](_by_lane(a), _by_lane(b.T), out)
-    actual = out.reshape(2, 16, 8).permute(1, 0, 2).reshape(16, 16).T
-    rows = [[Fraction(value) for value in row] for row in a.double().tolist()]
-    columns = [[Fraction(value) for value in column] for column in b.T.double().tolist()]
-    for m, n in itertools.product(range(16), range(16)):
-        terms = [Fraction(float(c[m, n])), *map(operator.mul, rows[m], columns[n])]
-        bound = 16 * Fraction(1, 1 << 24) * sum(map(abs, terms))
-        assert abs(Fraction(float(actual[m, n])) - sum(terms)) <= bound, (m, n)
-
-
-def _by_lane(rows: torch.Tensor) -> torch.Tensor:
-    """Rows of 16 as lanes have them: the first halves of all rows, then the second ones."""
-    return rows.reshape(16, 2, 8).permute(1, 0, 2).contiguous()
-
-
-def test_an_unknown_instruction_is_refused_by_name(matrices: Module) -> None:
-    half = torch.ones(256, dtype=torch.float16)
-    with pytest.raises(errors.UnsupportedInstruction, match=r"v_wmma_f16_16x16x16_f16.*Nothing was run"):
-        matrices["narrow"][1, 32](half, half, half)
-    assert half.tolist() == [1.0] * 256
+    counters = {name: figure.value for name, figure in profile.counters.items()}
+    assert counters["SQ_WAVES"] == 3
+    assert counters["SQ_INSTS_LDS"] == 3
+    assert counters["SQC_LDS_BANK_CONFLICT"] == 3 * conflicts
+    assert counters["SQC_LDS_IDX_ACTIVE"] == 3 * (1 + conflicts)
+    assert more["SQ_INSTS_VALU"].value - counters["SQ_INSTS_VALU"] == 3
+    assert counters["SQ_WAVE32_INSTS"] > 0
+    assert counters["SQ_WAVE64_INSTS"] == 0
+    assert not {"SQ_INSTS", "SQ_LDS_BANK_CONFLICT", "TCC_HIT_sum"} & set(counters)
+    assert not profile.has_time
+    assert "no time is modelled for RX 9070 XT" in str(profile)
+    assert "no time is modelled" in profile._repr_html_()
+    with pytest.raises(errors.ProfilerError, match="no time is modelled"):
+        profile.time  # noqa: B018
+    with pytest.raises(errors.ProfilerError, match="no advice"):
+        profile.advice  # noqa: B018
 
 
 def test_the_device_is_a_product_without_a_machine_model(module: Module) -> None:
-    device = wb.device("RX 9070 XT")
-    assert (device.arch, device.name) == ("gfx1201", "emulated:gfx1201")
+    arch = module.arch
+    device = wb.device(PRODUCTS[arch])
+    assert (device.arch, device.name) == (arch, f"emulated:{arch}")
     x = torch.ones(100)
-    with pytest.raises(errors.DeviceError, match="gfx1201 cannot be sanitized yet"):
-        wb.sanitize(module["axpy"][1, 128], 100, 2.0, x, x)
-    with pytest.raises(errors.WorkbenchError, match="no machine model of RX 9070 XT"):
+    with pytest.raises(errors.WorkbenchError, match=f"no time is modelled for {PRODUCTS[arch]}"):
         wb.time(module["axpy"][1, 128], 100, 2.0, x, x)
     with pytest.raises(errors.AddressFault, match="lane 4 of wave 3" if _is_narrow(module) else "lane 36"):
         module["axpy"][2, 128](1000, 2.0, x, x)

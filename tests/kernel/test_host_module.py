@@ -511,7 +511,7 @@ def test_a_device_is_built_beside_the_compilation(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("HIPKITTENS_CACHE", str(tmp_path))
     monkeypatch.setattr(native, "_compile", record)
     # The source is refused before they are read, and not every machine has them.
-    monkeypatch.setattr(host, "_python_headers", lambda: ["-isystem", str(tmp_path)])
+    monkeypatch.setattr(host, "python_headers", lambda: ["-isystem", str(tmp_path)])
     with pytest.raises(errors.CompileError):
         wb.compile("no program", arch="gfx950", host=True)
     for thread in threading.enumerate():

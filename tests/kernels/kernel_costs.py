@@ -28,7 +28,7 @@ import workbench as wb
 from workbench.operators import KernelSpec, Published, Shape, shape_text
 from workbench.origin import Figure
 from workbench.profile import ProfileResult, StepsProfile
-from workbench.targets import default_product, product
+from workbench.targets import TILE_TARGETS, default_product, product
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 import json_records
@@ -246,7 +246,7 @@ def shape_of(spec: KernelSpec, arch: str) -> Shape | None:
 def timed(name: str) -> Iterator[Timed]:
     """An operator's times on each target with published times."""
     spec = wb.kernels[name]
-    for arch in spec.targets:
+    for arch in TILE_TARGETS:
         by_shape: dict[str, list[Published]] = {}
         for p in spec.published:
             shape = spec.shape(p.shape)
@@ -283,7 +283,7 @@ def rows_of(name: str) -> Iterator[Row]:
     """The launches of an operator on each target: of each of its variants, or of the operator itself."""
     whole = wb.kernels[name]
     for spec in [whole.variant(v) for v in whole.variants] or [whole]:
-        for arch in spec.targets:
+        for arch in TILE_TARGETS:
             yield from rows_of_variant(spec, arch)
 
 

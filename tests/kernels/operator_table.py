@@ -14,7 +14,7 @@ import operator_cases as cases
 import workbench as wb
 from workbench import paths
 from workbench.operators import Choice, Gradient, KernelSpec, Range
-from workbench.targets import TILE_TARGETS
+from workbench.targets import LIBRARY_TARGETS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "operators.md"
 
@@ -33,7 +33,7 @@ variant that accepts them, and at a large shape. `make test` takes a few small s
 """
 
 COLUMNS = (
-    *("operator", "settings", *TILE_TARGETS, "launches", "variants", "gradient", "hard inputs"),
+    *("operator", "settings", *LIBRARY_TARGETS, "launches", "variants", "gradient", "hard inputs"),
     *("equal bits", "lines"),
 )
 
@@ -90,7 +90,7 @@ def row(name: str) -> str:
     cells = [
         f"`{name}`",
         "; ".join(choices),
-        *(str(supported(spec, arch) or "") for arch in TILE_TARGETS),
+        *(str(supported(spec, arch) or "") for arch in LIBRARY_TARGETS),
         launches(spec),
         ", ".join(spec.variants),
         "" if spec.mutates else gradient(spec),

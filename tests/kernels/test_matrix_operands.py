@@ -36,10 +36,16 @@ def test_the_compiler_takes_the_instructions_of_the_table(arch: str) -> None:
             total = "int" if element == "int8" else "float"
             sizes = {"rows": shape.rows, "cols": shape.cols, "shape": shape.name}
             source += KERNEL.format(name=name, element=element, total=total, **sizes)
-            count = shape.rows * shape.cols // 64 * matrix_operands.BYTES[element] // record.width
+            count = (
+                shape.rows
+                * shape.cols
+                // matrix_operands.LANES[arch]
+                * matrix_operands.BYTES[element]
+                // record.width
+            )
             expected[name] = [record.mnemonic] * count
     module = wb.compile(source, arch=arch)
-    assert {name: re.findall(r"\bv_mfma_\w+", module[name].isa) for name in expected} == expected
+    assert {name: re.findall(r"\bv_(?:mf|wm)ma_\w+", module[name].isa) for name in expected} == expected
 
 
 def test_the_page_is_that_of_the_headers() -> None:

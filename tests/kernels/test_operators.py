@@ -15,11 +15,14 @@ from workbench import targets
 from workbench.errors import ArgumentError, ShapeError, WorkbenchError
 from workbench.operators import KernelSpec, Range
 from workbench.runtime import Device, device
-from workbench.targets import TILE_TARGETS
+from workbench.targets import LIBRARY_TARGETS, TILE_TARGETS
 
 SEED = os.environ["HIPKITTENS_TEST_SEED"]
 
 everywhere = pytest.mark.parametrize(
+    ("name", "arch"), [(name, arch) for name in wb.kernels for arch in wb.kernels[name].targets]
+)
+on_tile_targets = pytest.mark.parametrize(
     ("name", "arch"), [(name, arch) for name in wb.kernels for arch in TILE_TARGETS]
 )
 
@@ -74,7 +77,7 @@ def test_two_runs_are_equal_in_every_bit(name: str, arch: str) -> None:
         assert torch.equal(_bits(tensor), _bits(runs[1][output])), f"{output} differs at {shapes[0]}"
 
 
-@everywhere
+@on_tile_targets
 def test_gradients_by_kernels(name: str, arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Gradients of some inputs against autograd of the reference in float64; twice, with equal bits."""
     spec, where, shapes = drawn_case(name, arch)
@@ -148,7 +151,7 @@ def test_gradients_by_kernels(name: str, arch: str, monkeypatch: pytest.MonkeyPa
         assert output.passed or holds, f"{shapes[0]}, gradients of {', '.join(names)}: {result}"
 
 
-@everywhere
+@on_tile_targets
 def test_sanitizer_finds_nothing(name: str, arch: str) -> None:
     spec, where, shapes = drawn_case(name, arch)
     same = [s for s in shapes if cases.instance(spec, s, arch) == cases.instance(spec, shapes[0], arch)]
@@ -157,7 +160,7 @@ def test_sanitizer_finds_nothing(name: str, arch: str) -> None:
     assert result.passed, f"{least}: {result}"
 
 
-@everywhere
+@on_tile_targets
 def test_wrong_tensors_are_refused(name: str, arch: str) -> None:
     """Another dtype, no dimensions, another device: an error that names the argument, and nothing runs."""
     spec, where, shapes = drawn_case(name, arch)
@@ -194,7 +197,7 @@ def test_a_scalar_is_no_tensor_of_one_element(name: str) -> None:
                     spec(**{**inputs, argument: tensor.flatten()[0].clone()}, device=where)
 
 
-@everywhere
+@on_tile_targets
 def test_is_an_operator_of_pytorch(name: str, arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """`torch.library.opcheck` accepts it, and `torch.compile` takes a call without a graph break."""
     monkeypatch.setenv("HIPKITTENS_DEVICE", f"emulated:{arch}")
@@ -228,7 +231,7 @@ def test_every_setting(name: str, arch: str, subtests: pytest.Subtests) -> None:
                 result = wb.verify(taker, shape=shape, device=where)
                 assert result.passed, f"{shape}: {result}"
         with subtests.test(shape=str(shape)):
-            if cases.cost(spec, shape) <= cases.SMALL / 10:
+            if arch in TILE_TARGETS and cases.cost(spec, shape) <= cases.SMALL / 10:
                 report = wb.sanitize(spec, shape=shape, device=where)
                 assert report.passed, f"{shape}: {report}"
 
@@ -251,12 +254,12 @@ def _tensors(result: Any) -> list[torch.Tensor]:
     return [value for value in values if isinstance(value, torch.Tensor)]
 
 
-@pytest.mark.parametrize("arch", TILE_TARGETS)
+@pytest.mark.parametrize("arch", LIBRARY_TARGETS)
 def test_no_launch_wants_more_shared_memory_than_its_target_has(arch: str) -> None:
     """Checks every implementation of every operator, at its own shapes and at drawn sizes of its settings."""
     room = int(targets.target(arch).lds_bytes) * 1024
     draw, seen = random.Random(SEED), 0
-    for spec in wb.kernels.values():
+    for spec in (spec for spec in wb.kernels.values() if arch in spec.targets):
         settings = cases.settings(spec)
         some = settings if len(settings) <= 40 else draw.sample(settings, 40)
         sizes = [
@@ -275,4 +278,4 @@ def test_no_launch_wants_more_shared_memory_than_its_target_has(arch: str) -> No
                     lds = step.launch(shape, arch).dynamic_shared
                     assert lds <= room, f"{implementation.name} {step.name} {shape}: {lds} of {room} bytes"
                     seen += lds > 0
-    assert seen > 1000
+    assert seen > (1000 if arch in TILE_TARGETS else 100)

@@ -16,7 +16,7 @@ from nbconvert import LatexExporter, MarkdownExporter
 from workbench import theme
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-CHECKED = tuple(f"{number:02}" for number in range(1, 15))
+CHECKED = tuple(f"{number:02}" for number in range(1, 16))
 """Notebooks whose prose is compared with their outputs: all but the exercises and their solutions."""
 
 

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import nbformat
 import pytest
+import torch
 
 from workbench.__main__ import main
 from workbench.operations import operations
@@ -131,6 +133,47 @@ def test_a_file_without_a_launch_says_how(tmp_path: Path) -> None:
     file.write_text(KERNEL)
     assert run("compile", source=str(file))["status"] == "right"
     assert '// %%hipkittens scale --launch "kernel[grid, block]"' in run("time", source=str(file))["text"]
+
+
+def test_inputs_of_a_file_follow_the_seed(tmp_path: Path) -> None:
+    file = tmp_path / "scale.cpp"
+    file.write_text(LAUNCH.replace("torch.ones(256)", "torch.randn(256)") + KERNEL)
+
+    def first(**arguments: Any) -> Any:
+        return run("launch", source=str(file), **arguments)["result"]["tensors"][0]["first"]
+
+    torch.manual_seed(1)
+    before = torch.random.get_rng_state()
+    assert first() == first(seed=0) != first(seed=1)
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert run("verify", source=str(file), seed=3)["result"]["seed"] == 3
+
+
+def test_a_cell_of_a_notebook(tmp_path: Path) -> None:
+    path = tmp_path / "scale.ipynb"
+    # A TOML file beside a notebook is none of its cells.
+    path.with_suffix(".toml").write_text(TOML)
+    line = LAUNCH.removeprefix("// ").replace("\\\n//", "")
+    kernel = nbformat.v4.new_code_cell(line + KERNEL)
+    broken = nbformat.v4.new_code_cell(
+        f"%%hipkittens broken --arch gfx942\n{KERNEL.replace('int i', 'in i')}"
+    )
+    cells = [nbformat.v4.new_code_cell("import torch"), kernel]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    for name in ("#scale", f"#{kernel.id}", ""):
+        assert run("verify", source=f"{path}{name}")["status"] == "right"
+    cells += [broken, nbformat.v4.new_code_cell("%%hipkittens broken\n")]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    (place, *_) = run("compile", source=f"{path}#{broken.id}")["error"]["places"]
+    assert place["line"] == 4  # of the cell, whose first line is the magic's
+    for name, message in (
+        ("", "has 3 C++ cells; expected one of scale.ipynb#scale, scale.ipynb#broken"),
+        ("broken", "has 2 C++ cells named 'broken'"),
+        ("other", "has no C++ cell named 'other'"),
+    ):
+        assert message in run("verify", source=f"{path}#{name}")["text"]
+    path.write_text("{}")
+    assert "is not a notebook" in run("verify", source=f"{path}#scale")["text"]
 
 
 def test_an_operator_by_its_name() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workbench.targets import Request, WaitCounter, WaitCounters
-from workbench.targets.waits import GFX9_WAITS
+from workbench.targets.waits import GFX9_WAITS, GFX12_WAITS
 
 # Values from llvm-mc 22 for gfx950.
 ASSEMBLED = {
@@ -47,6 +47,12 @@ def test_counters_with_their_own_instructions() -> None:
     assert APART.left("s_wait_loadcnt_dscnt", 2 << 8 | 5) == {"loadcnt": 2, "dscnt": 5}
     assert APART.left("s_wait_loadcnt_dscnt", 63 << 8) == {"dscnt": 0}
     assert APART.left("s_waitcnt", 0) == {}
+
+
+def test_a_wait_for_everything_has_no_field() -> None:
+    left = GFX12_WAITS.left("s_wait_idle", 0)
+    assert set(left.values()) == {0}
+    assert set(left) == {counter.name for counter in GFX12_WAITS}
 
 
 def test_waits_in_words() -> None:

@@ -38,3 +38,18 @@ def test_nothing_is_reported_for_another_machines_cpu(monkeypatch: pytest.Monkey
     monkeypatch.setattr(cpu, "machine", lambda: "x86_64")
     monkeypatch.setattr(cpu, "_auxiliary", lambda kind: pytest.fail("it was asked"))
     assert cpu.reported_features() == frozenset()
+
+
+def test_a_level_in_software_is_for_those_who_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    level = cpu.LEVELS["x86-64-v4-software-amx"]
+    real = cpu.LEVELS["x86-64-v4-amx"]
+    monkeypatch.setattr(cpu, "machine", lambda: "x86_64")
+    monkeypatch.setattr(cpu, "host_features", lambda: real.features)
+    assert cpu.host_level.__wrapped__() == real
+    monkeypatch.setattr(cpu, "host_features", lambda: real.features - level.software)
+    assert level.runs_here
+    assert not real.runs_here
+    monkeypatch.setenv(cpu.VARIABLE, level.name)
+    assert cpu.features() == real.features
+    assert "-DHK_SOFTWARE_TILES" in native.host().arguments(None)
+    assert "-DHK_SOFTWARE_TILES" not in native.Target("x86_64", "linux", real).arguments(None)

@@ -13,11 +13,14 @@ from pathlib import Path
 
 from workbench import targets
 from workbench.audit.limits import Ended, Limits, run_limited
-from workbench.audit.output import first_error
+from workbench.audit.output import first_error, has_verdict
+from workbench.audit.references import is_known
+from workbench.audit.signature import defaults
 from workbench.audit.sizes import Size, is_problem, make_variables, reduced, value
-from workbench.audit.sources import KernelSource, Kind, makefile_text
+from workbench.audit.sources import KernelSource, Kind, makefile_text, script_of
 from workbench.errors import UsageError
 from workbench.execute.folder import environment, rocm_folder
+from workbench.toolchain.host import python_headers
 
 _MOST = 1 << 30
 """Bytes of the largest checkout that is copied."""
@@ -52,6 +55,7 @@ class Workplace:
 
     Attributes:
         path: copy of the source.
+        script: copy of the test script that runs the module; None if the audit calls the module itself.
         sizes: what was reduced.
     """
 
@@ -73,6 +77,15 @@ class Workplace:
             self.text, smaller_sizes = reduced(self.original, self.path.suffix == ".py")
             self.sizes = tuple(size for size in smaller_sizes if is_problem(size.name))
             self.path.write_text(self.text, encoding="utf-8")
+        self.script = None
+        if (script := script_of(source)) is not None:
+            text = script.read_text(encoding="utf-8", errors="replace")
+            if has_verdict(text) or not is_known(self.text, source.name):
+                self.script = self.root / script.relative_to(source.root)
+                if smaller:
+                    text, smaller_sizes = reduced(text, is_python=True)
+                    self.sizes += tuple(size for size in smaller_sizes if is_problem(size.name))
+                    self.script.write_text(text, encoding="utf-8")
         words = (word.partition("=") for word in self._variables)
         by_make = [(name, _default(source, name), int(number)) for name, _, number in words]
         # The Makefile's value goes before that of the source.
@@ -83,6 +96,8 @@ class Workplace:
     def restore(self) -> None:
         """Gives the copy its original source again."""
         self.path.write_text(self.original, encoding="utf-8")
+        if self.script is not None:
+            shutil.copyfile(self.source.root / self.script.relative_to(self.root), self.script)
 
     def environment(self) -> dict[str, str]:
         """Variables of this process and those with which a child finds the emulated device and the tools."""
@@ -97,11 +112,18 @@ class Workplace:
         return variables
 
     def build(self, text: str | None = None) -> Built:
-        """Builds the source, or another text in its place."""
+        """Builds the source, or another text in its place.
+
+        Raises:
+            WorkbenchError: a header that modules need is not installed.
+        """
         if text is not None:
             self.path.write_text(text, encoding="utf-8")
         if self.source.kind is Kind.SCRIPT:
             return Built(self.path, 0.0)
+        if self.source.kind is Kind.MODULE:
+            # A Makefile asks Python for them, and goes on without.
+            python_headers()
         before = {path: path.stat().st_mtime_ns for path in self.path.parent.iterdir()}
         command = self._make() if self.source.makefile is not None else self._hipcc()
         ended = self._run(command, self.limits.build)
@@ -123,7 +145,8 @@ class Workplace:
         assert self.source.makefile is not None
         rules = makefile_text(self.source.makefile)
         words = ["make", "-B", "--no-print-directory", "HIPCXX=hipcc", "PYTHON=python3", "LOGDIR=logs"]
-        words += self._variables
+        # The last of two words for a variable counts.
+        words += [*defaults(self.original, rules), *self._variables]
         macro = targets.target(self.source.target).macro.removeprefix("KITTENS_")
         if "GPU_TARGET" in rules:
             words.append(f"GPU_TARGET={macro}")
@@ -144,9 +167,7 @@ class Workplace:
         words += [f"-I{self.path.parent}", f"-D{targets.target(self.source.target).macro}", *_MACROS]
         product = self.path.with_suffix("")
         if self.source.kind is Kind.MODULE:
-            import pybind11
-
-            words += ["-shared", "-fPIC", f"-I{pybind11.get_include()}", f"-I{sysconfig.get_path('include')}"]
+            words += ["-shared", "-fPIC", *python_headers()]
             product = self.path.with_name(self.source.module + sysconfig.get_config_var("EXT_SUFFIX"))
         return [*words, self.path.name, "-o", str(product)]
 

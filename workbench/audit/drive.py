@@ -40,7 +40,8 @@ class Call:
     def __call__(self) -> Problem:
         """Calls it with copies of the arguments, and returns the problem with these."""
         tensors = {name: tensor.clone() for name, tensor in self.problem.tensors.items()}
-        self.function(*(tensors[member] for member in self.members))
+        arguments = {**tensors, **self.problem.numbers}
+        self.function(*(arguments[member] for member in self.members))
         return replace(self.problem, tensors=tensors)
 
 

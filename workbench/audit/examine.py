@@ -45,6 +45,7 @@ from workbench.runtime.findings import Cause
 
 _MODULE_REFERENCE = "PyTorch in float64, for the signature of its function"
 _OWN_REFERENCE = "its own check"
+_SCRIPT_REFERENCE = "the test script beside it"
 
 
 def examine(source: KernelSource, folder: Path, limits: Limits) -> KernelRecord:
@@ -94,7 +95,7 @@ def _examined(record: KernelRecord, workplace: Workplace) -> KernelRecord:
     record = replace(record, build_seconds=round(built.seconds, 1))
     if built.product is None:
         return replace(record, result=Result.NOT_BUILT, text=built.reason)
-    if source.kind is Kind.MODULE and not signatures(workplace.text):
+    if source.kind is Kind.MODULE and workplace.script is None and not signatures(workplace.text):
         return replace(record, text="it is built; its module binds no function with known arguments")
     trial = run_trial(workplace, built.product, sanitize=True)
     record = replace(record, launches=trial.launches, run_seconds=round(trial.seconds, 1), text=trial.text)
@@ -102,6 +103,8 @@ def _examined(record: KernelRecord, workplace: Workplace) -> KernelRecord:
         return record
     result = _result(trial, bool(sizes))
     reference = _MODULE_REFERENCE if source.kind is Kind.MODULE else _OWN_REFERENCE
+    if workplace.script is not None:
+        reference = f"{_SCRIPT_REFERENCE}, {workplace.script.name}"
     record = replace(record, result=result, reference=reference if trial.verdict is not None else "")
     proof, repair = None, None
     if remaining(trial):
@@ -131,7 +134,8 @@ def _result(trial: Trial, is_smaller: bool) -> Result:
 
 def _proof(workplace: Workplace, product: Path) -> ProofRecord | None:
     """The search for an order of waves and loads that hardware allows and that changes the results."""
-    compared = "elements" if workplace.source.kind is Kind.MODULE else "printed bytes"
+    is_called = workplace.source.kind is Kind.MODULE and workplace.script is None
+    compared = "elements" if is_called else "printed bytes"
     search = run_proof(workplace, product)
     return ProofRecord(search.setting, search.differences, search.tried, compared) if search else None
 

@@ -8,8 +8,14 @@ _NONE_FAILED = re.compile(
     r"\b0(?:\.0*%?)? (?:fail\w*|errors?|mismatch\w*)|\b(?:fail\w*|errors?|mismatch\w*)\s*[:=]\s*0\b",
     re.IGNORECASE,
 )
-_FAILED = re.compile(r"\bFAIL(?:ED)?\b|\bMISMATCH(?:ES)?\b|\bINCORRECT\b|\bWRONG\b", re.IGNORECASE)
-_PASSED = re.compile(r"\b(?:PASS(?:ED)?|CORRECT|SUCCESS(?:FUL)?)\b", re.IGNORECASE)
+_FAILED = re.compile(
+    r"\bFAIL(?:ED)?\b|\bMISMATCH(?:ES)?\b|\bINCORRECT\b|\bWRONG\b|"
+    r"\b(?:PASS(?:ED)?|CORRECT|SUCCESS(?:FUL)?|VALID)[\"']?\s*[:=]\s*(?:FALSE|NO?|0)\b",
+    re.IGNORECASE,
+)
+_PASSED = re.compile(
+    r"\b(?:PASS(?:ED)?|CORRECT|SUCCESS(?:FUL)?)\b|\bVALID\s*[:=]\s*(?:Y|YES|TRUE|1)\b", re.IGNORECASE
+)
 _ERROR = re.compile(r"(?:error: |hipcc: (?!note)|\*\*\* )(.*)")
 _TIMED = re.compile(
     r"\b(?:[mun]s|µs|seconds|elapsed|time|timing|latency|throughput|[GT]FLOPS?|[GT]B/s)\b", re.IGNORECASE
@@ -22,6 +28,11 @@ def verdict(output: str) -> bool | None:
     if _FAILED.search(text):
         return False
     return True if _PASSED.search(text) else None
+
+
+def has_verdict(script: str) -> bool:
+    """Whether a test script has words for a result that is right, in upper case or as a key."""
+    return re.search(r"\bPASS(?:ED)?\b|\bCORRECT\b|[\"']passed[\"']", script) is not None
 
 
 def telling_line(output: str) -> str:
@@ -45,4 +56,4 @@ def without_times(output: str) -> str:
     return "\n".join(line for line in output.splitlines() if not _TIMED.search(line))
 
 
-__all__ = ["first_error", "telling_line", "verdict", "without_times"]
+__all__ = ["first_error", "has_verdict", "telling_line", "verdict", "without_times"]

@@ -7,11 +7,11 @@ has one function here, which makes small inputs, and the results in float64 from
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
-from workbench.audit.signature import Signature, constant
+from workbench.audit.signature import Signature, constant, signatures
 from workbench.audit.sizes import EDGE, smaller
 
 TOLERANCE = 0.02
@@ -26,11 +26,13 @@ class Problem:
         tensors: by the names of the signature.
         expected: results in float64 by name, of the arguments that the kernel writes.
         about: what is computed, such as "C = A Bᵀ".
+        numbers: arguments that are no tensors, by name.
     """
 
     tensors: Mapping[str, torch.Tensor]
     expected: Mapping[str, torch.Tensor]
     about: str
+    numbers: Mapping[str, float] = field(default_factory=dict)
 
 
 def problem_for(signature: Signature, text: str, name: str) -> Problem | None:
@@ -50,10 +52,17 @@ def problem_for(signature: Signature, text: str, name: str) -> Problem | None:
     # The dictionary's names are those of the source.
     names = {member.lower(): member for member in signature.members}
     return Problem(
-        {names[key.lower()]: tensor for key, tensor in problem.tensors.items()},
+        # A strided tensor is of no use to the modules, which take contiguous ones.
+        {names[key.lower()]: tensor.contiguous() for key, tensor in problem.tensors.items()},
         {names[key.lower()]: tensor for key, tensor in problem.expected.items()},
         problem.about,
+        {names[key.lower()]: number for key, number in problem.numbers.items()},
     )
+
+
+def is_known(text: str, name: str) -> bool:
+    """Whether a reference is known for a function that a source binds."""
+    return any(problem_for(signature, text, name) is not None for signature in signatures(text))
 
 
 def _size(text: str, default: int, *names: str) -> int:
@@ -163,6 +172,35 @@ def _row_function(text: str, name: str) -> Problem | None:
     return Problem(tensors, {"o": x.double().softmax(-1)}, f"softmax of {b} x {n} rows of {d}")
 
 
+def _layer_norm(text: str, name: str) -> Problem:
+    b, n = _size(text, 1, "B"), _size(text, EDGE, "N")
+    d = _size(text, 128, "D") if constant(text, "D") else _size(text, 128, "HEAD_D") * _size(text, 1, "H")
+    residual = torch.randn(b, n, d).bfloat16()
+    weight, bias = torch.randn(d).bfloat16(), torch.randn(d).bfloat16()
+    # What dropout leaves of zeros is the same in each run.
+    has_dropout = "dropout" in text.lower()
+    x = torch.zeros_like(residual) if has_dropout else torch.randn(b, n, d).bfloat16()
+    total = x.double() + residual.double()
+    normalized = torch.nn.functional.layer_norm(total, (d,), weight.double(), bias.double())
+    tensors = {"x": x, "residual": residual, "norm_weight": weight, "norm_bias": bias}
+    tensors |= {"o": _blank(b, n, d), "o_resid": _blank(b, n, d)}
+    about = f"layer norm of {b} x {n} rows of {d}"
+    if has_dropout:
+        about += ", dropout of zeros"
+    return Problem(tensors, {"o": normalized, "o_resid": total}, about)
+
+
+def _rms_norm(text: str, name: str) -> Problem:
+    b, n, d = _size(text, 1, "B"), _size(text, EDGE, "N"), _size(text, 128, "D")
+    x, gamma = torch.randn(b, n, d).bfloat16(), torch.randn(d).bfloat16()
+    epsilon = 1e-5
+    expected = torch.nn.functional.rms_norm(x.double(), (d,), gamma.double(), epsilon)
+    # Some kernels read a row of gamma for each row of x.
+    tensors = {"x": x, "gamma": gamma.expand(b, n, d), "o": _blank(b, n, d)}
+    about = f"RMS norm of {b} x {n} rows of {d}"
+    return Problem(tensors, {"o": expected}, about, {"epsilon": epsilon})
+
+
 _PROBLEMS: dict[frozenset[str], Callable[[str, str], Problem | None]] = {
     frozenset(("a", "b", "c")): _gemm,
     frozenset(("qg", "kg", "vg", "og", "l_vec")): _forward,
@@ -170,6 +208,8 @@ _PROBLEMS: dict[frozenset[str], Callable[[str, str], Problem | None]] = {
     frozenset(("og", "dog", "delta")): _delta,
     frozenset(("x", "o", "sin", "cos")): _rotary,
     frozenset(("x", "o")): _row_function,
+    frozenset(("x", "residual", "o", "o_resid", "norm_weight", "norm_bias")): _layer_norm,
+    frozenset(("x", "o", "gamma", "epsilon")): _rms_norm,
 }
 
 
@@ -183,4 +223,4 @@ def errors_of(problem: Problem) -> dict[str, float]:
     return errors
 
 
-__all__ = ["TOLERANCE", "Problem", "errors_of", "problem_for"]
+__all__ = ["TOLERANCE", "Problem", "errors_of", "is_known", "problem_for"]

@@ -44,4 +44,17 @@ def constant(text: str, *names: str) -> int | None:
     return None
 
 
-__all__ = ["Signature", "constant", "signatures"]
+def defaults(text: str, rules: str) -> tuple[str, ...]:
+    """Words for `make` with a source's own defaults where its Makefile, which builds others too, differs.
+
+    Such as "ATTN_D=64" for a source with `#ifndef ATTN_D` and 64, and a Makefile with `ATTN_D ?= 128`.
+    """
+    words = []
+    for name, number in re.findall(r"^(\w+)\s*\?=\s*(\d+)\s*$", rules, re.MULTILINE):
+        default = constant(text, name) if f"#ifndef {name}\n" in text else None
+        if default not in (None, int(number)) and f"-D{name}=$({name})" in rules:
+            words.append(f"{name}={default}")
+    return tuple(words)
+
+
+__all__ = ["Signature", "constant", "defaults", "signatures"]

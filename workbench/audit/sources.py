@@ -132,12 +132,12 @@ def _of_file(root: Path, path: Path) -> Iterator[KernelSource]:
     if "kittens.cuh" not in text and (_OTHER_GPU.search(text) or not _HIP.search(text)):
         return
     kind, module = (Kind.MODULE, bound[1]) if bound else (Kind.PROGRAM, "")
-    makefile = _makefile_of(path)
+    makefile = _makefile_of(path, kind)
     for target in _targets_of(root, path, text, makefile):
         yield KernelSource(root, path, kind, target, module, makefile)
 
 
-def _makefile_of(path: Path) -> Path | None:
+def _makefile_of(path: Path, kind: Kind) -> Path | None:
     """The Makefile beside a source that can build it."""
     makefile = path.parent / "Makefile"
     if not makefile.is_file():
@@ -145,7 +145,22 @@ def _makefile_of(path: Path) -> Path | None:
     text = makefile_text(makefile)
     # One that compiles what SRC names, or has rules of its own for the file.
     can_build = "$(SRC)" in text or path.name in text or f"%{path.suffix}" in text
+    if kind is Kind.MODULE and "pybind11" not in text:
+        # It makes a program or a library, or relies on headers in the compiler's own folders.
+        return None
     return makefile if can_build and not re.search(r"\bnvcc\b", text) else None
+
+
+def script_of(source: KernelSource) -> Path | None:
+    """The test script beside a module's source that uses the module; None if there is none."""
+    if source.kind is not Kind.MODULE:
+        return None
+    uses = re.compile(rf"\b{re.escape(source.module)}\b")
+    for path in sorted(source.folder.glob("*.py")):
+        is_test = re.search(r"(?:^|_)(?:test|check)(?:_|$)", path.stem)
+        if is_test and uses.search(path.read_text(encoding="utf-8", errors="replace")):
+            return path
+    return None
 
 
 @cache
@@ -222,4 +237,5 @@ __all__ = [
     "kernel_sources",
     "makefile_text",
     "revision_of",
+    "script_of",
 ]

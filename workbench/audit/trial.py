@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -102,7 +103,7 @@ def search(run: Callable[[], Sequence[torch.Tensor]], seconds: float) -> Search:
 def run_proof(workplace: Workplace, product: Path) -> Search | None:
     """The search for a program, a script or a module; None if it did not come to an end."""
     limits = workplace.limits
-    if workplace.source.kind is not Kind.MODULE:
+    if workplace.source.kind is not Kind.MODULE or workplace.script is not None:
         return search(lambda: run_trial(workplace, product).outputs, limits.proof)
     # One process for all orders: its start takes longer than the run of a small kernel.
     answer = workplace.root.parent / "answer.json"
@@ -190,6 +191,11 @@ def _command(
         return [str(product)]
     if kind is Kind.SCRIPT:
         return [sys.executable, str(product)]
+    if workplace.script is not None:
+        beside = workplace.script.with_name(product.name)
+        if product != beside:
+            shutil.copyfile(product, beside)
+        return [sys.executable, str(workplace.script)]
     request = workplace.root.parent / "request.json"
     content = {
         "module": str(product),

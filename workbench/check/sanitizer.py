@@ -31,6 +31,7 @@ from workbench.runtime.findings import (
     Cause,
     Finding,
     PlacedCode,
+    is_bare_instruction,
     causes,
     distinct,
     findings,
@@ -445,7 +446,10 @@ def _of_module(module: DeviceCode) -> PlacedCode:
         except CodeObjectError:
             return ""
 
-    return PlacedCode(place, module.is_own_source, text)
+    def is_bare(address: int) -> bool:
+        return module.debug is not None and is_bare_instruction(module.debug, address)
+
+    return PlacedCode(place, module.is_own_source, text, is_bare)
 
 
 def _result(

@@ -12,13 +12,12 @@ was seen before is not read again.
 from __future__ import annotations
 
 import itertools
-import struct
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 from types import MappingProxyType
 
 from workbench import targets
-from workbench.codeobject import decoder_gfx11
+from workbench.codeobject import code_words, decoder_gfx11
 from workbench.codeobject.encodings import DPP_SOURCE, ENCODINGS, SDWA_SOURCE
 from workbench.codeobject.instruction import INLINE_FLOATS, LITERAL, Instruction, Operand
 from workbench.codeobject.instructions import Entry, Form, Space, forms
@@ -629,6 +628,11 @@ def _scaled(scale: _Reader, reader: _Reader, words: tuple[int, ...], address: in
     )
 
 
+def _decode_of(target: str) -> code_words.DecodeAt:
+    table = _table(target)
+    return lambda words, index, address: _decode_at(words, index, address, table, target)
+
+
 def decode_one(code: bytes, offset: int, address: int, target: str, lanes: int | None = None) -> Instruction:
     """The instruction at byte `offset` of `code`, whose own address is `address`.
 
@@ -640,11 +644,7 @@ def decode_one(code: bytes, offset: int, address: int, target: str, lanes: int |
     """
     if decoder_gfx11.decodes(target):
         return decoder_gfx11.decode_one(code, offset, address, target, lanes or decoder_gfx11.WAVE)
-    available = min(4, (len(code) - offset) // 4)
-    if offset < 0 or available < 1:
-        raise CodeObjectError(f"no {target} instruction at address {address:#x}: the code ends there.")
-    words = struct.unpack_from(f"<{available}I", code, offset)
-    return _decode_at(words, 0, address, _table(target), target)
+    return code_words.one(code, offset, address, target, _decode_of(target))
 
 
 def decode(code: bytes, address: int, target: str, lanes: int | None = None) -> list[Instruction]:
@@ -659,17 +659,4 @@ def decode(code: bytes, address: int, target: str, lanes: int | None = None) -> 
     """
     if decoder_gfx11.decodes(target):
         return decoder_gfx11.decode(code, address, target, lanes or decoder_gfx11.WAVE)
-    table = _table(target)
-    words = struct.unpack_from(f"<{len(code) // 4}I", code)
-    result = []
-    index = 0
-    while index < len(words):
-        instruction = _decode_at(words, index, address + 4 * index, table, target)
-        result.append(instruction)
-        index += instruction.size // 4
-    if len(code) % 4:
-        raise CodeObjectError(
-            f"no {target} instruction at address {address + 4 * index:#x}: only {len(code) % 4} bytes are "
-            "left."
-        )
-    return result
+    return code_words.each(code, address, target, _decode_of(target))

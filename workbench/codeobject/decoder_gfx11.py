@@ -11,11 +11,12 @@ and later have them the other way round.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
 
+from workbench.codeobject import code_words
 from workbench.codeobject.encodings_gfx11 import (
     ALIASES,
     DPP8,
@@ -44,11 +45,15 @@ _MEMORY_OFFSET_BITS = {"SMEM": 21, "FLAT": 13, "GLOBAL": 13, "SCRATCH": 13, "MUB
 """Bits of gfx11's signed offsets; an offset of 24 bits is signed too, others are not."""
 
 _POSITIONS = {"src0": 0, "src1": 1, "vsrc1": 1, "src2": 2, "vsrc2": 2}
+_BANK = 256
+_BANKS = {**_POSITIONS, "vaddr": 0, "vdata": 1, "vdata0": 1, "vdata1": 2}
 _RESULT = 3
 """The bit of VOP3's op_sel for the result."""
 
 _FORMAT_DWORDS = {0: 16, 1: 16, 2: 12, 3: 12, 4: 8}
 """Dwords of an f8f6f4 matrix by its format: fp8, bf8, fp6, bf6, fp4 (16x128 elements in 32 lanes)."""
+
+_BANKS_MODIFIER = "vgpr_msb"
 
 _IMMEDIATES = (
     *("simm", "count", "optional", "waitcnt", "sendmsg", "delay", "depctr", "event", "version"),
@@ -174,7 +179,7 @@ class _Reader:
         return 1 if LITERAL in codes else 0
 
     def decode(
-        self, bits: int, literal: int, address: int
+        self, bits: int, literal: int, address: int, banks: int = 0
     ) -> tuple[tuple[Operand, ...], tuple[Operand, ...], Mapping[str, int]]:
         """Destinations, sources and modifiers of an encoding, as `Instruction` has them.
 
@@ -182,6 +187,7 @@ class _Reader:
             bits: the encoding without its literal, first dword lowest.
             literal: the literal dword; 0 if there is none.
             address: address of the instruction.
+            banks: which 256 vector registers operands name, as s_set_vgpr_msb has it.
         """
         if self._readers is None:
             self._readers = [(entry, self._reader(entry)) for entry in self.form.entries]
@@ -199,6 +205,9 @@ class _Reader:
                 operand = read(bits, literal)
             if operand is None:
                 continue
+            if banks and operand.kind == "v":
+                bank = banks >> 2 * self._bank_of(entry) & 3
+                operand = replace(operand, index=operand.index + _BANK * bank)
             if entry.role == "=":
                 dst.append(operand)
             else:
@@ -206,6 +215,16 @@ class _Reader:
                     dst.append(operand)
                 src.append(operand)
         return tuple(dst), tuple(src), MappingProxyType(modifiers)
+
+    def _bank_of(self, entry: Entry) -> int:
+        """Which two bits of s_set_vgpr_msb choose the registers of an operand (LLVM, AMDGPUBaseInfo.cpp,
+        getVGPRLoweringOperandTables)."""
+        position = _BANKS.get(entry.field, _RESULT)
+        if self.form.format == "VBUFFER" and entry.field == "vdata":
+            return _RESULT
+        # The constant of v_fmamk comes between its registers.
+        behind_literal = entry is self.form.entries[-1] and self.form.entries[-2].field == "literal"
+        return position + 1 if behind_literal else position
 
     def _modifiers(self, bits: int) -> dict[str, int]:
         shapes = self.form.modifiers
@@ -502,14 +521,14 @@ def _scaled_form(scales: Form, form: Form) -> Form:
 
 
 def _scaled(
-    scales: _Reader, reader: _Reader, words: tuple[int, ...], index: int, address: int
+    scales: _Reader, reader: _Reader, words: tuple[int, ...], index: int, address: int, banks: int
 ) -> Instruction:
     """A matrix instruction with its scales: two encodings are one instruction of 16 bytes."""
     following = words[index : index + 4]
     first, second = following[0] | following[1] << 32, following[2] | following[3] << 32
     try:
-        _, scale_operands, selects = scales.decode(first, 0, address)
-        dst, src, modifiers = reader.decode(second, 0, address)
+        _, scale_operands, selects = scales.decode(first, 0, address, banks)
+        dst, src, modifiers = reader.decode(second, 0, address, banks)
     except _Reserved as error:
         raise CodeObjectError(
             f"{scales.form.mnemonic} at address {address:#x} has a source operand with the reserved code "
@@ -585,7 +604,9 @@ def _table(target: str, lanes: int) -> _Table:
     return _Table(target, lanes)
 
 
-def _decode_at(words: tuple[int, ...], index: int, address: int, table: _Table) -> Instruction:
+def _decode_at(
+    words: tuple[int, ...], index: int, address: int, table: _Table, banks: int = 0
+) -> Instruction:
     """The instruction that begins at `words[index]`."""
     slot = table.slot(words[index])
     following = words[index : index + 4]
@@ -605,7 +626,7 @@ def _decode_at(words: tuple[int, ...], index: int, address: int, table: _Table) 
         second = following[2] | following[3] << 32 if len(following) == 4 else 0
         reader = slot.find(second) if second >> 24 & 0xFF == slot.layout.base >> 24 else None
         if reader is not None and "scales" in reader.form.modifiers:
-            return _scaled(scales, reader, words, index, address)
+            return _scaled(scales, reader, words, index, address, banks)
         # Before another instruction it is one of its own.
         readers = (scales,)
     form = readers[0].form if len(readers) == 1 else _pair(readers[0].form, readers[1].form)
@@ -629,7 +650,7 @@ def _decode_at(words: tuple[int, ...], index: int, address: int, table: _Table) 
                 f"{4 * length} bytes are there."
             )
         bits &= (1 << 8 * readers[0].size) - 1
-        parts = [reader.decode(bits, literal, address) for reader in readers]
+        parts = [reader.decode(bits, literal, address, banks) for reader in readers]
     except _Reserved as error:
         raise CodeObjectError(
             f"{form.mnemonic} at address {address:#x} has a source operand with the reserved code {error}."
@@ -651,6 +672,17 @@ def _decode_at(words: tuple[int, ...], index: int, address: int, table: _Table) 
     )
 
 
+def with_banks(instruction: Instruction, banks: int, lanes: int = WAVE) -> Instruction:
+    """An instruction as it is executed after an s_set_vgpr_msb, with `banks` in the low bits.
+
+    Two bits each say which 256 registers the sources and the result are from; assemblers print the low
+    number. The modifier "vgpr_msb" keeps them.
+    """
+    table = _table(instruction.form.target, lanes)
+    banked = _decode_at(instruction.words, 0, instruction.address, table, banks)
+    return replace(banked, modifiers=MappingProxyType({**banked.modifiers, _BANKS_MODIFIER: banks}))
+
+
 def halves(instruction: Instruction, lanes: int = WAVE) -> tuple[Instruction, ...]:
     """The two instructions of a VOPD, X first; any other instruction alone.
 
@@ -668,7 +700,9 @@ def halves(instruction: Instruction, lanes: int = WAVE) -> tuple[Instruction, ..
     literal = words[size] if len(words) > size else 0
     results = []
     for reader in readers:
-        dst, src, modifiers = reader.decode(bits, literal, instruction.address)
+        dst, src, modifiers = reader.decode(
+            bits, literal, instruction.address, instruction.modifiers.get(_BANKS_MODIFIER, 0)
+        )
         form = reader.form
         results.append(
             Instruction(
@@ -692,6 +726,11 @@ def decodes(target: str) -> bool:
     return target in GENERATIONS or target in ALIASES
 
 
+def _decode_of(target: str, lanes: int) -> code_words.DecodeAt:
+    table = _table(target, lanes)
+    return lambda words, index, address: _decode_at(words, index, address, table)
+
+
 def decode_one(code: bytes, offset: int, address: int, target: str, lanes: int = WAVE) -> Instruction:
     """The instruction at byte `offset` of `code`, whose own address is `address`.
 
@@ -701,26 +740,9 @@ def decode_one(code: bytes, offset: int, address: int, target: str, lanes: int =
     Raises:
         CodeObjectError: the bytes are not an instruction of the target, or are cut short.
     """
-    available = min(4, (len(code) - offset) // 4)
-    if offset < 0 or available < 1:
-        raise CodeObjectError(f"no {target} instruction at address {address:#x}: the code ends there.")
-    words = struct.unpack_from(f"<{available}I", code, offset)
-    return _decode_at(words, 0, address, _table(target, lanes))
+    return code_words.one(code, offset, address, target, _decode_of(target, lanes))
 
 
 def decode(code: bytes, address: int, target: str, lanes: int = WAVE) -> list[Instruction]:
     """All instructions of `code` in order; the first is at `address`. Otherwise as `decode_one`."""
-    table = _table(target, lanes)
-    words = struct.unpack_from(f"<{len(code) // 4}I", code)
-    result = []
-    index = 0
-    while index < len(words):
-        instruction = _decode_at(words, index, address + 4 * index, table)
-        result.append(instruction)
-        index += instruction.size // 4
-    if len(code) % 4:
-        raise CodeObjectError(
-            f"no {target} instruction at address {address + 4 * index:#x}: only {len(code) % 4} bytes are "
-            "left."
-        )
-    return result
+    return code_words.each(code, address, target, _decode_of(target, lanes))

@@ -111,7 +111,7 @@ class KernelDescriptor:
 
     @property
     def user_sgpr_count(self) -> int:
-        return self.rsrc2 >> 1 & 0x1F
+        return self.rsrc2 >> 1 & (1 << self._unit.user_sgpr_bits) - 1
 
     @property
     def enable_workgroup_id_x(self) -> bool:

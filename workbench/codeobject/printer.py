@@ -9,6 +9,8 @@ from workbench.codeobject import decoder_gfx11, printer_gfx11
 from workbench.codeobject.instruction import Instruction, Operand
 from workbench.codeobject.instructions import Entry, Form, Lanes
 from workbench.codeobject.text_parts import (
+    SCALAR_NAMES,
+    SPECIAL_NAMES,
     bits_text,
     constant_text,
     immediate_text,
@@ -18,29 +20,12 @@ from workbench.codeobject.text_parts import (
 )
 from workbench.codeobject.waits import NO_WAIT, waits
 
-# Scalar registers with names: first of a pair, and the pair's name.
 _NAMED = {
+    **SCALAR_NAMES,
     102: ("flat_scratch_lo", "flat_scratch"),
     103: ("flat_scratch_hi", ""),
     104: ("xnack_mask_lo", "xnack_mask"),
     105: ("xnack_mask_hi", ""),
-    106: ("vcc_lo", "vcc"),
-    107: ("vcc_hi", ""),
-    124: ("m0", ""),
-    125: ("null", "null"),
-    126: ("exec_lo", "exec"),
-    127: ("exec_hi", ""),
-}
-_SPECIAL = {
-    235: "src_shared_base",
-    236: "src_shared_limit",
-    237: "src_private_base",
-    238: "src_private_limit",
-    239: "src_pops_exiting_wave_id",
-    251: "src_vccz",
-    252: "src_execz",
-    253: "src_scc",
-    254: "src_lds_direct",
 }
 _MESSAGES = {
     1: "MSG_INTERRUPT",
@@ -109,7 +94,7 @@ def operand_text(operand: Operand, type_: str = "b32") -> str:
     elif kind == "imm":
         text = constant_text(operand, type_)
     elif kind == "special":
-        text = _SPECIAL.get(operand.index, str(operand.index))
+        text = SPECIAL_NAMES.get(operand.index, str(operand.index))
     elif kind in ("simm", "label", "hwreg"):
         text = number_text(int(operand.value or 0))
     else:

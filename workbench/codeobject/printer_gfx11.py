@@ -12,6 +12,8 @@ from workbench.codeobject.encodings_gfx11 import PLAIN_OFFSETS, generation
 from workbench.codeobject.instruction import LITERAL64, Instruction, Operand
 from workbench.codeobject.instructions import Entry, Form, Lanes
 from workbench.codeobject.text_parts import (
+    SCALAR_NAMES,
+    SPECIAL_NAMES,
     bits_text,
     constant_text,
     immediate_text,
@@ -21,28 +23,8 @@ from workbench.codeobject.text_parts import (
     wide_literal_text,
 )
 
-# Scalar registers with names, numbered as on gfx9: the name of one, and that of a pair.
-_NAMED = {
-    106: ("vcc_lo", "vcc"),
-    107: ("vcc_hi", ""),
-    124: ("m0", "m0"),
-    125: ("null", "null"),
-    126: ("exec_lo", "exec"),
-    127: ("exec_hi", ""),
-}
-_SPECIAL = {
-    230: "src_flat_scratch_base_lo",
-    231: "src_flat_scratch_base_hi",
-    235: "src_shared_base",
-    236: "src_shared_limit",
-    237: "src_private_base",
-    238: "src_private_limit",
-    239: "src_pops_exiting_wave_id",
-    251: "src_vccz",
-    252: "src_execz",
-    253: "src_scc",
-    254: "src_lds_direct",
-}
+_NAMED = {**SCALAR_NAMES, 124: ("m0", "m0")}
+_SPECIAL = {**SPECIAL_NAMES, 230: "src_flat_scratch_base_lo", 231: "src_flat_scratch_base_hi"}
 _OMOD = ("", "mul:2", "mul:4", "div:2")
 _DPP_ROWS = {
     0x100: "row_shl",

@@ -13,6 +13,9 @@ from workbench.targets import wave_size
 VCC, EXEC = 106, 126
 """Numbers of the first scalar registers of the two lane masks."""
 
+NULL = 125
+"""Number of the scalar register that takes no writes and reads as 0; no target has another of that number."""
+
 M0 = Operand("s", 124, 1)
 SCC = Operand("special", 253, 1)
 
@@ -66,10 +69,10 @@ def read(instruction: Instruction) -> Iterator[Operand]:
     """Registers that can change what an instruction does: "v", "a", "s" and SCC; some more than once."""
     direct = unnamed(instruction.form.target)
     for operand in instruction.src:
-        if operand.kind in ("v", "a", "s"):
-            yield operand
-        elif operand.kind == "special" and operand.index in _SHOWN:
+        if operand.kind == "special" and operand.index in _SHOWN:
             yield direct[_SHOWN[operand.index]]
+        else:
+            yield from _registers((operand,))
     keeps = kept(instruction)
     if keeps is not Keeps.NOTHING:
         # Only a vector register preserves a part of itself, or lanes.
@@ -90,10 +93,11 @@ def written(instruction: Instruction) -> Iterator[Operand]:
 def stored(instruction: Instruction) -> tuple[Operand, ...]:
     """Vector registers that a store or an atomic sends to memory; each of two addresses has its own."""
     sources = instruction.src
-    is_buffer = instruction.format in ("MUBUF", "MTBUF")
-    address = sources[-3] if is_buffer else sources[0]
+    address = sources[-3] if instruction.form.is_buffer else sources[0]
     return tuple(operand for operand in sources if operand is not address and operand.kind in ("v", "a"))
 
 
 def _registers(operands: tuple[Operand, ...]) -> Iterator[Operand]:
-    return (operand for operand in operands if operand.kind in ("v", "a", "s"))
+    for operand in operands:
+        if operand.kind in ("v", "a") or (operand.kind == "s" and operand.index != NULL):
+            yield operand

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from workbench.codeobject.instruction import (
     INLINE_FLOATS,
     INVERSE_TWO_PI,
@@ -9,6 +11,29 @@ from workbench.codeobject.instruction import (
     Operand,
     float_bits,
 )
+
+SPECIAL_NAMES: Mapping[int, str] = {
+    235: "src_shared_base",
+    236: "src_shared_limit",
+    237: "src_private_base",
+    238: "src_private_limit",
+    239: "src_pops_exiting_wave_id",
+    251: "src_vccz",
+    252: "src_execz",
+    253: "src_scc",
+    254: "src_lds_direct",
+}
+"""Names of source operands beside registers and constants, by their code."""
+
+SCALAR_NAMES: Mapping[int, tuple[str, str]] = {
+    106: ("vcc_lo", "vcc"),
+    107: ("vcc_hi", ""),
+    124: ("m0", ""),
+    125: ("null", "null"),
+    126: ("exec_lo", "exec"),
+    127: ("exec_hi", ""),
+}
+"""Names of scalar registers, numbered as on gfx9: of one alone, and of the pair that it begins."""
 
 
 def range_text(letter: str, index: int, width: int) -> str:

@@ -200,6 +200,7 @@ def measure(options: argparse.Namespace, target: Target, results: list[Any]) -> 
     profiled = profile_target(target) if options.profile else None
     if options.time:
         # A profile on an emulated device has counted everything that the model needs.
-        results.append(profiled.timing if profiled is not None else time_target(target))
+        has_time = profiled is not None and profiled.has_time
+        results.append(profiled.timing if profiled is not None and has_time else time_target(target))
     if profiled is not None:
         results.append(profiled)

@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from workbench.audit.limits import end, used
 from workbench.errors import JobLimit, WorkerEnded
-from workbench.operations.record import Outcome, Status, failure_of
+from workbench.operations.record import Outcome
 
 _INTERVAL = 0.2
 """Seconds between two looks at a job."""
@@ -90,8 +90,7 @@ class Worker:
                     "starts a new process; `python -m workbench doctor` checks the installation"
                 )
             )
-            text = f"{type(error).__name__}: {error}"
-            return Outcome(operation, Status.NOT_RUN, text, error=failure_of(error)).data
+            return Outcome.of_error(operation, error).data
 
     def _limit(self, group: int, seconds: float, stopped: threading.Event | None) -> str:
         if stopped is not None and stopped.is_set():

@@ -29,9 +29,8 @@ INSTRUCTIONS = (
 )
 
 
-def server(limits: JobLimits | None = None) -> Server[dict[str, Any]]:
-    """A server whose operations have these limits."""
-    worker = Worker(limits or JobLimits())
+def _tools(worker: Worker) -> dict[str, Any]:
+    """Handlers that list and call the operations, which the worker runs."""
 
     async def list_tools(_: Any, __: Any) -> types.ListToolsResult:
         return types.ListToolsResult(
@@ -54,7 +53,7 @@ def server(limits: JobLimits | None = None) -> Server[dict[str, Any]]:
 
         reported = 0
 
-        def tell(seconds: float) -> None:
+        def report(seconds: float) -> None:
             nonlocal reported
             if int(seconds) == reported:
                 return
@@ -65,7 +64,7 @@ def server(limits: JobLimits | None = None) -> Server[dict[str, Any]]:
 
         try:
             data = await anyio.to_thread.run_sync(
-                lambda: worker.call(params.name, params.arguments or {}, progress=tell, stopped=stopped),
+                lambda: worker.call(params.name, params.arguments or {}, progress=report, stopped=stopped),
                 abandon_on_cancel=True,
             )
         finally:
@@ -76,64 +75,72 @@ def server(limits: JobLimits | None = None) -> Server[dict[str, Any]]:
             is_error=data["status"] == Status.NOT_RUN,
         )
 
-    async def list_resources(_: Any, __: Any) -> types.ListResourcesResult:
-        return types.ListResourcesResult(
-            resources=[
-                types.Resource(uri=page.uri, name=page.title, mime_type=page.type)
-                for page in pages.resources()
-            ]
-        )
+    return {"on_list_tools": list_tools, "on_call_tool": call_tool}
 
-    async def list_templates(_: Any, __: Any) -> types.ListResourceTemplatesResult:
-        operator = types.ResourceTemplate(
-            uri_template=f"{pages.SCHEME}operator/{{+name}}",
-            name="An operator, such as gemm/bf16",
-            mime_type="text/plain",
-        )
-        return types.ListResourceTemplatesResult(resource_templates=[operator])
 
-    async def read_resource(_: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        page = await anyio.to_thread.run_sync(pages.read, str(params.uri))
-        text = types.TextResourceContents(uri=str(params.uri), mime_type=page.type, text=page.read())
-        return types.ReadResourceResult(contents=[text])
+async def _list_resources(_: Any, __: Any) -> types.ListResourcesResult:
+    return types.ListResourcesResult(
+        resources=[
+            types.Resource(uri=page.uri, name=page.title, mime_type=page.type) for page in pages.resources()
+        ]
+    )
 
-    async def list_prompts(_: Any, __: Any) -> types.ListPromptsResult:
-        return types.ListPromptsResult(
-            prompts=[
-                types.Prompt(
-                    name=prompt.name,
-                    description=prompt.summary,
-                    arguments=[
-                        types.PromptArgument(name=prompt.argument, description=prompt.meaning, required=True)
-                    ],
-                )
-                for prompt in PROMPTS
-            ]
-        )
 
-    async def get_prompt(_: Any, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        prompt = next((p for p in PROMPTS if p.name == params.name), None)
-        if prompt is None:
-            raise UsageError(
-                f"there is no prompt {params.name!r}; expected one of {', '.join(p.name for p in PROMPTS)}"
+async def _list_templates(_: Any, __: Any) -> types.ListResourceTemplatesResult:
+    operator = types.ResourceTemplate(
+        uri_template=f"{pages.SCHEME}operator/{{+name}}",
+        name="An operator, such as gemm/bf16",
+        mime_type="text/plain",
+    )
+    return types.ListResourceTemplatesResult(resource_templates=[operator])
+
+
+async def _read_resource(_: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    page = await anyio.to_thread.run_sync(pages.read, str(params.uri))
+    text = types.TextResourceContents(uri=str(params.uri), mime_type=page.type, text=page.read())
+    return types.ReadResourceResult(contents=[text])
+
+
+async def _list_prompts(_: Any, __: Any) -> types.ListPromptsResult:
+    return types.ListPromptsResult(
+        prompts=[
+            types.Prompt(
+                name=prompt.name,
+                description=prompt.summary,
+                arguments=[
+                    types.PromptArgument(name=prompt.argument, description=prompt.meaning, required=True)
+                ],
             )
-        value = (params.arguments or {}).get(prompt.argument)
-        if not value:
-            raise UsageError(f"prompt {prompt.name}: {prompt.argument} is missing: {prompt.meaning}")
-        content = types.TextContent(type="text", text=prompt.filled(value))
-        return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
+            for prompt in PROMPTS
+        ]
+    )
 
+
+async def _get_prompt(_: Any, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+    prompt = next((p for p in PROMPTS if p.name == params.name), None)
+    if prompt is None:
+        raise UsageError(
+            f"there is no prompt {params.name!r}; expected one of {', '.join(p.name for p in PROMPTS)}"
+        )
+    value = (params.arguments or {}).get(prompt.argument)
+    if not value:
+        raise UsageError(f"prompt {prompt.name}: {prompt.argument} is missing: {prompt.meaning}")
+    content = types.TextContent(type="text", text=prompt.filled(value))
+    return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
+
+
+def server(limits: JobLimits | None = None) -> Server[dict[str, Any]]:
+    """A server whose operations have these limits."""
     return Server(
         "hipkittens",
         version=importlib.metadata.version("hipkittens-workbench"),
         instructions=INSTRUCTIONS,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        on_list_resources=list_resources,
-        on_list_resource_templates=list_templates,
-        on_read_resource=read_resource,
-        on_list_prompts=list_prompts,
-        on_get_prompt=get_prompt,
+        on_list_resources=_list_resources,
+        on_list_resource_templates=_list_templates,
+        on_read_resource=_read_resource,
+        on_list_prompts=_list_prompts,
+        on_get_prompt=_get_prompt,
+        **_tools(worker=Worker(limits or JobLimits())),
     )
 
 

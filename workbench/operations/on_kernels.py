@@ -23,10 +23,14 @@ from workbench.runtime.findings import Finding
 from workbench.step.session import step as step_target
 from workbench.step.text import number
 
-Source = Annotated[str, 'path of a C++ file, or the name of an operator of the library such as "gemm/bf16"']
+Source = Annotated[
+    str,
+    'path of a C++ file, "NOTEBOOK.ipynb#NAME" for a cell `%%hipkittens NAME`, or the name of an operator of '
+    'the library such as "gemm/bf16"',
+]
 OnDevice = Annotated[str, "MI355X, gfx942, gpu:0, ...; default: the file's target or the default device"]
 Sizes = Annotated[str, "sizes such as \"m=256,n=256,k=256\"; default: the file's, or the operator's first"]
-Seed = Annotated[int, "seed of an operator's inputs"]
+Seed = Annotated[int, "seed of the inputs"]
 
 PAGE = 100
 """Instructions of a page of machine code."""
@@ -138,10 +142,7 @@ def compile(source: Source, device: OnDevice = "", shape: Sizes = "") -> Compile
         sum(result.seconds for result in results.values()),
         all(result.cached for result in results.values()),
         tuple(map(_compiled, kernels)),
-        tuple(
-            Place(d.file or "", d.cell_line or d.line, d.cell_column or d.column, d.message, d.severity)
-            for d in diagnostics
-        ),
+        tuple(map(Place.of_diagnostic, diagnostics)),
     )
 
 
@@ -220,8 +221,8 @@ class Ran(Answer):
 @operation
 def launch(source: Source, device: OnDevice = "", shape: Sizes = "", seed: Seed = 0) -> Ran:
     """Launch a kernel once and summarize the tensors that it was passed."""
-    what = subject(source, device, shape)
-    target = what.target(seed)
+    what = subject(source, device, shape, seed)
+    target = what.target()
     for part in target.parts:
         part.run(None)
     return Ran(
@@ -315,7 +316,7 @@ def verify(source: Source, device: OnDevice = "", shape: Sizes = "", seed: Seed 
     Outputs are poisoned before the launch, so that elements which the kernel does not write cannot pass.
 
     """
-    result = subject(source, device, shape).verify(seed)
+    result = subject(source, device, shape, seed).verify()
     return Verified(
         result.name,
         result.device,
@@ -394,7 +395,7 @@ class Sanitized(Answer):
 @operation
 def sanitize(source: Source, device: OnDevice = "", shape: Sizes = "", seed: Seed = 0) -> Sanitized:
     """Look for races, missing waits, accesses out of bounds and uninitialised values in one launch."""
-    result = sanitize_target(subject(source, device, shape).target(seed))
+    result = sanitize_target(subject(source, device, shape, seed).target())
     return Sanitized(
         result.name,
         result.device,
@@ -458,7 +459,7 @@ class Timed(Answer):
 @operation
 def time(source: Source, device: OnDevice = "", shape: Sizes = "", seed: Seed = 0) -> Timed:
     """Time a kernel: measured on a GPU, modelled with its range on an emulated one."""
-    return _timed(time_target(subject(source, device, shape).target(seed)))
+    return _timed(time_target(subject(source, device, shape, seed).target()))
 
 
 def _timed(result: TimeResult) -> Timed:
@@ -502,7 +503,7 @@ class ProfiledLaunch:
 
     Attributes:
         name: kernel, or operator and step.
-        time: time of the launch.
+        time: time of the launch; none on an emulated device whose times are not modelled.
         counters: counters by rocprof's names; in small letters those that rocprof does not have. Those that
             belong to others that are zero are left out.
         metrics: what follows from them, such as bandwidths and the share of bank conflicts.
@@ -510,7 +511,7 @@ class ProfiledLaunch:
     """
 
     name: str
-    time: Quantity
+    time: Quantity | None
     counters: dict[str, Quantity]
     metrics: dict[str, Quantity]
     remarks: tuple[str, ...]
@@ -522,14 +523,14 @@ class Profiled(Answer):
 
     Attributes:
         device: name of the device.
-        time: time of all launches together.
+        time: time of all launches together; none on an emulated device whose times are not modelled.
         launches: one for each launch of an operator.
         advice: changes with their modelled gain, the largest first.
         text: the same for people.
     """
 
     device: str
-    time: Quantity
+    time: Quantity | None
     launches: tuple[ProfiledLaunch, ...]
     advice: tuple[AdvicePiece, ...]
     text: str = for_people()
@@ -541,8 +542,11 @@ def profile(source: Source, device: OnDevice = "", shape: Sizes = "", seed: Seed
 
     Counters are exact on an emulated device and measured on a GPU.
     """
-    result = profile_target(subject(source, device, shape).target(seed))
+    result = profile_target(subject(source, device, shape, seed).target())
     launches = [result] if isinstance(result, ProfileResult) else list(result)
+    if not all(launch.has_time for launch in launches):
+        text = "\n".join(map(str, launches))
+        return Profiled(launches[0].device, None, tuple(map(_profiled, launches)), (), text)
     return Profiled(
         launches[0].device,
         quantity(result.time),
@@ -556,7 +560,7 @@ def _profiled(result: ProfileResult) -> ProfiledLaunch:
     metrics = {name: m.figure for name, m in result.metrics.items() if m.figure is not None}
     return ProfiledLaunch(
         result.name,
-        quantity(result.time),
+        quantity(result.time) if result.has_time else None,
         {name: quantity(figure) for name, figure in result.shown},
         {name: quantity(figure) for name, figure in metrics.items()},
         result.remarks,
@@ -584,6 +588,8 @@ class Advised(Answer):
 def advise(source: Source, device: OnDevice = "", shape: Sizes = "", seed: Seed = 0) -> Advised:
     """List what would make a kernel faster, with the modelled gain of each change."""
     result = profile(source, device, shape, seed)
+    if result.time is None:
+        raise UsageError(f"there is no advice without a time: {result.text.splitlines()[0]}")
     return Advised(
         result.device, result.time, result.advice, "\n".join(map(_advice_line, result.advice)) or "no advice"
     )
@@ -716,8 +722,8 @@ def step(
     launch: Annotated[int, "index of the launch, for an operator of several"] = 0,
 ) -> Stepped:
     """Show one wave in the middle of a launch: registers that changed, variables, pending waits."""
-    what = subject(source, device, shape)
-    stepper = step_target(what.target(seed), group=group, wave=wave, launch=launch)
+    what = subject(source, device, shape, seed)
+    stepper = step_target(what.target(), group=group, wave=wave, launch=launch)
     stepper.goto(min(position, stepper.length))
     if line:
         stepper.to(line)

@@ -14,9 +14,12 @@ import typing
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields, is_dataclass
 from enum import StrEnum
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from workbench.errors import CompileError, KernelFault, KernelTimeout, UsageError, WorkbenchError
+
+if TYPE_CHECKING:
+    from workbench.toolchain.diagnostics import Diagnostic
 
 SCHEMA = "hipkittens.operation/1"
 """Name and version of the JSON; the version changes whenever a field goes or changes its meaning."""
@@ -138,8 +141,7 @@ class Operation:
         try:
             answer = self.function(**self._checked(arguments))
         except WorkbenchError as error:
-            status = Status.WRONG if isinstance(error, (KernelFault, KernelTimeout)) else Status.NOT_RUN
-            return Outcome(self.name, status, f"{type(error).__name__}: {error}", error=failure_of(error))
+            return Outcome.of_error(self.name, error)
         status = Status.RIGHT if answer.is_right else Status.WRONG
         return Outcome(self.name, status, str(answer), result=answer)
 
@@ -181,6 +183,13 @@ class Place:
     message: str
     severity: str
 
+    @classmethod
+    def of_diagnostic(cls, of: Diagnostic) -> Place:
+        """The place of a compiler's diagnostic, in a cell if it is in one."""
+        return cls(
+            of.file or "", of.cell_line or of.line, of.cell_column or of.column, of.message, of.severity
+        )
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -216,6 +225,12 @@ class Outcome:
     text: str
     result: Answer | None = None
     error: Failure | None = None
+
+    @classmethod
+    def of_error(cls, operation: str, error: WorkbenchError) -> Outcome:
+        """The outcome of an operation that an error ended: wrong if a kernel is to blame."""
+        status = Status.WRONG if isinstance(error, (KernelFault, KernelTimeout)) else Status.NOT_RUN
+        return cls(operation, status, f"{type(error).__name__}: {error}", error=failure_of(error))
 
     @property
     def data(self) -> dict[str, Any]:
@@ -271,16 +286,7 @@ def failure_of(error: WorkbenchError) -> Failure:
     """The error with the places that it names and the cure of its class."""
     places: list[Place] = []
     if isinstance(error, CompileError):
-        places = [
-            Place(
-                d.file or "",
-                d.cell_line or d.line,
-                d.cell_column or d.column,
-                d.message,
-                d.severity,
-            )
-            for d in error.diagnostics
-        ]
+        places = list(map(Place.of_diagnostic, error.diagnostics))
     elif isinstance(error, KernelFault) and error.source is not None:
         places = [Place(*error.source, error.cause or str(error), "error")]
     _, _, cure = inspect.cleandoc(type(error).__doc__ or "").partition("Cure:")

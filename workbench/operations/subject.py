@@ -14,7 +14,8 @@ A file says how it is launched in the line of a cell, as a comment at its top, o
     sizes = { n = 256 }
     arguments = { x = "torch.ones(n)", by = 2.0 }
 
-Texts are Python with `torch`, the sizes and the kernels in scope.
+Texts are Python with `torch`, the sizes and the kernels in scope. `NOTEBOOK.ipynb#NAME` is the cell
+`%%hipkittens NAME` of a saved notebook, whose variables are not in scope.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from IPython.core.error import UsageError as IPythonUsageError
 
 from workbench import magic_options
@@ -39,6 +41,8 @@ from workbench.magics.launch_options import CellLaunch, cell_launch
 from workbench.magics.line import parsed, split
 from workbench.magics.run import compilation, shape_of_text
 from workbench.operations.launch_comment import MARK, SUFFIXES, comment_line
+from workbench.operations.notebook_cell import SUFFIX as NOTEBOOK
+from workbench.operations.notebook_cell import cell_text, notebook_of
 from workbench.operators import KernelSpec, Shape, kernels
 from workbench.operators.launch_target import Target, resolve
 from workbench.runtime import Device
@@ -57,6 +61,7 @@ class Subject:
         spec: operator whose inputs, launch and reference it has; None if the file has its own.
         shape: shape of the problem; None without a spec.
         launch: the file's own launch; None if it has none.
+        seed: seed of the inputs.
     """
 
     name: str
@@ -65,8 +70,9 @@ class Subject:
     spec: KernelSpec | None
     shape: Shape | None
     launch: CellLaunch | None = field(repr=False)
+    seed: int
 
-    def target(self, seed: int = 0) -> Target:
+    def target(self) -> Target:
         """The launch, to be timed, profiled or sanitized.
 
         Raises:
@@ -81,10 +87,10 @@ class Subject:
                 "with an operator of the library there, or a TOML file beside it"
             )
         if self.module is not None:
-            return resolve(self.module, spec=self.spec, shape=self.shape, seed=seed, device=self.device)
-        return resolve(self.spec, shape=self.shape, seed=seed, device=self.device)
+            return resolve(self.module, spec=self.spec, shape=self.shape, seed=self.seed, device=self.device)
+        return resolve(self.spec, shape=self.shape, seed=self.seed, device=self.device)
 
-    def verify(self, seed: int = 0) -> VerifyResult:
+    def verify(self) -> VerifyResult:
         """The comparison with the reference.
 
         Raises:
@@ -96,35 +102,36 @@ class Subject:
                     f'{self.name} has a launch and no reference; add --reference "lambda ...: ..." and '
                     "--outputs with the arguments that the kernel writes"
                 )
-            return self.launch.verify(self.device)
+            return replace(self.launch.verify(self.device), seed=self.seed)
         target = self.module if self.module is not None else self.spec
         if target is None or self.spec is None:
             self.target()
         assert target is not None
-        result = verify(target, self.spec, shape=self.shape, seed=seed, device=self.device)
+        result = verify(target, self.spec, shape=self.shape, seed=self.seed, device=self.device)
         return result[0] if isinstance(result, VerifyResults) else result
 
 
-def subject(source: str, device: str = "", shape: str = "") -> Subject:
+def subject(source: str, device: str = "", shape: str = "", seed: int = 0) -> Subject:
     """The operator or the file that `source` names; a file is compiled.
 
     Args:
-        source: "gemm/bf16", or the path of a C++ file.
+        source: "gemm/bf16", the path of a C++ file, or "NOTEBOOK.ipynb#NAME" for a cell `%%hipkittens NAME`.
         device: "MI355X", "gfx942", "gpu:0", ...; "" for the file's target or the default device.
         shape: sizes such as "m=256,n=256,k=256"; "" for those of the file, or the operator's first.
+        seed: seed of the operator's inputs, or of PyTorch's generator for those of the file.
 
     Raises:
         UnknownKernel, MissingFile: there is neither.
         UsageError: the file's launch or the shape is wrong.
         CompileError: the file does not compile.
     """
-    path = Path(source)
-    if path.suffix not in SUFFIXES and not path.exists():
+    path, cell = notebook_of(source) or (Path(source), None)
+    if cell is None and path.suffix not in SUFFIXES and not path.exists():
         operator = kernels[source]
         on = runtime_device(device or None)
         sizes_of = operator.shape(shape_of_text(shape), arch=on.arch)
-        return Subject(source, on, None, operator, sizes_of, None)
-    text = source_text(read_file("source", path, "a C++ file"))
+        return Subject(source, on, None, operator, sizes_of, None, seed)
+    text = cell_text(path, cell) if cell is not None else source_text(read_file("source", path, "a C++ file"))
     options, sizes = launch_options(path, text)
     if shape:
         options.shape = shape
@@ -138,13 +145,16 @@ def subject(source: str, device: str = "", shape: str = "") -> Subject:
         text,
         replace(
             compile_options,
-            name=path.name,
+            name=Path(source).name,
             first_line=1,
             include=(str(path.resolve().parent), *compile_options.include),
         ),
     )
     on = runtime_device(device) if device else device_of((), module.arch)
-    return Subject(path.stem, on, module, spec, sizes_of_spec, cell_launch(options, module, sizes))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        launch = cell_launch(options, module, sizes)
+    return Subject(cell or path.stem, on, module, spec, sizes_of_spec, launch, seed)
 
 
 def launch_options(path: Path, text: str) -> tuple[argparse.Namespace, dict[str, Any]]:
@@ -160,7 +170,7 @@ def launch_options(path: Path, text: str) -> tuple[argparse.Namespace, dict[str,
     except IPythonUsageError as error:
         raise UsageError(f"{path}: {error}") from None
     beside = path.with_suffix(".toml")
-    if not beside.is_file():
+    if path.suffix == NOTEBOOK or not beside.is_file():
         return options, {}
     if line:
         raise UsageError(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from workbench.dtypes import is_float
 from workbench.errors import ArgumentError, ShapeError, WorkbenchError
@@ -120,6 +120,7 @@ class Definition:
         indexes: `{tensor of integers: Index("axis that they choose from")}`; each element is checked.
         published: published figures to compare with.
         doc: description of the kernel, one paragraph.
+        targets: targets that kernels are compiled for; `check` rejects shapes that one does not support.
         folder: folder of `source`; the registry fills it in.
     """
 
@@ -157,11 +158,8 @@ class Definition:
     indexes: Mapping[str, Index] = field(default_factory=dict)
     published: Sequence[Published] = ()
     doc: str = ""
+    targets: tuple[str, ...] = TILE_TARGETS
     folder: Path | None = None
-
-    targets: ClassVar[tuple[str, ...]] = TILE_TARGETS
-    """Targets that kernels are compiled for: those of the tile library. A kernel's `check` rejects those that
-    it does not support."""
 
     def __post_init__(self) -> None:
         if (self.entry is None) != (self.launch is None):

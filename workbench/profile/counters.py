@@ -23,14 +23,12 @@ from typing import TYPE_CHECKING
 from workbench.codeobject.instructions import Matrix
 from workbench.origin import Figure, Origin
 from workbench.profile.flow import Block, flow
-from workbench.targets import TARGETS, Target, target
+from workbench.targets import NAMES, TARGETS, is_timed, target
 
 if TYPE_CHECKING:
     from workbench.codeobject.instruction import Instruction
     from workbench.launches import CacheCounts, Replayed, Site
     from workbench.runtime import LaunchRecord
-
-"""Lanes of a wave."""
 
 _MFMA_OPS_UNIT = 512
 """SQ_INSTS_VALU_MFMA_MOPS_* count operations in units of 512 (definition in the ROCm documentation)."""
@@ -43,11 +41,12 @@ class Tally:
     Attributes:
         arch: target.
         waves: waves launched.
+        lanes: lanes of a wave; 0 if they matter to no counter.
         classes: wave instructions by class (`codeobject.instructions.PIPELINES`).
         matrix_counts, matrix_ops: MFMA wave instructions and their operations by input type.
         matrix_cycles: cycles that the matrix cores are busy, summed over all of them.
         arithmetic: vector wave instructions by (kind, type), such as ("FMA", "F32").
-        vector_flops: floating-point operations of vector instructions, all 64 lanes counted.
+        vector_flops: floating-point operations of vector instructions, all lanes counted.
         blocks: instructions and waits of a wave (`profile.flow`).
         device: address-dependent counts of the device, by its names; empty if they were not collected.
         pieces: 64-byte pieces that vector memory instructions touched, by class ("..._return" for atomics
@@ -59,6 +58,7 @@ class Tally:
 
     arch: str
     waves: int
+    lanes: int = 0
     classes: dict[str, int] = field(default_factory=dict)
     matrix_counts: dict[str, int] = field(default_factory=dict)
     matrix_ops: dict[str, int] = field(default_factory=dict)
@@ -86,7 +86,8 @@ class Counter:
         unit: unit of its value.
         doc: description of what it counts.
         formula: computes the value from a tally; returns None if it was not collected.
-        targets: targets that have the counter; all if empty.
+        targets: targets that have the counter; if empty, all those with a model of time, and the later ones
+            that `LATER` lists it for.
         origin: counted, except for a counter that is computed from counts with a table of timings; a function
             of the tally if it depends on what was counted.
         confirmed: published GPU output that the value is compared with; empty if there is none.
@@ -100,15 +101,28 @@ class Counter:
     origin: Origin | Callable[[Tally], Origin] = Origin.COUNTED
     confirmed: str = ""
 
+    def is_on(self, arch: str) -> bool:
+        """True if a target has the counter; our own, in lower case, are on all."""
+        if self.targets:
+            return arch in self.targets
+        return arch in NAMES or self.name.islower() or self.name in LATER.get(arch, ())
+
     def origin_of(self, tally: Tally) -> Origin:
         """Origin of the counter's value for this tally."""
         return self.origin if isinstance(self.origin, Origin) else self.origin(tally)
 
 
+_RDNA4 = ("gfx1201",)
+LATER: Mapping[str, tuple[str, ...]] = dict.fromkeys(
+    _RDNA4,
+    ("SQ_WAVES", "SQ_INSTS_VALU", "SQ_INSTS_SALU", "SQ_INSTS_SMEM", "SQ_INSTS_LDS", "SQ_INSTS_FLAT"),
+)
+"""Counters that later targets have under CDNA's names (rocprofiler-sdk's counter_defs.yaml, gfx12)."""
+
 GROUPS: Mapping[str, re.Pattern[str]] = {
-    "instructions": re.compile(r"SQ_WAVES|SQ_INSTS"),
+    "instructions": re.compile(r"SQ_WAVES|SQ_INSTS|SQ_WAVE\d\d_INSTS"),
     "cycles and waits": re.compile(r".*_CYCLES$|GRBM|SQ_WAIT|.*(?:Busy|Util)$"),
-    "LDS": re.compile(r"SQ_LDS|lds_|direct_to_lds"),
+    "LDS": re.compile(r"SQC?_LDS|lds_|direct_to_lds"),
     "L2 and beyond": re.compile(r"TCC_|L2|FETCH_SIZE|WRITE_SIZE|infinity_cache|hbm_"),
     "memory of the waves": re.compile(r"TCP_|.*bytes|lines_"),
 }
@@ -167,6 +181,10 @@ def _modelled(
 def _simulated(name: str, unit: str, doc: str) -> Counter:
     targets = tuple(target.name for target in TARGETS if target.tiles)
     return Counter(name, unit, doc, lambda tally: tally.simulated.get(name), targets, Origin.MODELLED)
+
+
+def _if_lanes(lanes: int) -> Callable[[Tally], int]:
+    return lambda tally: tally.count(*_ALL) if tally.lanes == lanes else 0
 
 
 def _matrix_count(kind: str) -> Callable[[Tally], int]:
@@ -261,6 +279,16 @@ COUNTERS: Sequence[Counter] = (
     ),
     Counter("SQ_INSTS_FLAT", "instructions", "Generic (flat_*) addresses only.", _classes(*_FLAT)),
     Counter("SQ_INSTS_BRANCH", "instructions", "Branches, taken or not.", _classes("branch")),
+    *(
+        Counter(
+            f"SQ_WAVE{lanes}_INSTS",
+            "instructions",
+            f"Instructions of waves of {lanes} lanes; a dual instruction counts once.",
+            _if_lanes(lanes),
+            _RDNA4,
+        )
+        for lanes in (32, 64)
+    ),
     Counter("SQ_INSTS_SENDMSG", "instructions", "s_sendmsg and s_endpgm.", _classes("message")),
     Counter(
         "SQ_VALU_MFMA_BUSY_CYCLES",
@@ -299,6 +327,22 @@ COUNTERS: Sequence[Counter] = (
         "Cycles that LDS serves indexed accesses.",
         _device("lds_cycles"),
         origin=lambda tally: lds_origin(tally.device),
+    ),
+    Counter(
+        "SQC_LDS_BANK_CONFLICT",
+        "cycles",
+        "Cycles that LDS is stalled by bank conflicts.",
+        _device("lds_bank_conflict"),
+        _RDNA4,
+        lambda tally: lds_origin(tally.device),
+    ),
+    Counter(
+        "SQC_LDS_IDX_ACTIVE",
+        "cycles",
+        "Cycles that LDS serves indexed accesses.",
+        _device("lds_cycles"),
+        _RDNA4,
+        lambda tally: lds_origin(tally.device),
     ),
     Counter(
         "bytes_read",
@@ -441,7 +485,10 @@ COUNTERS: Sequence[Counter] = (
 NOTE = "counted by the emulated device; busy cycles, L2 and what is behind it modelled; zeros are not shown"
 """Text below a table of counters."""
 
-_ALWAYS = ("SQ_WAVES", "SQ_LDS_BANK_CONFLICT", "SQ_INSTS_MFMA")
+COUNTED_NOTE = "counted by the emulated device; zeros are not shown"
+"""The same of a launch of which nothing is modelled."""
+
+_ALWAYS = ("SQ_WAVES", "SQ_LDS_BANK_CONFLICT", "SQC_LDS_BANK_CONFLICT", "SQ_INSTS_MFMA")
 
 
 def visible(counters: Mapping[str, Figure]) -> list[tuple[str, Figure]]:
@@ -454,19 +501,16 @@ def table_lines(counters: Mapping[str, Figure]) -> list[str]:
     return [f"  {name:32} {figure.value:>18,.0f}  {figure.unit}" for name, figure in visible(counters)]
 
 
-def waves_of(record: LaunchRecord, unit: Target) -> int:
-    """Waves of a launch: work-groups times the waves of one."""
-    groups = math.prod(record.grid)
-    return groups * -(-math.prod(record.block) // unit.wave_size)
-
-
-def tally(arch: str, record: LaunchRecord, instructions: Mapping[int, Instruction]) -> Tally:
+def tally(
+    arch: str, record: LaunchRecord, instructions: Mapping[int, Instruction], lanes: int | None = None
+) -> Tally:
     """Adds up a launch.
 
     Args:
         arch: target of the code object.
         record: a launch with `counts`.
         instructions: the code object's instructions by address.
+        lanes: lanes of the kernel's waves, if they are not the target's usual ones.
 
     Raises:
         ValueError: the record has no counts.
@@ -476,13 +520,16 @@ def tally(arch: str, record: LaunchRecord, instructions: Mapping[int, Instructio
             f"{record.kernel}: this launch was not counted; launch with LaunchOptions(count=True)"
         )
     unit = target(arch)
-    result = Tally(arch, waves_of(record, unit), device=record.counters or {})
+    lanes = lanes or int(unit.wave_size)
+    waves = math.prod(record.grid) * -(-math.prod(record.block) // lanes)
+    result = Tally(arch, waves, lanes, device=record.counters or {})
     for address, count in record.counts.items():
         if count:
-            _add(result, instructions[address], count, unit)
+            _add(result, instructions[address], count)
     if record.traffic is not None:
         result.pieces = _by_class(record.traffic.sites(), instructions)
-    result.blocks = flow(record.counts, instructions, unit.timing)
+    if is_timed(unit):
+        result.blocks = flow(record.counts, instructions, unit.timing)
     return result
 
 
@@ -504,7 +551,7 @@ def matrix_type(matrix: Matrix, modifiers: Mapping[str, int]) -> str:
     return "F8" if matrix.type_a in ("fp8", "bf8") else matrix.type_a.upper()
 
 
-def _add(result: Tally, instruction: Instruction, count: int, unit: Target) -> None:
+def _add(result: Tally, instruction: Instruction, count: int) -> None:
     record, modifiers = instruction.record, instruction.modifiers
     result.classes[record.pipeline] = result.classes.get(record.pipeline, 0) + count
     if (matrix := record.matrix) is not None:
@@ -515,14 +562,14 @@ def _add(result: Tally, instruction: Instruction, count: int, unit: Target) -> N
     elif (work := record.arithmetic) is not None:
         key = work.kind, work.type
         result.arithmetic[key] = result.arithmetic.get(key, 0) + count
-        result.vector_flops += count * work.operations * unit.wave_size
+        result.vector_flops += count * work.operations * result.lanes
 
 
 def collect(sums: Tally, source: str) -> dict[str, Figure]:
     """Every counter of the target with its figure; a counter that was not collected is absent."""
     figures = {}
     for counter in COUNTERS:
-        if counter.targets and sums.arch not in counter.targets:
+        if not counter.is_on(sums.arch):
             continue
         value = counter.formula(sums)
         if value is not None:

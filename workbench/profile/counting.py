@@ -17,7 +17,8 @@ from workbench.profile.model import CountedLaunch
 from workbench.profile.operands import live_share
 from workbench.profile.sampled import estimated_counters
 from workbench.runtime import Device, LaunchRecord
-from workbench.targets import LINE_BYTES, Product
+from workbench.targets import LINE_BYTES, Product, is_timed
+from workbench.targets import target as target_record
 
 _COUNTS = "how often each instruction ran (wb.profile reads counters by rocprofv3)"
 
@@ -62,13 +63,14 @@ class Exactly:
 
     Attributes:
         record, sums: the whole launch.
-        timed: the same in the form of `counted`, so that a profile's time is that of `time`.
+        timed: the same in the form of `counted`, so that a profile's time is that of `time`; None on a device
+            of which no times are modelled.
         remarks: how the grid does not fit the tensors (`grid_fit`).
     """
 
     record: LaunchRecord
     sums: Tally
-    timed: CountedLaunch
+    timed: CountedLaunch | None
     remarks: tuple[str, ...] = ()
 
 
@@ -79,6 +81,8 @@ def counted_exactly(target: Target) -> Exactly:
         DeviceError: the device is a GPU, which does not count this way.
     """
     target.device.check_observes(_COUNTS)
+    if not is_timed(target_record(target.kernel.arch)):
+        return _counted_alone(target)
 
     def run(also: tuple[int, ...] | None) -> LaunchRecord:
         steps = _steps(target, also)
@@ -98,6 +102,15 @@ def counted_exactly(target: Target) -> Exactly:
     return Exactly(record, sums, timed, fit)
 
 
+def _counted_alone(target: Target) -> Exactly:
+    """One launch on a device of which neither times nor caches are modelled."""
+    record = target.run(LaunchOptions(count=True, profile=True, traffic=TrafficOptions(tensors=_WATCHED)))
+    sums = exact_tally(target, record, caches=False)
+    fit = remarks(record)
+    release(record)
+    return Exactly(record, sums, None, fit)
+
+
 def exact_tally(target: Target, record: LaunchRecord, *, caches: bool = True) -> Tally:
     """The sums of a complete launch.
 
@@ -106,7 +119,8 @@ def exact_tally(target: Target, record: LaunchRecord, *, caches: bool = True) ->
         record: its record.
         caches: True to include the caches' counts, if its traffic was recorded.
     """
-    sums = tally(target.kernel.arch, record, _instructions(target, record))
+    lanes = target.kernel.info.wave_size
+    sums = tally(target.kernel.arch, record, _instructions(target, record), lanes)
     if caches and record.traffic is not None:
         sums.replayed = _replay(target, record)
     return sums

@@ -14,8 +14,10 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from workbench.display import Shown
+from workbench.errors import ProfilerError
 from workbench.origin import Figure, Origin
 from workbench.profile.facts import Facts, Profiled, Seen, loop_words
+from workbench.profile.machine import untimed
 from workbench.profile.rules import RULES, Rule
 
 if TYPE_CHECKING:
@@ -162,7 +164,13 @@ def _of_launch(fault: HiddenFault, name: str) -> HiddenFault:
 
 
 def advise(profile: Profiled) -> Advice:
-    """Advice on a profiled launch; empty for a GPU's profile, which cannot be modelled again."""
+    """Advice on a profiled launch; empty for a GPU's profile, which cannot be modelled again.
+
+    Raises:
+        ProfilerError: its times are not modelled, so that no gain can be.
+    """
+    if not profile.has_time:
+        raise ProfilerError(f"{profile.name}: there is no advice, since {untimed(profile.machine)}")
     if profile.model is None or profile.again is None or profile.model.simulation is None:
         return Advice(profile.name, ())
     facts, model = Facts(profile), profile.model

@@ -19,7 +19,7 @@ from workbench.profile.flow import flow, stalls
 from workbench.profile.issue import issue_cycles
 from workbench.profile.machine import machine, memory_latency_cycles
 from workbench.profile.model import lds_service_cycles
-from workbench.targets import target
+from workbench.targets import is_timed, target
 
 if TYPE_CHECKING:
     from workbench.codeobject import Instruction
@@ -132,7 +132,8 @@ def counted(
 ) -> InstructionProfile | None:
     """Instruction costs of a counted launch on an emulated device; None if it was not counted.
 
-    Without recorded traffic, only executions, issue cycles and stalls are known.
+    Without recorded traffic, only executions, issue cycles and stalls are known; of targets without a model
+    of time, executions.
 
     Args:
         simulation: simulation of the launch, which shows where waves wait; without it each wave is modelled
@@ -140,18 +141,21 @@ def counted(
     """
     if record.counts is None:
         return None
-    timing = target(kernel.arch).timing
+    unit = target(kernel.arch)
+    timed = is_timed(unit)
     executions = {address: count for address, count in record.counts.items() if count}
     code = {address: kernel.module.instruction(address) for address in executions}
     values: dict[int, dict[str, float]] = {
         address: {
             INSTRUCTIONS.key: float(count),
-            ISSUE.key: float(count * issue_cycles(code[address], timing)),
+            **({ISSUE.key: float(count * issue_cycles(code[address], unit.timing))} if timed else {}),
         }
         for address, count in executions.items()
     }
     reasons = simulation.stalls(executions) if simulation is not None else {}
-    if simulation is not None:
+    if not timed:
+        stood = {}
+    elif simulation is not None:
         stood = {address: sum(by_reason.values()) for address, by_reason in reasons.items()}
     else:
         stood = _walked(kernel, record, code)
@@ -162,6 +166,8 @@ def counted(
     for address, stall in stood.items():
         values[address][STALLS.key] = stall
     measures = [TIME, ISSUE, INSTRUCTIONS, SIMULATED_STALLS] if simulation else [ISSUE, INSTRUCTIONS, STALLS]
+    if not timed:
+        measures = [INSTRUCTIONS]
     if record.traffic is not None:
         measures += [replace(CONFLICTS, origin=lds_origin(record.counters or {})), BYTES, MOVED, LDS_BYTES]
         for address, site in record.traffic.sites().items():

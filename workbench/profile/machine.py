@@ -28,16 +28,24 @@ def machine(name: str, arch: str = "") -> Product:
     return product
 
 
+def untimed(machine: Product) -> str:
+    """Why a product's launches have no time, in words."""
+    return (
+        f"no time is modelled for {machine.name} ({machine.arch}): of its units' latencies and rates too "
+        "little is published"
+    )
+
+
 def memory_latency_cycles(machine: Product) -> float:
     """Clocks that a load from the Infinity Cache takes.
 
     Raises:
         WorkbenchError: it is not known.
     """
-    if machine.target in targets.PARTIAL:
+    if not targets.is_timed(machine.target):
         raise WorkbenchError(
-            f"there is no machine model of {machine.name} ({machine.arch}): its counts and times are not "
-            "modelled yet. Compile the kernel for another target, or measure on a GPU."
+            f"{untimed(machine)}. wb.profile counts what the kernel does; for a time, compile it for "
+            f"{targets.NAMES[0]} or {targets.NAMES[1]}, or measure on a GPU."
         )
     if machine.memory_latency_ns is None:
         names = ", ".join(p.name for p in targets.PRODUCTS if p.memory_latency_ns is not None)

@@ -155,6 +155,11 @@ def _lds_bytes(v: Values, machine: Product) -> float:
         return (v("SQ_LDS_IDX_ACTIVE") - v("SQ_LDS_BANK_CONFLICT")) * machine.target.lds_bytes_per_clock
 
 
+def _conflicts(v: Values) -> float:
+    """From gfx10 on, the counter has SQC in its name."""
+    return v.first("SQ_LDS_BANK_CONFLICT", "SQC_LDS_BANK_CONFLICT")
+
+
 def _requested(v: Values, _: Product) -> float:
     try:
         return v("bytes_read") + v("bytes_written")
@@ -306,7 +311,9 @@ METRICS: tuple[Metric, ...] = (
         "%",
         "Cycles lost to bank conflicts, over the cycles that the same accesses need without conflicts.",
         "SQ_LDS_BANK_CONFLICT / (SQ_LDS_IDX_ACTIVE - SQ_LDS_BANK_CONFLICT)",
-        lambda v, m: _percent(v("SQ_LDS_BANK_CONFLICT"), v("SQ_LDS_IDX_ACTIVE") - v("SQ_LDS_BANK_CONFLICT")),
+        lambda v, m: _percent(
+            _conflicts(v), v.first("SQ_LDS_IDX_ACTIVE", "SQC_LDS_IDX_ACTIVE") - _conflicts(v)
+        ),
         f"{_PROFILER}, LDS bank conflict rate",
         counters=("SQ_LDS_BANK_CONFLICT", "SQ_LDS_IDX_ACTIVE"),
     ),

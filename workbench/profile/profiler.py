@@ -129,22 +129,31 @@ def _profiled(
     # The hub stores many of these; counts of every instruction would be most of their size.
     remember(target.kernel, result.instructions)
     keep_whole(result)
-    hub.publish("profile", result.name, result.compact())
+    # Lists of runs compare times, so a launch without one is none of them.
+    if result.has_time:
+        hub.publish("profile", result.name, result.compact())
     return result
 
 
 def _counted(target: Target, names: Sequence[str] | None) -> ProfileResult:
     launch = counted_exactly(target)
     record = launch.record
-    model = modelled(target, launch.timed, spans=SPANS)
-    sums = replace(launch.sums, simulated=wait_counters(model, launch.sums, record.counts or {}))
+    model, sums = None, launch.sums
+    if launch.timed is not None:
+        model = modelled(target, launch.timed, spans=SPANS)
+        sums = replace(sums, simulated=wait_counters(model, sums, record.counts or {}))
     figures = collect(sums, target.device.name)
     missing: tuple[str, ...] = ()
     if names is not None:
         missing = tuple(name for name in names if name not in figures)
         figures = {name: figures[name] for name in names if name in figures}
-    costs = counted_instructions(target.kernel, record, model.simulation)
+    costs = counted_instructions(target.kernel, record, model.simulation if model is not None else None)
     code = target.kernel.without_launches()
+    again = None
+    if launch.timed is not None and model is not None:
+        instructions = {address: code.module.instruction(address) for address in record.counts or {}}
+        timed = replace(launch.timed, instructions=instructions)
+        again = Again(timed, model, model.error, code.module.places_of)
     return ProfileResult(
         name=target.name,
         device=target.device.name,
@@ -156,22 +165,14 @@ def _counted(target: Target, names: Sequence[str] | None) -> ProfileResult:
         work=target.work,
         record=record,
         resources=_resources(target, record),
-        machine=model.machine,
+        machine=model.machine if model is not None else targets.default_product(target.kernel.arch),
         argument_bytes=argument_bytes_of(target),
         missing=missing,
         instructions=costs,
         caches=sums.replayed,
         remarks=launch.remarks,
         code=target.kernel.module.digest,
-        again=Again(
-            replace(
-                launch.timed,
-                instructions={address: code.module.instruction(address) for address in record.counts or {}},
-            ),
-            model,
-            model.error,
-            code.module.places_of,
-        ),
+        again=again,
         kernel=code,
     )
 
@@ -223,7 +224,7 @@ def _resources(target: Target, record: LaunchRecord) -> Resources:
 
 
 def _by_line(target: Target, costs: InstructionProfile) -> dict[tuple[str, int], Line]:
-    module, timing = target.kernel.module, targets.target(target.kernel.arch).timing
+    module, unit = target.kernel.module, targets.target(target.kernel.arch)
     lines: dict[tuple[str, int], Line] = {}
     for address, count in (costs.executions or {}).items():
         places = module.places_of(address)
@@ -233,7 +234,8 @@ def _by_line(target: Target, costs: InstructionProfile) -> dict[tuple[str, int],
         instruction = module.instruction(address)
         kind = instruction.record.pipeline
         line.classes[kind] = line.classes.get(kind, 0) + count
-        line.issue_cycles += count * issue_cycles(instruction, timing)
+        if targets.is_timed(unit):
+            line.issue_cycles += count * issue_cycles(instruction, unit.timing)
         for key, value in costs.values[address].items():
             line.values[key] = line.values.get(key, 0) + value
     return lines

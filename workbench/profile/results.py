@@ -16,9 +16,10 @@ from workbench.errors import ProfilerError, UsageError
 from workbench.operators import Shape, shape_text
 from workbench.operators.launch_target import Target
 from workbench.origin import Figure, Origin
-from workbench.profile.counters import NOTE, table_lines, visible
+from workbench.profile.counters import COUNTED_NOTE, NOTE, table_lines, visible
 from workbench.profile.findings import Advice, advise, summed
 from workbench.profile.instructions import InstructionProfile
+from workbench.profile.machine import untimed
 from workbench.profile.metrics import (
     ROOFS,
     TIME,
@@ -32,7 +33,7 @@ from workbench.profile.stalls import Branch, stall_tree, wait_causes
 from workbench.profile.timelines import Timeline, timeline_of
 from workbench.profile.timing import TimeResult, sum_of_steps
 from workbench.profile.what_if import Again, change_of
-from workbench.targets import Product
+from workbench.targets import Product, is_timed
 
 if TYPE_CHECKING:
     from workbench.kernel import Kernel, Resources
@@ -90,7 +91,7 @@ class ProfileResult(Plotted):
         lines: instructions and issue cycles by `(file, line)`; those of an inlined header function count for
             the line of the module's source that called it, a wait for its own line. Empty without debug info,
             and on a GPU.
-        model: the timing model's result; None on a GPU.
+        model: the timing model's result; None on a GPU, and on an emulated device without modelled times.
         work: "flops" and "bytes" of the problem, if known.
         record: record of the launch.
         resources: registers, LDS and occupancy of the kernel at this launch.
@@ -225,7 +226,13 @@ class ProfileResult(Plotted):
 
     @property
     def time(self) -> Figure:
-        """Microseconds: modelled on an emulated device, measured by rocprofv3 on a GPU."""
+        """Microseconds: modelled on an emulated device, measured by rocprofv3 on a GPU.
+
+        Raises:
+            ProfilerError: there is none; `has_time` says so before.
+        """
+        if not self.has_time:
+            raise ProfilerError(f"{self.name}: {untimed(self.machine)}")
         if self.model is not None:
             return self.model.time
         if self.rocprof is not None and self.rocprof.median is not None:
@@ -234,12 +241,17 @@ class ProfileResult(Plotted):
             return self.record.elapsed
         raise ProfilerError(f"{self.name}: this profile on {self.device} has no time")
 
+    @property
+    def has_time(self) -> bool:
+        """False for a launch on an emulated device whose times are not modelled: it is counted alone."""
+        return self.model is not None or self.rocprof is not None or is_timed(self.machine.target)
+
     @cached_property
     def metrics(self) -> Mapping[str, Measurement]:
         """Derived metrics by name (`profile.metrics.METRICS`); those not collected have no figure."""
         counters = {
             **self.counters,
-            TIME: self.time,
+            **({TIME: self.time} if self.has_time else {}),
             WAVES_PER_SIMD: Figure(
                 self.resources.occupancy.waves_per_simd, "waves/SIMD", Origin.COUNTED, "code object"
             ),
@@ -256,16 +268,17 @@ class ProfileResult(Plotted):
 
     def __str__(self) -> str:
         size = shape_text(self.shape)
-        head = f"{self.name}{f' ({size})' if size else ''} on {self.device}: {self.model or self.time}"
+        time = (self.model or self.time) if self.has_time else untimed(self.machine)
+        head = f"{self.name}{f' ({size})' if size else ''} on {self.device}: {time}"
         rows = table_lines(self.counters)
-        rows += [f"  {m}" for m in self.metrics.values()]
+        rows += [f"  {m}" for m in self.metrics.values() if self.has_time or m.figure is not None]
         rows += [f"  {remark}" for remark in self.remarks]
         if self.missing:
             rows.append(f"  not collected: {', '.join(self.missing)}")
         if self.rocprof is not None:
             rows.append(f"  (measured by rocprofv3; commands and files in {self.rocprof.folder})")
         else:
-            rows.append(f"  ({NOTE})")
+            rows.append(f"  ({NOTE if self.has_time else COUNTED_NOTE})")
         return "\n".join([head, *rows])
 
     __repr__ = __str__
@@ -299,7 +312,7 @@ class StepsProfile(Shown, Sequence[ProfileResult]):
         name, device: names of the operator and the device.
         shape: the problem's shape.
         work: "flops" and "bytes" of the problem, if known.
-        timing: the same launches as a result of `time`: the sum, and each launch in `.steps`.
+        has_time: False on an emulated device whose times are not modelled.
     """
 
     def __init__(self, target: Target, results: Sequence[ProfileResult]) -> None:
@@ -308,7 +321,19 @@ class StepsProfile(Shown, Sequence[ProfileResult]):
         self.shape = target.shape
         self.work = target.work
         self._results = tuple(results)
-        self.timing: TimeResult = sum_of_steps(target, [result.timing for result in results])
+        self.has_time = all(result.has_time for result in results)
+        self._timing = sum_of_steps(target, [result.timing for result in results]) if self.has_time else None
+
+    @property
+    def timing(self) -> TimeResult:
+        """The same launches as a result of `time`: the sum, and each launch in `.steps`.
+
+        Raises:
+            ProfilerError: there is no time; `has_time` says so before.
+        """
+        if self._timing is None:
+            raise ProfilerError(f"{self.name}: {untimed(self._results[0].machine)}")
+        return self._timing
 
     def __len__(self) -> int:
         return len(self._results)

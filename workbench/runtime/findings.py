@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.codeobject import CodeObject, printer
-from workbench.codeobject.debug import DebugInfo
+from workbench.codeobject.debug import DebugInfo, is_library_header
 from workbench.codeobject.decoder import decode_one
 from workbench.errors import CodeObjectError, KernelFault
 from workbench.events import hub
@@ -149,11 +149,14 @@ class PlacedCode:
         place: (file, line, column) of a code address; None without debug info.
         is_own: returns True if a file is the source itself rather than a header.
         text: returns an instruction's text by its code address; "" if there is none.
+        is_bare: returns True if an instruction comes from a builtin or assembly on the user's line, and not
+            from a function of a header.
     """
 
     place: Callable[[int], tuple[str, int, int] | None]
     is_own: Callable[[str], bool]
     text: Callable[[int], str]
+    is_bare: Callable[[int], bool] = lambda _: False
 
     @classmethod
     def of_code_object(cls, code: CodeObject) -> PlacedCode:
@@ -177,7 +180,13 @@ class PlacedCode:
             except CodeObjectError:
                 return ""
 
-        return cls(place, lambda _: False, text)
+        def is_bare(address: int) -> bool:
+            try:
+                return is_bare_instruction(debug(), address)
+            except CodeObjectError:
+                return False
+
+        return cls(place, lambda _: False, text, is_bare)
 
     @classmethod
     def of_fault(cls, fault: KernelFault, own_file: str) -> PlacedCode:
@@ -202,11 +211,25 @@ def findings(
     return tuple(placed), stopped
 
 
+def is_bare_instruction(debug: DebugInfo, address: int) -> bool:
+    """True if an instruction comes from a builtin or assembly on the user's line."""
+    frames = debug.frames_of(address)
+    return bool(frames) and not is_library_header(frames[0][0])
+
+
+def _category(code: PlacedCode, raw: RawFinding) -> str:
+    """Category of a finding, which for a barrier depends on what the source calls."""
+    if raw.category == "missed barrier" and code.is_bare(raw.pc):
+        # s_barrier goes on without waves that have ended, and who writes it may rely on that.
+        return "note"
+    return raw.category
+
+
 def _placed(code: PlacedCode, raw: RawFinding) -> Finding:
     file, line, column = code.place(raw.pc) or ("", 0, 0)
     other = code.place(raw.other_pc) or ("", 0, 0) if raw.other_pc is not None else None
     return Finding(
-        category=raw.category,
+        category=_category(code, raw),
         message=raw.message,
         file=file,
         line=line,

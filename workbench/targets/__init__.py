@@ -23,6 +23,7 @@ from workbench.targets.instruction_sets import (
     GFX950,
     GFX1201,
     KNOWN,
+    LIBRARY_TARGETS,
     NAMES,
     PARTIAL,
     TARGETS,
@@ -30,6 +31,7 @@ from workbench.targets.instruction_sets import (
     WAVE,
     Target,
     check_arch,
+    is_timed,
     macros,
     runs_on,
     target,
@@ -54,6 +56,7 @@ from workbench.targets.products import (
 from workbench.targets.timing import CDNA3_TIMING, CDNA4_TIMING, LINE_BYTES, Timing
 from workbench.targets.under_load import UnderLoad
 from workbench.targets.waits import Request, WaitCounter, WaitCounters
+from workbench.targets.wave_matrices import WaveMatrixLayout
 
 __all__ = [
     "ARCHS",
@@ -66,6 +69,7 @@ __all__ = [
     "GFX950",
     "GFX1201",
     "KNOWN",
+    "LIBRARY_TARGETS",
     "LINE_BYTES",
     "MI210",
     "MI300X",
@@ -89,11 +93,13 @@ __all__ = [
     "UnderLoad",
     "WaitCounter",
     "WaitCounters",
+    "WaveMatrixLayout",
     "check_arch",
     "conflict_rule",
     "default_product",
     "document",
     "facts",
+    "is_timed",
     "macros",
     "product",
     "runs_on",

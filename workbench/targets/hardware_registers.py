@@ -26,5 +26,15 @@ GFX940_REGISTERS: Mapping[int, str] = {
     23: "HW_REG_SQ_PERF_SNAPSHOT_PC_LO",
     24: "HW_REG_SQ_PERF_SNAPSHOT_PC_HI",
 }
-GFX12_REGISTERS: Mapping[int, str] = {1: "HW_REG_MODE"}
-"""Of the registers of RDNA 4, the one that the emulated device has; the decoder names the others."""
+GFX12_REGISTERS: Mapping[int, str] = {
+    1: "HW_REG_MODE",
+    29: "HW_REG_SHADER_CYCLES_LO",
+    30: "HW_REG_SHADER_CYCLES_HI",
+}
+"""Of the registers of RDNA 4, those that the emulated device has; the decoder names the others."""
+GFX1250_REGISTERS: Mapping[int, str] = {
+    1: "HW_REG_MODE",
+    26: "HW_REG_WAVE_SCHED_MODE",
+    28: "HW_REG_IB_STS2",
+}
+"""Of the registers of CDNA 5, those that are emulated. A scheduling mode is about hazards alone."""

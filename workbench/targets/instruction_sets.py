@@ -9,13 +9,19 @@ from functools import cache
 from workbench.dtypes import FNUZ, OCP, DataType, Fp8
 from workbench.errors import UsageError
 from workbench.targets.fact import Fact
-from workbench.targets.hardware_registers import GFX9_REGISTERS, GFX12_REGISTERS, GFX940_REGISTERS
+from workbench.targets.hardware_registers import (
+    GFX9_REGISTERS,
+    GFX12_REGISTERS,
+    GFX940_REGISTERS,
+    GFX1250_REGISTERS,
+)
 from workbench.targets.matrix_units import (
     CDNA2_MATRIX_RATES,
     CDNA2_PASSES,
     CDNA3_MATRIX_RATES,
     CDNA3_PASSES,
     CDNA4_MATRIX_RATES,
+    CDNA5_MATRIX_RATES,
     RDNA4_MATRIX_RATES,
 )
 from workbench.targets.sources import (
@@ -24,15 +30,18 @@ from workbench.targets.sources import (
     CDNA3_RATES,
     CDNA4_PAPER,
     CDNA4_RATES,
+    GFX1250_TD,
     GPU_SPECS,
     LDS_BLOG,
     LLVM,
     MI350_PAGE,
     RDNA4_GUIDE,
+    ROCJITSU_MI455X,
     RX9070XT_PAGE,
 )
 from workbench.targets.timing import CDNA3_TIMING, CDNA4_TIMING, Timing
-from workbench.targets.waits import GFX9_WAITS, GFX12_WAITS, WaitCounters
+from workbench.targets.waits import GFX9_WAITS, GFX12_WAITS, GFX1250_WAITS, WaitCounters
+from workbench.targets.wave_matrices import GFX12_WAVE_MATRICES, GFX1250_WAVE_MATRICES, WaveMatrixLayout
 
 WAVE = Fact(64, "", GPU_SPECS)
 """Lanes of a wave of every target, for code without a target; otherwise use `Target.wave_size`."""
@@ -43,6 +52,7 @@ _WAVES = Fact(8, "", "ROCm Compute Profiler, 'Shader engine'; rocprofv3 agent_in
 _VGPRS = Fact(512, "", f"{GPU_SPECS}: 512 KiB a compute unit, 4 bytes by 64 lanes by 4 SIMDs each")
 _VGPR_GRANULE = Fact(8, "", f"{LLVM}, GRANULATED_WORKITEM_VGPR_COUNT of GFX90A and later")
 _VGPR_ENCODING = {64: _VGPR_GRANULE}
+_USER_SGPR_BITS = Fact(5, "bits", f"{LLVM}, compute_pgm_rsrc2, USER_SGPR_COUNT")
 _SGPRS = Fact(800, "", f"{GPU_SPECS}: 12.5 KiB a compute unit, 4 bytes by 4 SIMDs each")
 _SGPR_GRANULE = Fact(16, "", f"{LLVM}, GRANULATED_WAVEFRONT_SGPR_COUNT of GFX9")
 
@@ -58,6 +68,7 @@ class Target:
         features: target features of the products, as in gcnArchName.
         tiles: whether the tile library, the kernels, the timing model and the sanitizer's wait states support
             it. Code objects run on the emulated device either way.
+        library: whether the tile library compiles for it.
         fp8: the encoding of its fp8 and bf8 instructions; None if it has no such instructions.
         architected_flat_scratch: whether a wave finds its scratch through a separate register.
         scratch_vector_bit: whether a bit of scratch instructions (SVE) says that the address includes a VGPR;
@@ -85,10 +96,15 @@ class Target:
         wave_sgprs: scalar registers that every wave gets; None if its kernel descriptor has their number.
         architected_group_ids: whether a wave finds the ids of its work-group in trap temporaries rather than
             behind the user SGPRs: x in ttmp9, y and z in the halves of ttmp7.
+        has_global_scratch: whether scratch has global addresses, which contain the lane's number.
+        has_signed_offsets: whether the vector offset to a scalar base is signed.
+        user_sgpr_bits: bits of the kernel descriptor's count of user SGPRs.
+        has_register_banks: whether s_set_vgpr_msb chooses which 256 vector registers instructions name.
         has_ieee_mode: whether the kernel descriptor chooses IEEE mode, and how a clamp treats NaN; without
             the choice IEEE mode is off, and NaN clamps to 0.
         waits: counters of memory accesses under way, and the instructions that wait for them.
         timing: times of its parts.
+        wave_matrices: lanes and registers of the matrices of V_WMMA; None if it has none.
         matrix_arithmetic: origin of its matrix cores' rounding rules (docs/numerics.md): "published" for its
             own hardware, "assumed" to equal another target's; "" if the emulated device has no exact numerics
             for it.
@@ -123,10 +139,16 @@ class Target:
     has_null: bool = False
     wave_sgprs: Fact | None = None
     architected_group_ids: bool = False
+    has_global_scratch: bool = False
+    has_signed_offsets: bool = False
+    user_sgpr_bits: Fact = _USER_SGPR_BITS
+    has_register_banks: bool = False
     has_ieee_mode: bool = True
     waits: WaitCounters = GFX9_WAITS
     timing: Timing = CDNA3_TIMING
+    wave_matrices: WaveMatrixLayout | None = None
     matrix_arithmetic: str = ""
+    library: bool = True
 
     @property
     def fp8_encoding(self) -> Fp8:
@@ -226,6 +248,7 @@ GFX90A = Target(
     processors={0x03F: "gfx90a"},
     features=":sramecc+:xnack-",
     tiles=False,
+    library=False,
     fp8=None,
     architected_flat_scratch=False,
     scratch_vector_bit=False,
@@ -274,14 +297,58 @@ GFX1201 = Target(
     architected_group_ids=True,
     has_ieee_mode=False,
     waits=GFX12_WAITS,
+    wave_matrices=GFX12_WAVE_MATRICES,
+)
+
+GFX1250 = Target(
+    name="gfx1250",
+    generation="CDNA5",
+    processors={0x049: "gfx1250"},
+    features="",
+    tiles=False,
+    library=False,
+    fp8=OCP,
+    architected_flat_scratch=True,
+    scratch_vector_bit=True,
+    hardware_registers=GFX1250_REGISTERS,
+    matrix_passes=None,
+    matrix_rates=CDNA5_MATRIX_RATES,
+    vector_rate=Fact(256, "operations/clock", "assumed to equal CDNA 4's: none is published"),
+    lds_bytes=Fact(320, "KiB", f"{GFX1250_TD}, FeatureAddressableLocalMemorySize327680"),
+    lds_granule=Fact(2048, "bytes", f"{LLVM}, GRANULATED_LDS_SIZE of GFX125x"),
+    lds_banks=Fact(
+        64,
+        "",
+        "assumed to equal CDNA 4's; HipKittens' headers for gfx1250 say that two ports of 256 bytes a clock "
+        "read different segments of 64 KiB",
+    ),
+    l1_bytes=Fact(64, "KiB", f"{ROCJITSU_MI455X}, l1_size_kb"),
+    wave_size=Fact(32, "", f"{GFX1250_TD}, FeatureWavefrontSize32"),
+    wave_sizes=(32,),
+    simds=Fact(4, "", f"{LLVM}, 'Memory Model GFX125x': four SIMD32 of a work-group processor"),
+    waves_per_simd=Fact(16, "", f"{ROCJITSU_MI455X}, max_waves_per_simd"),
+    vgprs=Fact(2048, "", "LLVM, AMDGPUBaseInfo.cpp, getTotalNumVGPRs with Feature1024AddressableVGPRs"),
+    vgpr_granule=Fact(32, "", "LLVM, AMDGPUBaseInfo.cpp, getVGPRAllocGranule, likewise"),
+    vgpr_encoding={32: Fact(16, "", f"{LLVM}, GRANULATED_WORKITEM_VGPR_COUNT of GFX1250")},
+    has_agprs=False,
+    has_null=True,
+    wave_sgprs=Fact(128, "", f"{LLVM}, GRANULATED_WAVEFRONT_SGPR_COUNT: 106, VCC and the trap handler's"),
+    architected_group_ids=True,
+    has_global_scratch=True,
+    has_signed_offsets=True,
+    user_sgpr_bits=Fact(6, "bits", f"{LLVM}, compute_pgm_rsrc2 of GFX125x, USER_SGPR_COUNT"),
+    has_register_banks=True,
+    has_ieee_mode=False,
+    waits=GFX1250_WAITS,
+    wave_matrices=GFX1250_WAVE_MATRICES,
 )
 
 TARGETS: tuple[Target, ...] = (GFX950, GFX942, GFX90A)
 """The targets whose instructions the emulated device has, newest first."""
 
-PARTIAL: tuple[Target, ...] = (GFX1201,)
-"""Targets of which it has what plain kernels need: no tile library, no sanitizer, no times. Code is compiled
-for them and runs where they are named, and nowhere else do they count as targets."""
+PARTIAL: tuple[Target, ...] = (GFX1250, GFX1201)
+"""Targets whose kernels run, without modelled times. Code is compiled for them and runs where they are named;
+operators name them (`LIBRARY_TARGETS`), and nowhere else do they count as targets."""
 
 KNOWN: tuple[Target, ...] = TARGETS + PARTIAL
 """Every record."""
@@ -298,7 +365,10 @@ ARCHS: tuple[str, ...] = NAMES + GENERICS
 """Targets and generic processors that code can be compiled for."""
 
 TILE_TARGETS: tuple[str, ...] = tuple(record.name for record in TARGETS if record.tiles)
-"""Names of the targets that the tile library supports."""
+"""Names of the targets that every kernel is written for, with times and the sanitizer's wait states."""
+
+LIBRARY_TARGETS: tuple[str, ...] = tuple(record.name for record in KNOWN if record.library)
+"""Names of the targets that the tile library compiles for, which some kernels are written for."""
 
 
 def wave_size(name: str) -> int:
@@ -309,6 +379,11 @@ def wave_size(name: str) -> int:
 def waits_of(name: str) -> WaitCounters:
     """Wait counters of a target, likewise."""
     return next((known.waits for known in KNOWN if known.name == name), GFX9_WAITS)
+
+
+def is_timed(record: Target) -> bool:
+    """True if the timing model has figures of a target's units; of the others, launches are counted alone."""
+    return record not in PARTIAL
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workbench.targets.fact import Fact
-from workbench.targets.sources import CDNA2_RATES, CDNA3_RATES, CDNA4_RATES, RX9070XT_PAGE
+from workbench.targets.sources import CDNA2_RATES, CDNA3_RATES, CDNA4_RATES, MI400_PAGES, RX9070XT_PAGE
 
 CYCLES_OF_A_PASS = Fact(4, "cycles", "LLVM, SISchedule.td: MFMA latencies are in passes of four clocks")
 CDNA2_PASSES = Fact(8, "", "LLVM, SISchedule.td, MFMA latencies of GFX90A")
@@ -33,5 +33,11 @@ CDNA4_MATRIX_RATES: Mapping[str, Fact] = {
 RDNA4_MATRIX_RATES: Mapping[str, Fact] = {
     **_rates(f"{RX9070XT_PAGE}: 195 TFLOP/s of 64 compute units at 2.97 GHz", F16=1024, BF16=1024),
     **_rates(f"{RX9070XT_PAGE}: 389 TFLOP/s of 64 compute units at 2.97 GHz", F8=2048, I8=2048),
+}
+_CDNA5 = f"{MI400_PAGES}: 20 PFLOP/s of fp8 from 256 compute units at 2,400 MHz, which is assumed"
+CDNA5_MATRIX_RATES: Mapping[str, Fact] = {
+    **_rates("assumed, half of fp8's", F16=16384, BF16=16384),
+    **_rates(_CDNA5, F8=32768),
+    **_rates(f"{MI400_PAGES}: 40 PFLOP/s of fp4, twice those of fp8", F6F4=65536),
 }
 """Operations by rocprof's name of the input type; a type without an entry has no instructions."""

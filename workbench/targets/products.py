@@ -7,8 +7,16 @@ from dataclasses import dataclass
 from workbench.errors import UsageError
 from workbench.targets import memory
 from workbench.targets.fact import Fact
-from workbench.targets.instruction_sets import GFX90A, GFX942, GFX950, GFX1201, Target, target
-from workbench.targets.sources import CDNA2_PAPER, CDNA3_PAPER, GPU_SPECS, MI350_PAGE, RX9070XT_PAGE
+from workbench.targets.instruction_sets import GFX90A, GFX942, GFX950, GFX1201, GFX1250, Target, target
+from workbench.targets.sources import (
+    CDNA2_PAPER,
+    CDNA3_PAPER,
+    GPU_SPECS,
+    MI350_PAGE,
+    MI400_PAGES,
+    ROCJITSU_MI455X,
+    RX9070XT_PAGE,
+)
 from workbench.targets.under_load import BURST, MI300X_LOAD, MI325X_LOAD, MI355X_LOAD, SETTLING, UnderLoad
 
 
@@ -232,10 +240,28 @@ RX9070XT = Product(
 )
 """It runs plain kernels: no tile library, no sanitizer, and no times, for which little is published."""
 
+MI455X = Product(
+    name="MI455X",
+    target=GFX1250,
+    compute_units=Fact(256, "", f"{ROCJITSU_MI455X}, simd_count of 1,024"),
+    xcds=Fact(8, "", f"{ROCJITSU_MI455X}, topology"),
+    clock_hz=Fact(2400, "MHz", f"assumed; {ROCJITSU_MI455X} has 2,700"),
+    board_power_watts=Fact(2300, "W", "assumed: press reports; AMD has not published it"),
+    hbm_bytes=Fact(432, "GiB", f"HBM4: {MI400_PAGES}; {ROCJITSU_MI455X}"),
+    hbm_bytes_per_second=Fact(19.6, "TB/s", f"HBM4: {MI400_PAGES}"),
+    hbm_bus_bits=Fact(24576, "bits", f"{ROCJITSU_MI455X}, mem_width"),
+    l2_bytes_per_xcd=Fact(24, "MiB", f"{ROCJITSU_MI455X}, an eighth of l2_size_kb"),
+    l2_bytes_per_clock_per_xcd=None,
+    infinity_cache_bytes=Fact(0, "MiB", "none is published"),
+    infinity_cache_bytes_per_second=None,
+    memory_latency_ns=None,
+)
+"""It runs kernels: no sanitizer, and no times, for which little is published."""
+
 PRODUCTS: tuple[Product, ...] = (MI355X, MI300X, MI210, MI350X, MI325X)
 """The first product of a target represents it if nothing says which one."""
 
-PARTIAL_PRODUCTS: tuple[Product, ...] = (RX9070XT,)
+PARTIAL_PRODUCTS: tuple[Product, ...] = (MI455X, RX9070XT)
 """Products of targets that the emulated device has in part (`instruction_sets.PARTIAL`)."""
 
 

@@ -19,3 +19,9 @@ HAZARDS = "LLVM, GCNHazardRecognizer.cpp: wait states that it puts behind an XDL
 ROCPROF_DOCS = "ROCm Compute Profiler, 'Pipeline descriptions'"
 RX9070XT_PAGE = "AMD's product page of the Radeon RX 9070 XT"
 RDNA4_GUIDE = "RDNA4 ISA guide, 'Terminology' and 'Data Share'"
+ROCJITSU_MI455X = "ROCm/rocm-systems, rocjitsu's configuration of an MI455X"
+MI400_PAGES = "AMD's announcement of the MI400 series, as others cite it"
+GFX1250_TD = "LLVM, AMDGPU.td, FeatureISAVersion12_50_Common"
+MATRIX_CALCULATOR = (
+    "AMD matrix instruction calculator (github.com/ROCm/amd_matrix_instruction_calculator, 2ef9189)"
+)

@@ -18,6 +18,8 @@ class Request(Enum):
     EXPORT = "export"
     SAMPLE = "image sample"
     RAY = "ray intersection"
+    ASYNC = "asynchronous copy to or from LDS"
+    TENSOR = "copy of a tensor's tile to or from LDS"
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,8 @@ class WaitCounter:
         name: the ISA's name: "vmcnt".
         requests: what it counts.
         fields: by opcode of each instruction that can wait for it, the count's place in the instruction's
-            16 bits: pieces of (lowest bit, width), the count's low bits first.
+            16 bits: pieces of (lowest bit, width), the count's low bits first; none if the instruction waits
+            until no request is left.
     """
 
     name: str
@@ -44,7 +47,7 @@ class WaitCounter:
         for low, width in pieces:
             count |= (field >> low & (1 << width) - 1) << shift
             shift += width
-        return None if count == (1 << shift) - 1 else count
+        return None if pieces and count == (1 << shift) - 1 else count
 
     def field(self, opcode: str, count: int) -> int:
         """The bits of `count` at their places in a wait."""
@@ -105,11 +108,16 @@ GFX9_WAITS = WaitCounters(
 """vmcnt has six bits, 3:0 and 15:14, expcnt three, 6:4, lgkmcnt four, 11:8 (CDNA3 ISA guide, S_WAITCNT)."""
 
 
+_IDLE = "s_wait_idle"
+"""gfx12's wait for all that is under way."""
+
+
 def _own(name: str, width: int, *requests: Request, joint: tuple[str, int] | None = None) -> WaitCounter:
     """A counter with an instruction of its own, and one for two counters with its count at a bit of it."""
-    fields = {f"s_wait_{name}": ((0, width),)}
+    fields: dict[str, tuple[tuple[int, int], ...]] = {f"s_wait_{name}": ((0, width),)}
     if joint is not None:
         fields[joint[0]] = ((joint[1], width),)
+    fields[_IDLE] = ()
     return WaitCounter(name, frozenset(requests), fields)
 
 
@@ -117,7 +125,7 @@ _LOAD_AND_LDS, _STORE_AND_LDS = "s_wait_loadcnt_dscnt", "s_wait_storecnt_dscnt"
 _DS = WaitCounter(
     "dscnt",
     frozenset((Request.LDS,)),
-    {"s_wait_dscnt": ((0, 6),), _LOAD_AND_LDS: ((0, 6),), _STORE_AND_LDS: ((0, 6),)},
+    {"s_wait_dscnt": ((0, 6),), _LOAD_AND_LDS: ((0, 6),), _STORE_AND_LDS: ((0, 6),), _IDLE: ()},
 )
 GFX12_WAITS = WaitCounters(
     (
@@ -132,3 +140,13 @@ GFX12_WAITS = WaitCounters(
 )
 """A counter each, and two instructions that wait for two (RDNA4 ISA guide, "Data dependency resolution";
 widths: LLVM, AMDGPUBaseInfo.cpp)."""
+GFX1250_WAITS = WaitCounters(
+    (
+        *GFX12_WAITS.counters,
+        _own("asynccnt", 6, Request.ASYNC),
+        _own("tensorcnt", 6, Request.TENSOR),
+        _own("xcnt", 6),
+    )
+)
+"""Those of gfx12, and counters of copies beside registers (LLVM, AMDGPUUsage, "Memory Model GFX125x"). xcnt
+counts translations of addresses: it matters where an access is replayed after a page fault, never here."""

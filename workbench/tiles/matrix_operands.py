@@ -15,10 +15,15 @@ from workbench.paths import include_dir
 from workbench.toolchain.mistakes import types
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "matrix_operands.md"
-TARGETS = tuple(reversed(targets.TILE_TARGETS))
-LANES = int(targets.target(TARGETS[0]).wave_size)
+TARGETS = (
+    *reversed(targets.TILE_TARGETS),
+    *(name for name in targets.LIBRARY_TARGETS if name not in targets.TILE_TARGETS),
+)
+LANES = {name: int(targets.wave_size(name)) for name in TARGETS}
 _NEWEST = targets.TILE_TARGETS[0]
-"""The target of the instructions that mma.cuh has for one target alone."""
+"""The target of the instructions that the header has for CDNA4 alone."""
+_KINDS = {"mfma": targets.TILE_TARGETS, "wmma": tuple(t for t in TARGETS if t not in targets.TILE_TARGETS)}
+"""Targets by the kind of their matrix instructions."""
 
 ELEMENTS = ("float", "bf16", "half", "fp8e4m3", "fp8e5m2", "int8")
 """Types whose instructions have no scales, in the order of the rows."""
@@ -31,7 +36,8 @@ ALIKE = ("half", "fp8e5m2")
 """Types with the same rows as the previous one, except for the names of the instructions."""
 
 _INSTRUCTION = re.compile(
-    r"^struct mfma<(\w+), (\d+), (\d+)> .*?__builtin_amdgcn_mfma_(\w+?)_?(\d+x\d+x\d+)_?(\w*?)(?:_1k)?\(",
+    r"^struct mfma<(\w+), (\d+), (\d+)> .*?__builtin_amdgcn_(mfma|wmma)_(\w+?)_?(\d+x\d+x\d+)_?(\w*?)"
+    r"(?:_1k|_w32_gfx12)?\(",
     re.M | re.S,
 )
 _ANY_FLOAT = re.compile(r"__builtin_amdgcn_mfma_scale_(f32_(\d+)x\d+x(\d+)_f8f6f4)\(")
@@ -40,8 +46,8 @@ _CDNA4 = re.compile(r"^#if defined\(KITTENS_CDNA4\)$.*?^#endif$", re.M | re.S)
 
 HEAD = """# Operands of matrix instructions
 
-Which base shape of a register tile goes with which operand of which matrix instruction (MFMA), by type of the
-elements. The compiler's errors about `mma` name this page.
+Which base shape of a register tile goes with which operand of which matrix instruction (MFMA, on gfx1201
+WMMA), by type of the elements. The compiler's errors about `mma` name this page.
 
 ## Layouts
 
@@ -91,14 +97,14 @@ class Instruction:
         side: rows and columns of the accumulator.
         width: bytes of an operand that a lane holds.
         mnemonic: mnemonic as in a listing.
-        target: its target; "" if both have it.
+        targets: the targets that have it.
     """
 
     element: str
     side: int
     width: int
     mnemonic: str
-    target: str
+    targets: tuple[str, ...]
 
 
 def shapes() -> tuple[Shape, ...]:
@@ -109,34 +115,36 @@ def shapes() -> tuple[Shape, ...]:
 @cache
 def instructions() -> tuple[Instruction, ...]:
     """Instructions that `mma` chooses among."""
-    text = (include_dir() / "ops/warp/register/tile/mma.cuh").read_text(encoding="utf-8")
+    header = include_dir() / "ops/warp/register/tile/matrix_instructions.cuh"
+    text = header.read_text(encoding="utf-8")
     newer = [match.span() for match in _CDNA4.finditer(text)]
     records = []
     for match in _INSTRUCTION.finditer(text):
-        element, side, width, result, size, suffix = match.groups()
-        mnemonic = _mnemonic(result, size, suffix)
-        target = _NEWEST if any(first <= match.start() < end for first, end in newer) else ""
-        records.append(Instruction(element, int(side), int(width), mnemonic, target))
+        element, side, width, kind, result, size, suffix = match.groups()
+        mnemonic = _mnemonic(kind, result, size, suffix)
+        is_newer = any(first <= match.start() < end for first, end in newer)
+        having = (_NEWEST,) if is_newer else _KINDS[kind]
+        records.append(Instruction(element, int(side), int(width), mnemonic, having))
     for name, side, depth in _ANY_FLOAT.findall(text):
-        width = int(side) * int(depth) // LANES
+        width = int(side) * int(depth) // LANES[_NEWEST]
         for element in set(_FORMAT.findall(text)) & set(BYTES):
-            records.append(Instruction(element, int(side), width, _mnemonic(name), _NEWEST))
+            records.append(Instruction(element, int(side), width, _mnemonic("mfma", name), (_NEWEST,)))
     return tuple(records)
 
 
 def _mnemonic(*parts: str) -> str:
     """An instruction's name in a listing, from the parts of its builtin's."""
-    return "_".join(("v", "mfma", *parts))
+    return "_".join(("v", *parts))
 
 
 def instruction(element: str, shape: Shape, target: str) -> Instruction | None:
-    """The instruction of `mma` for an operand: the widest that fits evenly, as `mfma_bytes` in mma.cuh."""
-    width = shape.rows * shape.cols // LANES * BYTES[element]
+    """The instruction of `mma` for an operand: the widest that fits evenly, as `mfma_bytes` of its header."""
+    width = shape.rows * shape.cols // LANES[target] * BYTES[element]
     fitting = [
         record
         for record in instructions()
         if (record.element, record.side) == (element, shape.rows)
-        and record.target in ("", target)
+        and target in record.targets
         and width % record.width == 0
     ]
     return max(fitting, key=lambda record: record.width, default=None)
@@ -153,7 +161,7 @@ def rows() -> list[tuple[str, ...]]:
                 if record is None:
                     cells.append("none")
                     continue
-                count = shape.rows * shape.cols // LANES * BYTES[element] // record.width
+                count = shape.rows * shape.cols // LANES[target] * BYTES[element] // record.width
                 cells.append((f"{count} x " if count > 1 else "") + f"`{record.mnemonic}`")
             if set(cells) != {"none"}:
                 table.append((f"`{element}`", f"`{shape.name}`", f"`rt_{shape.rows}x{shape.rows}_s`", *cells))

@@ -26,6 +26,8 @@ class Level:
         cpu: LLVM's name of it.
         extensions: features in addition to those that LLVM knows for the CPU.
         features: the features that matter here, by LLVM's names.
+        software: those of them that the native library computes in software, for tests of code that this CPU
+            lacks the instructions for.
     """
 
     name: str
@@ -33,6 +35,12 @@ class Level:
     cpu: str
     extensions: tuple[str, ...]
     features: frozenset[str]
+    software: frozenset[str] = frozenset()
+
+    @property
+    def runs_here(self) -> bool:
+        """True if this CPU can run the level's code."""
+        return self.machine == machine() and self.features - self.software <= host_features()
 
 
 _V3 = frozenset(("avx", "avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2"))
@@ -55,6 +63,14 @@ LEVELS: Mapping[str, Level] = {
             (*_SMALL_TYPES, *_TILES),
             _V4.union(_SMALL_TYPES, _TILES),
         ),
+        Level(
+            "x86-64-v4-software-amx",
+            "x86_64",
+            "x86-64-v4",
+            _SMALL_TYPES,
+            _V4.union(_SMALL_TYPES, _TILES),
+            frozenset(_TILES),
+        ),
         Level("armv8", "aarch64", "generic", (), frozenset()),
         Level("armv8.2", "aarch64", "generic", ("v8.2a", *_ARM), frozenset(_ARM)),
         Level(
@@ -67,7 +83,8 @@ LEVELS: Mapping[str, Level] = {
     )
 }
 """From the lowest to the highest of a machine: the x86-64 levels of the psABI (3.1.1), the fourth with the
-extensions that multiply small types (Zen 4 and later), and with tiles (Sapphire Rapids and later); Arm's
+extensions that multiply small types (Zen 4 and later), and with tiles (Sapphire Rapids and later), which
+a level for tests replaces by software; Arm's
 64-bit CPUs, those since 2018 (Graviton 2, Apple's M1), and those that multiply small types (Graviton 3,
 Grace, Apple's M2)."""
 
@@ -87,8 +104,8 @@ def usable_cores() -> int:
 
 
 def levels(of: str) -> list[Level]:
-    """The levels of a machine, from the lowest."""
-    return [level for level in LEVELS.values() if level.machine == of]
+    """The levels of a machine without those in software, from the lowest."""
+    return [level for level in LEVELS.values() if level.machine == of and not level.software]
 
 
 def chosen_level() -> Level | None:
@@ -100,10 +117,11 @@ def chosen_level() -> Level | None:
     asked = os.environ.get(VARIABLE, NATIVE)
     if asked == NATIVE:
         return None
-    names = [level.name for level in levels(machine())]
-    if asked not in names:
+    level = LEVELS.get(asked)
+    if level is None or level.machine != machine():
+        names = [level.name for level in levels(machine())]
         raise UsageError(f"{VARIABLE} is {asked!r}; expected {' or '.join((NATIVE, *names))}")
-    return LEVELS[asked]
+    return level
 
 
 # Linux' <asm/hwcap.h> of arm64. LLVM reads /proc/cpuinfo instead, which under QEMU is the host's.

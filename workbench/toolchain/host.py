@@ -152,7 +152,7 @@ class _Build:
         self.linking = [flag for flag in linking if flag not in _HIP_LIBRARIES]
         self.linking += _pytorch_libraries(job.options.include, module)
         self.library = host_library(self.compiler)
-        self.includes = _python_headers() if module else []
+        self.includes = python_headers() if module else []
         self.pybind = Path(self.includes[1]) if module else None
         self.common = (*self.includes, *job.common, "-fno-crash-diagnostics", "-fuse-cuid=none")
         self.host = ("-O2", "-g0", "-fPIC", *(["-fvisibility=hidden"] if module else []))
@@ -309,7 +309,13 @@ def _pytorch_libraries(include: Iterable[str], module: bool) -> list[str]:
     return []
 
 
-def _python_headers() -> list[str]:
+def python_headers() -> list[str]:
+    """Options for the headers of Python and pybind11.
+
+    Raises:
+        UsageError: pybind11 is missing.
+        ToolchainError: Python's own are missing.
+    """
     try:
         import pybind11
     except ImportError:

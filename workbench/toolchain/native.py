@@ -86,11 +86,13 @@ class Target:
     def arguments(self, soname: str | None) -> list[str]:
         """The compiler's arguments for this target."""
         name, extensions = "native", tuple(sorted(cpu.reported_features()))
+        words = []
         if self.level:
             name, extensions = self.level.cpu, self.level.extensions
+            words += ["-DHK_SOFTWARE_TILES"] if self.level.software else []
         # This is how zig writes LLVM's names, with a baseline without a name for the machine's oldest CPUs.
         features = "+".join((name, *extensions)).replace("-", "_").replace(".", "_")
-        words = ["-target", zig.target(self.machine, self.system), f"-mcpu={features}"]
+        words += ["-target", zig.target(self.machine, self.system), f"-mcpu={features}"]
         if soname is not None:
             option = f"-install_name,{soname}" if self.system == "macos" else f"-soname,{soname}"
             words.append(f"-Wl,{option}")

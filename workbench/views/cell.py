@@ -150,7 +150,11 @@ class CellResult:
         return Ran(
             kind if self.error is None else "run",
             kernel=next((r.name for r in self.results), ""),
-            time=timed.median if timed is not None else profiled.time if profiled is not None else None,
+            time=timed.median
+            if timed is not None
+            else profiled.time
+            if profiled is not None and profiled.has_time
+            else None,
             verified=right,
             error=headline(self.error) if self.error is not None else "",
         )
@@ -160,7 +164,7 @@ class CellResult:
         profiles = [r for r in self.results if isinstance(r, ProfileResult)]
         if not profiles:
             return None
-        longest = max(profiles, key=lambda profile: profile.time.value)
+        longest = max(profiles, key=lambda profile: profile.time.value if profile.has_time else 0.0)
         named = (k for k in self.module.kernels.values() if k.info.name == longest.record.kernel)
         return next(((kernel, longest.instructions) for kernel in named), None)
 

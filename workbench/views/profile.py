@@ -30,6 +30,7 @@ SHOWN = (
     "SQ_INSTS_VMEM_WR",
     "SQ_INSTS_BRANCH",
     "SQ_LDS_BANK_CONFLICT",
+    "SQC_LDS_BANK_CONFLICT",
 )
 """Counters drawn as bars; the table of the profile has all."""
 
@@ -37,14 +38,15 @@ SHOWN = (
 @shows(StepsProfile)
 def steps_html(result: StepsProfile) -> Markup:
     """The time of each launch and of all, then the profile of each."""
-    return block(time_html(result.timing), *map(profile_html, result))
+    head = [time_html(result.timing)] if result.has_time else []
+    return block(*head, *map(profile_html, result))
 
 
 @shows(ProfileResult)
 def profile_html(result: ProfileResult) -> Markup:
     """Verdict and advice; counters, the metrics derived from them, and on a GPU rocprofv3's files."""
     title = tag("div", bold(f"profile: {result.name} on {result.device}"))
-    measurements = result.metrics.values()
+    measurements = [m for m in result.metrics.values() if result.has_time or m.figure is not None]
     metrics = Table(
         ("metric", "value", "of peak", "unit", ""),
         map(_metric, measurements),
@@ -97,12 +99,13 @@ def counters_figure(result: ProfileResult) -> Any:
     import plotly.graph_objects as go
     from plotly.subplots import make_subplots
 
-    origin = Origin.COUNTED if result.model is not None else Origin.MEASURED
+    origin = Origin.MEASURED if result.rocprof is not None else Origin.COUNTED
+    rows = 2 if result.has_time else 1
     figure = make_subplots(
         cols=1,
-        rows=2,
+        rows=rows,
         vertical_spacing=0.16,
-        row_heights=(len(SHOWN), 10),
+        row_heights=(len(SHOWN), 10)[:rows],
     )
     names = [name for name in reversed(SHOWN) if name in result.counters]
     values = [result.counters[name].value for name in names]
@@ -122,29 +125,30 @@ def counters_figure(result: ProfileResult) -> Any:
         row=1,
         col=1,
     )
-    units, busy = breakdown_bars(result.timing)
-    figure.add_trace(
-        go.Bar(
-            x=busy,
-            y=units,
-            orientation="h",
-            marker=marker(SERIES[0], [Origin.MODELLED]),
-            text=[f"{v:.3g}" for v in busy],
-            textposition="outside",
-            textfont={"color": INK},
-            cliponaxis=False,
-            hovertemplate="%{y}: %{x:.4g} us<extra>modelled</extra>",
-            showlegend=False,
-        ),
-        row=2,
-        col=1,
-    )
+    if result.has_time:
+        units, busy = breakdown_bars(result.timing)
+        figure.add_trace(
+            go.Bar(
+                x=busy,
+                y=units,
+                orientation="h",
+                marker=marker(SERIES[0], [Origin.MODELLED]),
+                text=[f"{v:.3g}" for v in busy],
+                textposition="outside",
+                textfont={"color": INK},
+                cliponaxis=False,
+                hovertemplate="%{y}: %{x:.4g} us<extra>modelled</extra>",
+                showlegend=False,
+            ),
+            row=2,
+            col=1,
+        )
+        figure.update_xaxes(title="busy, us (modelled)", row=2, col=1)
     figure.update_xaxes(title=f"wave instructions, conflict cycles ({origin})", row=1, col=1)
-    figure.update_xaxes(title="busy, us (modelled)", row=2, col=1)
     figure.update_xaxes(range=[0, 1.2 * max(values, default=1) or 1], row=1, col=1)
     figure.update_xaxes(title_standoff=4)
     figure.update_yaxes(automargin=True)
     title = f"{result.name} on {result.device}"
     figure = style(figure, [origin, result.time] if result.model is not None else [origin], title)
-    figure.update_layout(height=520, margin={"l": 10, "b": 44})
+    figure.update_layout(height=520 if result.has_time else 320, margin={"l": 10, "b": 44})
     return figure

@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from workbench.events import hub, shape_told
+from workbench.profile.machine import untimed
 from workbench.profile.results import ProfileResult
 from workbench.views.badge import badge, unknown
 from workbench.views.markup import NOTHING, bold, tag
@@ -28,13 +29,16 @@ def verdict(result: ProfileResult, verified: bool | Verification | None) -> Mark
         verified: True if the last verification of the same code passed, or that verification itself; None if
             there was none.
     """
-    duration = Markup("{} us {}").format(bold(f"{result.time.value:.4g}"), badge(result.time))
-    parts = [_mark(verified), duration]
+    if not result.has_time:
+        parts = [_mark(verified), Markup.escape(untimed(result.machine))]
+    else:
+        duration = Markup("{} us {}").format(bold(f"{result.time.value:.4g}"), badge(result.time))
+        parts = [_mark(verified), duration]
     if (roof := result.of_roof) is not None and roof.share is not None:
         parts.append(Markup("{} of the roof ({})").format(bold(f"{roof.share:.0%}"), roof.metric.name))
     if result.model is not None:
         parts.append(Markup("limited by {}").format(bold(result.model.bound_text)))
-    if error := unknown([result.time]):
+    if result.has_time and (error := unknown([result.time])):
         parts.append(error)
     line = tag("div", Markup(" · ").join(parts), kind="wb-verdict")
     return NOTHING.join([line, *(tag("div", remark, kind="wb-warn") for remark in result.remarks)])

@@ -27,7 +27,7 @@ using bf16_2 = __hip_bfloat162;
 using half = __half;
 using half_2 = __half2;
 
-#if defined(KITTENS_CDNA4)
+#if !defined(KITTENS_CDNA3)
 /** 8-bit float with 4 exponent and 3 mantissa bits: the OCP format, largest value 448. */
 using fp8e4m3 = __hip_fp8_e4m3;
 using fp8e4m3_2 = __hip_fp8x2_e4m3;
@@ -443,7 +443,7 @@ __device__ inline typename numeric<T>::wide widen(const T &value) {
 
 /** The value clamped to fp8e4m3's range, beyond which the hardware's conversion returns NaN. NaN stays NaN. */
 __device__ inline float within_fp8(float value) {
-#if defined(KITTENS_CDNA4)
+#if !defined(KITTENS_CDNA3)
     constexpr float largest = 448.0f;
 #else
     constexpr float largest = 240.0f;

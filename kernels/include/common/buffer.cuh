@@ -10,8 +10,13 @@
 namespace kittens {
 
 namespace detail {
-/** Last word of a resource: a 32-bit data format, which must be valid even for untyped accesses, and no swizzling. */
+/** Last word of a resource: a 32-bit data format, which must be valid even for untyped accesses, and no swizzling; on
+ * gfx12 also the range check of raw buffers, by bytes. */
+#if defined(KITTENS_RDNA4)
+inline constexpr int RESOURCE_FORMAT = 0x31004000;
+#else
 inline constexpr int RESOURCE_FORMAT = 0x00027000;
+#endif
 } // namespace detail
 
 /**
@@ -232,7 +237,8 @@ struct buffer {
 #endif
 
 /**
- * @brief Starts a load of `bytes` bytes per lane from global memory straight to shared memory.
+ * @brief Starts a load of `bytes` bytes per lane from global memory to shared memory: straight on CDNA, through
+ * registers on RDNA4.
  *
  * Lane l's bytes go to shared memory at `lds + step + l * bytes`, `lds` being the same in all lanes. The compiler does
  * not know of the load: it neither waits for it nor counts it, so the kernel must wait.
@@ -241,7 +247,17 @@ template <int bytes, int step>
 __device__ inline void load_direct(i32x4 resource, uint32_t lds, uint32_t lane_offset, uint32_t uniform_offset) {
     static_assert(bytes == 4 || bytes == 16, "load_direct: a lane loads 4 or 16 bytes");
     static_assert(bytes <= MAX_DIRECT_LOAD_BYTES,
-                  "load_direct: only gfx950 (CDNA4) loads 16 bytes a lane straight to shared memory");
+                  "load_direct: gfx942 (CDNA3) loads 4 bytes a lane straight to shared memory");
+#if defined(KITTENS_RDNA4)
+    // The target has no such load: the value passes through registers, and `wait_vmcnt` waits for the write.
+    const uint32_t to = lds + static_cast<uint32_t>(step + laneid() * bytes);
+    if constexpr (bytes == 16)
+        *(__attribute__((address_space(3))) u32x4 *)to =
+            bit_cast<u32x4>(llvm_amdgcn_raw_buffer_load_b128(resource, lane_offset, uniform_offset, 0));
+    else
+        *(__attribute__((address_space(3))) uint32_t *)to =
+            llvm_amdgcn_raw_buffer_load_b32(resource, lane_offset, uniform_offset, 0);
+#else
     // The address in shared memory is in M0, which the load may read one cycle after it is written. The first load
     // waits longer, because a vector instruction (v_readfirstlane) may just have written its resource, and the compiler
     // does not insert the five required cycles for inline assembly.
@@ -267,6 +283,7 @@ __device__ inline void load_direct(i32x4 resource, uint32_t lds, uint32_t lane_o
                      "v"(lane_offset), "s"(KITTENS_UNIFORM_RESOURCE(resource)), "s"(KITTENS_UNIFORM(uniform_offset)),
                      "n"(step)
                      : "memory", "scc");
+#endif
 }
 
 } // namespace detail

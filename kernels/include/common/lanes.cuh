@@ -24,10 +24,12 @@ __device__ inline unsigned dpp(unsigned value) {
     return static_cast<unsigned>(__builtin_amdgcn_update_dpp(0, static_cast<int>(value), control, 0xf, 0xf, true));
 }
 
-/** The value of the lane whose number is this one's xor `mask`, a power of two below 64. All lanes take part. */
+/** The value of the lane whose number is this one's xor `mask`, a power of two below WARP_THREADS. All lanes take part.
+ */
 template <int mask>
 __device__ inline unsigned lane_xor(unsigned value) {
-    static_assert(is_power_of_two(mask) && mask < WARP_THREADS, "lane_xor: the mask is a power of two below 64");
+    static_assert(is_power_of_two(mask) && mask < WARP_THREADS,
+                  "lane_xor: the mask is a power of two below the number of lanes");
     if constexpr (mask == 1)
         return dpp<DPP_QUAD_XOR_1>(value);
     else if constexpr (mask == 2)
@@ -124,7 +126,7 @@ __device__ inline T from_lane(const T &value, int source) {
 
 } // namespace detail
 
-/** The value, packed or not, of lane `source` (modulo 64). `mask` exists for source compatibility. */
+/** The value, packed or not, of lane `source` (modulo WARP_THREADS). `mask` exists for source compatibility. */
 template <typename T>
 __device__ inline T packed_shfl([[maybe_unused]] uint64_t mask, const T &value, int source) {
     return detail::from_lane(value, source & (WARP_THREADS - 1));

@@ -30,6 +30,31 @@ struct program_order {
 };
 } // namespace detail
 
+#if defined(KITTENS_RDNA4)
+// Loads, stores and shared memory have counters of their own. Loads to shared memory pass through registers, for which
+// the compiler waits; they end as writes to shared memory, all of which the function waits for, since it cannot tell
+// them from others.
+/**
+ * @brief Waits for this wave's loads to shared memory; with `n` = 0 for all its global memory operations.
+ *
+ * `n` is for targets on which loads to shared memory stay in flight.
+ */
+template <int n = 0>
+__device__ inline void wait_vmcnt() {
+    static_assert(n >= 0 && n <= 63, "wait_vmcnt: the counter has six bits");
+    if constexpr (n == 0)
+        asm volatile("s_wait_loadcnt 0x0\n\ts_wait_storecnt 0x0\n\ts_wait_dscnt 0x0" ::: "memory");
+    else
+        asm volatile("s_wait_dscnt 0x0" ::: "memory");
+}
+
+/** Waits until at most `n` of this wave's shared memory operations, and no scalar memory operation, are in flight. */
+template <int n = 0>
+__device__ inline void wait_lgkmcnt() {
+    static_assert(n >= 0 && n <= 63, "wait_lgkmcnt: the counter has six bits");
+    asm volatile("s_wait_dscnt %0\n\ts_wait_kmcnt 0x0" ::"n"(n) : "memory");
+}
+#else
 /** Waits until at most `n` of this wave's global memory operations are in flight; they end in order. */
 template <int n = 0>
 __device__ inline void wait_vmcnt() {
@@ -50,6 +75,7 @@ __device__ inline void wait_lgkmcnt() {
     const detail::program_order order;
     __builtin_amdgcn_s_waitcnt(NO_OTHER | n << 8);
 }
+#endif
 
 /** Waits until every wave of the work-group is here. Moves no memory access of the program across itself. */
 __device__ inline void barrier() {
@@ -64,7 +90,11 @@ __device__ inline void barrier() {
  * memory that they read may be overwritten.
  */
 __device__ inline void wait_and_barrier() {
+#if defined(KITTENS_RDNA4)
+    wait_vmcnt<0>();
+#else
     asm volatile("s_waitcnt vmcnt(0) lgkmcnt(0)" ::: "memory");
+#endif
     barrier();
 }
 

@@ -42,6 +42,8 @@ inline constexpr int TILE_COL_DIM = detail::is_six_bits<T> ? 128
 template <typename T>
 inline constexpr int TILE_ELEMENTS = TILE_ROW_DIM<T> * TILE_COL_DIM<T>;
 
+/** The most waves of a work-group, which has at most 1024 threads. */
+inline constexpr int MAX_WARPS = 1024 / WARP_THREADS;
 /** Waves and threads of a `warpgroup`. */
 inline constexpr int WARPGROUP_WARPS = 4;
 inline constexpr int WARPGROUP_THREADS = WARPGROUP_WARPS * WARP_THREADS;
@@ -66,7 +68,7 @@ __device__ inline int warpid() { return __builtin_amdgcn_readfirstlane(static_ca
 __device__ inline int warpgroupid() { return warpid() / WARPGROUP_WARPS; }
 /** Waves in this work-group, along x only. */
 __device__ inline int num_warps() { return (static_cast<int>(blockDim.x) + WARP_THREADS - 1) / WARP_THREADS; }
-/** This thread's index in its wave, 0 to 63. */
+/** This thread's index in its wave, from 0 to WARP_THREADS - 1. */
 __device__ inline int laneid() { return static_cast<int>(threadIdx.x) % WARP_THREADS; }
 
 /**

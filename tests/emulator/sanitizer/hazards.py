@@ -71,8 +71,8 @@ def _plain() -> list[Pair]:
     return [
         Pair("sgpr-vmem", "v_readfirstlane_b32 s20, v11", "global_load_dword v24, v10, s[20:21]"),
         Pair("sgpr-vmem", "v_readlane_b32 s30, v10, 3", "buffer_load_dword v24, off, s[24:27], s30"),
-        Pair("sgpr-valu", "v_cmp_eq_u32_e32 vcc, v1, v2", "v_cndmask_b32_e32 v20, v1, v2, vcc"),
-        Pair("sgpr-valu", "v_cmp_eq_u32_e64 s[30:31], v1, v2", "v_cndmask_b32_e64 v20, v1, v2, s[30:31]"),
+        Pair("sgpr-mask", "v_cmp_eq_u32_e32 vcc, v1, v2", "v_cndmask_b32_e32 v20, v1, v2, vcc"),
+        Pair("sgpr-mask", "v_cmp_eq_u32_e64 s[30:31], v1, v2", "v_cndmask_b32_e64 v20, v1, v2, s[30:31]"),
         Pair("sgpr-valu", "v_readfirstlane_b32 s30, v1", "v_add_u32_e32 v20, s30, v2"),
         Pair("lane-select", "v_readfirstlane_b32 s30, v10", "v_readlane_b32 s31, v1, s30"),
         Pair("lane-select", "v_readfirstlane_b32 s30, v10", "v_writelane_b32 v1, 1, s30"),

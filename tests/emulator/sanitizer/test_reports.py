@@ -206,6 +206,13 @@ REPORTS: dict[str, Report] = {
         s[t] = x[t]; __syncthreads(); o[t] = s[129 - t]; }""",
         "missed barrier", _floats(256),
     ),
+    "bare_barrier_in_a_branch": Report(
+        "s_barrier itself goes on without waves that have ended, by the guides",
+        """const float *x, float *o) { __shared__ float s[256]; const int t = threadIdx.x; s[t] = x[t];
+        if (t < 192) { asm volatile("s_waitcnt lgkmcnt(0)" ::: "memory"); __builtin_amdgcn_s_barrier();
+        o[t] = x[191 - t]; } else o[t] = 0; }""",
+        "", _floats(256),
+    ),
     "unaligned_rows": Report(
         "float4 at a row of five floats: the compiler reads dwords, which may lie anywhere",
         """const float *x, float4 *o) { __shared__ float s[64 * 5 + 4]; const int t = threadIdx.x;

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tests.emulator.native.ops.test_matrix import SOFTWARE, matrix_library
 from workbench.codeobject.instruction import Instruction, Operand
 from workbench.emulator.native import abi
 from workbench.emulator.native.ops import NATIVE, Rows
@@ -26,7 +27,8 @@ class Calls:
     function = SimpleNamespace(wave_size=64)
     row_of = staticmethod(Rows("gfx950", 256).row)
 
-    def __init__(self) -> None:
+    def __init__(self, uses_tiles: bool = False) -> None:
+        self.uses_tiles = uses_tiles
         self.made: list[tuple[str, bytes, int | None]] = []
 
     def native(self, function: str, op: bytes, can_fault: bool, count: int | None = None) -> None:
@@ -51,8 +53,10 @@ class Calls:
 GFX950 = Rows("gfx950", 256)
 
 
-def chained(instructions: list[Instruction], rows: Rows = GFX950, spare: int | None = None) -> Calls:
-    calls = Calls()
+def chained(
+    instructions: list[Instruction], rows: Rows = GFX950, spare: int | None = None, uses_tiles: bool = False
+) -> Calls:
+    calls = Calls(uses_tiles)
     chain = MatrixChain(calls, spare, sums(instructions, rows))
     for instruction in instructions:
         fields = NATIVE[instruction.opcode].encode(instruction, rows)
@@ -84,9 +88,24 @@ NAMES = [
 OTHERS = [*NAMES, "v_mfma_f32_16x16x32_fp8_fp8", "v_mfma_f32_32x32x4_2b_bf16", "v_mfma_f32_16x16x4_f32"]
 
 
+LEVELS = ["native", SOFTWARE]
+"""This CPU's code, and that of CPUs with AMX."""
+
+
+def waves(native: SimpleNamespace, level: str) -> tuple[SimpleNamespace, SimpleNamespace]:
+    """Two waves whose instructions are a level's; skips where this CPU cannot run them."""
+    both = native.Wave("gfx950"), native.Wave("gfx950")
+    for wave in both:
+        wave.library = matrix_library(level)
+    return both
+
+
+@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("kind", ["plain", "edge", "any"])
 @pytest.mark.parametrize("name", NAMES)
-def test_random_sequences(native: SimpleNamespace, random: np.random.Generator, name: str, kind: str) -> None:
+def test_random_sequences(
+    native: SimpleNamespace, random: np.random.Generator, name: str, kind: str, level: str
+) -> None:
     """Few registers, so that results, addends and factors meet in every way."""
     width = 16 if "32x32" in name else 4
     for _ in range(12):
@@ -103,11 +122,11 @@ def test_random_sequences(native: SimpleNamespace, random: np.random.Generator, 
             if random.random() < 0.1:
                 other = OTHERS[int(random.integers(0, len(OTHERS)))]
                 sequence.append(native.instruction(other, [native.v(to, 16)], [a, b, native.v(to, 16)]))
-        single, other = native.Wave("gfx950"), native.Wave("gfx950")
+        single, other = waves(native, level)
         single.v[:] = other.v[:] = registers(random, kind)
         for instruction in sequence:
             assert single.run(instruction) == 0
-        chained(sequence).run(other)
+        chained(sequence, uses_tiles=level == SOFTWARE).run(other)
         assert np.array_equal(single.v, other.v)
 
 
@@ -135,10 +154,43 @@ def test_tile(native: SimpleNamespace) -> None:
     assert sum(bool(f & LINKED) for f in flags) == 6
 
 
+@pytest.mark.parametrize("outer", ["m", "n"])
+def test_squares_of_results(native: SimpleNamespace, outer: str) -> None:
+    """For the CPU's matrix unit: of each four results, two share a factor A and two a factor B; what is left
+    of 5 x 3 results comes last."""
+    pairs = [(m, n) for m in range(5) for n in range(3)]
+    sequence = [
+        native.instruction(
+            NAMES[0],
+            [native.v(128 + 4 * (3 * m + n), 4)],
+            [
+                native.v(32 * k + 4 * m, 4),
+                native.v(64 + 32 * k + 4 * n, 4),
+                native.v(128 + 4 * (3 * m + n), 4),
+            ],
+        )
+        for k in range(2)
+        for m, n in sorted(pairs, key=lambda pair: pair if outer == "m" else pair[::-1])
+    ]
+    [(_, record, count)] = chained(sequence, uses_tiles=True).made
+    assert count == 30
+    words = np.frombuffer(record, np.uint32).reshape(count, WORDS)
+    fields = (abi.offset("Op", name) for name in ("dst", "src0", "src1"))
+    d, a, b = (words.view(np.uint16)[:, offset // 2] for offset in fields)
+    assert (d[::2] == d[1::2]).all()
+    assert len(set(d)) == 15
+    for first in range(0, 16, 8):
+        assert len(set(a[first : first + 8])) == len(set(b[first : first + 8])) == 4
+    assert sorted(zip(d, a, b, strict=True)) == sorted(
+        (128 + 4 * (3 * m + n), 32 * k + 4 * m, 64 + 32 * k + 4 * n) for k in range(2) for m, n in pairs
+    )
+
+
+@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("spare", [None, 300])
 @pytest.mark.parametrize("name", [NAMES[0], NAMES[1], NAMES[3]])
 def test_loads_between(
-    native: SimpleNamespace, random: np.random.Generator, name: str, spare: int | None
+    native: SimpleNamespace, random: np.random.Generator, name: str, spare: int | None, level: str
 ) -> None:
     """Loads overwrite factors, results and addresses in every way, with room for copies and without."""
     for _ in range(12):
@@ -152,7 +204,7 @@ def test_loads_between(
             width = 2 if name == NAMES[1] else 4
             a, b = (native.v(int(random.integers(8, 14)) * 4, width) for _ in range(2))
             sequence.append(native.instruction(name, [c], [a, b, c]))
-        single, other = native.Wave("gfx950"), native.Wave("gfx950")
+        single, other = waves(native, level)
         single.v[:] = other.v[:] = registers(random, "plain")
         single.v[60] = other.v[60] = 16 * np.arange(64)
         single.lds[:] = other.lds[:] = (
@@ -160,7 +212,7 @@ def test_loads_between(
         )
         for instruction in sequence:
             assert single.run(instruction) == 0
-        chained(sequence, spare=spare).run(other)
+        chained(sequence, spare=spare, uses_tiles=level == SOFTWARE).run(other)
         named = slice(0, 300)  # the rest belongs to the chain
         assert np.array_equal(single.v[named], other.v[named])
 
@@ -180,10 +232,11 @@ def test_a_tile_whose_factors_are_loaded_anew(native: SimpleNamespace) -> None:
     assert sum(bool(f & LINKED) for f in calls.flags()[-8:]) == 4
 
 
+@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("blocks", [1, 2])
 @pytest.mark.parametrize("overwritten_by", ["ds_read_b128", "v_mfma_f32_16x16x4_f32", NAMES[0], NAMES[3]])
 def test_what_overwrites_a_sum_is_looked_at(
-    native: SimpleNamespace, random: np.random.Generator, overwritten_by: str, blocks: int
+    native: SimpleNamespace, random: np.random.Generator, overwritten_by: str, blocks: int, level: str
 ) -> None:
     """A chain need not inspect its own sums again. Denormals, which its fast paths would flush, come from
     elsewhere: the next chain adds zeros to them."""
@@ -199,7 +252,7 @@ def test_what_overwrites_a_sum_is_looked_at(
         write = native.instruction(overwritten_by, [c], [*factors, native.v(40, 4)])
         write = replace(write, format="VOP3P_MAI")
     sequence = [product(20, other), product(20, c), write, product(30, other), product(30, c)]
-    wave = native.Wave("gfx950")
+    wave, _ = waves(native, level)
     wave.v[:] = registers(random, "plain")
     wave.v[30:34], wave.v[40:44], wave.v[60] = 0, 1, 16 * np.arange(64)
     wave.lds[:] = np.ones(wave.lds.size // 4, np.uint32).view(np.uint8)

@@ -6,7 +6,18 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from tile_batches import ELEMENTS, Batch, Family, Inputs, Kernel, batch_id, poisoned, rounded, same_values
+from tile_batches import (
+    ELEMENTS,
+    LANES,
+    Batch,
+    Family,
+    Inputs,
+    Kernel,
+    batch_id,
+    poisoned,
+    rounded,
+    same_values,
+)
 from tile_types import LAYOUTS, SHAPES, Tile, distinct, has_layout, layouts_of_tiles, normal, sized
 
 
@@ -20,6 +31,7 @@ def like(values: torch.Tensor) -> torch.Tensor:
 
 def whole(arch: str, tile: Tile, number: int) -> Kernel:
     """One tile of a four-dimensional tensor, at a coordinate in tiles or in elements."""
+    tile = tile.on(arch)
     name = f"{tile.name}-at-{'tile' if number % 2 else 'element'}"
     kernel = Kernel(f"whole-{name}", arch)
     shape = (2, 2, 2 * tile.rows, 2 * tile.cols)
@@ -54,6 +66,7 @@ def edges(arch: str, tile: Tile, number: int) -> Kernel:
     """Past the last row, and for bounded functions past the last column, reads are zero and stores change
     nothing.
     """
+    tile = tile.on(arch)
     kernel = Kernel(f"edges-{tile.name}", arch)
     rows, cols = tile.rows - 1 - number % 7, tile.cols - 1 - number % 6
     kernel.input("x", tile.dtype, (rows, cols), distinct(tile.dtype, arch, rows * cols))
@@ -86,6 +99,7 @@ def edges(arch: str, tile: Tile, number: int) -> Kernel:
 
 def axes(arch: str, tile: Tile, axis: int) -> Kernel:
     """Rows of the tile along the batch or the depth of the tensor."""
+    tile = tile.on(arch)
     kernel = Kernel(f"axis{axis}-{tile.name}", arch)
     along = 2 * tile.rows
     shape = (along, 2, 3, 2 * tile.cols) if axis == 0 else (2, along, 3, 2 * tile.cols)
@@ -113,6 +127,7 @@ def axes(arch: str, tile: Tile, axis: int) -> Kernel:
 
 def conversion(arch: str, tile: Tile, of: str) -> Kernel:
     """Between the element types of tile and memory."""
+    tile = tile.on(arch)
     kernel = Kernel(f"convert-{of}-{tile.name}", arch)
     size = tile.rows, tile.cols
     kernel.input("x", of, size, normal(of, arch, *size))
@@ -135,7 +150,7 @@ def conversion(arch: str, tile: Tile, of: str) -> Kernel:
 
 
 def kernels(arch: str) -> Iterator[Kernel]:
-    for number, dtype, layout, shape in layouts_of_tiles():
+    for number, dtype, layout, shape in layouts_of_tiles(LANES[arch]):
         most = 16 if layout == "row_l" else 8
         yield whole(arch, sized(number, dtype, layout, shape, most), number)
         yield whole(arch, sized(number + 1, dtype, layout, shape, most), number + 1)
@@ -148,7 +163,7 @@ def kernels(arch: str) -> Iterator[Kernel]:
             for layout in LAYOUTS:
                 shape = list(SHAPES)[number % len(SHAPES)]
                 number += 1
-                if of != dtype and has_layout(shape, layout):
+                if of != dtype and has_layout(shape, layout, LANES[arch]):
                     yield conversion(arch, sized(number, dtype, layout, shape, 8), of)
 
 

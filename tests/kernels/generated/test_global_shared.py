@@ -47,7 +47,7 @@ def tile_kernel(
     arch: str, dtype: str, shape: str, rows: int, cols: int, waves: int, ways: list[str]
 ) -> Kernel:
     name = f"{dtype}-{shape}-{rows}x{cols}-by-{waves}"
-    kernel = Kernel(name, arch, threads=64 * waves, shared=rows * cols * BYTES[dtype])
+    kernel = Kernel(name, arch, waves=waves, shared=rows * cols * BYTES[dtype])
     full = (1, 2, 2 * rows, 2 * cols)
     kernel.input("x", dtype, full, distinct(dtype, arch, 8 * rows * cols))
     kernel.output("stored", dtype, full)
@@ -76,7 +76,7 @@ def tile_kernel(
 def edge_kernel(arch: str, dtype: str, shape: str, rows: int, cols: int, waves: int) -> Kernel:
     """A tile past the last row, and with load_bounded the last column; loads move whole 16 bytes."""
     name = f"{dtype}-{shape}-{rows}x{cols}-by-{waves}"
-    kernel = Kernel(f"edges-{name}", arch, threads=64 * waves, shared=rows * cols * BYTES[dtype])
+    kernel = Kernel(f"edges-{name}", arch, waves=waves, shared=rows * cols * BYTES[dtype])
     step = 16 // BYTES[dtype]
     have_rows, have_cols = rows - 3, cols - step
     kernel.input("x", dtype, (have_rows, have_cols), distinct(dtype, arch, have_rows * have_cols))
@@ -133,7 +133,7 @@ def one_wave(arch: str, dtype: str, shape: str, rows: int, cols: int) -> Kernel:
 
 def vector_kernel(arch: str, dtype: str, length: int, waves: int) -> Kernel:
     name = f"vector-{dtype}-{length}-by-{waves}"
-    kernel = Kernel(name, arch, threads=64 * waves, shared=(length * BYTES[dtype] + 15) // 16 * 16)
+    kernel = Kernel(name, arch, waves=waves, shared=(length * BYTES[dtype] + 15) // 16 * 16)
     ragged = length - 4
     kernel.input("x", dtype, (2, length + ragged), distinct(dtype, arch, 2 * (length + ragged)))
     for output in ("first", "last"):

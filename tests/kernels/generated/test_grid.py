@@ -16,16 +16,16 @@ def ints(values: list[int]) -> torch.Tensor:
 
 def threads(arch: str, waves: int, group: int) -> Kernel:
     name = f"{waves}-waves-in-groups-of-{group}"
-    n = 64 * waves
-    kernel = Kernel(name, arch, threads=n)
+    kernel = Kernel(name, arch, waves=waves)
+    n, lanes = kernel.threads, kernel.lanes
     t = torch.arange(n)
     expected = {
-        "laneid": t % 64,
-        "warpid": t // 64,
+        "laneid": t % lanes,
+        "warpid": t // lanes,
         "num_warps": torch.full((n,), waves),
-        "group-laneid": t % (64 * group),
-        "group-warpid": t // 64 % group,
-        "groupid": t // (64 * group),
+        "group-laneid": t % (lanes * group),
+        "group-warpid": t // lanes % group,
+        "groupid": t // (lanes * group),
     }
     kernel.output("out", "int", (len(expected), n))
     calls = ["laneid()", "warpid()", "num_warps()", "G::laneid()", "G::warpid()", "G::groupid()"]
@@ -54,7 +54,7 @@ def chiplets(arch: str) -> Kernel:
             output = f"n{count}_{xcds}_{chunk}"
             kernel.output(output, "int", (count,))
             body.append(
-                f"for (int i = laneid(); i < {count}; i += 64) "
+                f"for (int i = laneid(); i < {count}; i += WARP_THREADS) "
                 f"{output}_ptr[i] = chiplet_transform_chunked(i, {count}, {xcds}, {chunk});"
             )
             order = chiplet_order(count, xcds, chunk)

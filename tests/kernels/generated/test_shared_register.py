@@ -9,6 +9,7 @@ import pytest
 import torch
 from tile_batches import (
     ELEMENTS,
+    LANES,
     Batch,
     Family,
     Inputs,
@@ -55,6 +56,7 @@ ALLOCATE = """extern __shared__ alignment_dummy __shm[];
 
 def kernel_of(arch: str, number: int, st_type: str, st_shape: str, tile: Tile) -> Kernel:
     """A whole shared tile and a part of a larger one, both ways; the element types may differ."""
+    tile = tile.on(arch)
     name = f"{st_type}-{st_shape}-with-{tile.name}"
     rows, cols = tile.rows, tile.cols
     # The larger tile is two parts tall, wide or both.
@@ -76,7 +78,7 @@ def kernel_of(arch: str, number: int, st_type: str, st_shape: str, tile: Tile) -
     kernel.output("stored_part", st_type, (big_rows, big_cols))
 
     def loop_over(count: int) -> str:
-        return f"for (int i = laneid(); i < {count}; i += 64)"
+        return f"for (int i = laneid(); i < {count}; i += {LANES[arch]})"
 
     kernel.body = f"""{ALLOCATE}
     using whole = st<{st_type}, {rows}, {cols}, {st_shape}>; whole &s = al.allocate<whole>();
@@ -131,7 +133,7 @@ def kernels(arch: str) -> Iterator[Kernel]:
     for st_shape in ST_SHAPES:
         for rt_shape in SHAPES:
             for layout in LAYOUTS:
-                if not has_layout(rt_shape, layout):
+                if not has_layout(rt_shape, layout, LANES[arch]):
                     continue
                 matched = rt_shape in MATCHED[st_shape]
                 for dtype in ELEMENTS if matched else (ELEMENTS[number % len(ELEMENTS)],):
@@ -150,7 +152,7 @@ def kernels(arch: str) -> Iterator[Kernel]:
                     st_shape = list(MATCHED)[number % len(MATCHED)]
                     rt_shape = MATCHED[st_shape][number % len(MATCHED[st_shape])]
                     number += 1
-                    if has_layout(rt_shape, layout):
+                    if has_layout(rt_shape, layout, LANES[arch]):
                         tile = smallest(dtype, st_shape, layout, rt_shape)
                         yield kernel_of(arch, number, st_type, st_shape, tile)
     for st_shape, rt_shapes in MATCHED_WIDE.items():
@@ -158,9 +160,9 @@ def kernels(arch: str) -> Iterator[Kernel]:
             for layout in LAYOUTS:
                 for dtype in ELEMENTS:
                     number += 1
-                    yield kernel_of(
-                        arch, number, dtype, st_shape, smallest(dtype, st_shape, layout, rt_shape)
-                    )
+                    if has_layout(rt_shape, layout, LANES[arch]):
+                        tile = smallest(dtype, st_shape, layout, rt_shape)
+                        yield kernel_of(arch, number, dtype, st_shape, tile)
 
 
 FAMILY = Family("shared memory, registers", kernels)

@@ -52,6 +52,7 @@ def converted(values: torch.Tensor, dtype: str, arch: str) -> torch.Tensor:
 
 def copies(arch: str, tile: Tile, types: list[str]) -> Kernel:
     """From one element type to others."""
+    tile = tile.on(arch)
     kernel = Kernel(f"copy-{tile.name}", arch)
     kernel.input("x", tile.dtype, tile.held_shape, special(tile.dtype, arch, tile.rows * tile.cols))
     kernel.body = f"{tile.cpp} x; take(x, x_ptr);"

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
-from tile_batches import Batch, Family, Kernel, batch_id, equal
-from tile_types import ALL_SHAPES, LAYOUTS, Tile, distinct, has_layout, layouts_of_tiles, sized
-
-
-def turned(shape: str) -> str:
-    rows, cols, stride = ALL_SHAPES[shape]
-    return f"rt_shape<{cols}, {rows}, {stride}>"
+from tile_batches import LANES, Batch, Family, Kernel, batch_id, equal
+from tile_types import LAYOUTS, Tile, distinct, has_layout, layouts_of_tiles, sized, turned
 
 
 def kernel_of(arch: str, tile: Tile) -> Kernel:
     """Transposition, and the other layout."""
+    tile = tile.on(arch)
     other_layout = LAYOUTS[1 - LAYOUTS.index(tile.layout)]
     kernel = Kernel(f"move-{tile.name}", arch)
     size = tile.rows, tile.cols
     kernel.input("x", tile.dtype, size, distinct(tile.dtype, arch, size[0] * size[1]))
     kernel.derive("held_x", tile.dtype, tile.held_shape, lambda g: tile.held(g["x"]))
-    across = Tile(tile.dtype, tile.cols, tile.rows, other_layout, turned(tile.shape))
+    across = Tile(tile.dtype, tile.cols, tile.rows, other_layout, turned(tile.shape, tile.lanes)).on(arch)
     kernel.body = f"""{tile.cpp} x; take(x, held_x_ptr);
     {across.cpp} t; transpose(t, x); put(t, transposed_ptr);"""
     kernel.output("transposed", tile.dtype, across.held_shape)
     kernel.case(f"transpose-{tile.name}", "transposed", lambda g: across.held(g["x"].T), equal)
-    if has_layout(tile.shape, other_layout):
-        swapped = Tile(tile.dtype, tile.rows, tile.cols, other_layout, tile.shape)
+    if has_layout(tile.shape, other_layout, tile.lanes):
+        swapped = replace(tile, layout=other_layout)
         kernel.body += f"""
     {swapped.cpp} s; swap_layout(s, x); put(s, swapped_ptr);
     put(swap_layout_inplace(x), inplace_ptr);"""
@@ -38,7 +35,7 @@ def kernel_of(arch: str, tile: Tile) -> Kernel:
 
 
 def kernels(arch: str) -> Iterator[Kernel]:
-    for number, dtype, layout, shape in layouts_of_tiles():
+    for number, dtype, layout, shape in layouts_of_tiles(LANES[arch]):
         yield kernel_of(arch, sized(number + 1, dtype, layout, shape, 8))
 
 

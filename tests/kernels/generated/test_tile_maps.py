@@ -66,6 +66,7 @@ PER_KERNEL = 13
 
 
 def kernel_of(arch: str, tile: Tile, names: list[str]) -> Kernel:
+    tile = tile.on(arch)
     kernel = Kernel(f"{names[0]}-{tile.name}", arch)
     row, col = vectors_of(tile)
     for name, size in (
@@ -81,7 +82,7 @@ def kernel_of(arch: str, tile: Tile, names: list[str]) -> Kernel:
         f"using tile = {tile.cpp}; using T [[maybe_unused]] = tile::T;",
         "tile x, y, p, d; tile::row_vec row; tile::col_vec col;",
         "take(x, held_x_ptr); take(y, held_y_ptr); take(row, held_row_ptr); take(col, held_col_ptr);",
-        f"abs(p, x); constexpr int n = 64 * tile::elements_per_thread; {value_of(tile.dtype)}",
+        f"abs(p, x); constexpr int n = WARP_THREADS * tile::elements_per_thread; {value_of(tile.dtype)}",
     ]
     for number, name in enumerate(names):
         function = FUNCTIONS[name]

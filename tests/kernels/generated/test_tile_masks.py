@@ -26,12 +26,13 @@ WITHOUT_PARAMETER = ("make_causal", "make_causal_t")
 
 
 def kernel_of(arch: str, tile: Tile, number: int, names: list[str]) -> Kernel:
+    tile = tile.on(arch)
     kernel = Kernel(tile.name, arch)
     kernel.input("x", tile.dtype, (tile.rows, tile.cols), normal(tile.dtype, arch, tile.rows, tile.cols))
     kernel.derive("held_x", tile.dtype, tile.held_shape, lambda g: tile.held(g["x"]))
     body = [
         f"using tile = {tile.cpp}; tile x, d; take(x, held_x_ptr);",
-        "constexpr int n = 64 * tile::elements_per_thread;",
+        "constexpr int n = WARP_THREADS * tile::elements_per_thread;",
         f"[[maybe_unused]] const auto value = base_types::constants<{tile.dtype}>::of(-2.5f);",
     ]
     row, col = torch.arange(tile.rows)[:, None], torch.arange(tile.cols)[None, :]

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from tile_batches import Batch, Family, Inputs, Kernel, batch_id, close, same_values
-from tile_types import ALL_SHAPES, SCALED_SHAPES, SHAPES, Tile, integers, normal
+from tile_batches import LANES, Batch, Family, Inputs, Kernel, batch_id, close, same_values
+from tile_types import ALL_SHAPES, SCALED_SHAPES, SHAPES, Tile, integers, normal, turned
 
-from workbench.targets import TILE_TARGETS
+from workbench.targets import LIBRARY_TARGETS, TILE_TARGETS
 
 FORMS = ("AB", "ABt", "AtB", "AtBt")
 
@@ -23,19 +23,16 @@ SIZES = ((1, 1, 1), (2, 1, 2), (1, 2, 1), (2, 2, 1), (1, 3, 2))
 """M, N and K in base tiles."""
 
 
-def turned(shape: str) -> str:
-    rows, cols, stride = ALL_SHAPES[shape]
-    return f"rt_shape<{cols}, {rows}, {stride}>"
-
-
 def kernel_of(arch: str, number: int, form: str, dtype: str, shape: str, layout: str) -> Kernel:
     side, depth, _ = ALL_SHAPES[shape]
     m, n, k = (a * b for a, b in zip(SIZES[number % len(SIZES)], (side, side, depth), strict=True))
     name = f"{form}-{dtype}-{shape}-{layout}-{m}x{n}x{k}"
     a_turned, b_turned = form.startswith("At"), form.endswith("Bt")
-    a = Tile(dtype, k, m, "col_l", turned(shape)) if a_turned else Tile(dtype, m, k, "row_l", shape)
-    b = Tile(dtype, n, k, "row_l", shape) if b_turned else Tile(dtype, k, n, "col_l", turned(shape))
+    across = turned(shape, LANES[arch])
+    a = Tile(dtype, k, m, "col_l", across) if a_turned else Tile(dtype, m, k, "row_l", shape)
+    b = Tile(dtype, n, k, "row_l", shape) if b_turned else Tile(dtype, k, n, "col_l", across)
     c = Tile("float", m, n, layout, f"rt_{side}x{side}_s")
+    a, b, c = a.on(arch), b.on(arch), c.on(arch)
     kernel = Kernel(name, arch)
     for suffix, make in (("", integers), ("_random", normal)):
         kernel.input(f"a{suffix}", dtype, (m, k), make(dtype, arch, m, k))
@@ -87,12 +84,20 @@ SHAPES_OF = {
 Product = tuple[tuple[str, str, str], str, str]
 """Target, element type and base shape, which choose the instruction; form; layout of the accumulator."""
 
+
+def shapes_of(arch: str, dtype: str) -> list[str]:
+    """Base shapes of operands. WMMA has no float operands, and 16 rows."""
+    if arch in TILE_TARGETS:
+        return SHAPES_OF[dtype]
+    return [] if dtype == "float" else [shape for shape in SHAPES_OF["bf16"] if ALL_SHAPES[shape][0] == 16]
+
+
 ROWS = [
     ((arch, dtype, shape), form, layout)
-    for arch in TILE_TARGETS
-    for dtype, shapes in SHAPES_OF.items()
+    for arch in LIBRARY_TARGETS
+    for dtype in SHAPES_OF
     for form in FORMS
-    for shape in shapes
+    for shape in shapes_of(arch, dtype)
     for layout in ("col_l", "row_l")
 ]
 

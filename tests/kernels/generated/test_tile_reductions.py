@@ -31,6 +31,7 @@ FUNCTIONS = {
 
 def kernel_of(arch: str, tile: Tile, axis: str, names: list[str]) -> Kernel:
     """Reductions along one axis."""
+    tile = tile.on(arch)
     kernel = Kernel(f"{axis}-{tile.name}", arch)
     row, col = vectors_of(tile)
     result = col if axis == "row" else row
@@ -39,7 +40,7 @@ def kernel_of(arch: str, tile: Tile, axis: str, names: list[str]) -> Kernel:
     kernel.input("start", tile.dtype, (result.length,), near_one(tile.dtype, arch, result.length))
     kernel.derive("held_x", tile.dtype, tile.held_shape, lambda g: tile.held(g["x"]))
     kernel.derive("held_start", tile.dtype, result.held_shape, lambda g: result.held(g["start"]))
-    size = 64 * result.held_shape[1] * result.held_shape[2]
+    size = kernel.lanes * result.held_shape[1] * result.held_shape[2]
     body = [
         f"using tile = {tile.cpp}; tile x; tile::{result.kind} start, d;",
         "take(x, held_x_ptr); take(start, held_start_ptr);",

@@ -10,6 +10,7 @@ import pytest
 import torch
 from tile_batches import (
     ELEMENTS,
+    LANES,
     Batch,
     Family,
     Inputs,
@@ -33,7 +34,7 @@ from tile_types import (
     vectors_of,
 )
 
-from workbench.targets import TILE_TARGETS
+from workbench.targets import LIBRARY_TARGETS
 
 
 def of_elements(
@@ -64,12 +65,12 @@ def memory(arch: str, vector: Vector, axis_length: int) -> Kernel:
     load(v, x_gl, {{0, 0, 0, 2}}); put(v, last_ptr);
     take(w, held_x_ptr);
     store(stored_gl, w, {{0, 0, 1, 1}}); store(stored_gl, w, {{0, 0, 0, 2}});
-    for (int i = laneid(); i < {n}; i += 64) s[0][i] = x_ptr[i];
+    for (int i = laneid(); i < {n}; i += WARP_THREADS) s[0][i] = x_ptr[i];
     wait_and_barrier();
     load(v, s[0]); put(v, from_shared_ptr);
     store(s[1], w);
     wait_and_barrier();
-    for (int i = laneid(); i < {n}; i += 64) to_shared_ptr[i] = s[1][i];"""
+    for (int i = laneid(); i < {n}; i += WARP_THREADS) to_shared_ptr[i] = s[1][i];"""
 
     def last(inputs: Inputs) -> torch.Tensor:
         whole = torch.zeros(n, dtype=torch.uint8).to(inputs["x"].dtype)
@@ -170,15 +171,15 @@ def reductions(arch: str, vector: Vector, names: list[str]) -> Kernel:
     # Numbers so near to one that a product of all of them is far from the limits of any type.
     kernel.input("x", dtype, (n,), near_one(dtype, arch, n))
     kernel.derive("held_x", dtype, vector.held_shape, lambda g: vector.held(g["x"]))
-    kernel.output("out", dtype, (len(names), 64))
+    kernel.output("out", dtype, (len(names), kernel.lanes))
     body = [f"{vector.cpp} x; take(x, held_x_ptr); {dtype} value;"]
     for number, name in enumerate(names):
-        body.append(f"{name.split()[0]}(value, x); out_ptr[{64 * number} + laneid()] = value;")
+        body.append(f"{name.split()[0]}(value, x); out_ptr[{kernel.lanes * number} + laneid()] = value;")
         ulps = 0 if name in ("max of", "min of") else n / 2 if dtype == "float" else 1
         kernel.case(
             f"{name} {vector.name}",
             "out",
-            lambda g, f=REDUCE[name]: rounded(f(g["x"].double()).expand(64), dtype, arch),
+            lambda g, f=REDUCE[name]: rounded(f(g["x"].double()).expand(kernel.lanes), dtype, arch),
             close(ulps, least(dtype, arch) if ulps else 0.0),
             number,
         )
@@ -197,30 +198,30 @@ NAIVE = "naive"
 PER_KERNEL = 13
 
 
-def all_vectors() -> Iterator[tuple[int, str, str, Vector]]:
+def all_vectors(arch: str) -> Iterator[tuple[int, str, str, Vector]]:
     """Every vector, with a number, its layout and its base shape or length."""
-    for number, dtype, layout, shape in layouts_of_tiles():
+    for number, dtype, layout, shape in layouts_of_tiles(LANES[arch]):
         if shape not in SCALED_SHAPES:
-            for vector in vectors_of(sized(number, dtype, layout, shape, 32)):
+            for vector in vectors_of(sized(number, dtype, layout, shape, 32).on(arch)):
                 yield number, layout, shape, vector
     for number, dtype in enumerate(ELEMENTS):
         for length in (64, 100, 320):
-            yield number + length, "", str(length), Vector(dtype, length, None, NAIVE)
+            yield number + length, "", str(length), Vector(dtype, length, None, NAIVE, wave=LANES[arch])
 
 
 def fits(function: str, vector: Vector) -> bool:
     if function in ELEMENTS:
         return function != vector.dtype and not (vector.is_align and "fp8e4m3" in (function, vector.dtype))
     if function in REDUCE:
-        whole = vector.tile is not None or vector.length % 64 == 0
+        whole = vector.tile is not None or vector.length % vector.lanes == 0
         return whole and not (vector.is_align and vector.dtype == "fp8e4m3")
     return True
 
 
 ROWS = [
     (function, (arch, vector.dtype), vector.kind, layout, shape)
-    for arch in TILE_TARGETS
-    for _, layout, shape, vector in all_vectors()
+    for arch in LIBRARY_TARGETS
+    for _, layout, shape, vector in all_vectors(arch)
     for function in FUNCTIONS
     if fits(function, vector)
 ]
@@ -230,8 +231,8 @@ def kernels(arch: str, products: list[Product]) -> Iterator[Kernel]:
     functions = defaultdict(list)
     for function, *vector in products:
         functions[tuple(vector)].append(function)
-    for number, layout, shape, vector in all_vectors():
-        vector = replace(vector, side_by_side=arch == "gfx950")
+    for number, layout, shape, vector in all_vectors(arch):
+        vector = replace(vector, side_by_side=arch != "gfx942")
         names = functions[(arch, vector.dtype), vector.kind, layout, shape]
         if MEMORY in names:
             yield memory(arch, vector, 1 + number % 13)

@@ -8,10 +8,12 @@ subtest, so that all failures are reported.
 from __future__ import annotations
 
 import os
+import random
 import zlib
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar
 
 import pytest
 import torch
@@ -21,16 +23,19 @@ from tile_coverage import covering
 import workbench as wb
 from workbench.kernel import Module
 from workbench.runtime import LaunchOptions, LaunchRecord, device
-from workbench.targets import TILE_TARGETS
+from workbench.targets import LIBRARY_TARGETS, TILE_TARGETS
 
 FLAGS = ("-O1", "-g0", "-Wall", "-Wextra")
 """Half the time of -O3 with debug info, with which the repository's kernels are tested."""
 
 DTYPES = {"float": torch.float32, "bf16": torch.bfloat16, "half": torch.float16}
-"""Element types that are the same on both targets, by their C++ names."""
+"""Element types that are the same on all targets, by their C++ names."""
 
-FP8 = {"gfx950": torch.float8_e4m3fn, "gfx942": torch.float8_e4m3fnuz}
+FP8 = {"gfx950": torch.float8_e4m3fn, "gfx942": torch.float8_e4m3fnuz, "gfx1201": torch.float8_e4m3fn}
 """The dtype of fp8e4m3 on each target."""
+
+LANES = {"gfx950": 64, "gfx942": 64, "gfx1201": 32}
+"""Lanes of a wave on each target."""
 
 ELEMENTS = (*DTYPES, "fp8e4m3")
 
@@ -54,6 +59,12 @@ template <typename X> __device__ inline void take(X &x, const void *memory) {
 """
 
 KERNELS_PER_BATCH = 24
+
+DRAWN = 2
+"""Kernels of a family that a run tests on each target beyond those that every kernel is written for."""
+
+NOT_EXECUTED = {"gfx1201": "fp8e4m3"}
+"""Element types by target whose instructions the emulated device does not have."""
 
 EVERY = int(os.environ.get("HIPKITTENS_TEST_ALL", "0"))
 """Step through the batches of the families' full product, others with each seed; 0: covering arrays."""
@@ -103,7 +114,7 @@ class Kernel:
 
     name: str
     arch: str
-    threads: int = 64
+    waves: int = 1
     shared: int = 0
     body: str = ""
     tensors: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
@@ -111,6 +122,20 @@ class Kernel:
     derived: dict[str, Callable[[Inputs], torch.Tensor]] = field(default_factory=dict)
     cases: list[Case] = field(default_factory=list)
     batch: Batch = field(init=False, repr=False)
+
+    @property
+    def lanes(self) -> int:
+        return LANES[self.arch]
+
+    @property
+    def is_executed(self) -> bool:
+        """False if it needs an element type that the emulated device does not have."""
+        missing = NOT_EXECUTED.get(self.arch)
+        return missing is None or missing not in f"{self.tensors} {self.body}"
+
+    @property
+    def threads(self) -> int:
+        return self.waves * self.lanes
 
     def input(self, name: str, dtype: str, shape: tuple[int, ...], make: Make) -> None:
         self.tensors[name] = (dtype, shape)
@@ -265,7 +290,7 @@ FAMILIES: dict[str, Family] = {}
 
 
 class Family:
-    """The kernels of one family of functions on both targets.
+    """The kernels of one family of functions on all targets.
 
     Args:
         name: as the document says it.
@@ -297,21 +322,55 @@ class Family:
         return self._made_of(self._rows)
 
     def covering_batches(self, seed: str) -> list[Batch]:
-        """Batches of a covering array if factors do not interact; else all, each kernel on one target."""
+        """Batches of a covering array if factors do not interact; else all, each kernel on one target.
+
+        Of the targets beyond `TILE_TARGETS` a few kernels.
+        """
         if self._rows is None:
             return self._made_of(None, turns=seed)
-        return self._made_of(covering(self._rows, f"{seed} {self.name}"))
+        every = [row for row in self._rows if target_of(row) in TILE_TARGETS]
+        rows = covering(every, f"{seed} {self.name}")
+        for arch in LIBRARY_TARGETS:
+            if arch not in TILE_TARGETS:
+                own = [row for row in self._rows if target_of(row) == arch and is_executed(row)]
+                rows += drawn(own, f"{seed} {self.name} {arch}")
+        return self._made_of(rows)
 
     def _made_of(self, rows: Sequence[tuple[Hashable, ...]] | None, turns: str = "") -> list[Batch]:
         batches = []
-        for arch in TILE_TARGETS:
+        for arch in LIBRARY_TARGETS:
             kernels = list(self._kernels(arch) if rows is None else self._kernels(arch, rows))
-            if turns:
+            if turns and arch in TILE_TARGETS:
                 kernels = [kernel for kernel in kernels if takes_turn(kernel.name, arch, turns)]
+            elif turns:
+                kernels = [kernel for kernel in kernels if kernel.is_executed]
+                kernels = drawn(kernels, f"{turns} {self.name} {arch}")
             assert len({kernel.name for kernel in kernels}) == len(kernels), f"{self.name}: a name twice"
             for index, first in enumerate(range(0, len(kernels), self._per_batch)):
                 batches.append(Batch(self.name, arch, index, kernels[first : first + self._per_batch]))
         return batches
+
+
+Item = TypeVar("Item")
+
+
+def drawn(items: list[Item], seed: str) -> list[Item]:
+    """A few of the items, in their order."""
+    indexes = random.Random(seed).sample(range(len(items)), min(DRAWN, len(items)))
+    return [items[index] for index in sorted(indexes)]
+
+
+def is_executed(row: tuple[Hashable, ...]) -> bool:
+    """False for a row with an element type that the emulated device does not have."""
+    missing = NOT_EXECUTED.get(target_of(row))
+    return all(missing not in (factor if isinstance(factor, tuple) else (factor,)) for factor in row)
+
+
+def target_of(row: tuple[Hashable, ...]) -> str:
+    """The target of a row of factors, which is a part of one of them."""
+    return next(
+        part for factor in row if isinstance(factor, tuple) for part in factor if part in LIBRARY_TARGETS
+    )
 
 
 def batch_id(batch: Batch) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import torch
-from tile_batches import ELEMENTS, Make, rounded, torch_dtype
+from tile_batches import ELEMENTS, LANES, Make, rounded, torch_dtype
 from tile_cases import SHAPES, ST_SHAPES
 
-from workbench.targets import TILE_TARGETS
+from workbench.targets import LIBRARY_TARGETS
 
 SCALED_SHAPES = {
     "rt_16x64_s": (16, 64, 16),
@@ -30,13 +30,26 @@ LAYOUTS = ("row_l", "col_l")
 BYTES = {"float": 4, "bf16": 2, "half": 2, "fp8e4m3": 1}
 
 
-def has_layout(shape: str, layout: str) -> bool:
+def sides(shape: str, lanes: int = 64) -> tuple[int, int, int]:
+    """Rows, columns and stride of a base shape; a matrix instruction gives 32 lanes 8 results of a column."""
+    if shape == "rt_16x16_s" and lanes == 32:
+        return 16, 16, 8
+    return ALL_SHAPES[shape]
+
+
+def has_layout(shape: str, layout: str, lanes: int = 64) -> bool:
     """True if a base shape exists in a layout: 64 lanes cannot hold 128 columns."""
-    return not (layout == "col_l" and ALL_SHAPES[shape][1] > 64)
+    return ALL_SHAPES[shape][layout == "col_l"] <= lanes
+
+
+def turned(shape: str, lanes: int = 64) -> str:
+    """The base shape with rows and columns exchanged."""
+    rows, cols, stride = sides(shape, lanes)
+    return f"rt_shape<{cols}, {rows}, {stride}>"
 
 
 @cache
-def positions(shape: tuple[int, int, int], layout: str) -> tuple[torch.Tensor, torch.Tensor]:
+def positions(shape: tuple[int, int, int], layout: str, lanes: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Row and column in the base tile of what each lane holds, [lane][element].
 
     In the row layout lane l holds row l % rows, and the lanes of a row hold `stride` elements each in turn;
@@ -44,9 +57,9 @@ def positions(shape: tuple[int, int, int], layout: str) -> tuple[torch.Tensor, t
     """
     rows, cols, stride = shape
     across = rows if layout == "row_l" else cols
-    lane = torch.arange(64)[:, None].expand(-1, rows * cols // 64)
-    element = torch.arange(rows * cols // 64).expand(64, -1)
-    turn = 64 // across * stride
+    lane = torch.arange(lanes)[:, None].expand(-1, rows * cols // lanes)
+    element = torch.arange(rows * cols // lanes).expand(lanes, -1)
+    turn = lanes // across * stride
     along = element // stride * turn + lane // across * stride + element % stride
     return (lane % across, along) if layout == "row_l" else (along, lane % across)
 
@@ -60,6 +73,12 @@ class Tile:
     cols: int
     layout: str
     shape: str
+    lanes: int = 64
+    """Lanes of the wave that holds it."""
+
+    def on(self, arch: str) -> Tile:
+        """The same on a target."""
+        return replace(self, lanes=LANES[arch])
 
     @property
     def cpp(self) -> str:
@@ -72,7 +91,7 @@ class Tile:
     @property
     def base(self) -> tuple[int, int, int]:
         if self.shape in ALL_SHAPES:
-            return ALL_SHAPES[self.shape]
+            return sides(self.shape, self.lanes)
         rows, cols, stride = self.shape.removeprefix("rt_shape<").removesuffix(">").split(",")
         return int(rows), int(cols), int(stride)
 
@@ -84,17 +103,17 @@ class Tile:
     @property
     def held_shape(self) -> tuple[int, ...]:
         """Lanes, base tiles down and across, elements of a lane: how `put` writes a tile."""
-        return (64, *self.grid, self.base[0] * self.base[1] // 64)
+        return (self.lanes, *self.grid, self.base[0] * self.base[1] // self.lanes)
 
     def held(self, matrix: torch.Tensor) -> torch.Tensor:
         """The elements of a matrix that each lane holds."""
-        row, col = positions(self.base, self.layout)
+        row, col = positions(self.base, self.layout, self.lanes)
         down = torch.arange(self.grid[0])[None, :, None, None] * self.base[0] + row[:, None, None, :]
         across = torch.arange(self.grid[1])[None, None, :, None] * self.base[1] + col[:, None, None, :]
         return matrix[down, across]
 
     def with_dtype(self, dtype: str) -> Tile:
-        return Tile(dtype, self.rows, self.cols, self.layout, self.shape)
+        return replace(self, dtype=dtype)
 
 
 @dataclass(frozen=True)
@@ -107,6 +126,12 @@ class Vector:
     kind: str
     side_by_side: bool = False
     """True if a lane's elements of a naive vector are adjacent, as in HipKittens main for gfx950."""
+    wave: int = 64
+    """Lanes of the wave that holds a naive vector."""
+
+    @property
+    def lanes(self) -> int:
+        return self.wave if self.tile is None else self.tile.lanes
 
     @property
     def cpp(self) -> str:
@@ -127,12 +152,12 @@ class Vector:
 
     def index(self) -> torch.Tensor:
         """Index in the vector of each lane's elements, [lane][base tile][element]; `length`: none."""
-        lane = torch.arange(64)[:, None, None]
+        lane = torch.arange(self.lanes)[:, None, None]
         if self.tile is None:
-            count = (self.length + 63) // 64
+            count = -(-self.length // self.lanes)
             element = torch.arange(count)[None, :, None]
-            return lane * count + element if self.side_by_side else element * 64 + lane
-        row, col = positions(self.tile.base, self.tile.layout)
+            return lane * count + element if self.side_by_side else element * self.lanes + lane
+        row, col = positions(self.tile.base, self.tile.layout, self.lanes)
         along = (col if self.kind == "row_vec" else row)[:, None, :]
         side = self.tile.base[1] if self.kind == "row_vec" else self.tile.base[0]
         if not self.is_align:
@@ -155,14 +180,14 @@ def vectors_of(tile: Tile) -> tuple[Vector, Vector]:
     )
 
 
-def layouts_of_tiles() -> Iterator[tuple[int, str, str, str]]:
+def layouts_of_tiles(lanes: int = 64) -> Iterator[tuple[int, str, str, str]]:
     """Every valid combination of element type, layout and base shape, with a running number."""
     number = 0
     for shapes in (SHAPES, SCALED_SHAPES):
         for dtype in ELEMENTS:
             for layout in LAYOUTS:
                 for shape in shapes:
-                    if has_layout(shape, layout):
+                    if has_layout(shape, layout, lanes):
                         yield number, dtype, layout, shape
                         number += 1
 
@@ -176,8 +201,8 @@ def uses(functions: Iterable[str], fits: Callable[[Use], bool] = lambda _: True)
     """Every function with every tile that it fits."""
     every = (
         (function, (arch, dtype), layout, shape)
-        for arch in TILE_TARGETS
-        for _, dtype, layout, shape in layouts_of_tiles()
+        for arch in LIBRARY_TARGETS
+        for _, dtype, layout, shape in layouts_of_tiles(LANES[arch])
         for function in functions
     )
     return [use for use in every if fits(use)]
@@ -189,7 +214,7 @@ def by_tile(arch: str, uses: Iterable[Use]) -> Iterator[tuple[int, str, str, str
     for function, (target, dtype), layout, shape in uses:
         if target == arch:
             functions[dtype, layout, shape].append(function)
-    for number, *tile in layouts_of_tiles():
+    for number, *tile in layouts_of_tiles(LANES[arch]):
         if names := functions.get(tuple(tile)):
             yield number, *tile, names
 

@@ -7,7 +7,7 @@ opcode.
 from workbench.codeobject.instructions.accuracy import Accuracy, accuracy_of
 from workbench.codeobject.instructions.families import of_one_address
 from workbench.codeobject.instructions.form import DECODED, Form, forms
-from workbench.codeobject.instructions.matrix import MATRICES, Matrix
+from workbench.codeobject.instructions.matrix import MATRICES, WAVE_MATRICES, Matrix
 from workbench.codeobject.instructions.record import (
     PIPELINES,
     Access,
@@ -29,6 +29,7 @@ __all__ = [
     "DECODED",
     "MATRICES",
     "PIPELINES",
+    "WAVE_MATRICES",
     "Access",
     "Accuracy",
     "Arithmetic",

@@ -91,21 +91,23 @@ _FLOW: Rows[Flow] = (
 _BRANCHES = (Flow.BRANCH, Flow.CONDITIONAL, Flow.CALL, Flow.JUMP, Flow.INDIRECT_CALL)
 
 _CONTROL: Rows[Control] = (
-    (r"s_waitcnt|s_wait_\w+cnt", Control.WAIT),
+    (r"s_waitcnt|s_wait_\w+cnt|s_wait_idle", Control.WAIT),
     (r"s_nop", Control.IDLE),
     (r"s_sleep", Control.SLEEP),
     (r"s_barrier|s_barrier_wait", Control.BARRIER),
+    (r"s_barrier_signal(_isfirst)?", Control.SIGNAL),
     (r"s_setprio", Control.PRIORITY),
     (r"s_setreg_.*", Control.REGISTER),
     (r"s_setvskip", Control.SKIP),
+    (r"s_set_vgpr_msb", Control.BANKS),
 )
 
 _COMBINES: Rows[Combines] = (
-    (r"s_(and|nand|andn1)(_saveexec|_wrexec)?_b(32|64)", Combines.AND),
-    (r"s_(or|nor|orn1)(_saveexec|_wrexec)?_b(32|64)", Combines.OR),
-    (r"s_andn2(_saveexec|_wrexec)?_b(32|64)", Combines.AND_NOT),
+    (r"s_(and|nand|andn1|and_not0)(_saveexec|_wrexec)?_b(32|64)", Combines.AND),
+    (r"s_(or|nor|orn1|or_not0)(_saveexec|_wrexec)?_b(32|64)", Combines.OR),
+    (r"s_(andn2|and_not1)(_saveexec|_wrexec)?_b(32|64)", Combines.AND_NOT),
     (r"s_cselect_b(32|64)", Combines.CHOICE),
-    (r"s_(xor|xnor|orn2|not|mov|cmov)(_saveexec|_wrexec)?_b(32|64)", Combines.BITS),
+    (r"s_(xor|xnor|orn2|or_not1|not|mov|cmov)(_saveexec|_wrexec)?_b(32|64)", Combines.BITS),
     (r"v_mad_u64_u32|v_mad_i64_i32|v_lshl_add_u64|v_lshlrev_b64|s_lshl_b64", Combines.UPWARDS),
     (r"v_lshrrev_b64|v_ashrrev_i64|s_lshr_b64|s_ashr_i64", Combines.DOWNWARDS),
     (r"v_mov_b64|v_pk_(fma|mul|add)_f32", Combines.DWORDS),
@@ -131,7 +133,7 @@ _WIDE_PRODUCTS = r"mul_(lo|hi)_[ui]32|mad_[ui]64_[ui]32"
 _TRAITS: Rows[Trait] = (
     (r"v_(exp|log|rcp|rsq|sqrt|sin|cos)_.*", Trait.TRANSCENDENTAL),
     (r"v_dot.*", Trait.DOT),
-    (r"v_swap_b32|v_permlane.*", Trait.EXCHANGES),
+    (r"v_swap_b(16|32)|v_permlane(16|32)_swap_b32", Trait.EXCHANGES),
     (r"v_cvt_sr_.*|v_cvt_scalef32_sr_.*|v_cvt_scalef32_pk_fp4_.*", Trait.BYTE_PLACED),
     # LLVM 21 and 22 insert a wait state after these whatever the byte, and after others if it is not the
     # first.

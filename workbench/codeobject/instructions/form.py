@@ -38,6 +38,7 @@ class Form:
         is_scalar, is_vector: True for encodings of the scalar or the vector ALU.
         is_skipped: True if MODE.vskip keeps it from issuing: VALU, vector memory and LDS (CDNA3 ISA guide,
             S_SETVSKIP).
+        is_buffer: True for encodings of memory through a buffer's descriptor.
         is_dpp, is_sdwa: True for these variants of a vector encoding.
         is_plain: True if an assembler uses this encoding when the text has no suffix.
         gives_scales: True if it holds the scales of the matrix instruction after it and forms one instruction
@@ -66,6 +67,7 @@ class Form:
         self.is_scalar = format_.startswith("SOP")
         self.is_vector = format_.startswith("VOP")
         self.is_skipped = not format_.startswith(("SOP", "SMEM"))
+        self.is_buffer = format_ in ("MUBUF", "MTBUF", "VBUFFER")
         self.is_dpp = variant.startswith("DPP")
         self.is_sdwa = variant == "SDWA"
         self.is_plain = not (self.is_dpp or self.is_sdwa or mnemonic.endswith("_e64"))

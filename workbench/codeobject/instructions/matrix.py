@@ -5,7 +5,8 @@ Names are LLVM's, older spellings (gfx90a) included.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -24,10 +25,12 @@ class Matrix:
     Attributes:
         m, n, k, blocks: the shape.
         type_a, type_b, type_d: types of the elements: "f16", "bf16", "f32", "xf32", "f64", "i8", "i32",
-            "fp8", "bf8"; "f8f6f4" if the instruction's cbsz and blgp select them.
+            "fp8", "bf8"; "iu8" and "iu4" are signed if the instruction's neg_lo says so; "f8f6f4" if its cbsz
+            and blgp select them.
         sparse: True if only half of A's elements are stored, with their indices; C is the destination.
         passes: passes of the matrix core, four cycles each, on the record's target (LLVM's SISchedule.td). An
-            f8f6f4 instruction with an 8-bit input takes twice as many.
+            f8f6f4 instruction with an 8-bit input takes twice as many. 0 for V_WMMA, whose times are unknown.
+        type_c: type of C's elements; "" if it is D's.
     """
 
     m: int
@@ -39,6 +42,7 @@ class Matrix:
     type_d: str
     sparse: bool = False
     passes: int = 0
+    type_c: str = ""
 
     @property
     def pipeline(self) -> str:
@@ -158,7 +162,45 @@ MATRICES: Mapping[str, Matrix] = {
         for m, k in ((16, 128), (32, 64))
     },
 }
-"""Every matrix instruction of any target, without its passes."""
+"""Every matrix instruction with layouts of CDNA, of any target, without its passes."""
+
+_WAVE_MATRIX = re.compile(
+    r"v_(?P<kind>wmma|swmmac)_(?P<d>bf16f32|[a-z]+\d+)_(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)_(?P<a>[a-z]+\d+)(_(?P<b>\w+))?"
+)
+
+
+def _wave_matrix(opcode: str) -> Matrix:
+    """V_WMMA or V_SWMMAC by its name, which says everything: types of D, A and B, and the shape."""
+    name = _WAVE_MATRIX.fullmatch(opcode)
+    assert name is not None, opcode
+    m, n, k = (int(name[size]) for size in "mnk")
+    # "bf16f32": D of bf16, C of f32.
+    result, addend = ("bf16", "f32") if name["d"] == "bf16f32" else (name["d"], "")
+    sparse = name["kind"] == "swmmac"
+    return Matrix(m, n, k, 1, name["a"], name["b"] or name["a"], result, sparse, type_c=addend)
+
+
+def _wave_matrices() -> Iterator[str]:
+    eights = [f"{a}_{b}" for a in ("fp8", "bf8") for b in ("fp8", "bf8")]
+    # gfx11 has the first six, without fp8; gfx12 all.
+    for kind, k in (("wmma", 16), ("swmmac", 32)):
+        for names in ("f32 f16", "f32 bf16", "f16 f16", "bf16 bf16", "i32 iu8", "i32 iu4"):
+            result, factor = names.split()
+            yield f"v_{kind}_{result}_16x16x{k}_{factor}"
+        yield from (f"v_{kind}_f32_16x16x{k}_{factors}" for factors in eights)
+        yield f"v_{kind}_i32_16x16x{2 * k}_iu4"
+    # gfx1250's are deeper.
+    yield "v_wmma_f32_16x16x4_f32"
+    for names in ("f32 f16", "f32 bf16", "f16 f16", "bf16 bf16", "bf16f32 bf16"):
+        result, factor = names.split()
+        yield f"v_wmma_{result}_16x16x32_{factor}"
+    yield "v_wmma_i32_16x16x64_iu8"
+    for k in (64, 128):
+        yield from (f"v_wmma_{result}_16x16x{k}_{factors}" for result in ("f32", "f16") for factors in eights)
+
+
+WAVE_MATRICES: Mapping[str, Matrix] = {opcode: _wave_matrix(opcode) for opcode in _wave_matrices()}
+"""V_WMMA and V_SWMMAC of any target, whose layouts `Target.wave_matrices` has."""
 
 
 def _passes(matrix: Matrix, unit: Target) -> int:
@@ -175,5 +217,7 @@ def _passes(matrix: Matrix, unit: Target) -> int:
 @cache
 def matrix_of(target: str, opcode: str) -> Matrix | None:
     """A matrix instruction of a target; None for another instruction."""
+    if opcode in WAVE_MATRICES:
+        return WAVE_MATRICES[opcode]
     matrix = MATRICES.get(opcode)
     return None if matrix is None else replace(matrix, passes=_passes(matrix, targets.target(target)))

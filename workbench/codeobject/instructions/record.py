@@ -134,12 +134,18 @@ class Control(Enum):
 
     SLEEP = auto()
     BARRIER = auto()
+    SIGNAL = auto()
+    """Tells a barrier that the wave has come; another instruction waits there."""
+
     PRIORITY = auto()
     REGISTER = auto()
     """It writes bits of a hardware register: s_setreg."""
 
     SKIP = auto()
     """Starts or stops skipping vector instructions: s_setvskip."""
+
+    BANKS = auto()
+    """Chooses which vector registers the next instructions name: s_set_vgpr_msb."""
 
 
 class Access(Enum):

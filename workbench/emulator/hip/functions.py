@@ -126,7 +126,7 @@ def _potential_block(grid: int, block: int, handle: int, dynamic_shared: int, li
     if 0 < limit < most:
         most = limit
     best, best_waves = 0, 0
-    wave = function.device.product.target.wave_size
+    wave = function.kernel.wave_size
     for size in range(wave, most + 1, wave):
         waves = groups_per_cu(function, size, dynamic_shared) * size
         if waves >= best_waves and waves > 0:

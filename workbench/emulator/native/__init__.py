@@ -13,7 +13,10 @@ from workbench.toolchain.native import build as build_native
 NATIVE_FOLDER = Path(__file__).resolve().parent
 
 
-_ONE_WAVE_SIZE = {64: ("lds_transpose.c", "matrix*.c"), 32: ("wmma.c",)}
+_ONE_WAVE_SIZE = {
+    64: ("lds_transpose.c", "matrix.c", "matrix_exact.c", "matrix_scaled.c", "matrix_sparse.c"),
+    32: ("copies.c",),
+}
 """Sources of instructions that only waves of one size have: their layouts count on its lanes."""
 
 

@@ -16,7 +16,7 @@
 #define HK_MAX_LANES 64
 #define HK_MAX_ITEMS 1024 /* work-items of a work-group */
 #define HK_MAX_WAVES 32   /* waves of a work-group, if they have 32 lanes */
-#define HK_MAX_ROWS 1024  /* more vector registers than a wave can name, with those that the emulator adds */
+#define HK_MAX_ROWS 1152  /* more vector registers than a wave can name, with those that the emulator adds */
 #define HK_MAX_USER_SGPRS 32
 #define HK_NO_REGISTER 0xffff /* the value of an Op field that names no register */
 
@@ -35,6 +35,12 @@ enum {
 #define HK_SHARED_APERTURE 0x0001000000000000ull
 #define HK_PRIVATE_APERTURE 0x0002000000000000ull
 #define HK_APERTURE_MASK 0xffffffff00000000ull
+/* Where scratch has global addresses: each lane's begins at this one plus the lane << HK_SCRATCH_LANE_SHIFT (LLVM,
+ * AMDGPUUsage, "Flat scratch" of GFX125x; src_flat_scratch_base). Code tells it from global memory by the bits from
+ * HK_SCRATCH_SHIFT on. */
+#define HK_GLOBAL_SCRATCH 0x0400000000000000ull
+#define HK_SCRATCH_SHIFT 58
+#define HK_SCRATCH_LANE_SHIFT 52
 /* The hidden argument of a service that the emulated device lacks points into this window. No memory lies there, so any
  * use of the service is recognised. */
 #define HK_HEAP_APERTURE 0x0003000000000000ull
@@ -65,11 +71,25 @@ enum {
     /* Lanes called a function with a mask that does not name exactly them (hip/device/lanes.h); address: the mask, size
      * | is_write << 32: the lanes. */
     HK_FAULT_MASK = 13,
+    HK_FAULT_TENSOR = 14, /* a tensor descriptor that no hardware takes; address: HK_TENSOR_* */
+};
+
+/* What is wrong with a tensor descriptor. */
+enum {
+    HK_TENSOR_TYPE = 1,     /* its type is not 2 */
+    HK_TENSOR_RESERVED = 2, /* bits that belong to the hardware are set */
+    HK_TENSOR_CLUSTER = 3,  /* it names work-groups of a cluster, and there is none */
 };
 
 /* s_trap with this operand is trap 2 to hardware, which reads 8 bits of it; the emulator reports HK_FAULT_MASK, with
  * the mask in s[0:1] and the lanes in s[2:3] (hip/device/lanes.h). */
 #define HK_MASK_TRAP 0x4d02
+
+/* Bits of Op.flags of global and flat accesses with a scalar base: the vector offset is signed; and, from
+ * HK_SCALE_SHIFT on, by how many bits it is shifted. */
+#define HK_SIGNED_OFFSET 0x80000000u
+#define HK_SCALE_SHIFT 24
+#define HK_SCALE_MASK 7
 
 typedef struct Wave Wave;
 typedef struct Group Group;
@@ -152,13 +172,17 @@ struct Wave {
     /* Issued accesses that the wave has not waited for, in a launch with late loads; else NULL. */
     HkLate *late;
     uint64_t held;                      /* one more than the block before which a schedule just stopped the wave */
-    uint64_t unused[4];                 /* padding: waves begin at cache lines */
+    uint32_t signalled;                 /* HK_SIGNAL_*: the work-group's barrier, between signal and wait */
+    uint32_t unused[7];                 /* padding: waves begin at cache lines */
     uint32_t scratch_low, scratch_high; /* range of a lane's scratch, in bytes, written since the tape last looked */
     /* Indexed by row; nonzero: the row holds the result of a chain of matrix instructions, so a later chain may add to
      * it without checking it again (ops/matrix.c). Generated code clears the entries of rows that any other instruction
      * writes. */
     uint8_t sums[HK_MAX_ROWS];
 };
+
+/* Wave.signalled: the wave has signalled the barrier; all have, so its next wait does not stop it. */
+enum { HK_SIGNAL_NONE = 0, HK_SIGNAL_GIVEN = 1, HK_SIGNAL_COMPLETE = 2 };
 
 enum { HK_WAVE_READY = 0, HK_WAVE_WAITING = 1, HK_WAVE_ENDED = 2 };
 
@@ -676,7 +700,8 @@ enum {
     SAN_VECTOR = 0,      /* each lane by itself */
     SAN_SCALAR = 1,      /* any undefined source makes every result undefined */
     SAN_SCALAR_BITS = 2, /* each bit by itself; the flags give the operation */
-    SAN_WAIT = 3,   /* imm: what may be left: vector memory | LDS << 8 | scalar << 16; SAN_NOT_WAITED: any number */
+    /* imm: what may be left: loads | LDS << 8 | scalar << 16 | stores << 24; SAN_NOT_WAITED: any number. */
+    SAN_WAIT = 3,
     SAN_MEMORY = 4, /* imm: code object address of the variable that it should access; 0: unknown */
     SAN_BRANCH = 5, /* a branch on its scalar sources */
     SAN_MATRIX = 6,
@@ -687,8 +712,9 @@ enum {
     SAN_MARK = 11,   /* first instruction of the pair `imm`; flags: wait states from here to the end of the block */
     /* Second instruction of the pair `imm`; flags: wait states from the start of the block; bytes: required. */
     SAN_HAZARD = 12,
-    SAN_STATES = 13, /* imm: wait states of the block that ends here */
-    SAN_CACHE = 14,  /* imm: SAN_WRITES_BACK, SAN_INVALIDATES */
+    SAN_STATES = 13,  /* imm: wait states of the block that ends here */
+    SAN_CACHE = 14,   /* imm: SAN_WRITES_BACK, SAN_INVALIDATES */
+    SAN_ARRIVES = 15, /* the wave signals a barrier for which it waits later */
 };
 
 /* SanOp.space. */
@@ -723,6 +749,7 @@ enum {
     SAN_EXPECTS = 1u << 24,    /* loads the value that a later compare-and-swap expects */
     SAN_PATTERN = 1u << 25,    /* the pattern in the offset field names each lane's source */
     SAN_SPILLS = 1u << 26,     /* v_writelane fills lanes of a register with spilled scalars, whatever EXEC is */
+    SAN_APART = 1u << 27,      /* the target counts stores, which load nothing, apart from loads */
 };
 /* SAN_SCALAR_BITS: the operation, in the upper byte of the flags. */
 enum { SAN_BITS_ANY = 0, SAN_BITS_AND = 1, SAN_BITS_OR = 2, SAN_BITS_ANDN2 = 3, SAN_BITS_SELECT = 4 };
@@ -897,6 +924,10 @@ typedef enum HkAtomic {
     HK_PK_ADD_F16,
     HK_PK_ADD_BF16,
     HK_CONDXCHG32,
+    HK_MIN_NUMBER, /* a number wins over any NaN */
+    HK_MAX_NUMBER,
+    HK_COND_SUB,  /* subtracts unless that is below 0 */
+    HK_SUB_CLAMP, /* subtracts, to 0 at least */
 } HkAtomic;
 
 #define HK_ATOMIC_64 0x100u /* imm[1]: operands of 64 bits */
@@ -913,7 +944,10 @@ typedef enum HkElement {
     HK_INT8,
     HK_FP6,
     HK_BF6,
-    HK_FP4
+    HK_FP4,
+    HK_UINT8,
+    HK_INT4,
+    HK_UINT4
 } HkElement;
 
 /* Op.flags of a matrix instruction; matrix.h defines the fields of several bits. */
@@ -926,6 +960,14 @@ typedef enum HkElement {
 #define HK_MATRIX_SEEN_A 0x10000000u
 #define HK_MATRIX_SEEN_B 0x20000000u
 #define HK_MATRIX_LINKED 0x80000000u
+
+/* Op.flags of V_WMMA and V_SWMMAC: elements of A in bits 3:0 and of B in 7:4, HK_WMMA_* of D in 9:8 and of C in 11:10,
+ * neg_lo in 14:12 and neg_hi in 17:15, then these. HK_MATRIX_C_CONSTANT: C is the constant in imm[0]. */
+enum { HK_WMMA_F32, HK_WMMA_F16, HK_WMMA_BF16, HK_WMMA_I32 };
+#define HK_WMMA_CLAMP 0x00040000u       /* an integer saturates */
+#define HK_WMMA_INTERLEAVED 0x00080000u /* neighbouring rows of D are in neighbouring groups of 16 lanes */
+#define HK_WMMA_HALVES 0x00100000u      /* 16 bits of C and D are half a register, the high half with HK_WMMA_HIGH */
+#define HK_WMMA_HIGH 0x00200000u
 
 /* Op.flags of a buffer instruction. */
 enum {

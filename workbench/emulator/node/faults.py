@@ -125,6 +125,7 @@ _CLASSES: dict[int, type[errors.KernelFault]] = {
     abi.FAULT_UNSUPPORTED: errors.TrapFault,
     abi.FAULT_SERVICE: errors.TrapFault,
     abi.FAULT_MASK: errors.TrapFault,
+    abi.FAULT_TENSOR: errors.TrapFault,
 }
 
 
@@ -380,9 +381,21 @@ def what_happened(scene: Scene, report: abi.CData) -> str:
             )
         case abi.FAULT_UNSUPPORTED:
             return "reached a form of an instruction that the emulated device does not execute"
+        case abi.FAULT_TENSOR:
+            return _TENSORS[int(fault.address)]
         case abi.FAULT_SERVICE:
             return _refused_service(_signed(int(fault.address)))
     return f"met fault {fault.kind}"
+
+
+_TENSORS = {
+    abi.TENSOR_TYPE: "has a tensor descriptor whose type, bits 127:126 of the first group, is not 2: set "
+    "it to 2",
+    abi.TENSOR_RESERVED: "has a tensor descriptor with bits of the first group set that belong to the "
+    "hardware, 29:2 or 125:121: clear them",
+    abi.TENSOR_CLUSTER: "has a tensor descriptor that names work-groups of a cluster, bits 15:0 of the "
+    "second group, outside of clusters: clear them, since the emulated device launches no clusters",
+}
 
 
 def beyond_shared(scene: Scene, fault: abi.CData) -> str:

@@ -9,7 +9,7 @@ from workbench.codeobject.waits import requests_left
 from workbench.emulator.native import abi
 from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.native.ops import Rows
-from workbench.emulator.sanitizer.describe_memory import scalar_memory, vector_memory
+from workbench.emulator.sanitizer.describe_memory import apart, scalar_memory, vector_memory
 from workbench.emulator.sanitizer.describe_vector import matrix_instruction, vector_instruction
 from workbench.emulator.sanitizer.op_fields import CARRIES, set_results, set_scalar_source
 from workbench.targets import Request
@@ -31,6 +31,9 @@ def describe(instruction: Instruction, rows: Rows) -> CData | None:
     if isa_record.control is Control.WAIT:
         record.kind = abi.SAN_WAIT
         record.imm = _wait(instruction)
+        record.flags = apart(instruction)
+    elif isa_record.control is Control.SIGNAL:
+        record.kind = abi.SAN_ARRIVES
     elif instruction.format == "SOPP":
         return _program(record, instruction, rows.mask_words)
     elif instruction.format == "SMEM" and isa_record.memory is not None:
@@ -47,8 +50,9 @@ def describe(instruction: Instruction, rows: Rows) -> CData | None:
 
 
 def _wait(instruction: Instruction) -> int:
-    """Vector memory, LDS and scalar requests that a wait leaves, a byte each."""
-    left = [requests_left(instruction, kind) for kind in (Request.LOAD, Request.LDS, Request.SCALAR)]
+    """Loads, LDS and scalar requests, and stores, that a wait leaves, a byte each."""
+    kinds = (Request.LOAD, Request.LDS, Request.SCALAR, Request.STORE)
+    left = [requests_left(instruction, kind) for kind in kinds]
     counts = (abi.SAN_NOT_WAITED if count is None else count for count in left)
     return sum(count << 8 * place for place, count in enumerate(counts))
 

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from workbench.codeobject import registers
 from workbench.codeobject.instruction import Instruction
 from workbench.codeobject.instructions import Access, Lanes, Memory, Space, Trait
+from workbench.codeobject.waits import counter_of
 from workbench.emulator.native import abi
 from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.native.ops import NATIVE, Rows
 from workbench.emulator.sanitizer.op_fields import set_results, set_scalar_source, set_vector_source
+from workbench.targets import Request
 
 _SPACES = {
     Space.LDS: abi.SAN_LDS,
@@ -45,7 +47,7 @@ def vector_memory(record: CData, instruction: Instruction, memory: Memory, rows:
     if memory.space is Space.LANES:
         record.flags = _TAKES.get(instruction.record.lanes, 0)
         return record
-    record.flags |= _ACCESSES[memory.access]
+    record.flags |= _ACCESSES[memory.access] | apart(instruction)
     if memory.access is Access.ATOMIC and record.dst_count:
         record.flags |= abi.SAN_LOAD
     if memory.space is Space.LDS:
@@ -64,16 +66,31 @@ def vector_memory(record: CData, instruction: Instruction, memory: Memory, rows:
     return record
 
 
+def apart(instruction: Instruction) -> int:
+    """SAN_APART for a target that counts stores apart from loads."""
+    return (
+        0
+        if counter_of(instruction, Request.LOAD) is counter_of(instruction, Request.STORE)
+        else abi.SAN_APART
+    )
+
+
+_GROUP, _DEVICE = 1, 2
+"""Scopes of gfx12 instructions in place of CDNA's bits: SCOPE_SE, and SCOPE_DEV, above which is SCOPE_SYS."""
+
+
 def _scope(modifiers: Mapping[str, int]) -> int:
     """The scope of a load or store: from sc0 and sc1; on gfx90a from glc, which loads of any scope have."""
-    if modifiers.get("sc1") or modifiers.get("glc"):
+    scope = modifiers.get("scope", 0)
+    if scope >= _DEVICE or modifiers.get("sc1") or modifiers.get("glc"):
         return abi.SAN_SYNC | abi.SAN_DEVICE
-    return abi.SAN_SYNC if modifiers.get("sc0") else 0
+    return abi.SAN_SYNC if scope == _GROUP or modifiers.get("sc0") else 0
 
 
 def cache_control(record: CData, instruction: Instruction) -> CData | None:
     """The record of an instruction that writes back or invalidates a cache for other compute units."""
-    traits, is_wide = instruction.record.traits, bool(instruction.modifiers.get("sc1"))
+    traits, modifiers = instruction.record.traits, instruction.modifiers
+    is_wide = bool(modifiers.get("sc1")) or modifiers.get("scope", 0) >= _DEVICE
     # gfx90a's have no scope: invalidations are for the device, buffer_wbl2 for the whole system.
     if Trait.INVALIDATES in traits and (is_wide or not instruction.form.modifiers):
         record.imm = abi.SAN_INVALIDATES
@@ -82,13 +99,14 @@ def cache_control(record: CData, instruction: Instruction) -> CData | None:
     else:
         return None
     record.kind = abi.SAN_CACHE
+    record.flags = apart(instruction)
     return record
 
 
 def _memory_operands(record: CData, instruction: Instruction, rows: Rows) -> None:
     """Source 0 is the address, the others data."""
     sources = instruction.src
-    is_buffer = instruction.format in ("MUBUF", "MTBUF")
+    is_buffer = instruction.form.is_buffer
     address = sources[-3] if is_buffer else sources[0] if sources else None
     position = 1
     for number, operand in enumerate(sources):

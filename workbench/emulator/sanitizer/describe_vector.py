@@ -9,6 +9,7 @@ from workbench.emulator.native import abi
 from workbench.emulator.native.abi import CData
 from workbench.emulator.native.ops import Rows
 from workbench.emulator.sanitizer.op_fields import CARRIES, set_results, set_scalar_source, set_vector_source
+from workbench.targets import target
 
 
 def matrix_instruction(record: CData, instruction: Instruction, shape: Matrix, rows: Rows) -> None:
@@ -22,7 +23,9 @@ def matrix_instruction(record: CData, instruction: Instruction, shape: Matrix, r
         a, b, indices = instruction.src[-3:]
         for position, operand in enumerate((a, b, instruction.dst[0], indices)):
             set_vector_source(record, position, operand, rows)
-    simple = shape.blocks == 1 and shape.m in (16, 32) and shape.type_d != "f64"
+    # The places of rows and columns are MFMA's; of WMMA, whole registers are followed.
+    is_mfma = target(rows.target).matrix_passes is not None
+    simple = is_mfma and shape.blocks == 1 and shape.m in (16, 32) and shape.type_d != "f64"
     record.columns = shape.m if simple else 0
 
 

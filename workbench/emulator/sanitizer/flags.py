@@ -148,7 +148,7 @@ def _compared(instruction: Instruction) -> Iterable[Unit]:
     assert memory is not None
     if memory.space is Space.LDS:
         return _units(instruction.src[1:2])
-    data = _units(instruction.src[:1] if instruction.format == "MUBUF" else instruction.src[1:2])
+    data = _units(instruction.src[:1] if instruction.form.is_buffer else instruction.src[1:2])
     return data[len(data) // 2 :]
 
 

@@ -124,7 +124,8 @@ def _valu(roles: Roles, instruction: Instruction) -> None:
         if operand.kind == "s":
             if place == 2 and Trait.CARRY_IN in record.traits:
                 continue  # a carry is forwarded: 0 wait states in the guides' table
-            roles.consume("valu reads scalar", _units(operand))
+            is_mask = place == 2 and Trait.MASK_SOURCE in record.traits
+            roles.consume("valu reads mask" if is_mask else "valu reads scalar", _units(operand))
         elif operand.kind == "special" and operand.index in (_VCCZ, _EXECZ):
             roles.consume("zero flag", _VCC if operand.index == _VCCZ else _EXEC)
     if Registers.EXEC in record.writes:

@@ -87,11 +87,23 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "sgpr-valu",
         "a VALU instruction writes an SGPR or VCC",
-        "a VALU instruction reads it, as a constant or as v_cndmask's mask",
+        "a VALU instruction reads it as a constant",
         ("valu scalar",),
         ("valu reads scalar",),
         _both(2),
         "checkVALUHazards (hasVDecCoExecHazard)",
+    ),
+    # The guides have 2 for a constant and 0 for a carry, and describe the mask along with the carry: both have
+    # a bit for each lane.
+    Rule(
+        "sgpr-mask",
+        "a VALU instruction writes an SGPR or VCC",
+        "v_cndmask takes it as its mask",
+        ("valu scalar",),
+        ("valu reads mask",),
+        _both(2),
+        "checkVALUHazards (hasVDecCoExecHazard)",
+        is_note=True,
     ),
     Rule(
         "lane-select",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from workbench.codeobject import registers
 from workbench.codeobject.instruction import Operand
 from workbench.codeobject.instructions import Combines
 from workbench.emulator.native import abi
@@ -22,7 +23,7 @@ def set_scalar_source(record: CData, position: int, operand: Operand, mask_words
     """
     if position >= abi.SAN_SOURCES:
         return
-    if operand.kind == "s":
+    if operand.kind == "s" and operand.index != registers.NULL:
         record.ssrc[position] = operand.index
         record.ssrc_count[position] = min(operand.width, 128 - operand.index)
     elif operand.kind == "special" and operand.index == 251:
@@ -42,7 +43,7 @@ def set_results(record: CData, operands: Sequence[Operand], rows: Rows | None) -
     """The destinations; vector ones only if `rows` are passed."""
     scalars = 0
     for operand in operands:
-        if operand.kind == "s" and scalars < 2:
+        if operand.kind == "s" and operand.index != registers.NULL and scalars < 2:
             record.sdst[scalars] = operand.index
             record.sdst_count[scalars] = min(operand.width, 128 - operand.index)
             scalars += 1

@@ -7,7 +7,7 @@ changes, and at the end of its block.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from workbench.codeobject.instruction import Instruction
@@ -36,8 +36,15 @@ class Recorder:
         self._objects = analysis.objects
         self._pending: list[bytes] = []
 
-    def before(self, instruction: Instruction) -> None:
-        """Record an instruction; call after `begin`, before its own code is made."""
+    def before(self, instruction: Instruction, operations: Iterable[Instruction]) -> None:
+        """Record an instruction, as the operations that it is, before its own code is made."""
+        if self._hazards.pairs:
+            self._pending += hazard_records(instruction, self._hazards)
+        for operation in operations:
+            self._translator.begin(operation)
+            self._operation(operation)
+
+    def _operation(self, instruction: Instruction) -> None:
         try:
             record = describe(instruction, self._rows)
         except (Unsupported, UnsupportedInstruction):
@@ -54,8 +61,6 @@ class Recorder:
             record.flags |= abi.SAN_SPILLS
         if record is not None and record.kind == abi.SAN_MEMORY:
             record.imm = self._objects.get(instruction.address, 0)
-        if self._hazards.pairs:
-            self._pending += hazard_records(instruction, self._hazards)
         if record is not None:
             self._pending.append(bytes(ffi.buffer(record)))
         if instruction.opcode in ENDS_BLOCK or (record is not None and _needs_state(instruction, record)):

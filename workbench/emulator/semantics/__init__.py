@@ -11,6 +11,7 @@ from workbench.emulator.semantics import (
     scalar,
     scalar_float,
     scalar_memory,
+    vector_bf16,
     vector_bits,
     vector_division,
     vector_extremes,
@@ -19,6 +20,7 @@ from workbench.emulator.semantics import (
     vector_int,
     vector_move,
     vector_rounding,
+    vector_wide,
 )
 from workbench.emulator.semantics.registry import ENDS_BLOCK, NO_OPERATION, SEMANTICS
 
@@ -34,6 +36,7 @@ __all__ = [
     "scalar",
     "scalar_float",
     "scalar_memory",
+    "vector_bf16",
     "vector_bits",
     "vector_division",
     "vector_extremes",
@@ -42,4 +45,5 @@ __all__ = [
     "vector_int",
     "vector_move",
     "vector_rounding",
+    "vector_wide",
 ]

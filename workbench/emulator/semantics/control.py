@@ -5,11 +5,13 @@ from __future__ import annotations
 from workbench.codeobject.instruction import Instruction
 from workbench.codeobject.instructions import Control
 from workbench.emulator.native import abi
+from workbench.emulator.native.ops.operation import OpFields
 from workbench.emulator.semantics.executed import CHANGED
 from workbench.emulator.semantics.registry import ends_block, nothing, straight
 from workbench.emulator.translate.block import BlockTranslator
 from workbench.emulator.translate.ir import I32, I64, Value
 from workbench.emulator.translate.options import VSKIP, Mode, Unsupported
+from workbench.targets import target as target_record
 
 # In-order execution satisfies every wait, and hints have no effect: there are no caches, no priorities.
 nothing(
@@ -19,13 +21,15 @@ nothing(
     "s_dcache_discard s_dcache_discard_x2 s_atc_probe s_atc_probe_buffer s_setkill ds_nop "
     "buffer_inv s_wakeup"
 )
-# The same of later targets: a counter has its own wait, and s_barrier_signal only announces a wave, which
-# here stops at s_barrier_wait until all have come there.
+# The same of later targets, where a counter has its own wait.
 nothing(
     "s_wait_loadcnt s_wait_storecnt s_wait_samplecnt s_wait_bvhcnt s_wait_expcnt s_wait_dscnt s_wait_kmcnt "
     "s_wait_loadcnt_dscnt s_wait_storecnt_dscnt s_wait_idle s_wait_alu s_delay_alu s_clause s_version "
+    "s_set_vgpr_msb "
+    "s_wait_asynccnt s_wait_tensorcnt s_wait_xcnt s_setprio_inc_wg global_prefetch_b8 flat_prefetch_b8 "
     "s_prefetch_inst s_prefetch_inst_pc_rel s_prefetch_data s_buffer_prefetch_data s_prefetch_data_pc_rel "
-    f"global_wbinv v_pipeflush {CHANGED}s_code_end {CHANGED}s_sendmsg"
+    f"global_wbinv v_pipeflush {CHANGED}s_code_end {CHANGED}s_sendmsg "
+    f"{CHANGED}s_sendmsghalt s_wait_event s_ttracedata_imm"
 )
 
 
@@ -107,7 +111,7 @@ def barrier(block: BlockTranslator, instruction: Instruction) -> None:
 
 
 _WORK_GROUP = 0xFFFF
-"""Number, -1, of the barrier that every work-group has; the others have names in C++."""
+"""Number, -1, of the barrier that every work-group has; others are named barriers and the trap handler's."""
 
 
 def _check_barrier(instruction: Instruction) -> None:
@@ -118,15 +122,77 @@ def _check_barrier(instruction: Instruction) -> None:
 
 @straight("s_barrier_signal")
 def barrier_signal(block: BlockTranslator, instruction: Instruction) -> None:
-    """Only s_barrier_wait stops a wave, so one that has not reached it has not arrived here, although it may
-    have signalled. A wave that waits for another between the two, which no compiler writes, waits forever."""
     _check_barrier(instruction)
+    signal = block.emitter.const(I32, abi.SIGNAL_GIVEN)
+    block.emitter.store(signal, block.function.field("signalled"), 4)
+
+
+@straight("s_barrier_signal_isfirst")
+def barrier_signal_first(block: BlockTranslator, instruction: Instruction) -> None:
+    """SCC: no other wave has signalled since the barrier was last complete."""
+    _check_barrier(instruction)
+    block.scalars.flush()
+    block.native("hk_barrier_signal_first", OpFields("").record(instruction.address), can_fault=False)
+    block.scalars.forget()
+
+
+@straight("s_get_barrier_state")
+def barrier_state(block: BlockTranslator, instruction: Instruction) -> None:
+    """Signals in bits 22:16, members in bits 10:4, and bit 0: the barrier is valid."""
+    _check_barrier(instruction)
+    fields = OpFields("", sdst=instruction.dst[0].index)
+    block.native("hk_barrier_state", fields.record(instruction.address), can_fault=False)
+    block.scalars.forget()
 
 
 @ends_block("s_barrier_wait")
 def barrier_wait(block: BlockTranslator, instruction: Instruction) -> None:
+    """Goes on if all waves have signalled, else stops until they have."""
     _check_barrier(instruction)
-    barrier(block, instruction)
+    block.close_run()
+    emitter, signalled = block.emitter, block.function.field("signalled")
+    address = emitter.const(I64, instruction.address)
+    emitter.store(address, block.function.field("pc"), 8)
+    following = emitter.value(I32, block.entered(block.next_index))
+    emitter.store(following, block.function.field("block"), 4)
+    state = emitter.load(I32, signalled, 4)
+    complete = state.eq(abi.SIGNAL_COMPLETE)
+    emitter.store(complete.select(abi.SIGNAL_NONE, state, I32), signalled, 4)
+    block.finish(complete.select(following, abi.BARRIER, I32))
+
+
+@ends_block("s_sleep_var")
+def sleep_var(block: BlockTranslator, instruction: Instruction) -> None:
+    """The same of as many units as bits 6 to 0 of a register say (RDNA4 ISA guide, S_SLEEP_VAR)."""
+    units = block.scalar(instruction.src[0]) & 0x7F
+    block.close_run()
+    place = block.function.field("slept")
+    emitter = block.emitter
+    emitter.store(emitter.load(I64, place, 8) + units.zext(64) * 64, place, 8)
+    _resume_later(block, abi.YIELD)
+
+
+def _set_mode_bits(first: int) -> None:
+    """s_round_mode and s_denorm_mode: four bits of MODE."""
+
+    @straight("s_denorm_mode" if first else "s_round_mode")
+    def handle(block: BlockTranslator, instruction: Instruction) -> None:
+        block.close_run()
+        pointer = block.function.field("mode")
+        old = block.emitter.load(I32, pointer, 4)
+        kept = old & (~(15 << first) & 0xFFFFFFFF)
+        block.emitter.store(kept | (_immediate(instruction) & 15) << first, pointer, 4)
+        block.set_mode(mode_after(instruction, block.known_mode))
+
+
+_set_mode_bits(0)
+_set_mode_bits(4)
+
+
+@ends_block("s_monitor_sleep")
+def monitor_sleep(block: BlockTranslator, instruction: Instruction) -> None:
+    """Another wave takes its turn; the loop around it looks whether the monitored memory changed."""
+    _resume_later(block, abi.YIELD)
 
 
 @ends_block("s_sleep")
@@ -264,6 +330,9 @@ def hardware_field(instruction: Instruction) -> tuple[int, int, int]:
 
 def mode_after(instruction: Instruction, mode: Mode | None) -> Mode | None:
     """The floating-point mode after an instruction; None if a register decides it."""
+    if instruction.opcode in ("s_round_mode", "s_denorm_mode"):
+        bits = _immediate(instruction) & 15
+        return mode if mode is None else mode.with_field(0 if "round" in instruction.opcode else 4, 4, bits)
     if instruction.record.control is not Control.REGISTER:
         return mode
     number, first, size = hardware_field(instruction)
@@ -273,6 +342,14 @@ def mode_after(instruction: Instruction, mode: Mode | None) -> Mode | None:
         if operand.kind in ("imm", "simm"):
             return mode.with_field(first, size, int(operand.value or 0))
     return None
+
+
+def mode_constant(instruction: Instruction) -> int | None:
+    """The constant of an instruction that writes a part of MODE; None for any other instruction."""
+    if instruction.record.control is not Control.REGISTER or hardware_field(instruction)[0] != HW_MODE:
+        return None
+    operands = (*instruction.src, *instruction.dst)
+    return next((int(o.value or 0) for o in operands if o.kind in ("imm", "simm")), None)
 
 
 def may_skip_after(instruction: Instruction, before: bool) -> bool:
@@ -314,11 +391,27 @@ def _status(block: BlockTranslator) -> Value:
     return fixed | block.scalars.scc().zext(32) | exec_zero | vcc_zero
 
 
+_HW_SCHED_MODE = 26
+_HW_IB_STS2 = 28
+_REPLAYS = (25, 1)
+"""The bit of MODE by which accesses are repeated after page faults, of which there are none here."""
+_IN_CLUSTER = (6, 4)
+"""The field of IB_STS2 that is 0 in work-groups outside of clusters."""
+
+
 def _mode_alone(instruction: Instruction) -> None:
     """Refuses other registers than MODE's rounding and denormals, of which later targets have others."""
     number, first, size = hardware_field(instruction)
-    if number != HW_MODE or first + size > 8:
+    if number != HW_MODE or (first + size > 8 and (first, size) != _REPLAYS):
         raise Unsupported(f"bits {first} to {first + size - 1} of hardware register {number}")
+
+
+def _names_register(instruction: Instruction, number: int) -> bool:
+    """True if an instruction names a hardware register that the record of its target has."""
+    return (
+        hardware_field(instruction)[0] == number
+        and number in target_record(instruction.form.target).hardware_registers
+    )
 
 
 @straight("s_getreg_b32")
@@ -341,7 +434,18 @@ def getreg(block: BlockTranslator, instruction: Instruction) -> None:
 
 
 @straight(f"{CHANGED}s_getreg_b32")
-def getreg_mode(block: BlockTranslator, instruction: Instruction) -> None:
+def getreg_later(block: BlockTranslator, instruction: Instruction) -> None:
+    number, first, size = hardware_field(instruction)
+    name = target_record(block.options.target).hardware_registers.get(number, "")
+    if name.startswith("HW_REG_SHADER_CYCLES"):
+        fields = OpFields("hk_shader_cycles", sdst=instruction.dst[0].index, imm=(name.endswith("HI"),))
+        block.native(fields.function, fields.record(instruction.address), can_fault=False)
+        value = block.register(instruction.dst[0].index).lshr(first) & ((1 << size) - 1)
+        block.set_register(instruction.dst[0].index, value)
+        return
+    if _names_register(instruction, _HW_IB_STS2) and (first, size) == _IN_CLUSTER:
+        block.set_register(instruction.dst[0].index, block.emitter.const(I32, 0))
+        return
     _mode_alone(instruction)
     getreg(block, instruction)
 
@@ -376,11 +480,16 @@ def setreg_imm(block: BlockTranslator, instruction: Instruction) -> None:
 
 @straight(f"{CHANGED}s_setreg_b32")
 def setreg_mode(block: BlockTranslator, instruction: Instruction) -> None:
+    if _names_register(instruction, _HW_SCHED_MODE):
+        return
     _mode_alone(instruction)
     setreg(block, instruction)
 
 
 @straight(f"{CHANGED}s_setreg_imm32_b32")
 def setreg_mode_imm(block: BlockTranslator, instruction: Instruction) -> None:
+    # A scheduling mode only says which dependencies hardware checks by itself.
+    if _names_register(instruction, _HW_SCHED_MODE):
+        return
     _mode_alone(instruction)
     setreg_imm(block, instruction)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from workbench.codeobject.instruction import Instruction, Operand
 from workbench.emulator.native import abi
+from workbench.emulator.semantics.executed import CHANGED
 from workbench.emulator.semantics.registry import lanes, register
 from workbench.emulator.semantics.vector_rounding import rounded
 from workbench.emulator.translate.block import BlockTranslator
@@ -172,7 +173,7 @@ def pk_f16(block: BlockTranslator, a: Value, b: Value) -> Value:
     return pack(*(value.fptrunc(16).bits().zext(32) for value in (a, b)))
 
 
-def _half_towards_zero(a: Value) -> Value:
+def half_towards_zero(a: Value) -> Value:
     """An f32 rounded to f16 towards zero, in the low half of an i32."""
     nearest = a.fptrunc(16)
     too_large = nearest.fpext(32).fabs().cmp("ogt", a.fabs())
@@ -184,7 +185,7 @@ def _half_towards_zero(a: Value) -> Value:
 @lanes("v_cvt_pkrtz_f16_f32", "b32 <- f32 f32")
 def pkrtz(block: BlockTranslator, a: Value, b: Value) -> Value:
     block.emitter.rounding = None
-    return pack(_half_towards_zero(a), _half_towards_zero(b))
+    return pack(half_towards_zero(a), half_towards_zero(b))
 
 
 # Normalised and packed integers
@@ -226,18 +227,35 @@ def pk_i16(block: BlockTranslator, a: Value, b: Value) -> Value:
     return pack(low & 0xFFFF, high)
 
 
+for _letter in ("i", "u"):
+
+    @lanes(f"v_cvt_pk_{_letter}16_f32", "b32 <- f32 f32")
+    def pk_integers(block: BlockTranslator, a: Value, b: Value, signed: bool = _letter == "i") -> Value:
+        """Towards zero; 0 for NaN, and the nearest number that there is."""
+        e = block.emitter
+        numbers = (_integer32(block, value, signed) for value in (a, b))
+        if signed:
+            low, high = (e.intrinsic("smax", e.intrinsic("smin", n, 32767), -32768) for n in numbers)
+        else:
+            low, high = (e.intrinsic("umin", n, 65535) for n in numbers)
+        return pack(low & 0xFFFF, high)
+
+
 # fp8 and bf8
 
 
-def _format(block: BlockTranslator, name: str) -> str:
+def small_format(block: BlockTranslator, name: str) -> str:
     """The C function's name for a format in this target's encoding."""
     return f"{name}_{target(block.options.target).fp8_encoding.name}"
 
 
 def _selected(block: BlockTranslator, instruction: Instruction, a: Value, unit: int) -> Value:
-    """The byte or word (in the low bits) that op_sel or an SDWA select names."""
+    """The byte or word (in the low bits) that op_sel, an SDWA select or, on later targets, byte_sel or the half
+    of a register names."""
     modifiers = instruction.modifiers
-    if instruction.form.is_sdwa:
+    if instruction.src[0].half is not None or "byte_sel" in modifiers:
+        shift = 8 * modifiers.get("byte_sel", 0) if unit == 8 else 16 * (instruction.src[0].half or 0)
+    elif instruction.form.is_sdwa:
         select = modifiers.get("src0_sel", 6)
         if unit == 8:
             shift = 8 * select if select < 4 else 16 * (select - 4) if select < 6 else 0
@@ -258,12 +276,13 @@ def _from_small(name: str, count: int) -> None:
         dword = fetch(block, source, "u32", 0) if instruction.form.is_dpp else block.dword(source)
         packed = _selected(block, instruction, dword, 8 * count)
         row = block.row_of(result)
-        function = f"hk_f32_from_{_format(block, name)}_x16"
+        function = f"hk_f32_from_{small_format(block, name)}_x16"
         for n in range(count):
             byte = packed.lshr(8 * n) & 255 if n else packed & 255
             run.set_row(row + n, call_lanes(block, function, V_F32, byte))
 
-    register(f"v_cvt_{'pk_' if count == 2 else ''}f32_{name}", handle)
+    opcode = f"v_cvt_{'pk_' if count == 2 else ''}f32_{name}"
+    register(f"{opcode} {CHANGED}{opcode}", handle)
 
 
 for _name in ("fp8", "bf8"):
@@ -296,7 +315,7 @@ def _pack_small(name: str) -> None:
         first, second = instruction.src[:2]
         prepare(block, ((first, "f32"), (second, "f32")))
         block.open_run()
-        function = f"hk_{_format(block, name)}_from_f32_x16"
+        function = f"hk_{small_format(block, name)}_from_f32_x16"
         saturating = block.emitter.const(V_I32, int(block.clamp or block.mode.overflow_saturates))
         low, high = (
             call_lanes(block, function, V_I32, fetch(block, operand, "f32", position), saturating)
@@ -310,7 +329,7 @@ def _pack_small(name: str) -> None:
         first, second = instruction.src[:2]
         prepare(block, ((first, "f32"), (second, "b32")))
         block.open_run()
-        function = f"hk_{_format(block, name)}_stochastic_x16"
+        function = f"hk_{small_format(block, name)}_stochastic_x16"
         value = fetch(block, first, "f32", 0)
         saturating = block.emitter.const(V_I32, int(block.clamp or block.mode.overflow_saturates))
         byte = call_lanes(block, function, V_I32, value, fetch(block, second, "b32", 1), saturating)

@@ -5,9 +5,12 @@ from __future__ import annotations
 
 from workbench.codeobject.instruction import Instruction
 from workbench.emulator.native import abi
+from workbench.emulator.native.abi import NO_REGISTER
+from workbench.emulator.native.ops.operation import OpFields
 from workbench.emulator.semantics.registry import straight
 from workbench.emulator.translate.block import BlockTranslator
 from workbench.emulator.translate.ir import I32, I64, Value
+from workbench.emulator.translate.options import Unsupported
 
 
 def _relative(block: BlockTranslator, first: int, width: int) -> str:
@@ -36,6 +39,56 @@ def _write(block: BlockTranslator, instruction: Instruction) -> None:
 
 straight("s_movrels_b32 s_movrels_b64")(_read)
 straight("s_movreld_b32 s_movreld_b64")(_write)
+
+
+# Vector registers plus M0, or plus parts of it.
+_SOURCE, _RESULT, _PARTS, _SWAP = 1, 2, 4, 8
+
+
+def _relative_rows(opcode: str, flags: int) -> None:
+    def handle(block: BlockTranslator, instruction: Instruction) -> None:
+        if instruction.form.is_dpp:
+            raise Unsupported(f"{opcode} with DPP")
+        source = instruction.src[0]
+        row, register, constant = NO_REGISTER, NO_REGISTER, 0
+        if source.kind == "imm":
+            constant = source.bits("b32")
+        elif source.kind == "s":
+            register = source.index
+        else:
+            row = block.row_of(source)
+        block.close_run()
+        fields = OpFields(
+            "hk_movrel",
+            dst=block.row_of(instruction.dst[0]),
+            src0=row,
+            ssrc0=register,
+            flags=flags,
+            imm=(constant, block.options.rows),
+        )
+        block.native(fields.function, fields.record(instruction.address), can_fault=False)
+
+    straight(opcode)(handle)
+
+
+_relative_rows("v_movrels_b32", _SOURCE)
+_relative_rows("v_movreld_b32", _RESULT)
+_relative_rows("v_movrelsd_b32", _SOURCE | _RESULT)
+_relative_rows("v_movrelsd_2_b32", _SOURCE | _RESULT | _PARTS)
+
+
+@straight("v_swaprel_b32")
+def swap_relative(block: BlockTranslator, instruction: Instruction) -> None:
+    result, source = (*instruction.dst, *instruction.src)[:2]
+    block.close_run()
+    fields = OpFields(
+        "hk_movrel",
+        dst=block.row_of(result),
+        src0=block.row_of(source),
+        flags=_SOURCE | _RESULT | _PARTS | _SWAP,
+        imm=(0, block.options.rows),
+    )
+    block.native(fields.function, fields.record(instruction.address), can_fault=False)
 
 
 _INDEX_ENABLE = 1 << 27

@@ -1,4 +1,4 @@
-"""Scalar ALU of gfx11.5 and later on single-precision floats: sums, products, extremes, conversions.
+"""Scalar ALU of gfx11.5 and later on floats: sums, products, extremes, conversions.
 
 They follow the MODE register as vector instructions do; modes that no compiler sets here, other than rounding
 to nearest and keeping denormals, are refused.
@@ -8,53 +8,103 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from workbench.codeobject.instruction import Instruction
+from workbench.codeobject.instruction import Instruction, Operand
 from workbench.emulator.semantics.compare import CONSTANT, FLOAT_PREDICATES
+from workbench.emulator.semantics.convert import half_towards_zero, pack
 from workbench.emulator.semantics.registry import straight
 from workbench.emulator.semantics.vector_extremes import minimum, propagating
+from workbench.emulator.semantics.vector_float import fma
 from workbench.emulator.translate.block import BlockTranslator
-from workbench.emulator.translate.ir import I32, Value, floating
+from workbench.emulator.translate.ir import I32, LANES, Value, floating
 from workbench.emulator.translate.options import Unsupported
 
-F32 = floating(32)
+F32, V_F16 = floating(32), floating(16, LANES)
 
 Meaning = Callable[..., Value]
 
 
-def _check_mode(block: BlockTranslator) -> None:
+def _check_mode(block: BlockTranslator, bits: int = 32) -> None:
     mode = block.mode
-    if mode.round32 or mode.denormal32 != 3:
+    rounding, denormals = (mode.round32, mode.denormal32) if bits == 32 else (mode.round64, mode.denormal64)
+    if rounding or denormals != 3:
         raise Unsupported("a scalar float in a mode that rounds or flushes otherwise than by default")
 
 
-def _floats(block: BlockTranslator, instruction: Instruction, count: int) -> list[Value]:
-    _check_mode(block)
-    sources = [block.scalar(operand, "f32").bitcast(F32) for operand in instruction.src[:count]]
+def _float(block: BlockTranslator, operand: Operand, bits: int) -> Value:
+    value = block.scalar(operand, f"f{bits}")
+    return value.bitcast(F32) if bits == 32 else _half(block, value)
+
+
+def _half(block: BlockTranslator, value: Value) -> Value:
+    """A half in a register, as vectors have it: LLVM calls functions for arithmetic of a single one."""
+    return block.emitter.splat(value.trunc(16)).bitcast(V_F16)
+
+
+def _first(block: BlockTranslator, value: Value) -> Value:
+    return block.emitter.extract(value, 0) if value.type.lanes else value
+
+
+def _floats(block: BlockTranslator, instruction: Instruction, count: int, bits: int = 32) -> list[Value]:
+    _check_mode(block, bits)
+    sources = [_float(block, operand, bits) for operand in instruction.src[:count]]
     if len(sources) < count:
         # The result is the addend, too.
-        sources.append(block.scalar(instruction.dst[0], "f32").bitcast(F32))
+        sources.append(_float(block, instruction.dst[0], bits))
     return sources
 
 
+def _set_float(block: BlockTranslator, instruction: Instruction, result: Value) -> None:
+    """The high half of a register is 0 after a result of 16 bits."""
+    bits = _first(block, result.bits())
+    block.set_register(instruction.dst[0].index, bits.zext(32) if bits.type.bits < 32 else bits)
+
+
 def _arithmetic(opcodes: str, count: int, meaning: Meaning) -> None:
-    @straight(opcodes)
-    def handle(block: BlockTranslator, instruction: Instruction) -> None:
-        result = meaning(block, *_floats(block, instruction, count))
-        block.set_register(instruction.dst[0].index, result.bits())
+    """Register operations under names without their type, for single and for half precision."""
+    for bits in (32, 16):
+
+        @straight(" ".join(f"{opcode}_f{bits}" for opcode in opcodes.split()))
+        def handle(block: BlockTranslator, instruction: Instruction, bits: int = bits) -> None:
+            _set_float(block, instruction, meaning(block, *_floats(block, instruction, count, bits)))
 
 
-_arithmetic("s_add_f32", 2, lambda block, a, b: a + b)
-_arithmetic("s_sub_f32", 2, lambda block, a, b: a - b)
-_arithmetic("s_mul_f32", 2, lambda block, a, b: a * b)
-_arithmetic("s_fmac_f32 s_fmaak_f32 s_fmamk_f32", 3, lambda block, *abc: block.emitter.intrinsic("fma", *abc))
-_arithmetic("s_min_num_f32", 2, lambda block, a, b: minimum(block, a, b))
-_arithmetic("s_max_num_f32", 2, lambda block, a, b: minimum(block, a, b, True))
-_arithmetic("s_minimum_f32", 2, lambda block, a, b: propagating(block, a, b, False))
-_arithmetic("s_maximum_f32", 2, lambda block, a, b: propagating(block, a, b, True))
+_arithmetic("s_add", 2, lambda block, a, b: a + b)
+_arithmetic("s_sub", 2, lambda block, a, b: a - b)
+_arithmetic("s_mul", 2, lambda block, a, b: a * b)
+_arithmetic("s_fmac s_fmaak s_fmamk", 3, fma)
+_arithmetic("s_min_num", 2, lambda block, a, b: minimum(block, a, b))
+_arithmetic("s_max_num", 2, lambda block, a, b: minimum(block, a, b, True))
+_arithmetic("s_minimum", 2, lambda block, a, b: propagating(block, a, b, False))
+_arithmetic("s_maximum", 2, lambda block, a, b: propagating(block, a, b, True))
 for _name, _intrinsic in {"ceil": "ceil", "floor": "floor", "trunc": "trunc", "rndne": "roundeven"}.items():
-    _arithmetic(
-        f"s_{_name}_f32", 1, lambda block, a, intrinsic=_intrinsic: block.emitter.intrinsic(intrinsic, a)
-    )
+    _arithmetic(f"s_{_name}", 1, lambda block, a, intrinsic=_intrinsic: block.emitter.intrinsic(intrinsic, a))
+
+
+@straight("s_cvt_f16_f32")
+def half_of_single(block: BlockTranslator, instruction: Instruction) -> None:
+    _check_mode(block, 16)
+    (value,) = _floats(block, instruction, 1)
+    _set_float(block, instruction, block.emitter.splat(value).fptrunc(16))
+
+
+@straight("s_cvt_f32_f16")
+def single_of_half(block: BlockTranslator, instruction: Instruction) -> None:
+    (value,) = _floats(block, instruction, 1, 16)
+    _set_float(block, instruction, value.fpext(32))
+
+
+@straight("s_cvt_hi_f32_f16")
+def single_of_high_half(block: BlockTranslator, instruction: Instruction) -> None:
+    _check_mode(block, 16)
+    value = block.scalar(instruction.src[0]).lshr(16)
+    _set_float(block, instruction, _half(block, value).fpext(32))
+
+
+@straight("s_cvt_pk_rtz_f16_f32")
+def halves_towards_zero(block: BlockTranslator, instruction: Instruction) -> None:
+    values = (block.emitter.splat(value) for value in _floats(block, instruction, 2))
+    low, high = (half_towards_zero(value) for value in values)
+    block.set_register(instruction.dst[0].index, _first(block, pack(low, high)))
 
 
 def _conversion(integer: str, signed: bool) -> None:
@@ -81,13 +131,14 @@ _conversion("i32", True)
 _conversion("u32", False)
 
 
-def _comparison(name: str, predicate: str) -> None:
-    @straight(f"s_cmp_{name}_f32")
+def _comparison(name: str, predicate: str, bits: int) -> None:
+    @straight(f"s_cmp_{name}_f{bits}")
     def handle(block: BlockTranslator, instruction: Instruction) -> None:
-        a, b = _floats(block, instruction, 2)
-        block.scalars.set_scc(a.cmp(predicate, b))
+        a, b = _floats(block, instruction, 2, bits)
+        block.scalars.set_scc(_first(block, a.cmp(predicate, b)))
 
 
 for _name, _predicate in FLOAT_PREDICATES.items():
     if _name not in CONSTANT:
-        _comparison(_name, _predicate)
+        _comparison(_name, _predicate, 32)
+        _comparison(_name, _predicate, 16)

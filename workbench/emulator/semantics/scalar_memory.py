@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from workbench.codeobject.instruction import Instruction
 from workbench.emulator.native.abi import NO_REGISTER
-from workbench.emulator.native.ops.operation import OpFields
+from workbench.emulator.native.ops.operation import OpFields, scale_flags
 from workbench.emulator.semantics.registry import register
 from workbench.emulator.translate.block import BlockTranslator
 from workbench.emulator.translate.options import Unsupported
@@ -42,6 +42,7 @@ def _load(function: str, dwords: int) -> None:
             ssrc0=base.index,
             ssrc1=index,
             offset=offset,
+            flags=scale_flags(instruction, 4 * dwords),
             imm=(dwords,),
         )
         through = "hk_late_scalar" if block.options.scheduled else ""
@@ -57,27 +58,31 @@ for _function in ("hk_s_load", "hk_s_buffer_load"):
 
 
 def _load_part(opcode: str, size: int, signed: bool) -> None:
+    function = "hk_s_buffer_load_part" if "buffer" in opcode else "hk_s_load_part"
+
     def handle(block: BlockTranslator, instruction: Instruction) -> None:
         base = instruction.src[0]
         if base.kind != "s":
             raise Unsupported(f"operand of kind {base.kind!r} as the base of a scalar load")
         index, offset = _address(instruction, 1)
         fields = OpFields(
-            function="hk_s_load_part",
+            function=function,
             sdst=instruction.dst[0].index,
             ssrc0=base.index,
             ssrc1=index,
             offset=offset,
+            flags=scale_flags(instruction, size),
             imm=(size, signed),
         )
-        block.native("hk_s_load_part", fields.record(instruction.address), can_fault=True)
+        block.native(function, fields.record(instruction.address), can_fault=True)
 
     register(opcode, handle)
 
 
 for _size, _bits in ((1, 8), (2, 16)):
-    _load_part(f"s_load_u{_bits}", _size, False)
-    _load_part(f"s_load_i{_bits}", _size, True)
+    for _stem in ("s_load", "s_buffer_load"):
+        _load_part(f"{_stem}_u{_bits}", _size, False)
+        _load_part(f"{_stem}_i{_bits}", _size, True)
 
 
 def _store(function: str, dwords: int) -> None:
@@ -142,3 +147,17 @@ def _clock(opcode: str, function: str) -> None:
 
 _clock("s_memtime", "hk_s_memtime")
 _clock("s_memrealtime", "hk_s_memrealtime")
+
+_REAL_TIME = 131
+"""Message MSG_RTN_GET_REALTIME."""
+
+
+def _message(block: BlockTranslator, instruction: Instruction) -> None:
+    message = int(instruction.src[0].value or 0)
+    if message != _REAL_TIME or instruction.dst[0].width != 2:
+        raise Unsupported(f"message {message}, which asks for something else than the time")
+    fields = OpFields(function="hk_s_memrealtime", sdst=instruction.dst[0].index)
+    block.native(fields.function, fields.record(instruction.address), can_fault=False)
+
+
+register("s_sendmsg_rtn_b64", _message)

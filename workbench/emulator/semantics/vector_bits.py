@@ -70,6 +70,12 @@ def bitop3_b32(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
     return truth_table(block, _table(block), a, b, c)
 
 
+@lanes("v_dual_bitop2_b32", "b32 <- b32 b32")
+def bitop2_b32(block: BlockTranslator, a: Value, b: Value) -> Value:
+    """A half of a dual instruction: the table of v_bitop3_b32 where its third source is 0."""
+    return truth_table(block, _table(block), a, b, block.emitter.const(a.type, 0))
+
+
 @lanes("v_bitop3_b16", "b16 <- b16 b16 b16", keep_high=True)
 def bitop3_b16(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
     return truth_table(block, _table(block), a, b, c)

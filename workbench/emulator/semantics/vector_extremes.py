@@ -100,14 +100,18 @@ for _kind in FLOATS:
             return propagating(block, a, b, largest)
 
 
-@lanes("v_minimum3_f32", "f32 <- f32 f32 f32")
-def minimum3(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
-    return propagating(block, propagating(block, a, b, False), c, False)
+def _three(name: str, kind: str, first: bool, second: bool) -> None:
+    @lanes(f"v_{name}_{kind}", f"{kind} <- {kind} {kind} {kind}")
+    def meaning(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
+        return propagating(block, propagating(block, a, b, first), c, second)
 
 
-@lanes("v_maximum3_f32", "f32 <- f32 f32 f32")
-def maximum3(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
-    return propagating(block, propagating(block, a, b, True), c, True)
+for _kind in ("f16", "f32"):
+    # Whether the first and the second step take the larger number.
+    _three("minimum3", _kind, False, False)
+    _three("maximum3", _kind, True, True)
+    _three("minimummaximum", _kind, False, True)
+    _three("maximumminimum", _kind, True, False)
 
 
 @packed("v_pk_min_f16 v_pk_min_num_f16", "f16 <- f16 f16")
@@ -118,6 +122,16 @@ def pk_min_f16(block: BlockTranslator, a: Value, b: Value) -> Value:
 @packed("v_pk_max_f16 v_pk_max_num_f16", "f16 <- f16 f16")
 def pk_max_f16(block: BlockTranslator, a: Value, b: Value) -> Value:
     return maximum(block, a, b)
+
+
+@packed("v_pk_minimum_f16", "f16 <- f16 f16")
+def pk_minimum_f16(block: BlockTranslator, a: Value, b: Value) -> Value:
+    return propagating(block, a, b, False)
+
+
+@packed("v_pk_maximum_f16", "f16 <- f16 f16")
+def pk_maximum_f16(block: BlockTranslator, a: Value, b: Value) -> Value:
+    return propagating(block, a, b, True)
 
 
 @packed("v_pk_minimum3_f16", "f16 <- f16 f16 f16")

@@ -22,10 +22,12 @@ def fma(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
 
 
 def _fma_f16(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
-    """Without half-precision hardware: the product is exact in single precision and the sum, rounded to odd
-    in double precision, rounds to half as the exact sum would."""
-    product = (a.fpext(32) * b.fpext(32)).fpext(64)
-    addend = c.fpext(64)
+    """Without half-precision hardware: the product is exact in single precision."""
+    return sum_to_odd((a.fpext(32) * b.fpext(32)).fpext(64), c.fpext(64)).fptrunc(16)
+
+
+def sum_to_odd(product: Value, addend: Value) -> Value:
+    """The sum of two f64 in single precision, rounded to odd: it rounds to 16 bits as the exact sum would."""
     total = product + addend
     # The rounding error of the sum (Knuth), exact.
     part = total - product
@@ -40,7 +42,7 @@ def _fma_f16(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
     pattern = odd.bits()
     truncated = pattern & ~0x1FFFFFFF
     sticky = (pattern & 0x1FFFFFFF).ne(0).zext(64).shl(29)
-    return (truncated | sticky).bitcast(total.type).fptrunc(32).fptrunc(16)
+    return (truncated | sticky).bitcast(total.type).fptrunc(32)
 
 
 _ARITHMETIC: dict[str, Any] = {
@@ -132,6 +134,21 @@ def mad_constant_f16(block: BlockTranslator, a: Value, b: Value, c: Value) -> Va
 def mul_legacy(block: BlockTranslator, a: Value, b: Value) -> Value:
     zero = a.eq(0.0) | b.eq(0.0)
     return zero.select(0.0, a * b)
+
+
+@lanes("v_fma_dx9_zero_f32", "f32 <- f32 f32 f32")
+def fma_dx9_zero(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
+    zero = a.eq(0.0) | b.eq(0.0)
+    return zero.select(c, fma(block, a, b, c))
+
+
+@lanes("v_mullit_f32", "f32 <- f32 f32 f32")
+def mullit(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
+    """The product, or the most negative number where b is that or less, or c is not positive, or a NaN is
+    either."""
+    least = float.fromhex("-0x1.fffffep+127")
+    is_product = b.cmp("ogt", least) & c.cmp("ogt", 0.0)
+    return is_product.select(a * b, least)
 
 
 @packed_floats("v_pk_add_f32")

@@ -8,13 +8,18 @@ in memory.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from workbench.codeobject.instruction import Instruction
 from workbench.codeobject.instructions import accuracy_of
 from workbench.emulator.native import abi
-from workbench.emulator.semantics.registry import lanes
+from workbench.emulator.semantics.registry import lanes, register
 from workbench.emulator.translate.block import BlockTranslator
 from workbench.emulator.translate.chunk import V_F32, V_F64, V_I32
-from workbench.emulator.translate.ir import Value
+from workbench.emulator.translate.ir import Value, floating
 from workbench.emulator.translate.lane_calls import approximate, call_lanes
+from workbench.emulator.translate.operands import finish_float
 
 # Instruction stem to the C function's, and its number for results with errors.
 _FUNCTIONS = {
@@ -146,6 +151,19 @@ def sqrt_f64(block: BlockTranslator, a: Value) -> Value:
     return _erring(block, abi.ROOT, abi.DOUBLE, a, block.emitter.intrinsic("sqrt", a))
 
 
+def _called(function: str) -> Callable[[BlockTranslator, Value], Value]:
+    return lambda block, a: call_lanes(block, f"hk_{function}_f32x16", V_F32, a)
+
+
+FUNCTIONS_F32: Mapping[str, Callable[[BlockTranslator, Value], Value]] = {
+    **{name: _called(function) for name, (function, _) in _FUNCTIONS.items()},
+    "exp": _exp2,
+    "rcp": lambda block, a: block.emitter.const(a.type, 1.0) / a,
+    "sqrt": lambda block, a: block.emitter.intrinsic("sqrt", a),
+}
+"""The functions of single precision by the stem of their instruction's name."""
+
+
 @lanes("v_sqrt_f16", "f16 <- f16")
 def sqrt_f16(block: BlockTranslator, a: Value) -> Value:
     wide = a.fpext(32)
@@ -200,3 +218,35 @@ def cubetc(block: BlockTranslator, x: Value, y: Value, z: Value) -> Value:
 def cubema(block: BlockTranslator, x: Value, y: Value, z: Value) -> Value:
     z_major, y_major = _cube(block, x, y, z)
     return z_major.select(z, y_major.select(y, x)) * 2.0
+
+
+# Functions of one scalar, whatever EXEC says (RDNA4 ISA guide, "Pseudo-scalar transcendental ALU").
+
+
+def _pseudo_scalar(name: str, meaning: Callable[[BlockTranslator, Value], Value], bits: int) -> None:
+    def handle(block: BlockTranslator, instruction: Instruction) -> None:
+        operand = instruction.src[0]
+        block.close_run()
+        value = block.scalar(operand, f"f{bits}").trunc(bits) if bits < 32 else block.scalar(operand, "f32")
+        value = value.bitcast(floating(bits))
+        value = value.fabs() if operand.abs else value
+        value = -value if operand.neg else value
+        result = finish_float(block, meaning(block, block.emitter.splat(value))).bits()
+        first = block.emitter.extract(result, 0)
+        block.set_register(instruction.dst[0].index, first if bits == 32 else first.zext(32))
+
+    register(f"v_s_{name}_f{bits}", handle)
+
+
+for _name, (_function, _number) in _FUNCTIONS.items():
+    if _name in ("log", "rsq"):
+        _arguments = {"function": _function, "number": _number}
+        _pseudo_scalar(_name, partial(transcendental, **_arguments), 32)
+        _pseudo_scalar(_name, partial(transcendental_f16, **_arguments), 16)
+for _name, _single, _half_meaning in (
+    ("exp", exp_f32, exp_f16),
+    ("rcp", rcp_f32, rcp_f16),
+    ("sqrt", sqrt_f32, sqrt_f16),
+):
+    _pseudo_scalar(_name, _single, 32)
+    _pseudo_scalar(_name, _half_meaning, 16)

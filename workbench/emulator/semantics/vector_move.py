@@ -49,6 +49,16 @@ def _swap(block: BlockTranslator, instruction: Instruction) -> None:
 register("v_swap_b32", _swap)
 
 
+def _swap_halves(block: BlockTranslator, instruction: Instruction) -> None:
+    operands = (*instruction.dst, *instruction.src)[:2]
+    first, second = (fetch(block, operand, "b16", 3) for operand in operands)
+    put(block, operands[0], "b16", second, True)
+    put(block, operands[1], "b16", first, True)
+
+
+register("v_swap_b16", _swap_halves)
+
+
 @lanes("v_cndmask_b32", "b32 <- b32 b32 mask")
 def cndmask(block: BlockTranslator, a: Value, b: Value, mask: Value) -> Value:
     return mask.select(b, a)

@@ -82,8 +82,7 @@ def emit(
     if more := spare_rows(instruction for block in blocks for instruction in block):
         result.rows = spare + more
     failures: list[Failure] = []
-    # Registers that change lane by lane take time, too (native/ops/matrix_tiles.h).
-    uses_tiles = "amx-bf16" in options.host and any(i.opcode in MATRICES for block in blocks for i in block)
+    has_matrices = any(i.opcode in MATRICES for block in blocks for i in block)
     rows = Rows(options.target, options.acc_offset, options.exact, options.wave_size)
     accumulators = (
         frozenset()
@@ -95,7 +94,7 @@ def emit(
         next_index = index_of.get(last.address + last.size, -1)
         mode = modes[index] if modes is not None else options.mode
         translator = BlockTranslator(
-            options, f"block{index}", index_of.__getitem__, next_index, mode, uses_tiles, skips
+            options, f"block{index}", index_of.__getitem__, next_index, mode, has_matrices, skips
         )
         translator.skip_over(index)
         # The sanitizer gets each instruction before it runs.
@@ -137,8 +136,7 @@ def _emit_block(
             late.before(instruction)
         if recorder is not None and not translator.indexed_positions:
             for issue in issued:
-                translator.begin(issue)
-                recorder.before(issue)
+                recorder.before(issue, executed(issue, rows.wave_size, spare))
         if opcode in NO_OPERATION:
             continue
         native = NATIVE.get(opcode)

@@ -7,23 +7,33 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from workbench.codeobject.decoder import decode_one
+from workbench.codeobject.decoder_gfx11 import with_banks
 from workbench.codeobject.elf import CodeObject, is_padding
 from workbench.codeobject.instruction import Instruction
-from workbench.codeobject.instructions import Control, Flow
+from workbench.codeobject.instructions import MATRICES, Control, Flow
 from workbench.codeobject.instructions.form import Form
 from workbench.emulator.semantics import ENDS_BLOCK
-from workbench.emulator.semantics.control import may_skip_after, mode_after, target_of
+from workbench.emulator.semantics.control import may_skip_after, mode_after, mode_constant, target_of
 from workbench.emulator.semantics.executed import as_operation
 from workbench.emulator.semantics.known_scalars import KnownScalars
 from workbench.emulator.translate.late_loads import follow_at_once
 from workbench.emulator.translate.options import Mode
 from workbench.errors import CodeObjectError
+from workbench.targets import target as target_record
 
 PIECE = 1024
 """Instructions after which a long block is cut; a piece is a block that falls through."""
+PIECE_WITH_MATRICES = 256
+"""The same for code with matrix instructions: the CPU's matrix unit must not go idle during a run of vector
+instructions (native/ops/matrix_tiles.h)."""
 
 _RETURN_REGISTERS = 30
 """SGPR pair that holds the return address in the calling convention of AMDGPU functions."""
+
+
+def ends_block(instruction: Instruction) -> bool:
+    """True if an instruction ends its block, under gfx9's name for what it does or its own."""
+    return (instruction.form.meaning or instruction.opcode) in ENDS_BLOCK
 
 
 def function_symbols(code_object: CodeObject) -> list[int]:
@@ -78,7 +88,7 @@ def reachable(code_object: CodeObject, entry: int) -> Code:
             instruction = decode_one(data, address - base, address, code_object.target, lanes)
             code.instructions[address] = instruction
             after = address + instruction.size
-            if instruction.opcode in ENDS_BLOCK:
+            if ends_block(instruction):
                 flow = instruction.record.flow
                 for successor in successors(instruction):
                     if flow is Flow.INDIRECT_CALL and is_padding(data, successor - base):
@@ -129,23 +139,25 @@ def blocks_of(code: Code) -> list[list[Instruction]]:
     blocks: list[list[Instruction]] = []
     current: list[Instruction] = []
     expected = -1
+    has_matrices = any(instruction.opcode in MATRICES for instruction in code.instructions.values())
+    longest = min(PIECE, PIECE_WITH_MATRICES) if has_matrices else PIECE
     addresses = sorted(code.instructions)
     leaders = set(code.leaders)
     # A jump into the middle of an instruction makes two readings of the same bytes, which may join again.
     for address, following in itertools.pairwise(addresses):
         instruction = code.instructions[address]
         after = address + instruction.size
-        if after != following and instruction.opcode not in ENDS_BLOCK:
+        if after != following and not ends_block(instruction):
             leaders.add(after)
     for address in addresses:
         instruction = code.instructions[address]
-        is_long = len(current) >= PIECE and not follow_at_once(current[-1], instruction)
+        is_long = len(current) >= longest and not follow_at_once(current[-1], instruction)
         if current and (address in leaders or address != expected or is_long):
             blocks.append(current)
             current = []
         current.append(instruction)
         expected = address + instruction.size
-        if instruction.opcode in ENDS_BLOCK:
+        if ends_block(instruction):
             blocks.append(current)
             current = []
     if current:
@@ -173,7 +185,7 @@ def float_modes(
                 mode = mode_after(instruction, mode)
         last = blocks[index][-1]
         after = last.address + last.size
-        ends = last.opcode in ENDS_BLOCK
+        ends = ends_block(last)
         for successor in successors(last) if ends else (after,):
             place = index_of.get(successor)
             if place is None:  # past a function's end
@@ -186,6 +198,63 @@ def float_modes(
                 modes[place] = None
             pending.append(place)
     return [modes.get(index, initial) for index in range(len(blocks))]
+
+
+def choose_registers(
+    blocks: list[list[Instruction]], index_of: Mapping[int, int], roots: Iterable[int], lanes: int
+) -> tuple[list[list[Instruction]], list[tuple[Instruction, str]]]:
+    """The blocks with the vector registers that s_set_vgpr_msb chooses.
+
+    Execution of kernels and functions begins with the first 256 registers, and calls preserve the choice
+    (LLVM, AMDGPULowerVGPREncoding.cpp).
+
+    Returns:
+        the blocks; and instructions that name vector registers where the choice depends on the way taken,
+        with that reason.
+    """
+    if not any(_banks_after(instruction, 0) for block in blocks for instruction in block):
+        return blocks, []
+    starts: dict[int, int | None] = dict.fromkeys(roots, 0)
+    pending = list(starts)
+    while pending:
+        index = pending.pop()
+        choice = starts[index]
+        for instruction in blocks[index]:
+            choice = _banks_after(instruction, choice)
+        for place in followers(blocks, index, index_of):
+            if place not in starts:
+                starts[place] = choice
+            elif starts[place] is None or starts[place] == choice:
+                continue
+            else:
+                starts[place] = None
+            pending.append(place)
+    result, failures = [], []
+    for index, block in enumerate(blocks):
+        choice, chosen = starts.get(index, 0), []
+        for instruction in block:
+            if choice is None and any(o.kind == "v" for o in (*instruction.dst, *instruction.src)):
+                failures.append((instruction, "the s_set_vgpr_msb before it depends on the way taken"))
+            chosen.append(with_banks(instruction, choice, lanes) if choice else instruction)
+            choice = _banks_after(instruction, choice)
+        result.append(chosen)
+    return result, failures
+
+
+def _banks_after(instruction: Instruction, before: int | None) -> int | None:
+    """The low byte of the last s_set_vgpr_msb: two bits for each of three sources and the result.
+
+    A constant that is written to MODE has them too, in bits 19:12, whatever field is written: the result's
+    first (LLVM, AMDGPULowerVGPREncoding.cpp).
+    """
+    if instruction.record.control is Control.BANKS:
+        return int(instruction.src[0].value or 0) & 0xFF
+    has_banks = target_record(instruction.form.target).has_register_banks
+    constant = mode_constant(instruction) if has_banks else None
+    if constant is None:
+        return before
+    banks = constant >> 12 & 0xFF
+    return banks >> 2 | (banks & 3) << 6
 
 
 def split_where_skipped(
@@ -216,7 +285,7 @@ def split_where_skipped(
             for instruction in block:
                 skipping = may_skip_after(instruction, skipping)
             last = block[-1]
-            ways = successors(last) if last.opcode in ENDS_BLOCK else (last.address + last.size,)
+            ways = successors(last) if ends_block(last) else (last.address + last.size,)
             pending += [(way, skipping) for way in ways]
 
     follow(entry, False)
@@ -258,5 +327,5 @@ def followers(blocks: Sequence[Sequence[Instruction]], index: int, index_of: Map
         return []
     if last.record.flow is Flow.CALL:
         return [index_of[target_of(last)]]
-    ways = successors(last) if last.opcode in ENDS_BLOCK else (last.address + last.size,)
+    ways = successors(last) if ends_block(last) else (last.address + last.size,)
     return [index_of[address] for address in ways if address in index_of]

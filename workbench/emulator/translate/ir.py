@@ -337,6 +337,13 @@ class Emitter:
             f"shufflevector {type.text} {left.name}, {type.text} {other}, <{len(indices)} x i32> <{text}>",
         )
 
+    def extract(self, value: Value, lane: int) -> Value:
+        """One lane of a vector."""
+        return self.line(
+            _type(value.type.bits, 0, value.type.is_float),
+            f"extractelement {value.type.text} {value.name}, i64 {lane}",
+        )
+
     def splat(self, value: Value, lanes: int = LANES) -> Value:
         """A vector with a scalar in every lane."""
         type = floating(value.type.bits, lanes) if value.type.is_float else integer(value.type.bits, lanes)

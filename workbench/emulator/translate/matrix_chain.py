@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from workbench.codeobject.instruction import Instruction, Operand
-from workbench.codeobject.instructions import Registers, Trait
+from workbench.codeobject.instructions import MATRICES, Registers, Trait
 from workbench.emulator.native import abi
 from workbench.emulator.native.ops import OpFields, Rows
 from workbench.emulator.semantics import ENDS_BLOCK
@@ -78,7 +78,9 @@ def sums(instructions: Iterable[Instruction], rows: Rows) -> frozenset[int]:
     result: set[int] = set()
     for instruction in instructions:
         shape = instruction.record.matrix
-        if shape is not None and shape.type_a == "bf16" and not shape.sparse:
+        if instruction.opcode not in MATRICES or shape is None:
+            continue
+        if shape.type_a == "bf16" and not shape.sparse:
             first = rows.row(instruction.dst[0])
             result.update(range(first, first + shape.m * shape.n * shape.blocks // rows.wave_size))
     return frozenset(result)
@@ -108,6 +110,39 @@ def _by_result(links: list[_Link]) -> list[_Link]:
             free = {}
         free.setdefault(link.d.start, []).append(link)
     return ordered + [link for same in free.values() for link in same]
+
+
+def _by_factors(ordered: list[_Link]) -> list[_Link]:
+    """Independent results in squares: two factors A by two factors B, which the CPU's matrix unit loads once
+    for four results (native/ops/matrix_tiles.h). Other results come last."""
+    results: dict[range, list[_Link]] = {}
+    for link in ordered:
+        results.setdefault(link.d, []).append(link)
+    written = {row for d in results for row in d}
+    if len(written) != sum(map(len, results)) or not all(
+        written.isdisjoint(rows)
+        for link in ordered
+        for rows in (link.a, link.b, () if link.c == link.d else link.c)
+    ):
+        return ordered
+    by_factors: dict[tuple[tuple[range, ...], tuple[range, ...]], list[_Link]] = {}
+    alone: list[_Link] = []
+    for links in results.values():
+        factors = tuple(link.a for link in links), tuple(link.b for link in links)
+        if factors in by_factors:
+            alone += links
+        else:
+            by_factors[factors] = links
+    squares: list[_Link] = []
+    while by_factors:
+        a, b = next(iter(by_factors))
+        corners = (
+            [(a, b), (a, other_b), (other_a, b), (other_a, other_b)] for other_a, other_b in by_factors
+        )
+        square = next((c for c in corners if len(by_factors.keys() & c) == 4), None)
+        for factors in square or [(a, b)]:
+            (alone if square is None else squares).extend(by_factors.pop(factors))
+    return squares + alone
 
 
 def _flags(ordered: list[_Link]) -> list[int]:
@@ -302,6 +337,8 @@ class MatrixChain:
         links, self._links = _by_result(self._links[:count]), self._links[count:]
         if not links:
             return
+        if self._translator.uses_tiles and links[0].fields.flags & 15 == abi.BF16:
+            links = _by_factors(links)
         function = links[0].fields.function
         if len(links) == 1:
             self._translator.native(function, links[0].fields.record(links[0].address), False)

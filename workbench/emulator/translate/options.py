@@ -64,6 +64,7 @@ class Options:
         host: features of the CPU that runs the code, as LLVM names them.
         wave_size: lanes of a wave of the kernel.
         has_null: True if scalar register 125 is null.
+        has_global_scratch: True if scratch has global addresses (`Target.has_global_scratch`).
         rows: vector register rows that a wave has.
         sanitize: True if the code reports to the sanitizer.
         single: True if each instruction is a separate block, so that the driver sees the state between any
@@ -81,9 +82,16 @@ class Options:
     wave_size: int
     rows: int = 512
     has_null: bool = False
+    has_global_scratch: bool = False
     sanitize: bool = False
     single: bool = False
     exact: bool = False
     approximate: bool = False
     late: bool = False
     scheduled: bool = False
+
+    @property
+    def uses_tiles(self) -> bool:
+        """True if the CPU's matrix unit may execute matrix instructions, and so must not go idle between them
+        (native/ops/matrix_tiles.h)."""
+        return "amx-bf16" in self.host

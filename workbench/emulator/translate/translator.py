@@ -29,6 +29,7 @@ from workbench.emulator.translate import engine
 from workbench.emulator.translate.emission import Failure, emit
 from workbench.emulator.translate.flow import (
     blocks_of,
+    choose_registers,
     float_modes,
     followers,
     function_symbols,
@@ -38,8 +39,7 @@ from workbench.emulator.translate.flow import (
 from workbench.emulator.translate.late_loads import at_stops, one_by_one
 from workbench.emulator.translate.options import Mode, Options
 from workbench.emulator.translate.unwritten import rows_read_first
-from workbench.errors import CodeObjectError, DeviceError, EmptyKernel, UnsupportedInstruction
-from workbench.targets import NAMES, PARTIAL
+from workbench.errors import CodeObjectError, EmptyKernel, UnsupportedInstruction
 from workbench.targets import target as target_record
 from workbench.toolchain import cpu
 
@@ -142,7 +142,6 @@ def translate(
         late=late,
         scheduled=scheduled,
     )
-    _check_observed(options, info.short_name)
     cache_ = Cache("translations")
     key = digest(
         translator_version(),
@@ -150,7 +149,8 @@ def translate(
         repr(options.mode),
         f"sanitize {sanitize}, single {single}, exact {exact}, approximate {approximate}, late {late}, "
         f"scheduled {scheduled}",
-        f"{options.target} {options.acc_offset} {options.wave_size} {options.rows} {info.entry}",
+        f"{options.target} {options.acc_offset} {options.wave_size} {options.rows} {info.entry} "
+        f"{options.uses_tiles}",
         f"{code_object.text.address}",
         repr(function_symbols(code_object)),
         code_object.text_digest,
@@ -162,26 +162,6 @@ def translate(
         program = _compile(code_object, kernel, options)
         cache_.put(key, program.pack())
     return _load(code_object, kernel, program)
-
-
-def _check_observed(options: Options, kernel: str) -> None:
-    """Refuses what is not known of targets that the device has in part: their counters, what hardware may do.
-
-    Raises:
-        DeviceError: such a target, and the launch is to be sanitized, or to do what hardware may.
-    """
-    if all(options.target != record.name for record in PARTIAL):
-        return
-    if options.sanitize:
-        what = "cannot be sanitized yet: the sanitizer does not know its wait counters and split barriers"
-    elif options.late or options.approximate:
-        what = "cannot run as on hardware yet: only its results in order are known"
-    else:
-        return
-    raise DeviceError(
-        f"kernel {kernel}: code of {options.target} {what}. Compile the kernel with arch={NAMES[0]!r} or "
-        f"{NAMES[1]!r} for that. A plain launch on {options.target} still reports accesses out of bounds."
-    )
 
 
 @cache
@@ -215,6 +195,7 @@ def _options(code_object: CodeObject, kernel: str) -> Options:
         wave_size=descriptor.wave_size,
         rows=descriptor.vgpr_count,
         has_null=target_record(code_object.target).has_null,
+        has_global_scratch=target_record(code_object.target).has_global_scratch,
     )
 
 
@@ -261,6 +242,9 @@ def _compile(code_object: CodeObject, kernel: str, options: Options) -> _Program
         ways = followers(blocks, index, index_of)
         return [*ways, *(skips[way] for way in ways if way in skips)]
 
+    blocks, failures = choose_registers(blocks, index_of, roots, options.wave_size)
+    if failures:
+        _refuse(code_object, kernel, failures)
     modes = float_modes(blocks, index_of, roots, options.mode)
     analysis = analyse(blocks, followed_by, options.target) if options.sanitize else None
     emitted = emit(
@@ -277,6 +261,8 @@ def _compile(code_object: CodeObject, kernel: str, options: Options) -> _Program
     entry = index_of[info.entry]
     # Whoever observes registers, or loads that are late, sees what was there before the first write.
     hides_poison = not (options.sanitize or options.single or options.late or skips)
+    # Later targets write halves of registers, whose records no test compares with execution yet.
+    hides_poison &= target_record(options.target).wave_sizes == (abi.MAX_LANES,)
     first = rows_read_first(blocks, followed_by, entry, _rows_of(options)) if hides_poison else None
     return _Program(
         blocks=[

@@ -11,7 +11,7 @@ from enum import Enum, auto
 from pathlib import Path
 
 from workbench.errors import UsageError
-from workbench.targets import ARCHS
+from workbench.targets import ARCHS, PARTIAL
 from workbench.toolchain.hipcc import wave32
 
 Option = tuple[str, ...]
@@ -350,6 +350,12 @@ class _Reader:
         line = self.line
         if not any(isinstance(item, Source) or not item.startswith("-") for item in line.inputs):
             raise UsageError("hipcc: no input: expected sources or objects, such as `hipcc prog.hip -o prog`")
+        if line.left_out and not line.archs:
+            # Targets that the device has in part are for those who ask for nothing else: a build for every
+            # GPU would only take longer.
+            partial = {target.name for target in PARTIAL}
+            line.archs += [name for name in line.left_out if name.partition(":")[0] in partial]
+            line.left_out = [name for name in line.left_out if name not in line.archs]
         if line.left_out and not line.archs:
             targets = ", ".join(ARCHS)
             raise UsageError(f"hipcc: --offload-arch={','.join(line.left_out)}: expected one of {targets}")

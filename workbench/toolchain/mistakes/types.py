@@ -109,7 +109,7 @@ class Shapes:
 
     Attributes:
         by_size: names by rows, columns and stride.
-        by_name: rows, columns and stride by name, "rt_16x16_s".
+        by_name: rows, columns and stride by name, "rt_16x16_s"; of waves of 64 lanes.
     """
 
     by_size: Mapping[tuple[int, ...], str]
@@ -120,6 +120,12 @@ class Shapes:
 def shapes() -> Shapes:
     """The base shapes of register tiles, read from the headers that name them."""
     text = (include_dir() / "types/register/rt_shape.cuh").read_text(encoding="utf-8")
-    matches = re.finditer(r"using (rt_\w+) = rt_shape<(\d+), (\d+), (\d+)>", text)
-    named = {f"{match[1]}_s": (int(match[2]), int(match[3]), int(match[4])) for match in matches}
-    return Shapes({size: name for name, size in named.items()}, named)
+    # The stride of results depends on the target: both names are the same base shape.
+    strides = re.findall(r"RESULT_STRIDE = (\d+);", text)
+    sizes: dict[tuple[int, ...], str] = {}
+    names: dict[str, tuple[int, ...]] = {}
+    for name, rows, cols, stride in re.findall(r"using (rt_\w+) = rt_shape<(\d+), (\d+), (\w+)>", text):
+        for number in strides if stride == "RESULT_STRIDE" else [stride]:
+            names[f"{name}_s"] = (int(rows), int(cols), int(number))
+            sizes[names[f"{name}_s"]] = f"{name}_s"
+    return Shapes(sizes, names)

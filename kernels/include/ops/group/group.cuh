@@ -38,7 +38,7 @@ struct group : detail::shared_maps<N>,
     using detail::group_registers<N>::load;
     using detail::group_registers<N>::store;
 
-    static_assert(N >= 1 && N <= 16, "group: a work-group has 1 to 16 waves");
+    static_assert(N >= 1 && N <= MAX_WARPS, "group: a work-group has 1 to 16 waves, of 32 lanes 1 to 32");
 
     static constexpr int GROUP_WARPS = N;
     static constexpr int GROUP_THREADS = N * WARP_THREADS;

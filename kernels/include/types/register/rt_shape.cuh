@@ -2,9 +2,12 @@
  * @file
  * @brief Base shapes of register tiles: the units in which a wave holds a tile, mostly operands of an MFMA.
  *
- * A base tile has `rows` x `cols` elements over 64 lanes. In the row layout lane l holds row l % rows; the 64 / rows
- * lanes of a row hold `stride` consecutive elements each, in turn, until the row is full. The column layout is the same
- * with rows and columns exchanged.
+ * A base tile has `rows` x `cols` elements over the lanes of a wave. In the row layout lane l holds row l % rows; the
+ * WARP_THREADS / rows lanes of a row hold `stride` consecutive elements each, in turn, until the row is full. The
+ * column layout is the same with rows and columns exchanged.
+ *
+ * So a base shape and the number of lanes make the layout. Only the shapes of results depend on the target, in their
+ * stride: it is what a lane of the matrix instruction gets of a column at once.
  */
 #pragma once
 
@@ -32,12 +35,19 @@ struct rt_shape {
     using transposed = rt_shape<cols, rows, stride>;
 
     static_assert(num_elements % WARP_THREADS == 0,
-                  "rt_shape: the elements of a base tile are spread evenly over 64 lanes");
+                  "rt_shape: the elements of a base tile are spread evenly over the lanes of a wave");
     static_assert(elements_per_thread % stride == 0, "rt_shape: a lane holds whole runs of `stride` elements");
 };
 
-/** A, B and C/D of a 16x16 MFMA: A and B over a K of 16 (2-byte types). */
-using rt_16x16 = rt_shape<16, 16, 4>;
+/** Consecutive elements of a column that a lane gets of a 16x16 result: 8 of a WMMA (32 lanes), 4 of an MFMA (64). */
+#if defined(KITTENS_RDNA4)
+inline constexpr int RESULT_STRIDE = 8;
+#else
+inline constexpr int RESULT_STRIDE = 4;
+#endif
+
+/** A, B and C/D of a 16x16 MFMA or WMMA: A and B over a K of 16 (2-byte types). */
+using rt_16x16 = rt_shape<16, 16, RESULT_STRIDE>;
 /** C/D of a 32x32 MFMA; also A and B over a K of 32, in four MFMAs of 8. */
 using rt_32x32 = rt_shape<32, 32, 4>;
 /** A and B of a 32x32 MFMA over a K of 32, in runs of 8. */
@@ -75,9 +85,10 @@ template <all S, bool row_layout>
 struct distribution {
     static constexpr int minor = row_layout ? S::rows : S::cols;
     static constexpr int major = row_layout ? S::cols : S::rows;
-    static_assert(
-        minor <= WARP_THREADS && WARP_THREADS % minor == 0,
-        "rt: this base shape has no such layout; at most 64 rows in the row layout, 64 columns in the column layout");
+    static_assert(minor <= WARP_THREADS && WARP_THREADS % minor == 0,
+                  "rt: this base shape has no such layout; the row layout has at most as many rows as a wave has "
+                  "lanes, the column "
+                  "layout as many columns");
     /** Lanes that share one index of the minor axis. */
     static constexpr int groups = WARP_THREADS / minor;
     static_assert(major % (groups * S::stride) == 0,
@@ -109,7 +120,7 @@ using rt_32x32_16_s = ducks::rt_shape::rt_32x32_16;
  * holds 16 contiguous bytes, and short rows share a base tile.
  *
  * @tparam T element type.
- * @tparam cols length of a row; the base tile is at least as wide, up to what 64 lanes hold.
+ * @tparam cols length of a row; the base tile is at least as wide, up to what the lanes of a wave hold.
  * @tparam stride consecutive elements per lane; 16 bytes by default.
  */
 template <typename T, int cols, int stride = 16 / static_cast<int>(sizeof(T))>

@@ -50,10 +50,10 @@ struct register_vector {
 
     static constexpr int packing = base_types::packing<dtype>::num();
     static constexpr int tiles = length / tile_length;
-    /** Elements per lane in the naive layout. On HipKittens' branch for CDNA4 they are consecutive in the vector, on
-     * the others 64 elements apart, the number of lanes in a wave. */
+    /** Elements per lane in the naive layout. On HipKittens' branch for CDNA4 and later they are consecutive in
+     * the vector, on the others as far apart as a wave has lanes. */
     static constexpr int of_lane = (length + WARP_THREADS - 1) / WARP_THREADS;
-#if defined(KITTENS_CDNA4) && !defined(KITTENS_FP6)
+#if !defined(KITTENS_CDNA3) && !defined(KITTENS_FP6)
     static constexpr bool side_by_side = true;
 #else
     static constexpr bool side_by_side = false;
@@ -120,10 +120,10 @@ template <typename T>
 concept tile_layout = align_layout<T> || ortho_layout<T>;
 } // namespace ducks::rv
 
-// HipKittens' branches differ in the template arguments of a vector: the branch for CDNA4 takes the length per base
-// tile and the base shape, the others, for CDNA3 and for fp6, the layout. One parameter cannot be both a type and a
-// number, so sources with the arguments for CDNA4 on another target define KITTENS_RV_TILE_LENGTH.
-#if (defined(KITTENS_CDNA4) && !defined(KITTENS_FP6)) || defined(KITTENS_RV_TILE_LENGTH)
+// HipKittens' branches differ in the template arguments of a vector: the branch for CDNA4 and later takes the length
+// per base tile and the base shape, the others, for CDNA3 and for fp6, the layout. One parameter cannot be both a type
+// and a number, so sources with the arguments for CDNA4 on another target define KITTENS_RV_TILE_LENGTH.
+#if (!defined(KITTENS_CDNA3) && !defined(KITTENS_FP6)) || defined(KITTENS_RV_TILE_LENGTH)
 /**
  * @brief A vector in the registers of a wave.
  *
@@ -163,7 +163,7 @@ using rv_hf = rv<half, length, layout, shape>;
 template <int length, ducks::rv_layout::all layout = naive_l, ducks::rt_shape::all shape = rt_16x16_s>
 using rv_fl = rv<float, length, layout, shape>;
 #endif
-/** A vector that belongs to no tile: lane l has elements l, l + 64, ... */
+/** A vector that belongs to no tile: lane l has elements l, l + WARP_THREADS, ... */
 template <typename T, int length>
 using rv_naive = detail::register_vector<T, length, naive_l, rt_16x16_s>;
 

@@ -19,7 +19,7 @@ struct align {
 struct ortho {
     static constexpr int inner_dim = 1;
 };
-/** Spread over the lanes without copies: lane l holds elements l, l + 64, and so on. */
+/** Spread over the lanes without copies: lane l holds elements l, l + WARP_THREADS, and so on. */
 struct naive {
     static constexpr int inner_dim = 1;
 };

@@ -566,6 +566,8 @@ def test_bf16_to_the_last_bit(native, random, name: str, kind: str) -> None:
             assert int(result[i, j]) == expected, (i, j)
 
 
+SOFTWARE = "x86-64-v4-software-amx"
+"""AMX in software: its code, tested on CPUs that have the rest of what it needs."""
 EVERYTHING = os.environ.get("HIPKITTENS_TEST_ALL", "0") != "0"
 LEVELS = ["native", "x86-64-v3", *(["x86-64-v4", "x86-64-v4-bf16"] if EVERYTHING else [])]
 """This CPU's code against code without 512-bit vectors; others take seconds to compile."""
@@ -586,12 +588,12 @@ def matrix_library(level: str) -> ctypes.CDLL:
     """The matrix instructions, made for a level of CPU; skips where this CPU is below it."""
     if level == "native":
         return operations()
-    if not cpu.LEVELS[level].features <= cpu.host_features():
+    if not cpu.LEVELS[level].runs_here:
         pytest.skip(f"this CPU has not all that {level} wants")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HIPKITTENS_CPU", level)
-        # The whole library where semantics/test_levels.py builds it for this level, too.
-        name, which = ("hkemu", "*.c") if level == "x86-64-v3" else ("matrix", "matrix*.c")
+        # The whole library where others build it for this level, too.
+        name, which = ("hkemu", "*.c") if level in ("x86-64-v3", SOFTWARE) else ("matrix", "matrix*.c")
         files, headers = sorted(NATIVE_FOLDER.rglob(which)), sorted(NATIVE_FOLDER.rglob("*.h"))
         flags = ("-DHK_LANES=64",)
         built = native_code.build(name, files, flags=flags, depends=headers, include=NATIVE_FOLDER)
@@ -660,6 +662,14 @@ def test_every_level_of_cpu_gives_the_same_bits(native, random, name: str) -> No
             assert np.array_equal(reference, other), (level, number)
 
 
+def tiles_library(level: str) -> ctypes.CDLL:
+    """The matrix instructions by AMX, or by its software form; skips where this CPU cannot run them."""
+    if level == "native" and not has_tiles():
+        pytest.skip("this CPU has no AMX, or the system does not lend it")
+    return matrix_library(level)
+
+
+@pytest.mark.parametrize("level", [SOFTWARE, "native"])
 @pytest.mark.parametrize("kind", ["plain", "edge", "any"])
 @pytest.mark.parametrize(
     "name",
@@ -671,15 +681,14 @@ def test_every_level_of_cpu_gives_the_same_bits(native, random, name: str) -> No
         "v_mfma_f32_16x16x32_fp8_fp8",
     ],
 )
-def test_tiles_to_the_last_bit(native, random, name: str, kind: str) -> None:
+def test_tiles_to_the_last_bit(native, random, name: str, kind: str, level: str) -> None:
     """AMX's sums (Intel's manual, TDPBF16PS): those of even K and of odd K apart, then both, then C; where
     that is not exact, the other order."""
-    if not has_tiles():
-        pytest.skip("this CPU has no AMX, or the system does not lend it")
     shape = DENSE[name]
     eight = shape.type_a == "fp8"
     target = "gfx950" if ("gfx950", name, "A") in layouts() else "gfx942"
     wave = native.Wave(target)
+    wave.library = tiles_library(level)
     if eight:
         a, b = (random_bits(random, "fp8", (1, *size)) for size in ((shape.m, shape.k), (shape.k, shape.n)))
     else:

@@ -29,14 +29,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from workbench import targets
 from workbench.codeobject.encodings import ENCODINGS
-
-_COLUMNS = ("format", "opcode", "mnemonic", "operands", "modifiers")
-TABLE = Path(__file__).with_name("opcodes.csv")
 
 # Each encoding is followed by three distinct s_nop, which show where the instruction ended, and a fourth that
 # separates the outputs of two encodings.
@@ -605,29 +603,55 @@ def rows(target: str, ask: Ask | None = None) -> list[Row]:
     return [tuple(row) for name in ENCODINGS for row in Format(target, name, ask).run()]
 
 
-def recorded(target: str) -> list[Row]:
-    """The instructions of a target in the table."""
-    with TABLE.open(encoding="utf-8", newline="") as file:
-        return [
-            tuple(row[name] for name in _COLUMNS)
-            for row in csv.DictReader(file)
-            if target in row["targets"].split()
-        ]
+@dataclass(frozen=True)
+class Table:
+    """A file with the instructions of several targets, as CSV.
+
+    Attributes:
+        path: the file.
+        columns: names of a row's columns, beside "targets".
+        by_name: whether rows of one opcode are in the order of their names, not of their targets.
+    """
+
+    path: Path
+    columns: tuple[str, ...]
+    by_name: bool = False
+
+    def of(self, target: str) -> list[Row]:
+        """The instructions of a target."""
+        with self.path.open(encoding="utf-8", newline="") as file:
+            return [
+                tuple(row[name] for name in self.columns)
+                for row in csv.DictReader(file)
+                if target in row["targets"].split()
+            ]
+
+    def text(self, by_target: Mapping[str, Iterable[Row]], formats: Iterable[str]) -> str:
+        """The file for these instructions; one that targets share is a line that names them.
+
+        Args:
+            formats: names of encodings in the file's order.
+        """
+        owners: dict[Row, list[str]] = {}
+        for target, instructions in by_target.items():
+            for row in instructions:
+                owners.setdefault(row, []).append(target)
+        order = {name: place for place, name in enumerate(dict.fromkeys(formats))}
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow((*self.columns, "targets"))
+
+        def place(row: Row) -> tuple[int, int, Row]:
+            return order[row[0]], int(row[1]), row[2:] if self.by_name else ()
+
+        for row in sorted(owners, key=place):
+            writer.writerow((*row, " ".join(owners[row])))
+        return out.getvalue()
 
 
-def table(by_target: Mapping[str, Iterable[Row]]) -> str:
-    """CSV text of the instructions of all targets; one that targets share is a line that names them."""
-    owners: dict[Row, list[str]] = {}
-    for target, instructions in by_target.items():
-        for row in instructions:
-            owners.setdefault(row, []).append(target)
-    formats = list(ENCODINGS)
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow((*_COLUMNS, "targets"))
-    for row in sorted(owners, key=lambda row: (formats.index(row[0]), int(row[1]))):
-        writer.writerow((*row, " ".join(owners[row])))
-    return out.getvalue()
+TABLE = Table(
+    Path(__file__).with_name("opcodes.csv"), ("format", "opcode", "mnemonic", "operands", "modifiers")
+)
 
 
 def main(arguments: Iterable[str] | None = None) -> int:
@@ -636,15 +660,15 @@ def main(arguments: Iterable[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="compare, do not write")
     parser.add_argument("targets", nargs="*", default=targets.NAMES)
     options = parser.parse_args(list(arguments) if arguments is not None else None)
-    by_target = {name: rows(name) if name in options.targets else recorded(name) for name in targets.NAMES}
+    by_target = {name: rows(name) if name in options.targets else TABLE.of(name) for name in targets.NAMES}
     print(", ".join(f"{name}: {len(by_target[name])} rows" for name in options.targets))
-    text = table(by_target)
+    text = TABLE.text(by_target, ENCODINGS)
     if options.check:
-        if TABLE.read_text(encoding="utf-8") != text:
+        if TABLE.path.read_text(encoding="utf-8") != text:
             print("the table differs from what LLVM prints: run without --check", file=sys.stderr)
             return 1
     else:
-        TABLE.write_text(text, encoding="utf-8")
+        TABLE.path.write_text(text, encoding="utf-8")
     return 0
 
 

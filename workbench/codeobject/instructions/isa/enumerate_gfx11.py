@@ -21,8 +21,6 @@ modifiers are in the dword that they add; scales, that it may have scales before
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -39,11 +37,14 @@ from workbench.codeobject.encodings_gfx11 import (
     Layout,
     layouts,
 )
-from workbench.codeobject.instructions.isa.enumerate import Row, Text, disassemble, split
+from workbench.codeobject.instructions.isa.enumerate import Row, Table, Text, disassemble, split
 from workbench.codeobject.instructions.isa.meanings import meaning_of
 
-_COLUMNS = ("format", "opcode", "mnemonic", "operands", "modifiers", "meaning")
-TABLE = Path(__file__).with_name("opcodes_gfx11.csv")
+TABLE = Table(
+    Path(__file__).with_name("opcodes_gfx11.csv"),
+    ("format", "opcode", "mnemonic", "operands", "modifiers", "meaning"),
+    by_name=True,
+)
 
 WAVE64 = "+wavefrontsize64"
 """LLVM's feature for code of 64 lanes; without it, LLVM assumes 32."""
@@ -323,6 +324,13 @@ class Format:
                 and (text is None or (value == 12 and f == "src2" and self._is_masked(o)))
             ]
             self._ask_all(retry)
+        # Matrix instructions of 8-bit floats have signs for the third source alone.
+        signs = [
+            (o, f, {f: 4})
+            for (o, f), text in self.probed.items()
+            if f in ("neg_lo", "neg_hi") and text is None
+        ]
+        self._ask_all(signs)
 
     def _ask_all(self, jobs: Sequence[tuple[int, str, Mapping[str, int]]]) -> None:
         answers = self._asked([self._encode(o, {**self.neutral[o], **fields}) for o, _, fields in jobs])
@@ -701,46 +709,22 @@ def live(target: str, encodings: Sequence[bytes], wave64: bool = False) -> list[
     return [(" ".join(answer[0].split()), answer[1]) if answer else None for answer in answers]
 
 
-def recorded(target: str) -> list[Row]:
-    """The instructions of a target in the table."""
-    with TABLE.open(encoding="utf-8", newline="") as file:
-        return [
-            tuple(row[name] for name in _COLUMNS)
-            for row in csv.DictReader(file)
-            if target in row["targets"].split()
-        ]
-
-
-def table(by_target: Mapping[str, Iterable[Row]]) -> str:
-    """CSV text of the instructions of all targets; one that targets share is a line that names them."""
-    owners: dict[Row, list[str]] = {}
-    for target, instructions in by_target.items():
-        for row in instructions:
-            owners.setdefault(row, []).append(target)
-    formats = list(dict.fromkeys(name for target in by_target for name in layouts(target)))
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow((*_COLUMNS, "targets"))
-    for row in sorted(owners, key=lambda row: (formats.index(row[0]), int(row[1]), row[2], row)):
-        writer.writerow((*row, " ".join(owners[row])))
-    return out.getvalue()
-
-
 def main(arguments: Iterable[str] | None = None) -> int:
     """Writes the table, or with --check says whether LLVM would still give the same."""
     parser = argparse.ArgumentParser(description="Make the opcode table from LLVM's disassembler.")
     parser.add_argument("--check", action="store_true", help="compare, do not write")
     parser.add_argument("targets", nargs="*", default=list(GENERATIONS))
     options = parser.parse_args(list(arguments) if arguments is not None else None)
-    by_target = {name: rows(name) if name in options.targets else recorded(name) for name in GENERATIONS}
+    by_target = {name: rows(name) if name in options.targets else TABLE.of(name) for name in GENERATIONS}
     print(", ".join(f"{name}: {len(by_target[name])} rows" for name in options.targets))
-    text = table(by_target)
+    formats = (name for target in by_target for name in layouts(target))
+    text = TABLE.text(by_target, formats)
     if options.check:
-        if TABLE.read_text(encoding="utf-8") != text:
+        if TABLE.path.read_text(encoding="utf-8") != text:
             print("the table differs from what LLVM prints: run without --check", file=sys.stderr)
             return 1
     else:
-        TABLE.write_text(text, encoding="utf-8")
+        TABLE.path.write_text(text, encoding="utf-8")
     return 0
 
 

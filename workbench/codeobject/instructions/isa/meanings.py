@@ -27,6 +27,8 @@ _NAMES: tuple[tuple[str, str], ...] = (
     (r"s_ctz_i32_b(32|64)", r"s_ff1_i32_b\1"),
     (r"s_clz_i32_u(32|64)", r"s_flbit_i32_b\1"),
     (r"s_cls_i32", "s_flbit_i32"),
+    (r"s_(get|set|swap)_pc_i64", r"s_\1pc_b64"),
+    (r"s_(call|rfe)_i64", r"s_\1_b64"),
     (r"s_cls_i32_i64", "s_flbit_i32_i64"),
     # Scalar memory.
     (r"s_(buffer_)?load_b32", r"s_\1load_dword"),

@@ -5,7 +5,17 @@
 
 from __future__ import annotations
 
-from workbench.emulator.native.ops import atomics, buffer, crosslane, flat, lds, matrix, typed_buffer, wmma
+from workbench.emulator.native.ops import (
+    atomics,
+    buffer,
+    copies,
+    crosslane,
+    flat,
+    lds,
+    matrix,
+    typed_buffer,
+    wmma,
+)
 from workbench.emulator.native.ops.operation import NativeOp, OpFields, Rows
 
 NATIVE: dict[str, NativeOp] = {
@@ -17,6 +27,7 @@ NATIVE: dict[str, NativeOp] = {
     **atomics.NATIVE,
     **matrix.NATIVE,
     **wmma.NATIVE,
+    **copies.NATIVE,
 }
 
 __all__ = ["NATIVE", "NativeOp", "OpFields", "Rows"]

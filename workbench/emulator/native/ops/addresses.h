@@ -24,6 +24,35 @@ HK_INLINE u64x8 hk_mask8(uint32_t bits) {
     return (u64x8)((all & bit) != 0);
 }
 
+/* A base and the lanes' signed offsets, shifted. */
+HK_INLINE void hk_signed_addresses(HkAddresses *a, uint64_t base, const uint32_t *offsets, uint32_t shift) {
+    uint64_t safe = base + ((uint64_t)(int64_t)(int32_t)offsets[hk_first_lane(a->exec)] << shift);
+    a->wide = 1;
+    a->lo = a->hi = safe;
+    for (unsigned l = 0; l < HK_LANES; l++) {
+        uint64_t at = base + ((uint64_t)(int64_t)(int32_t)offsets[l] << shift);
+        if (!(a->exec >> l & 1)) at = safe;
+        a->lo = at < a->lo ? at : a->lo;
+        a->hi = at > a->hi ? at : a->hi;
+        a->at[l] = at;
+    }
+}
+
+/* The lane whose scratch an address is in, on targets where scratch has global addresses; -1 for other addresses. */
+HK_INLINE int hk_scratch_lane(uint64_t address) {
+    if (address >> HK_SCRATCH_SHIFT != HK_GLOBAL_SCRATCH >> HK_SCRATCH_SHIFT) return -1;
+    return (int)(address >> HK_SCRATCH_LANE_SHIFT & (HK_LANES - 1));
+}
+
+/* Replaces global addresses of scratch by those in the window of the lane's own, and says which lane's each is in. */
+HK_INLINE void hk_locate_scratch(HkAddresses *a, uint64_t exec, uint8_t *owners) {
+    HK_FOR_LANES(lane, exec) {
+        int owner = hk_scratch_lane(a->at[lane]);
+        owners[lane] = (uint8_t)(owner < 0 ? (int)lane : owner);
+        if (owner >= 0) a->at[lane] = HK_PRIVATE_APERTURE | (uint32_t)a->at[lane];
+    }
+}
+
 /* Addresses of GLOBAL_ and FLAT_: a VGPR pair plus the immediate, or an SGPR pair plus a 32-bit VGPR. */
 HK_INLINE void hk_global_addresses(const Wave *w, const Op *op, uint64_t exec, HkAddresses *a) {
     const uint32_t *low = hk_row(w, op->src0);
@@ -31,6 +60,10 @@ HK_INLINE void hk_global_addresses(const Wave *w, const Op *op, uint64_t exec, H
     if (op->ssrc0 != HK_NO_REGISTER) {
         HkSpan32 span = hk_span32(low, exec);
         uint64_t base = hk_s64(w, op->ssrc0) + (uint64_t)(int64_t)op->offset;
+        if (__builtin_expect(op->flags & HK_SIGNED_OFFSET, 0)) {
+            hk_signed_addresses(a, base, low, op->flags >> HK_SCALE_SHIFT & HK_SCALE_MASK);
+            return;
+        }
         a->wide = 0;
         a->base = (uint8_t *)(uintptr_t)base;
         a->offsets = hk_safe32(low, exec, a->safe);

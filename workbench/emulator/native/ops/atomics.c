@@ -52,6 +52,12 @@ static uint32_t hk_extreme32(uint32_t a, uint32_t b, int max, uint32_t flush) {
     return a_less == max ? b : a;
 }
 
+static uint32_t hk_quiet32(uint32_t x) { return (x & 0x7fffffff) > 0x7f800000 ? x | 0x00400000 : x; }
+
+static uint64_t hk_quiet64(uint64_t x) {
+    return (x & 0x7fffffffffffffff) > 0x7ff0000000000000 ? x | 0x0008000000000000 : x;
+}
+
 static uint64_t hk_extreme64(uint64_t a, uint64_t b, int max) {
     const uint64_t infinity = 0x7ff0000000000000, magnitude = 0x7fffffffffffffff, quiet = 0x0008000000000000;
     int nan_a = (a & magnitude) > infinity, nan_b = (b & magnitude) > infinity;
@@ -133,6 +139,14 @@ static uint32_t hk_update32(HkAtomic kind, uint32_t old, uint32_t data, uint32_t
         return hk_extreme32(old, data, 0, flush);
     case HK_MAX_FLOAT:
         return hk_extreme32(old, data, 1, flush);
+    case HK_MIN_NUMBER:
+    case HK_MAX_NUMBER:
+        /* Signaling NaNs are quiet ones here. */
+        return hk_extreme32(hk_quiet32(old), hk_quiet32(data), kind == HK_MAX_NUMBER, flush);
+    case HK_COND_SUB:
+        return old >= data ? old - data : old;
+    case HK_SUB_CLAMP:
+        return old >= data ? old - data : 0;
     case HK_PK_ADD_F16:
         return hk_add_half(old & 0xffff, data & 0xffff, flush) | hk_add_half(old >> 16, data >> 16, flush) << 16;
     case HK_PK_ADD_BF16:
@@ -154,6 +168,9 @@ static uint64_t hk_update64(HkAtomic kind, uint64_t old, uint64_t data, uint64_t
         return hk_extreme64(old, data, 0);
     case HK_MAX_FLOAT:
         return hk_extreme64(old, data, 1);
+    case HK_MIN_NUMBER:
+    case HK_MAX_NUMBER:
+        return hk_extreme64(hk_quiet64(old), hk_quiet64(data), kind == HK_MAX_NUMBER);
     case HK_CONDXCHG32: {
         /* Each half is exchanged when bit 31 of its data is set. */
         uint32_t low = (uint32_t)data, high = (uint32_t)(data >> 32);
@@ -324,6 +341,8 @@ HK_EXPORT int32_t hk_flat_atomic(Wave *w, const Op *op) {
         if (hk_atomic_lanes(w, op, &a, returned)) return 1;
     } else {
         hk_watch_unknown(w);
+        uint8_t owners[HK_LANES];
+        hk_locate_scratch(&a, exec, owners);
         HkAtomicData from = hk_memory_data(w, op, kind, wide);
         uint32_t left[HK_LANES] = {0};
         if (hk_check_aligned(w, op, &a, bytes)) return 1;
@@ -345,9 +364,9 @@ HK_EXPORT int32_t hk_flat_atomic(Wave *w, const Op *op) {
                 if (hk_has_lds(w, offset, bytes)) hk_update_own(kind, wide, w->lds + offset, from, returned, lane, 0);
             } else if (window == HK_PRIVATE_APERTURE) {
                 uint8_t copy[8];
-                for (uint32_t b = 0; b < bytes; b++) copy[b] = *hk_scratch_byte(w, (uint32_t)offset + b, lane);
+                for (uint32_t b = 0; b < bytes; b++) copy[b] = *hk_scratch_byte(w, (uint32_t)offset + b, owners[lane]);
                 hk_update_own(kind, wide, copy, from, returned, lane, 0);
-                for (uint32_t b = 0; b < bytes; b++) *hk_scratch_byte(w, (uint32_t)offset + b, lane) = copy[b];
+                for (uint32_t b = 0; b < bytes; b++) *hk_scratch_byte(w, (uint32_t)offset + b, owners[lane]) = copy[b];
             } else {
                 hk_update_memory(kind, wide, (uint8_t *)(uintptr_t)a.at[lane], from, returned, lane, left[lane]);
             }

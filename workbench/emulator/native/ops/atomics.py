@@ -38,6 +38,10 @@ MEMORY_ATOMICS: dict[str, int] = {
     "add_f64": abi.ADD_FLOAT | abi.ATOMIC_64,
     "min_f64": abi.MIN_FLOAT | abi.ATOMIC_64,
     "max_f64": abi.MAX_FLOAT | abi.ATOMIC_64,
+    "min_num_f32": abi.MIN_NUMBER,
+    "max_num_f32": abi.MAX_NUMBER,
+    "cond_sub_u32": abi.COND_SUB,
+    "sub_clamp_u32": abi.SUB_CLAMP,
 }
 
 # (name without ds_, kind, has a returning form named ..._rtn_...)
@@ -59,6 +63,10 @@ _LDS_NAMES = (
     ("cmpst_f32", abi.CMPSWAP_FLOAT),
     ("min_f32", abi.MIN_FLOAT),
     ("max_f32", abi.MAX_FLOAT),
+    ("min_num_f32", abi.MIN_NUMBER),
+    ("max_num_f32", abi.MAX_NUMBER),
+    ("cond_sub_u32", abi.COND_SUB),
+    ("sub_clamp_u32", abi.SUB_CLAMP),
     ("add_f32", abi.ADD_FLOAT),
     ("pk_add_f16", abi.PK_ADD_F16),
     ("pk_add_bf16", abi.PK_ADD_BF16),
@@ -81,6 +89,8 @@ _LDS_WIDE_NAMES = (
     ("cmpst_f64", abi.CMPSWAP_FLOAT),
     ("min_f64", abi.MIN_FLOAT),
     ("max_f64", abi.MAX_FLOAT),
+    ("min_num_f64", abi.MIN_NUMBER),
+    ("max_num_f64", abi.MAX_NUMBER),
     ("add_f64", abi.ADD_FLOAT),
 )
 
@@ -109,8 +119,9 @@ def _encode_memory(function: str, kind: int, instruction: Instruction, rows: Row
         dst=rows.row(instruction.dst[0]) if instruction.dst else NO_REGISTER,
         src0=rows.row(address),
         src1=rows.row(data),
-        ssrc0=scalar(base[0]) if base else NO_REGISTER,
+        ssrc0=(scalar_base := scalar(base[0]) if base else NO_REGISTER),
         offset=instruction.modifiers.get("offset", 0),
+        flags=rows.address_flags(instruction, scalar_base),
         imm=(0, kind),
     )
 

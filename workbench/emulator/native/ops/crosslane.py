@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workbench.codeobject.instruction import Instruction
+from workbench.emulator.native.abi import NO_REGISTER
 from workbench.emulator.native.ops.operation import NativeOp, OpFields, Rows
 
 
@@ -34,7 +35,48 @@ def _encode_swap(instruction: Instruction, rows: Rows) -> OpFields:
     )
 
 
+_OTHER_ROW, _FETCH_INACTIVE, _ZERO = 1, 2, 4
+
+
+def _encode_permlane16(instruction: Instruction, rows: Rows) -> OpFields:
+    data, *selects = instruction.src
+    bits = instruction.modifiers.get("op_sel", 0)
+    scalars, constants, row = [NO_REGISTER] * 2, [0, 0], NO_REGISTER
+    for n, select in enumerate(selects):
+        if select.kind == "imm":
+            constants[n] = select.bits("b32")
+        elif select.kind == "s":
+            scalars[n] = select.index
+        else:
+            row = rows.row(select)
+    return OpFields(
+        function="hk_permlane16",
+        dst=rows.row(instruction.dst[0]),
+        src0=rows.row(data),
+        src1=row,
+        ssrc0=scalars[0],
+        ssrc1=scalars[1],
+        flags=(_OTHER_ROW if "permlanex" in instruction.opcode else 0)
+        | (_FETCH_INACTIVE if bits & 1 else 0)
+        | (_ZERO if bits & 2 else 0),
+        imm=tuple(constants),
+    )
+
+
+def _encode_permlane64(instruction: Instruction, rows: Rows) -> OpFields:
+    return OpFields(
+        function="hk_permlane64", dst=rows.row(instruction.dst[0]), src0=rows.row(instruction.src[0])
+    )
+
+
 NATIVE: dict[str, NativeOp] = {
+    "ds_bpermute_fi_b32": NativeOp("hk_ds_bpermute_fi_b32", _encode_permute, can_fault=False),
+    **{
+        f"v_permlane{row}16{select}_b32": NativeOp("hk_permlane16", _encode_permlane16, can_fault=False)
+        for row in ("", "x")
+        for select in ("", "_var")
+    },
+    "v_permlane64_b32": NativeOp("hk_permlane64", _encode_permlane64, can_fault=False),
     "ds_bpermute_b32": NativeOp("hk_ds_bpermute_b32", _encode_permute, can_fault=False),
     "ds_permute_b32": NativeOp("hk_ds_permute_b32", _encode_permute, can_fault=False),
     "ds_swizzle_b32": NativeOp("hk_ds_swizzle_b32", _encode_swizzle, can_fault=False),

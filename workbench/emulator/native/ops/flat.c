@@ -76,6 +76,8 @@ HK_INLINE int32_t hk_flat_access(Wave *w, const Op *op, HkData data, int is_writ
             hk_gather_masked(data, rows, 1, NULL, a.at, exec);
         return 0;
     }
+    uint8_t owners[HK_LANES];
+    hk_locate_scratch(&a, exec, owners);
     /* All lanes are checked before any data moves. */
     HK_FOR_LANES(lane, exec) {
         uint64_t window = a.at[lane] & HK_APERTURE_MASK, offset = a.at[lane] & ~HK_APERTURE_MASK;
@@ -93,9 +95,9 @@ HK_INLINE int32_t hk_flat_access(Wave *w, const Op *op, HkData data, int is_writ
         if (window == HK_PRIVATE_APERTURE) {
             if (is_write) {
                 hk_get_lane(data, rows, lane, copy);
-                hk_scratch_write(w, offset, lane, bytes, copy);
+                hk_scratch_write(w, offset, owners[lane], bytes, copy);
             } else {
-                hk_scratch_read(w, offset, lane, bytes, copy);
+                hk_scratch_read(w, offset, owners[lane], bytes, copy);
                 hk_put_lane(data, rows, lane, copy);
             }
         } else {
@@ -163,7 +165,13 @@ int32_t hk_scratch_move(Wave *w, const Op *op, HkData data, uint32_t uniform, co
 /* SCRATCH_: offset = VGPR (if src0) + SGPR (if ssrc0) + immediate, in the lane's scratch. */
 HK_INLINE int32_t hk_scratch_access(Wave *w, const Op *op, HkData data, int is_write) {
     uint32_t uniform = (uint32_t)op->offset + (op->ssrc0 == HK_NO_REGISTER ? 0 : w->s[op->ssrc0]);
-    return hk_scratch_move(w, op, data, uniform, op->src0 == HK_NO_REGISTER ? NULL : hk_row(w, op->src0), is_write);
+    const uint32_t *row = op->src0 == HK_NO_REGISTER ? NULL : hk_row(w, op->src0);
+    uint32_t shift = op->flags >> HK_SCALE_SHIFT & HK_SCALE_MASK, scaled[HK_LANES];
+    if (shift != 0 && row != NULL) {
+        for (unsigned l = 0; l < HK_LANES; l++) scaled[l] = row[l] << shift;
+        row = scaled;
+    }
+    return hk_scratch_move(w, op, data, uniform, row, is_write);
 }
 
 #define HK_DEFINE_LOAD(name, data)                                                                                     \
@@ -210,3 +218,44 @@ HK_EXPORT int32_t hk_scratch_load_lds(Wave *w, const Op *op) {
     }
     return hk_to_lds(w, op, data, at, exec, 0);
 }
+
+/* GLOBAL_LOAD_TR_B128 and _B64 in waves of 32 lanes: the lanes exchange what they read. Of 16-bit elements each group of
+ * eight lanes transposes its 8 by 8. Of bytes, lane l gets, as element e, byte l % 8 of the lane that reads row
+ * k = 8 (l / 16) + e: lane 8 (k / 4) + k % 4, or the fourth after it for columns 8 to 15. (The guide gives no lanes;
+ * these are what others measured on a gfx1201, for bytes as Mesa's lowering has them.) An inactive lane gives zeros. */
+HK_INLINE int32_t hk_global_load_tr(Wave *w, const Op *op, HkData data) {
+#if HK_LANES == 32
+    uint64_t exec = hk_exec(w);
+    int rows = data == HK_B128 ? 4 : 2;
+    uint32_t old[4 * HK_LANES] __attribute__((aligned(64))), result[4 * HK_LANES] __attribute__((aligned(64)));
+    uint32_t *d = hk_row(w, op->dst);
+    memcpy(old, d, sizeof(uint32_t) * HK_LANES * (size_t)rows);
+    int32_t fault = hk_global_load(w, op, data);
+    if (fault) return fault;
+    uint8_t pieces[HK_LANES][16] = {{0}};
+    HK_FOR_LANES(l, exec) {
+        for (int r = 0; r < rows; r++) memcpy(pieces[l] + 4 * r, d + HK_LANES * r + l, 4);
+    }
+    for (unsigned l = 0; l < HK_LANES; l++) {
+        uint8_t column[16];
+        for (unsigned e = 0; e < 8; e++)
+            if (data == HK_B128)
+                memcpy(column + 2 * e, pieces[(l & ~7u) + e] + 2 * (l % 8), 2);
+            else {
+                unsigned k = 8 * (l / 16) + e;
+                column[e] = pieces[8 * (k / 4) + k % 4 + 4 * (l % 16 / 8)][l % 8];
+            }
+        for (int r = 0; r < rows; r++) memcpy(result + HK_LANES * r + l, column + 4 * r, 4);
+    }
+    memcpy(d, old, sizeof(uint32_t) * HK_LANES * (size_t)rows);
+    for (int r = 0; r < rows; r++) hk_row_blend(d + HK_LANES * r, result + HK_LANES * r, exec);
+    return 0;
+#else
+    return hk_fault(w, op, HK_FAULT_UNSUPPORTED, -1, 0, (uint32_t)data, 0);
+#endif
+}
+
+HK_EXPORT int32_t hk_global_load_tr_b128(Wave *w, const Op *op);
+HK_EXPORT int32_t hk_global_load_tr_b64(Wave *w, const Op *op);
+int32_t hk_global_load_tr_b128(Wave *w, const Op *op) { return hk_global_load_tr(w, op, HK_B128); }
+int32_t hk_global_load_tr_b64(Wave *w, const Op *op) { return hk_global_load_tr(w, op, HK_B64); }

@@ -59,8 +59,9 @@ def _encode_load(instruction: Instruction, rows: Rows) -> OpFields:
         function=f"hk_{instruction.opcode}",
         dst=rows.row(instruction.dst[0]),
         src0=vector_or_none(instruction.src[0], rows),
-        ssrc0=_scalar_base(instruction, 1),
+        ssrc0=(base := _scalar_base(instruction, 1)),
         offset=instruction.modifiers.get("offset", 0),
+        flags=rows.address_flags(instruction, base),
     )
 
 
@@ -69,8 +70,9 @@ def _encode_store(instruction: Instruction, rows: Rows) -> OpFields:
         function=f"hk_{instruction.opcode}",
         src0=vector_or_none(instruction.src[0], rows),
         src1=rows.row(instruction.src[1]),
-        ssrc0=_scalar_base(instruction, 2),
+        ssrc0=(base := _scalar_base(instruction, 2)),
         offset=instruction.modifiers.get("offset", 0),
+        flags=rows.address_flags(instruction, base),
     )
 
 
@@ -84,7 +86,17 @@ def _encode_to_lds(function: str, kind: int, instruction: Instruction, rows: Row
     )
 
 
+def _encode_transposing(instruction: Instruction, rows: Rows) -> OpFields:
+    if rows.mask_words != 1:
+        raise unsupported(instruction, "No source says which lanes of 64 exchange what they read.")
+    return _encode_load(instruction, rows)
+
+
 NATIVE: dict[str, NativeOp] = {
+    **{
+        f"global_load_tr_b{bits}": NativeOp(f"hk_global_load_tr_b{bits}", _encode_transposing)
+        for bits in (64, 128)
+    },
     **{
         f"{space}_load_{data}": NativeOp(f"hk_{space}_load_{data}", _encode_load)
         for space in ("global", "flat", "scratch")

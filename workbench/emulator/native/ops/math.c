@@ -56,6 +56,29 @@ void hk_rsqrt_f32x16(float *restrict out, const float *restrict in) {
     LOOP out[i] = (float)(1.0 / __builtin_sqrt((double)in[i]));
 }
 
+/* e to the power y <= 0, within 1e-14: 2**n times a Taylor polynomial on |r| <= log(2) / 2. */
+HK_INLINE double exp_negative(double y) {
+    double n = __builtin_rint(y * 0x1.71547652b82fep+0);
+    double r = y - n * 0x1.62e42fefa39efp-1;
+    double sum = 1.0;
+    for (int k = 13; k > 0; k--) sum = 1.0 + sum * r / k;
+    return n < -1000.0 ? 0.0 : sum * hk_double((uint64_t)(1023 + (int64_t)n) << 52);
+}
+
+/* The hyperbolic tangent: (1 - e) / (1 + e) with e = exp(-2 |x|), and near 0 its series. */
+HK_EXPORT void hk_tanh_f32x16(float *restrict out, const float *restrict in);
+void hk_tanh_f32x16(float *restrict out, const float *restrict in) {
+    LOOP {
+        double x = in[i], size = __builtin_fabs(x), square = x * x;
+        double e = exp_negative(-2.0 * (size < 20.0 ? size : 20.0));
+        double large = __builtin_copysign((1.0 - e) / (1.0 + e), x);
+        double series = 62.0 / 2835.0 - square * (1382.0 / 155925.0);
+        series = 2.0 / 15.0 + square * (-17.0 / 315.0 + square * series);
+        double small = x + x * square * (-1.0 / 3.0 + square * series);
+        out[i] = in[i] != in[i] ? in[i] + in[i] : (float)(size < 0.1 ? small : large);
+    }
+}
+
 HK_EXPORT void hk_rsqrt_f64x16(double *restrict out, const double *restrict in);
 void hk_rsqrt_f64x16(double *restrict out, const double *restrict in) {
     LOOP {

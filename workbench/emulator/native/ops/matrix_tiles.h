@@ -20,10 +20,11 @@
 
 #include "ops/matrix.h"
 
-#if defined(__AMX_BF16__) && defined(__AMX_INT8__) && defined(__AVX512BF16__) && defined(__AVX512VBMI__) &&            \
-    defined(__linux__)
+#if ((defined(__AMX_BF16__) && defined(__AMX_INT8__)) || defined(HK_SOFTWARE_TILES)) && defined(__AVX512BF16__) &&     \
+    defined(__AVX512VBMI__) && defined(__linux__)
 #define HK_TILES 1
-#include <immintrin.h>
+#include "ops/tile_unit.h"
+#include "run/lanes.h"
 
 /* Nonzero if this process may use tiles. */
 extern int hk_tiles_allowed;
@@ -52,7 +53,7 @@ HK_INLINE void hk_tiles_begin(int depth) {
 
 HK_INLINE void hk_tiles_release(void) {
     if (!hk_tiles_here.depth) return;
-    _tile_release();
+    HK_UNIT_RELEASE();
     hk_tiles_here.depth = 0;
 }
 
@@ -64,7 +65,7 @@ HK_INLINE void hk_tiles_end(void) {
  * 0.3 us, or 3 us after a sleep of several microseconds (Granite Rapids; loads of tiles do not keep it awake). So a
  * kernel that uses the unit performs an unused multiplication whenever it moves data. */
 HK_INLINE void hk_tiles_stay_awake(void) {
-    if (hk_tiles_here.depth) _tile_dpbf16ps(HK_TILE_C3, HK_TILE_A0, HK_TILE_B0);
+    if (hk_tiles_here.depth) HK_UNIT_WAKE(HK_TILE_C3, HK_TILE_A0, HK_TILE_B0);
 }
 
 /* Called at the start and the end of a work-group's turn on this thread. */
@@ -93,9 +94,27 @@ HK_INLINE int hk_tiles_row(int m, int lane, int c) {
     return m == 16 ? 4 * c + lane : 8 * (lane / 2) + 2 * c + lane % 2;
 }
 
-/* 16 columns of `depth` rows (4, 8 or 16) of [pair][m] as rows of a tile, `depth` dwords each. */
+/* 16 columns of 16 rows of [pair][m] as rows of a tile. Pieces of 16 bytes are put together while they are loaded,
+ * which leaves half as many shuffles as a transposition of whole rows needs. */
+HK_INLINE void hk_tiles_turn_16(int m, uint32_t *to, const uint32_t *from) {
+#pragma clang loop unroll(full)
+    for (int lane = 0; lane < 4; lane++) {
+        u32x16 part[4];
+#pragma clang loop unroll(full)
+        for (int k = 0; k < 4; k++) {
+            const uint32_t *piece = from + k * m + 4 * lane;
+            part[k] = hk_join4(*(const u32x4 *)piece, *(const u32x4 *)(piece + 4 * m), *(const u32x4 *)(piece + 8 * m),
+                               *(const u32x4 *)(piece + 12 * m));
+        }
+        hk_transpose4(part);
+#pragma clang loop unroll(full)
+        for (int c = 0; c < 4; c++) *(u32x16 *)(to + 16 * hk_tiles_row(m, lane, c)) = part[c];
+    }
+}
+
+/* The same for `depth` rows (4 or 8), `depth` dwords each. */
 HK_INLINE void hk_tiles_turn_part(int m, int depth, uint32_t *to, const uint32_t *from) {
-    __m512i part[4][4];
+    __m512i part[2][4];
 #pragma clang loop unroll(full)
     for (int k = 0; k < depth / 4; k++) hk_tiles_turn_lanes(part[k], from + 4 * k * m, m);
 #pragma clang loop unroll(full)
@@ -107,34 +126,23 @@ HK_INLINE void hk_tiles_turn_part(int m, int depth, uint32_t *to, const uint32_t
                                              : _mm512_extracti64x4_epi64(part[0][c], 1));
             continue;
         }
-        /* Swaps 128-bit lanes: 0 and 2, 1 and 3 of each two rows; then those of each four. */
-        if (depth == 8) {
-            const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
-            const __m512i second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
-            _mm512_store_si512(to + depth * hk_tiles_row(m, 0, c),
-                               _mm512_permutex2var_epi64(part[0][c], first, part[1][c]));
-            _mm512_store_si512(to + depth * hk_tiles_row(m, 2, c),
-                               _mm512_permutex2var_epi64(part[0][c], second, part[1][c]));
-            continue;
-        }
-        __m512i even = _mm512_shuffle_i32x4(part[0][c], part[1][c], 0x88);
-        __m512i odd = _mm512_shuffle_i32x4(part[0][c], part[1][c], 0xdd);
-        __m512i even2 = _mm512_shuffle_i32x4(part[2][c], part[3][c], 0x88);
-        __m512i odd2 = _mm512_shuffle_i32x4(part[2][c], part[3][c], 0xdd);
-        _mm512_store_si512(to + depth * hk_tiles_row(m, 0, c), _mm512_shuffle_i32x4(even, even2, 0x88));
-        _mm512_store_si512(to + depth * hk_tiles_row(m, 1, c), _mm512_shuffle_i32x4(odd, odd2, 0x88));
-        _mm512_store_si512(to + depth * hk_tiles_row(m, 2, c), _mm512_shuffle_i32x4(even, even2, 0xdd));
-        _mm512_store_si512(to + depth * hk_tiles_row(m, 3, c), _mm512_shuffle_i32x4(odd, odd2, 0xdd));
+        const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+        const __m512i second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+        _mm512_store_si512(to + depth * hk_tiles_row(m, 0, c),
+                           _mm512_permutex2var_epi64(part[0][c], first, part[1][c]));
+        _mm512_store_si512(to + depth * hk_tiles_row(m, 2, c),
+                           _mm512_permutex2var_epi64(part[0][c], second, part[1][c]));
     }
 }
 
 /* Transposes an operand A, [pair][m]: for each run of up to 16 pairs, and each 16 rows of M, [row][pair]. */
 HK_INLINE void hk_tiles_turn(int m, uint32_t *to, const uint32_t *from, int pairs) {
+    HK_UNIT_COUNT(HK_UNIT_TURNS, 1);
     int depth = pairs < 16 ? pairs : 16;
     for (int k = 0; k < pairs; k += depth)
         for (int half = 0; half < m; half += 16, to += 16 * depth) {
             if (depth == 16)
-                hk_tiles_turn_part(m, 16, to, from + k * m + half);
+                hk_tiles_turn_16(m, to, from + k * m + half);
             else if (depth == 8)
                 hk_tiles_turn_part(m, 8, to, from + k * m + half);
             else
@@ -170,18 +178,18 @@ typedef struct HkTilesSum {
 #define HK_TILES_MULTIPLY(number, tile_a, tile_b)                                                                      \
     do {                                                                                                               \
         if (integer)                                                                                                   \
-            _tile_dpbssd(HK_TILE_C0 + (number), tile_a, tile_b);                                                       \
+            HK_UNIT_MULTIPLY_INT8(HK_TILE_C0 + (number), tile_a, tile_b);                                              \
         else                                                                                                           \
-            _tile_dpbf16ps(HK_TILE_C0 + (number), tile_a, tile_b);                                                     \
+            HK_UNIT_MULTIPLY_BF16(HK_TILE_C0 + (number), tile_a, tile_b);                                              \
     } while (0)
 
 #define HK_TILES_LOAD(number, sum, offset, stride)                                                                     \
     do {                                                                                                               \
         __m512i row = _mm512_set1_epi32((int)(sum)->constant);                                                         \
         if ((sum)->c != NULL)                                                                                          \
-            _tile_loadd(HK_TILE_C0 + (number), (sum)->c + (offset), stride);                                           \
+            HK_UNIT_LOAD(HK_TILE_C0 + (number), (sum)->c + (offset), stride);                                          \
         else                                                                                                           \
-            _tile_loadd(HK_TILE_C0 + (number), &row, 0);                                                               \
+            HK_UNIT_LOAD(HK_TILE_C0 + (number), &row, 0);                                                              \
     } while (0)
 
 /* For each of `n` sums; the number is an immediate. */
@@ -192,6 +200,41 @@ typedef struct HkTilesSum {
         if (n > 2) DO(2);                                                                                              \
         if (n > 3) DO(3);                                                                                              \
     } while (0)
+
+/* True if four sums are two factors A by two factors B. */
+HK_INLINE int hk_tiles_are_square(const HkTilesSum *sums, int links) {
+    uint64_t different = 0;
+    for (int link = 0; link < links; link++)
+        different |= ((uintptr_t)sums[0].a[link] ^ (uintptr_t)sums[1].a[link]) |
+                     ((uintptr_t)sums[2].a[link] ^ (uintptr_t)sums[3].a[link]) |
+                     ((uintptr_t)sums[0].b[link] ^ (uintptr_t)sums[2].b[link]) |
+                     ((uintptr_t)sums[1].b[link] ^ (uintptr_t)sums[3].b[link]);
+    return different == 0;
+}
+
+/* Four such sums of 16 x 16 results, whose factors are loaded once; else as below. */
+HK_INLINE void hk_tiles_multiply_square(int integer, const HkTilesSum *sums, int links, int pairs) {
+    const int depth = pairs < 16 ? pairs : 16;
+    HK_TILES_LOAD(0, &sums[0], 0, 64);
+    HK_TILES_LOAD(1, &sums[1], 0, 64);
+    HK_TILES_LOAD(2, &sums[2], 0, 64);
+    HK_TILES_LOAD(3, &sums[3], 0, 64);
+    for (int link = 0; link < links; link++)
+        for (int k = 0; k < 16 * pairs; k += 16 * depth) {
+            HK_UNIT_LOAD(HK_TILE_A0, sums[0].a[link] + k, 4 * (size_t)depth);
+            HK_UNIT_LOAD(HK_TILE_B0, sums[0].b[link] + k, 64);
+            HK_TILES_MULTIPLY(0, HK_TILE_A0, HK_TILE_B0);
+            HK_UNIT_LOAD(HK_TILE_B1, sums[1].b[link] + k, 64);
+            HK_TILES_MULTIPLY(1, HK_TILE_A0, HK_TILE_B1);
+            HK_UNIT_LOAD(HK_TILE_A1, sums[2].a[link] + k, 4 * (size_t)depth);
+            HK_TILES_MULTIPLY(2, HK_TILE_A1, HK_TILE_B0);
+            HK_TILES_MULTIPLY(3, HK_TILE_A1, HK_TILE_B1);
+        }
+    HK_UNIT_STORE(HK_TILE_C0, sums[0].d, 64);
+    HK_UNIT_STORE(HK_TILE_C1, sums[1].d, 64);
+    HK_UNIT_STORE(HK_TILE_C2, sums[2].d, 64);
+    HK_UNIT_STORE(HK_TILE_C3, sums[3].d, 64);
+}
 
 /* Computes `n` sums, at most four, of 16 x 16 results and the same number of links of `pairs` dwords of K. They are
  * interleaved, so that the CPU need not wait for each; neighbours mostly share A. */
@@ -206,15 +249,15 @@ HK_INLINE void hk_tiles_multiply_16(int integer, const HkTilesSum *sums, int n, 
 #define HK_TILES_DO(number)                                                                                            \
     do {                                                                                                               \
         const HkTilesSum *sum = &sums[number];                                                                         \
-        if (sum->a[link] != loaded) _tile_loadd(HK_TILE_A0, sum->a[link] + k, 4 * (size_t)depth);                      \
+        if (sum->a[link] != loaded) HK_UNIT_LOAD(HK_TILE_A0, sum->a[link] + k, 4 * (size_t)depth);                     \
         loaded = sum->a[link];                                                                                         \
-        _tile_loadd(HK_TILE_B0 + (number) % 2, sum->b[link] + k, 64);                                                  \
+        HK_UNIT_LOAD(HK_TILE_B0 + (number) % 2, sum->b[link] + k, 64);                                                 \
         HK_TILES_MULTIPLY(number, HK_TILE_A0, HK_TILE_B0 + (number) % 2);                                              \
     } while (0)
             HK_TILES_EACH(HK_TILES_DO);
 #undef HK_TILES_DO
         }
-#define HK_TILES_DO(number) _tile_stored(HK_TILE_C0 + (number), sums[number].d, 64)
+#define HK_TILES_DO(number) HK_UNIT_STORE(HK_TILE_C0 + (number), sums[number].d, 64)
     HK_TILES_EACH(HK_TILES_DO);
 #undef HK_TILES_DO
 }
@@ -229,27 +272,29 @@ HK_INLINE void hk_tiles_multiply_32(int integer, const HkTilesSum *sum, int link
     for (int link = 0; link < links; link++)
         for (int k = 0; k < 32 * pairs; k += 32 * depth) {
             const uint32_t *a = sum->a[link] + k, *b = sum->b[link] + k;
-            _tile_loadd(HK_TILE_A0, a, 4 * (size_t)depth);
-            _tile_loadd(HK_TILE_B0, b, 128);
+            HK_UNIT_LOAD(HK_TILE_A0, a, 4 * (size_t)depth);
+            HK_UNIT_LOAD(HK_TILE_B0, b, 128);
             HK_TILES_MULTIPLY(0, HK_TILE_A0, HK_TILE_B0);
-            _tile_loadd(HK_TILE_B1, b + 16, 128);
+            HK_UNIT_LOAD(HK_TILE_B1, b + 16, 128);
             HK_TILES_MULTIPLY(1, HK_TILE_A0, HK_TILE_B1);
-            _tile_loadd(HK_TILE_A1, a + 16 * depth, 4 * (size_t)depth);
+            HK_UNIT_LOAD(HK_TILE_A1, a + 16 * depth, 4 * (size_t)depth);
             HK_TILES_MULTIPLY(2, HK_TILE_A1, HK_TILE_B0);
             HK_TILES_MULTIPLY(3, HK_TILE_A1, HK_TILE_B1);
         }
-    _tile_stored(HK_TILE_C0, sum->d, 128);
-    _tile_stored(HK_TILE_C1, sum->d + 16, 128);
-    _tile_stored(HK_TILE_C2, sum->d + below, 128);
-    _tile_stored(HK_TILE_C3, sum->d + below + 16, 128);
+    HK_UNIT_STORE(HK_TILE_C0, sum->d, 128);
+    HK_UNIT_STORE(HK_TILE_C1, sum->d + 16, 128);
+    HK_UNIT_STORE(HK_TILE_C2, sum->d + below, 128);
+    HK_UNIT_STORE(HK_TILE_C3, sum->d + below + 16, 128);
 }
 
 /* Computes `n` sums with the same number of links of `pairs` dwords of K; for 32 x 32 results, n is 1. No sum reads
  * what another one writes. */
 HK_INLINE void hk_tiles_multiply(int integer, int m, const HkTilesSum *sums, int n, int links, int pairs) {
     hk_tiles_begin(pairs < 16 ? pairs : 16);
-    /* The most frequent case, with constants, so that no branches remain between tiles. */
-    if (m == 16 && n == HK_TILES_TOGETHER && pairs == 16)
+    /* The most frequent cases, with constants, so that no branches remain between tiles. */
+    if (m == 16 && n == HK_TILES_TOGETHER && pairs == 16 && hk_tiles_are_square(sums, links))
+        hk_tiles_multiply_square(integer, sums, links, 16);
+    else if (m == 16 && n == HK_TILES_TOGETHER && pairs == 16)
         hk_tiles_multiply_16(integer, sums, HK_TILES_TOGETHER, links, 16);
     else if (m == 16)
         hk_tiles_multiply_16(integer, sums, n, links, pairs);

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 
 from workbench.codeobject import printer
 from workbench.codeobject.instruction import Instruction, Operand
-from workbench.emulator.native.abi import MAX_LANES, NO_REGISTER, ffi
+from workbench.emulator.native.abi import MAX_LANES, NO_REGISTER, SCALE_SHIFT, SIGNED_OFFSET, ffi
 from workbench.errors import UnsupportedInstruction
+from workbench.targets import target as target_record
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,18 @@ class Rows:
     def mask_words(self) -> int:
         """Scalar registers of a lane mask."""
         return self.wave_size // 32
+
+    def address_flags(self, instruction: Instruction, base: int) -> int:
+        """Bits of `OpFields.flags` for the offset of a global, flat or scratch access.
+
+        Args:
+            base: scalar register of the base address, or NO_REGISTER.
+        """
+        memory = instruction.record.memory
+        flags = scale_flags(instruction, memory.bytes if memory is not None else 1)
+        if base != NO_REGISTER and target_record(self.target).has_signed_offsets:
+            flags |= SIGNED_OFFSET
+        return flags
 
     def row(self, operand: Operand) -> int:
         """First row of a vector register operand.
@@ -88,6 +101,13 @@ class NativeOp:
     function: str
     encode: Callable[[Instruction, Rows], OpFields]
     can_fault: bool = True
+
+
+def scale_flags(instruction: Instruction, size: int) -> int:
+    """Bits of `OpFields.flags` for an offset register that counts elements of `size` bytes."""
+    if not instruction.modifiers.get("scale_offset"):
+        return 0
+    return (size.bit_length() - 1) << SCALE_SHIFT
 
 
 def unsupported(instruction: Instruction, reason: str) -> UnsupportedInstruction:

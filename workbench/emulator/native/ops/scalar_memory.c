@@ -16,7 +16,8 @@ static int copy_dwords(Wave *w, const Op *op, uint64_t address, uint32_t dwords)
 }
 
 static int64_t offset_of(const Wave *w, const Op *op) {
-    return (int64_t)op->offset + (op->ssrc1 == HK_NO_REGISTER ? 0 : (int64_t)w->s[op->ssrc1]);
+    uint32_t shift = op->flags >> HK_SCALE_SHIFT & HK_SCALE_MASK;
+    return (int64_t)op->offset + (op->ssrc1 == HK_NO_REGISTER ? 0 : (int64_t)w->s[op->ssrc1] << shift);
 }
 
 /* sdst[0..imm[0]) = memory at the base pair ssrc0 + offset; the address is a multiple of 4. */
@@ -27,10 +28,8 @@ int32_t hk_s_load(Wave *w, const Op *op) {
 }
 
 /* sdst = a byte or two (imm[0]) at the base pair ssrc0 + offset, with their sign if imm[1]. */
-HK_EXPORT int32_t hk_s_load_part(Wave *w, const Op *op);
-int32_t hk_s_load_part(Wave *w, const Op *op) {
+static int32_t load_part(Wave *w, const Op *op, uint64_t address) {
     uint32_t size = op->imm[0];
-    uint64_t address = (hk_s64(w, op->ssrc0) + (uint64_t)offset_of(w, op)) & ~(uint64_t)(size - 1);
     const void *source = hk_check(w, op, address, size, 0, -1);
     if (source == NULL) return 1;
     uint16_t value = 0;
@@ -39,6 +38,11 @@ int32_t hk_s_load_part(Wave *w, const Op *op) {
     w->s[op->sdst] = (value ^ sign) - sign;
     if (w->group->profile) w->group->counters->scalar_bytes_read += size;
     return 0;
+}
+
+HK_EXPORT int32_t hk_s_load_part(Wave *w, const Op *op);
+int32_t hk_s_load_part(Wave *w, const Op *op) {
+    return load_part(w, op, (hk_s64(w, op->ssrc0) + (uint64_t)offset_of(w, op)) & ~(uint64_t)(op->imm[0] - 1));
 }
 
 /* Range that a buffer resource in four SGPRs covers. */
@@ -68,6 +72,18 @@ int32_t hk_s_buffer_load(Wave *w, const Op *op) {
     if (count && !copy_dwords(w, op, r.base + offset, count)) return 1;
     memset(&w->s[op->sdst + count], 0, (dwords - count) * 4);
     return 0;
+}
+
+/* The same of a byte or two as hk_s_load_part does: one beyond the range reads as zero. */
+HK_EXPORT int32_t hk_s_buffer_load_part(Wave *w, const Op *op);
+int32_t hk_s_buffer_load_part(Wave *w, const Op *op) {
+    Resource r = resource(w, op->ssrc0);
+    uint64_t offset = (uint64_t)offset_of(w, op) & ~(uint64_t)(op->imm[0] - 1);
+    if (offset >= r.size || r.size - offset < op->imm[0]) {
+        w->s[op->sdst] = 0;
+        return 0;
+    }
+    return load_part(w, op, r.base + offset);
 }
 
 static int32_t store_dwords(Wave *w, const Op *op, uint64_t address, uint32_t dwords) {
@@ -190,6 +206,13 @@ static uint64_t cycles(Wave *w) {
 HK_EXPORT int32_t hk_s_memtime(Wave *w, const Op *op);
 int32_t hk_s_memtime(Wave *w, const Op *op) {
     store_clock(w, op, cycles(w));
+    return 0;
+}
+
+/* A half of that clock, the upper one if imm[0]; code reads that before and after the lower one. */
+HK_EXPORT int32_t hk_shader_cycles(Wave *w, const Op *op);
+int32_t hk_shader_cycles(Wave *w, const Op *op) {
+    w->s[op->sdst] = (uint32_t)(cycles(w) >> (op->imm[0] ? 32 : 0));
     return 0;
 }
 

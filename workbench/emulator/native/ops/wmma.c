@@ -1,44 +1,408 @@
-/* V_WMMA_F32_16X16X16_F16 and _BF16 of gfx12 in waves of 32 lanes: D = A B + C, 16 by 16 each.
+/* V_WMMA and V_SWMMAC: D = A B + C, 16 by 16 each, in waves of either size.
  *
- * Lane l has row l % 16 of A and column l % 16 of B, from k = 8 * (l / 16) on, and column l % 16 of D and C, from row
- * 8 * (l / 16) on (RDNA4 ISA guide, on WMMA). EXEC is ignored. How hardware rounds is not published: here products
- * are exact, and are added to C in single precision in the order of k.
+ * Which lane has which element is in the op fields, computed by wmma.py from the target's record: lane 16 g + i has
+ * elements of row i of A, of column i of B, and of column i of C and D.
  *
- * Op fields: dst, src0 (A), src1 (B), src2 (C, or no register and imm[0] its constant), flags nonzero for bf16.
+ * Arithmetic: how hardware rounds is not published. Here products are exact, and each is added to the sum, which
+ * starts from C, in single precision with one rounding to nearest even, in the order k = 1, 0, 3, 2, ... (sparse: in
+ * the order of the stored elements), as in matrix.c, and for the same reason. A result of 16 bits is rounded once, at
+ * the end, to nearest even. A NaN comes out as 0x7fc00000. Denormals are kept. Integers are exact; with clamp they
+ * saturate at the end, else they wrap. EXEC is ignored.
+ *
+ * Op fields: dst (D), src0 (A), src1 (B), src2 (C, or the indices of a sparse A), flags (abi.h); imm[0] a constant C;
+ * imm[1] and imm[2] how A and B are spread: registers in bits 7:0, groups of lanes in 15:8, and in 31:16 the logarithm
+ * of the number of adjacent K in a lane; imm[3] the set of indices.
  */
-#include "ops/bits.h"
+#include "ops/matrix_avx512.h"
+#include "ops/matrix_dot.h"
 
-enum { SIDE = 16, OF_LANE = 8 };
+enum { SIDE = 16, GROUPS = HK_LANES / SIDE, OF_LANE = SIDE / GROUPS, MOST_K = 256 };
 
-/* The numbers of A by row and k, or of B by column and k. */
-static void load(float to[SIDE][SIDE], Wave *w, uint32_t row, uint32_t is_brain) {
-    for (uint32_t dword = 0; dword < OF_LANE / 2; dword++) {
-        const uint32_t *values = hk_row(w, row + dword);
-        for (uint32_t l = 0; l < HK_LANES; l++) {
-            float *place = &to[l % SIDE][OF_LANE * (l / SIDE) + 2 * dword];
-            uint32_t low = values[l] & 0xffff, high = values[l] >> 16;
-            place[0] = is_brain ? hk_float(low << 16) : hk_from_half(low);
-            place[1] = is_brain ? hk_float(high << 16) : hk_from_half(high);
-        }
+typedef struct HkSpread {
+    int rows, groups, run;
+} HkSpread;
+
+HK_INLINE HkSpread hk_spread(uint32_t bits) {
+    return (HkSpread){(int)(bits & 255), (int)(bits >> 8 & 255), (int)(bits >> 16)};
+}
+
+/* K of element `e` of a lane of group `g`, of `of_lane` elements. */
+HK_INLINE int hk_spread_k(HkSpread s, int of_lane, int g, int e) {
+    if (s.groups == 1) return e;
+    int place = e + (g >> 1) * of_lane;
+    return (place >> s.run << (s.run + 1)) + ((g & 1) << s.run) + (place & ((1 << s.run) - 1));
+}
+
+HK_INLINE int hk_wave_per_dword(HkElement type) {
+    return type == HK_INT4 || type == HK_UINT4 ? 8 : type == HK_UINT8 ? 4 : hk_per_dword(type);
+}
+
+HK_INLINE f32x16 hk_wave_element(HkElement type, u32x16 dword, int e) {
+    switch (type) {
+    case HK_UINT8:
+        return __builtin_convertvector((i32x16)(dword >> (8 * e) & 255), f32x16);
+    case HK_UINT4:
+        return __builtin_convertvector((i32x16)(dword >> (4 * e) & 15), f32x16);
+    case HK_INT4:
+        return __builtin_convertvector((i32x16)(dword << (28 - 4 * e)) >> 28, f32x16);
+    default:
+        return hk_element(type, dword, e, 1);
     }
 }
 
-HK_EXPORT int32_t hk_wmma_f32_16x16x16(Wave *w, const Op *op);
-int32_t hk_wmma_f32_16x16x16(Wave *w, const Op *op) {
-    float a[SIDE][SIDE], columns[SIDE][SIDE], b[SIDE][SIDE], sums[SIDE][SIDE];
-    load(a, w, op->src0, op->flags);
-    load(columns, w, op->src1, op->flags);
-    for (uint32_t k = 0; k < SIDE; k++)
-        for (uint32_t n = 0; n < SIDE; n++) b[k][n] = columns[n][k];
-    for (uint32_t i = 0; i < OF_LANE; i++)
-        for (uint32_t l = 0; l < HK_LANES; l++)
-            sums[OF_LANE * (l / SIDE) + i][l % SIDE] =
-                hk_float(op->src2 == HK_NO_REGISTER ? op->imm[0] : hk_row(w, op->src2 + i)[l]);
-    for (uint32_t m = 0; m < SIDE; m++)
-        for (uint32_t k = 0; k < SIDE; k++)
-            for (uint32_t n = 0; n < SIDE; n++) sums[m][n] += a[m][k] * b[k][n];
-    for (uint32_t i = 0; i < OF_LANE; i++)
-        for (uint32_t l = 0; l < HK_LANES; l++)
-            hk_row(w, op->dst + i)[l] = hk_float_bits(sums[OF_LANE * (l / SIDE) + i][l % SIDE]);
+/* The number of K in registers: of a sparse A, of the stored ones. */
+HK_INLINE int hk_spread_depth(HkElement type, HkSpread s) { return s.rows * hk_wave_per_dword(type) * s.groups; }
+
+/* A as [k][row], or B as [k][column]; `signs` are flipped in every dword. */
+HK_INLINE void hk_wave_unpack_as(HkElement type, float *out, const uint32_t *rows, HkSpread s, uint32_t signs) {
+    int per = hk_wave_per_dword(type);
+    for (int g = 0; g < s.groups; g++)
+        for (int r = 0; r < s.rows; r++) {
+            u32x16 dword = *(const u32x16 *)(rows + HK_LANES * r + SIDE * g) ^ signs;
+            float *to = out + SIDE * hk_spread_k(s, s.rows * per, g, r * per);
+#pragma clang loop unroll(full)
+            for (int e = 0; e < per; e++) *(f32x16 *)(to + SIDE * e) = hk_wave_element(type, dword, e);
+        }
+}
+
+static void hk_wave_unpack(HkElement type, float *out, const uint32_t *rows, HkSpread s, uint32_t signs) {
+    switch (type) {
+#define HK_UNPACK(kind)                                                                                                \
+    case kind:                                                                                                         \
+        hk_wave_unpack_as(kind, out, rows, s, signs);                                                                  \
+        return;
+        HK_UNPACK(HK_F32)
+        HK_UNPACK(HK_F16)
+        HK_UNPACK(HK_BF16)
+        HK_UNPACK(HK_FP8)
+        HK_UNPACK(HK_BF8)
+        HK_UNPACK(HK_INT8)
+        HK_UNPACK(HK_UINT8)
+        HK_UNPACK(HK_INT4)
+        HK_UNPACK(HK_UINT4)
+#undef HK_UNPACK
+    default:
+        return;
+    }
+}
+
+/* Where a row of C and D is: its group of lanes, and its place among the rows of a lane. */
+typedef struct HkPlace {
+    int group, index;
+} HkPlace;
+
+HK_INLINE HkPlace hk_row_place(int row, int interleaved) {
+    if (interleaved) return (HkPlace){row % GROUPS, row / GROUPS};
+    return (HkPlace){row / 8 + row / OF_LANE % (8 / OF_LANE) * 2, row % OF_LANE};
+}
+
+/* 16 bits of each dword, in `half`, as floats. */
+HK_INLINE f32x16 hk_half_row(int kind, u32x16 dword, int half) {
+    return hk_element(kind == HK_WMMA_F16 ? HK_F16 : HK_BF16, dword, half, 0);
+}
+
+/* Floats to 16 bits, to nearest even. */
+HK_INLINE u32x16 hk_to_half_row(int kind, f32x16 x) {
+    if (kind == HK_WMMA_F16) {
+        u16x16 bits = (u16x16) __builtin_convertvector(x, f16x16);
+        return __builtin_convertvector(bits, u32x16);
+    }
+    u32x16 bits = (u32x16)x, rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    u32x16 nan = (u32x16)(x != x);
+    return (rounded & ~nan) | (nan & 0x7fc0);
+}
+
+HK_INLINE int hk_in_halves(int kind) { return kind == HK_WMMA_F16 || kind == HK_WMMA_BF16; }
+
+/* C, with its modifiers, by row. */
+HK_INLINE void hk_load_sums(f32x16 *sums, const Wave *w, const Op *op, int kind) {
+    int halves = hk_in_halves(kind), packed = halves && !(op->flags & HK_WMMA_HALVES);
+    int high = (op->flags & HK_WMMA_HIGH) != 0, interleaved = (op->flags & HK_WMMA_INTERLEAVED) != 0;
+    const uint32_t *c = hk_row(w, op->src2);
+    f32x16 constant = (f32x16)((u32x16){} + op->imm[0]);
+    if (halves) constant = hk_half_row(kind, (u32x16)constant, 0);
+#pragma clang loop unroll(full)
+    for (int row = 0; row < SIDE; row++) {
+        HkPlace p = hk_row_place(row, interleaved);
+        if (op->flags & HK_MATRIX_C_CONSTANT)
+            sums[row] = constant;
+        else if (!halves)
+            sums[row] = *(const f32x16 *)(c + p.index * HK_LANES + SIDE * p.group);
+        else {
+            int reg = packed ? p.index / 2 : p.index, half = packed ? p.index % 2 : high;
+            sums[row] = hk_half_row(kind, *(const u32x16 *)(c + reg * HK_LANES + SIDE * p.group), half);
+        }
+    }
+    uint32_t keep = op->flags >> 17 & 1 ? 0x7fffffff : ~0u, flip = op->flags >> 14 & 1 ? 0x80000000 : 0;
+    if (__builtin_expect(~keep | flip, 0) && kind != HK_WMMA_I32)
+        for (int row = 0; row < SIDE; row++) sums[row] = (f32x16)(((u32x16)sums[row] & keep) ^ flip);
+}
+
+HK_INLINE void hk_store_sums(Wave *w, const Op *op, int kind, const f32x16 *sums) {
+    int halves = hk_in_halves(kind), high = (op->flags & HK_WMMA_HIGH) != 0;
+    int interleaved = (op->flags & HK_WMMA_INTERLEAVED) != 0;
+    uint32_t *d = hk_row(w, op->dst);
+#pragma clang loop unroll(full)
+    for (int row = 0; row < SIDE; row++) {
+        HkPlace p = hk_row_place(row, interleaved);
+        if (!halves)
+            *(f32x16 *)(d + p.index * HK_LANES + SIDE * p.group) = sums[row];
+        else if (op->flags & HK_WMMA_HALVES) {
+            u32x16 *to = (u32x16 *)(d + p.index * HK_LANES + SIDE * p.group), bits = hk_to_half_row(kind, sums[row]);
+            *to = high ? (*to & 0xffff) | bits << 16 : (*to & 0xffff0000) | bits;
+        } else if (p.index % 2 == 0)
+            *(u32x16 *)(d + p.index / 2 * HK_LANES + SIDE * p.group) =
+                hk_to_half_row(kind, sums[row]) | hk_to_half_row(kind, sums[row + 1]) << 16;
+    }
+}
+
+/* Where 16 rows of sums are: one after another, or as registers of C and D without halves are. */
+typedef enum HkOrder { HK_IN_ORDER, HK_BLOCKED, HK_INTERLEAVED } HkOrder;
+
+HK_INLINE int hk_row_offset(HkOrder order, int row) {
+    HkPlace p = hk_row_place(row, order == HK_INTERLEAVED);
+    return order == HK_IN_ORDER ? row * SIDE : p.index * HK_LANES + p.group * SIDE;
+}
+
+/* D = C + A B; a and b are [k][16]. D may be C. */
+HK_INLINE void hk_wave_multiply(HkOrder order, float *d, const float *c, const float *a, const float *b, int depth,
+                                int paired) {
+#pragma clang loop unroll(full)
+    for (int first = 0; first < SIDE; first += HK_TILE_ROWS) {
+        f32x16 sum[HK_TILE_ROWS];
+#pragma clang loop unroll(full)
+        for (int i = 0; i < HK_TILE_ROWS; i++) sum[i] = *(const f32x16 *)(c + hk_row_offset(order, first + i));
+#pragma clang loop unroll(disable)
+        for (int k = 0; k < depth; k++) {
+            int at = (k ^ paired) * SIDE;
+            f32x16 row = *(const f32x16 *)(b + at);
+#pragma clang loop unroll(full)
+            for (int i = 0; i < HK_TILE_ROWS; i++)
+                sum[i] = __builtin_elementwise_fma(hk_splat(a[at + first + i]), row, sum[i]);
+        }
+#pragma clang loop unroll(full)
+        for (int i = 0; i < HK_TILE_ROWS; i++) *(f32x16 *)(d + hk_row_offset(order, first + i)) = hk_one_nan(sum[i]);
+    }
+}
+
+/* Addresses of pairs of K, in the order of K. */
+HK_INLINE void hk_wave_pairs(const uint32_t **pairs, const uint32_t *rows, HkSpread s) {
+    for (int g = 0; g < s.groups; g++)
+        for (int r = 0; r < s.rows; r++)
+            pairs[hk_spread_k(s, 2 * s.rows, g, 2 * r) / 2] = rows + r * HK_LANES + SIDE * g;
+}
+
+#ifdef HK_AVX512
+/* The same for f16 or bf16 in registers: A becomes floats here, B when needed. */
+HK_INLINE void hk_wave_halves(HkOrder order, HkElement type, float *d, const float *c, const uint32_t *rows_a,
+                              const uint32_t *rows_b, HkSpread a, HkSpread b) {
+    const uint32_t *pairs_a[MOST_K / 2], *pairs_b[MOST_K / 2];
+    float room[MOST_K / 2 * SIDE * 2] __attribute__((aligned(64)));
+    hk_wave_pairs(pairs_a, rows_a, a);
+    hk_wave_pairs(pairs_b, rows_b, b);
+    /* Distance of neighbouring rows, and of the elements of a pair, as the conversions leave them. */
+    int count = hk_spread_depth(type, a) / 2, step = type == HK_F16 ? 2 : 1, other = type == HK_F16 ? 1 : SIDE;
+#pragma clang loop unroll_count(4)
+    for (int k = 0; k < count; k++) {
+        float *to = room + 2 * SIDE * k;
+        if (type == HK_F16) {
+            *(f32x16 *)to = __builtin_convertvector(*(const f16x16 *)pairs_a[k], f32x16);
+            *(f32x16 *)(to + 16) = __builtin_convertvector(*(const f16x16 *)(pairs_a[k] + 8), f32x16);
+        } else {
+            *(f32x16 *)to = hk_element(HK_BF16, *(const u32x16 *)pairs_a[k], 0, 0);
+            *(f32x16 *)(to + 16) = hk_element(HK_BF16, *(const u32x16 *)pairs_a[k], 1, 0);
+        }
+    }
+    f32x16 sum[SIDE];
+#pragma clang loop unroll(full)
+    for (int i = 0; i < SIDE; i++) sum[i] = *(const f32x16 *)(c + hk_row_offset(order, i));
+#pragma clang loop unroll(disable)
+    for (int k = 0; k < count; k++) {
+        const float *ak = room + 2 * SIDE * k;
+        u32x16 pair = *(const u32x16 *)pairs_b[k];
+        f32x16 row = hk_element(type, pair, 1, 0);
+#pragma clang loop unroll(full)
+        for (int i = 0; i < SIDE; i++)
+            sum[i] = __builtin_elementwise_fma(hk_splat(ak[i * step + other]), row, sum[i]);
+        row = hk_element(type, pair, 0, 0);
+#pragma clang loop unroll(full)
+        for (int i = 0; i < SIDE; i++) sum[i] = __builtin_elementwise_fma(hk_splat(ak[i * step]), row, sum[i]);
+    }
+#pragma clang loop unroll(full)
+    for (int i = 0; i < SIDE; i++) *(f32x16 *)(d + hk_row_offset(order, i)) = hk_one_nan(sum[i]);
+}
+#endif
+
+#ifdef HK_DOT
+/* 8-bit floats as pairs of bf16, [pair][16]. */
+HK_INLINE void hk_wave_from_bytes(HkElement type, uint32_t *out, const uint32_t *rows, HkSpread s) {
+    for (int g = 0; g < s.groups; g++)
+        for (int r = 0; r < s.rows; r++)
+            hk_dot_from_bytes(type, out + hk_spread_k(s, 4 * s.rows, g, 4 * r) / 2 * SIDE, SIDE,
+                              rows + r * HK_LANES + SIDE * g);
+}
+
+/* The same with VDPBF16PS; returns 0, with nothing done, where that is inexact or slower. */
+HK_INLINE int hk_wave_dot(HkOrder order, float *d, const float *c, HkElement type_a, HkElement type_b,
+                          const uint32_t *rows_a, const uint32_t *rows_b, HkSpread a, HkSpread b) {
+    if (type_a != HK_BF16 && type_a != HK_FP8 && type_a != HK_BF8) return 0;
+    /* Vectors of 16 dwords are looked at by fours. */
+    if (!hk_dot_pays || !(hk_dot_addends(c, SIDE / 4) & HK_DOT_EXACT)) return 0;
+    const uint32_t *pairs_a[MOST_K / 2], *pairs_b[MOST_K / 2];
+    uint32_t room[2][MOST_K / 2 * SIDE] __attribute__((aligned(64)));
+    int count = hk_spread_depth(type_a, a) / 2;
+    if (type_a == HK_BF16) {
+        int vectors = a.rows * GROUPS / 4;
+        if (!(hk_dot_factors(rows_a, vectors) & hk_dot_factors(rows_b, vectors) & HK_DOT_EXACT)) return 0;
+        hk_wave_pairs(pairs_a, rows_a, a);
+        hk_wave_pairs(pairs_b, rows_b, b);
+    } else {
+        HK_WITH_EIGHTS(type_a, hk_wave_from_bytes, room[0], rows_a, a);
+        HK_WITH_EIGHTS(type_b, hk_wave_from_bytes, room[1], rows_b, b);
+        for (int k = 0; k < count; k++) pairs_a[k] = room[0] + SIDE * k, pairs_b[k] = room[1] + SIDE * k;
+    }
+    __m512 sum[SIDE];
+#pragma clang loop unroll(full)
+    for (int i = 0; i < SIDE; i++) sum[i] = _mm512_load_ps(c + hk_row_offset(order, i));
+#pragma clang loop unroll(disable)
+    for (int k = 0; k < count; k++) {
+        __m512i row = _mm512_load_si512(pairs_b[k]);
+        const uint32_t *ak = pairs_a[k];
+#pragma clang loop unroll(full)
+        for (int i = 0; i < SIDE; i++) hk_dot_add(&sum[i], row, ak + i);
+    }
+#pragma clang loop unroll(full)
+    for (int i = 0; i < SIDE; i++) *(f32x16 *)(d + hk_row_offset(order, i)) = hk_one_nan((f32x16)sum[i]);
+    return 1;
+}
+#endif
+
+/* Signs to flip in every dword of a factor: neg_lo is for elements of even K, neg_hi for the others. */
+HK_INLINE uint32_t hk_flipped(const Op *op, int factor) {
+    return (op->flags >> (12 + factor) & 1) << 15 | (op->flags >> (15 + factor) & 1) << 31;
+}
+
+/* The stored elements and B's rows that they are multiplied with: sums += A B. */
+static void hk_sparse_multiply(f32x16 *sums, const Wave *w, const Op *op, const float *a, const float *b, HkSpread s,
+                               int per) {
+    int of_lane = s.rows * per, first = (int)op->imm[3] * 2 * of_lane, stored = of_lane * s.groups;
+    uint16_t place[MOST_K / 2 * SIDE];
+    for (int g = 0; g < s.groups; g++)
+        for (int e = 0; e < of_lane; e++) {
+            int bit = first + 2 * e, n = hk_spread_k(s, of_lane, g, e);
+            const uint32_t *indices = hk_row(w, op->src2 + (unsigned)(bit / 32)) + SIDE * g;
+            for (int i = 0; i < SIDE; i++)
+                place[n * SIDE + i] = (uint16_t)(n / 2 * 4 + (int)(indices[i] >> bit % 32 & 3));
+        }
+    for (int i = 0; i < SIDE; i++) {
+        f32x16 sum = sums[i];
+        for (int n = 0; n < stored; n++) {
+            f32x16 row = *(const f32x16 *)(b + place[n * SIDE + i] * SIDE);
+            sum = __builtin_elementwise_fma(hk_splat(a[n * SIDE + i]), row, sum);
+        }
+        sums[i] = hk_one_nan(sum);
+    }
+}
+
+/* Adds exact sums of integer products to `c`. */
+HK_INLINE void hk_add_integers(f32x16 *sums, const f32x16 *c, int clamp) {
+    for (int i = 0; i < SIDE; i++) {
+        i32x16 products = __builtin_convertvector(sums[i], i32x16), addend = (i32x16)c[i];
+        i32x16 total = clamp ? __builtin_elementwise_add_sat(products, addend)
+                             : (i32x16)((u32x16)products + (u32x16)addend);
+        sums[i] = (f32x16)total;
+    }
+}
+
+/* Factors of an instruction. */
+typedef struct HkWaveFactors {
+    HkElement type_a, type_b;
+    HkSpread a, b;
+    const uint32_t *rows_a, *rows_b;
+    uint32_t flip_a, flip_b;
+} HkWaveFactors;
+
+HK_INLINE HkWaveFactors hk_wave_factors(const Wave *w, const Op *op) {
+    return (HkWaveFactors){HK_MATRIX_TYPE_A(op),  HK_MATRIX_TYPE_B(op),  hk_spread(op->imm[1]), hk_spread(op->imm[2]),
+                           hk_row(w, op->src0),   hk_row(w, op->src1),   hk_flipped(op, 0),     hk_flipped(op, 1)};
+}
+
+/* D = C + A B of floats. */
+HK_INLINE void hk_wave_floats(HkOrder order, float *d, const float *c, const HkWaveFactors *f) {
+#ifdef HK_DOT
+    if (!(f->flip_a | f->flip_b) &&
+        hk_wave_dot(order, d, c, f->type_a, f->type_b, f->rows_a, f->rows_b, f->a, f->b))
+        return;
+#endif
+#ifdef HK_AVX512
+    if (!(f->flip_a | f->flip_b) && f->type_a == HK_F16) {
+        hk_wave_halves(order, HK_F16, d, c, f->rows_a, f->rows_b, f->a, f->b);
+        return;
+    }
+    if (!(f->flip_a | f->flip_b) && f->type_a == HK_BF16) {
+        hk_wave_halves(order, HK_BF16, d, c, f->rows_a, f->rows_b, f->a, f->b);
+        return;
+    }
+#endif
+    float a[MOST_K / 2 * SIDE] __attribute__((aligned(64))), b[MOST_K / 2 * SIDE] __attribute__((aligned(64)));
+    hk_wave_unpack(f->type_a, a, f->rows_a, f->a, f->flip_a);
+    hk_wave_unpack(f->type_b, b, f->rows_b, f->b, f->flip_b);
+    hk_wave_multiply(order, d, c, a, b, hk_spread_depth(f->type_a, f->a), f->type_a != HK_F32);
+}
+
+HK_INLINE int32_t hk_wave_matrix(Wave *w, const Op *op, int sparse) {
+    float a[MOST_K / 2 * SIDE] __attribute__((aligned(64))), b[MOST_K * SIDE] __attribute__((aligned(64)));
+    f32x16 sums[SIDE] __attribute__((aligned(64))), addends[SIDE];
+    HkWaveFactors f = hk_wave_factors(w, op);
+    int kind_d = (int)(op->flags >> 8 & 3), kind_c = (int)(op->flags >> 10 & 3), integer = kind_d == HK_WMMA_I32;
+    Op own = *op;
+    /* C is D, and src2 has the indices. */
+    if (sparse) own.src2 = op->dst;
+    hk_load_sums(sums, w, &own, kind_c);
+    if (!sparse && !integer) {
+        hk_wave_floats(HK_IN_ORDER, (float *)sums, (const float *)sums, &f);
+        hk_store_sums(w, op, kind_d, sums);
+        return 0;
+    }
+    if (integer) {
+        memcpy(addends, sums, sizeof sums);
+        memset(sums, 0, sizeof sums);
+    }
+    hk_wave_unpack(f.type_a, a, f.rows_a, f.a, f.flip_a);
+    hk_wave_unpack(f.type_b, b, f.rows_b, f.b, f.flip_b);
+    if (sparse)
+        hk_sparse_multiply(sums, w, op, a, b, f.a, hk_wave_per_dword(f.type_a));
+    else
+        hk_wave_multiply(HK_IN_ORDER, (float *)sums, (const float *)sums, a, b, hk_spread_depth(f.type_a, f.a), 0);
+    if (integer) hk_add_integers(sums, addends, (op->flags & HK_WMMA_CLAMP) != 0);
+    hk_store_sums(w, op, kind_d, sums);
     return 0;
 }
+
+static int32_t hk_wave_general(Wave *w, const Op *op) { return hk_wave_matrix(w, op, 0); }
+
+HK_EXPORT int32_t hk_wmma(Wave *w, const Op *op);
+HK_EXPORT int32_t hk_swmmac(Wave *w, const Op *op);
+int32_t hk_wmma(Wave *w, const Op *op) {
+    /* The most frequent case in place: C and D of fp32, and C as it is. */
+    const uint32_t others = 0xf00 | 1u << 14 | 1u << 17 | HK_WMMA_INTERLEAVED | HK_MATRIX_C_CONSTANT;
+    float *d = (float *)hk_row(w, op->dst);
+    const float *c = (const float *)hk_row(w, op->src2);
+    if (op->flags & others || (c != d && hk_rows_overlap(c, OF_LANE, d, OF_LANE))) return hk_wave_general(w, op);
+    HkWaveFactors f = hk_wave_factors(w, op);
+    /* With the type and the places of 16-bit factors as constants. */
+    const HkSpread usual = {HK_LANES == 32 ? 4 : 2, GROUPS, 2};
+    uint32_t bits = (uint32_t)(usual.rows | usual.groups << 8 | usual.run << 16);
+    int is_usual = op->imm[1] == bits && op->imm[2] == bits && !(f.flip_a | f.flip_b);
+    HkElement type = is_usual ? f.type_a : HK_F32;
+    if (type == HK_F16) {
+        f = (HkWaveFactors){HK_F16, HK_F16, usual, usual, f.rows_a, f.rows_b, 0, 0};
+        hk_wave_floats(HK_BLOCKED, d, c, &f);
+    } else if (type == HK_BF16) {
+        f = (HkWaveFactors){HK_BF16, HK_BF16, usual, usual, f.rows_a, f.rows_b, 0, 0};
+        hk_wave_floats(HK_BLOCKED, d, c, &f);
+    } else
+        hk_wave_floats(HK_BLOCKED, d, c, &f);
+    return 0;
+}
+int32_t hk_swmmac(Wave *w, const Op *op) { return hk_wave_matrix(w, op, 1); }

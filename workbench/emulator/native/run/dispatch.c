@@ -167,8 +167,13 @@ static void report_stop(Worker *worker) {
 static void pass_barrier(Worker *worker, Resident *r) {
     if (worker->launch->san != NULL) hk_san_barrier(&r->group, r->waves);
     if (r->group.traffic != NULL) hk_traffic_barrier(&r->group, r->waves);
-    for (uint32_t i = 0; i < r->group.wave_count; i++)
-        if (r->waves[i].state == HK_WAVE_WAITING) r->waves[i].state = HK_WAVE_READY;
+    for (uint32_t i = 0; i < r->group.wave_count; i++) {
+        Wave *w = &r->waves[i];
+        if (w->state == HK_WAVE_WAITING)
+            w->state = HK_WAVE_READY, w->signalled = HK_SIGNAL_NONE;
+        else if (w->signalled == HK_SIGNAL_GIVEN)
+            w->signalled = HK_SIGNAL_COMPLETE;
+    }
 }
 
 /* A wave had a whole turn and has not reached the barrier at which others wait; the late accesses of those others take
@@ -272,7 +277,9 @@ static int run_group(Worker *worker, Resident *r, uint64_t deadline) {
         r->cursor = 0;
         uint32_t waiting = 0, ended = 0;
         for (uint32_t i = 0; i < count; i++) {
-            waiting += r->waves[i].state == HK_WAVE_WAITING;
+            /* A wave that has signalled may work on, even wait for others, before it waits for the barrier. */
+            waiting += r->waves[i].state == HK_WAVE_WAITING ||
+                       (r->waves[i].state == HK_WAVE_READY && r->waves[i].signalled == HK_SIGNAL_GIVEN);
             ended += r->waves[i].state == HK_WAVE_ENDED;
         }
         if (ended == count) return GROUP_ENDED;

@@ -1,6 +1,6 @@
 /* Loads that take effect as late as the hardware allows.
  *
- * A wave continues after it issues a memory instruction, and only s_waitcnt guarantees that the instruction has
+ * A wave continues after it issues a memory instruction, and only a wait guarantees that the instruction has
  * completed (CDNA3 and CDNA4 ISA guides, "Data dependency resolution"). Each wave has two queues in order of issue, and
  * a wait asks that at most a number of accesses be left in one: vector memory, counted by vmcnt, and LDS, counted by
  * lgkmcnt. Accesses that return in any order (scalar loads, flat accesses for lgkmcnt) are in neither queue, since they
@@ -12,7 +12,8 @@
  *   loads to LDS: likewise at the issue; LDS changes at the wait
  *   LDS reads, writes and atomics: at the wait, in order of issue; addresses and data are those in the registers at the
  * issue
- *   stores and atomics to memory: at the issue; they are in the queue because vmcnt counts them
+ *   stores and atomics to memory: at the issue; they are in the queue because vmcnt counts them, and not where stores
+ * have a counter of their own
  *   scalar loads, with a schedule alone: memory is read at the issue; registers change at the wait
  *
  * All accesses in flight take effect before a wave lets others run, except at a barrier: another wave's turn takes
@@ -31,9 +32,11 @@ enum {
 };
 
 #define ROWS 5 /* an address and 16 bytes (or twice 8) to write: more than any load returns */
-/* A counter has 6 or 4 bits; an instruction that would overflow it waits. */
+/* A counter has 6 or 4 bits; an instruction that would overflow it waits. With waves of 32 lanes come dscnt, of 6 bits,
+ * and kmcnt, of 5. */
 #define VECTOR_ROOM 63
-#define LDS_ROOM 15
+#define LDS_ROOM (HK_LANES == 64 ? 15 : 63)
+#define SCALAR_ROOM (HK_LANES == 64 ? 15 : 31)
 
 typedef struct Access {
     const SanOp *op;
@@ -60,7 +63,7 @@ typedef struct ScalarLoad {
 
 struct HkLate {
     Queue vector, lds;
-    ScalarLoad scalars[LDS_ROOM]; /* with a schedule alone; counted by lgkmcnt, too */
+    ScalarLoad scalars[SCALAR_ROOM]; /* with a schedule alone; counted by lgkmcnt, too */
     uint32_t scalar_count;
     uint32_t mode;              /* HK_LATE_* */
     const HkSchedule *schedule; /* HK_LATE_LISTED: NULL if no access of this wave is late */
@@ -212,6 +215,12 @@ HK_EXPORT int32_t hk_late_native(Wave *w, const SanOp *o, NativeFn operation) {
     HkLate *late = w->late;
     if (late == NULL) return operation(w, &o->op);
     Access *a;
+    if (o->flags & SAN_APART) {
+        /* A flat access counts among those to LDS, too. */
+        if (o->space == SAN_FLAT && issue(w, &late->lds, o, operation, &a)) return 1;
+        /* A wait for loads proves nothing about stores, which take effect at once. */
+        if (!(o->flags & SAN_LOAD) && o->space != SAN_LDS && o->space != SAN_LDS_LANES) return operation(w, &o->op);
+    }
     if (o->space == SAN_LDS || o->space == SAN_LDS_LANES) {
         if (source_rows(o) > ROWS) return leave(w, &late->lds, 0) || operation(w, &o->op);
         if (issue(w, &late->lds, o, operation, &a)) return 1;
@@ -261,7 +270,7 @@ HK_EXPORT int32_t hk_late_scalar(Wave *w, const Op *op, NativeFn operation) {
     HkLate *late = w->late;
     uint32_t first = op->sdst, dwords = op->imm[0], old[16];
     if (late == NULL || dwords > 16) return operation(w, op);
-    if (late->scalar_count == LDS_ROOM) come_scalars(w, late, none_stays, 0);
+    if (late->scalar_count == SCALAR_ROOM) come_scalars(w, late, none_stays, 0);
     ScalarLoad *load = &late->scalars[late->scalar_count++];
     memcpy(old, w->s + first, dwords * 4);
     int32_t fault = operation(w, op);
@@ -276,8 +285,8 @@ HK_EXPORT int32_t hk_late_scalar(Wave *w, const Op *op, NativeFn operation) {
 HK_EXPORT int32_t hk_late_wait(Wave *w, const SanOp *o) {
     HkLate *late = w->late;
     if (late == NULL) return 0;
-    uint32_t left = o->imm >> 8 & 255;
-    if (late->scalar_count > 0 && left < LDS_ROOM) come_scalars(w, late, left_stays, left);
+    uint32_t left = o->imm >> 16 & 255;
+    if (late->scalar_count > 0 && left < SCALAR_ROOM) come_scalars(w, late, left_stays, left);
     /* SAN_NOT_WAITED exceeds the room of both queues. */
     return leave(w, &late->vector, o->imm & 255) || leave(w, &late->lds, o->imm >> 8 & 255);
 }

@@ -207,11 +207,16 @@ static void vector_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
         HK_FOR_LANES(lane, elsewhere) flat_lane(w, sw, o, at[lane], lane, is_write);
     }
     sw->vm_issued++;
-    if (elsewhere) {
+    /* From gfx10 on, both counters that a flat access goes up in come down in order (LLVM, GCNSubtarget,
+     * hasFlatLgkmVMemCountInOrder). */
+    if (o->flags & SAN_APART) {
+        san_count_apart(sw, !(o->flags & SAN_LOAD));
+        if (o->space == SAN_FLAT) sw->lgkm_issued++;
+    } else if (elsewhere) {
         stray(&sw->vm_strays, sw->vm_issued);
         stray(&sw->lgkm_strays, ++sw->lgkm_issued);
-        flat_reads(w, sw, o, elsewhere, at);
     }
+    if (elsewhere) flat_reads(w, sw, o, elsewhere, at);
     if (exec == 0) return;
     if (o->flags & SAN_TO_LDS) {
         uint32_t m0 = w->s[HK_M0] & w->group->machine->lds_address_mask;

@@ -71,10 +71,17 @@ static uint32_t scope_of(const SanOp *o) {
     return o->flags & (SAN_SYNC | SAN_POLLS) && is_flag(o) ? SCOPE_GROUP : SCOPE_WAVE;
 }
 
+/* True if a barrier lies between this wave and another one's access: one made behind the signal of the last barrier,
+ * and before the wait for it, is not ordered by it. Scalar loads have number 1 before the first vector access. */
+HK_INLINE int is_met(const SanWave *sw, uint32_t writer, uint32_t epoch, uint32_t number) {
+    uint32_t passed = sw->group->waves[writer].vm_passed;
+    return epoch < sw->group->epoch && (number <= passed || number == 1 || number == NOBODY);
+}
+
 /* True if a write is ordered before this wave's access. */
 static int is_before(const Wave *w, const SanWave *sw, const Write *write, uint32_t scope, int is_write) {
     int is_local = write->group == (uint32_t)w->group->index;
-    if (is_local && (write->writer == sw->index || write->epoch < sw->group->epoch)) return 1;
+    if (is_local && (write->writer == sw->index || is_met(sw, write->writer, write->epoch, write->number))) return 1;
     uint32_t until = is_write || scope == SCOPE_DEVICE ? sw->known.seen : sw->known.acquired;
     return san_ordered(w, sw, write->group, write->writer, write->number, write->scope != SCOPE_DEVICE, until);
 }
@@ -162,8 +169,8 @@ static void keep_read(San *s, const Place *p, uint32_t group) {
 
 /* True if a read is ordered before this wave's write. */
 static int is_read_before(const Wave *w, const SanWave *sw, const Write *read) {
-    if (read->group == (uint32_t)w->group->index && (read->writer == sw->index || read->epoch < sw->group->epoch))
-        return 1;
+    int is_local = read->group == (uint32_t)w->group->index;
+    if (is_local && (read->writer == sw->index || is_met(sw, read->writer, read->epoch, read->number))) return 1;
     return san_ordered(w, sw, read->group, read->writer, read->number, 0, sw->known.seen);
 }
 
@@ -171,10 +178,10 @@ static int is_read_before(const Wave *w, const SanWave *sw, const Write *read) {
 static uint32_t reader_before(const Wave *w, const SanWave *sw, const Place *p) {
     const Cell *c = p->cell;
     int is_local = c->read_group == (uint32_t)w->group->index;
-    if (is_local && c->read_epoch < sw->group->epoch) return NOBODY;
     for (uint32_t others = c->readers & (is_local ? ~(1u << sw->index) : ~0u); others; others &= others - 1) {
-        uint32_t other = (uint32_t)__builtin_ctz(others);
-        if (!san_ordered(w, sw, c->read_group, other, read_number(p, other), 0, sw->known.seen)) return other;
+        uint32_t other = (uint32_t)__builtin_ctz(others), number = read_number(p, other);
+        if (is_local && is_met(sw, other, c->read_epoch, number)) continue;
+        if (!san_ordered(w, sw, c->read_group, other, number, 0, sw->known.seen)) return other;
     }
     return NOBODY;
 }

@@ -189,9 +189,15 @@ void san_lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint3
                                   is_write ? 2 : 0, w->group->index, c->write.writer);
                 } else {
                     uint32_t known = c->write.how & 2 ? other->vm_published : other->lgkm_published;
-                    if (c->write.number > known && !synced && !(is_write && san_same_in_lds(w, o, offset, lane)))
-                        san_found(w, is_write ? SAN_FOUND_OVERWRITE_LDS : SAN_FOUND_PUBLISH_LDS, &o->op, c->write.pc,
-                                  (int32_t)lane, dword * 4, c->write.how & 3, w->group->index, c->write.writer);
+                    uint32_t passed = c->write.how & 2 ? other->vm_passed : other->lgkm_passed;
+                    if (c->write.number > known && !synced && !(is_write && san_same_in_lds(w, o, offset, lane))) {
+                        /* Behind the signal of the barrier, and before the wait for it. */
+                        int is_apart = c->write.number > passed;
+                        uint32_t kind = is_write ? SAN_FOUND_OVERWRITE_LDS : SAN_FOUND_PUBLISH_LDS;
+                        uint32_t detail = is_apart ? (is_write ? 2 : 0) : c->write.how & 3;
+                        san_found(w, is_apart ? SAN_FOUND_RACE_LDS : kind, &o->op, c->write.pc, (int32_t)lane,
+                                  dword * 4, detail, w->group->index, c->write.writer);
+                    }
                 }
             } else if ((c->write.how & 2) && c->write.number > sw->vm_done && !(how & 2))
                 san_found(w, SAN_FOUND_WAIT_LDS, &o->op, c->write.pc, (int32_t)lane, dword * 4, 0, 0, 0);

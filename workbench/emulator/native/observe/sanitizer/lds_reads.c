@@ -47,8 +47,11 @@ static void overwrite(Wave *w, const SanWave *sw, const SanOp *o, uint64_t lanes
     HK_FOR_LANES(lane, lanes) {
         if (at[lane] >= r->high || at[lane] + bytes <= r->low || reading_lane(r, at[lane], bytes) < 0) continue;
         if (san_same_in_lds(w, o, at[lane], lane)) continue;
-        san_found(w, SAN_FOUND_OVERWRITE_LDS, &o->op, r->pc, (int32_t)lane, at[lane],
-                  other == sw ? SAN_UNDER_WAY_OWN_READ : SAN_UNDER_WAY_READ, w->group->index, other->index);
+        /* Behind the signal of the barrier, and before the wait for it. */
+        int is_apart = other != sw && r->number > other->lgkm_passed;
+        uint32_t how = other == sw ? SAN_UNDER_WAY_OWN_READ : SAN_UNDER_WAY_READ;
+        san_found(w, is_apart ? SAN_FOUND_RACE_LDS : SAN_FOUND_OVERWRITE_LDS, &o->op, r->pc, (int32_t)lane, at[lane],
+                  is_apart ? 1 : how, w->group->index, other->index);
         return;
     }
 }

@@ -145,9 +145,11 @@ void san_settle(SanWave *sw) {
     }
 }
 
-void san_cache(const Wave *w, SanWave *sw, uint32_t what) {
+void san_cache(const Wave *w, SanWave *sw, const SanOp *o) {
+    uint32_t what = o->imm;
     sw->group->san->synced = 1;
     sw->vm_issued++;
+    if (o->flags & SAN_APART) san_count_apart(sw, (what & SAN_WRITES_BACK) != 0);
     if (what & SAN_INVALIDATES) at_least(&sw->known.acquired, sw->known.seen);
     if (!(what & SAN_WRITES_BACK)) return;
     for (uint32_t i = 0; i < sw->group->wave_count; i++) {

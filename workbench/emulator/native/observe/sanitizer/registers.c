@@ -316,7 +316,8 @@ void san_read_lane(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
 void san_write_lane(Wave *w, SanWave *sw, const SanOp *o) {
     unsigned lane = o->imm == SAN_IN_REGISTER ? w->s[o->ssrc[1]] % HK_LANES : o->imm % HK_LANES;
     uint64_t bit = 1ull << lane;
-    int u = o->ssrc_count[0] && scalar_any(sw, o->ssrc[0], 1);
+    /* A scalar that is undefined in part is a mask, and those lanes are off; spilled, it is followed as a whole. */
+    int u = o->ssrc_count[0] && sw->scalar_undefined[o->ssrc[0]] == ~0u;
     if (u) pass_on(sw, o, ~0ull);
     set_rows(sw, o->dst, o->dst_count, bit, u ? bit : 0);
 }

@@ -9,6 +9,14 @@ static void hazard(Wave *w, const SanWave *sw, const SanOp *o) {
     san_found(w, SAN_FOUND_HAZARD, &o->op, o->op.imm[0], -1, o->op.imm[1], detail, 0, 0);
 }
 
+void san_count_apart(SanWave *sw, int is_store) {
+    SanApart *a = &sw->apart[is_store];
+    a->numbers[a->issued++ % COUNTED] = sw->vm_issued;
+    if (a->issued - a->done < COUNTED) return;
+    a->done++;
+    settle_apart(sw);
+}
+
 HK_EXPORT void hk_san_run(Wave *w, const SanOp *ops, uint32_t count) {
     SanWave *sw = w->san;
     if (sw == NULL) return;
@@ -31,13 +39,13 @@ HK_EXPORT void hk_san_run(Wave *w, const SanOp *ops, uint32_t count) {
             san_scalar_bits(w, sw, o, exec);
             break;
         case SAN_WAIT:
-            wait_for(sw, o->imm);
+            wait_for(sw, o);
             break;
         case SAN_MEMORY:
             san_memory(w, sw, o, exec);
             break;
         case SAN_CACHE:
-            san_cache(w, sw, o->imm);
+            san_cache(w, sw, o);
             break;
         case SAN_BRANCH:
             san_branch(w, sw, o);
@@ -62,6 +70,9 @@ HK_EXPORT void hk_san_run(Wave *w, const SanOp *ops, uint32_t count) {
             break;
         case SAN_HAZARD:
             hazard(w, sw, o);
+            break;
+        case SAN_ARRIVES:
+            arrive(sw);
             break;
         case SAN_STATES:
             sw->states += o->imm;

@@ -130,10 +130,11 @@ void hk_san_start(const Launch *l, Group *g, Wave *waves, void *memory) {
 /* Records the LDS reads that are in flight when a wave passes a barrier. */
 static void pass_reads(SanWave *sw) {
     sw->passed_count = 0;
-    if (sw->last_read <= sw->lgkm_done) return;
+    if (sw->last_read <= sw->lgkm_published) return;
     for (uint32_t i = 0; i < READS; i++) {
         const LdsRead *r = &sw->reads[i];
-        if (r->number > sw->lgkm_done && sw->lgkm_issued - r->number < READS - 1) sw->passed[sw->passed_count++] = *r;
+        if (r->number > sw->lgkm_published && sw->lgkm_issued - r->number < READS - 1)
+            sw->passed[sw->passed_count++] = *r;
     }
 }
 
@@ -152,9 +153,12 @@ void hk_san_barrier(const Group *g, Wave *waves) {
     sg->reads_passed = 0;
     for (uint32_t i = 0; i < g->wave_count; i++) {
         SanWave *sw = waves[i].san;
-        sw->vm_published = sw->vm_done;
-        sw->vm_passed = sw->vm_issued;
-        sw->lgkm_published = sw->lgkm_done;
+        if (!sw->has_arrived) arrive(sw);
+        sw->has_arrived = 0;
+        sw->vm_published = sw->arrived_vm_done;
+        sw->vm_passed = sw->arrived_vm;
+        sw->lgkm_published = sw->arrived_lgkm_done;
+        sw->lgkm_passed = sw->arrived_lgkm;
         pass_reads(sw);
         sg->reads_passed += sw->passed_count;
     }

@@ -72,8 +72,9 @@ typedef struct LdsRead {
     uint32_t at[HK_LANES];
 } LdsRead;
 
-/* lgkmcnt has 4 bits, and an instruction that would overflow it waits, so no more can be in flight. */
-#define READS 16
+/* lgkmcnt has 4 bits, and an instruction that would overflow it waits, so no more can be in flight. dscnt of targets
+ * with waves of 32 lanes has 6. */
+#define READS (HK_LANES == 64 ? 16 : 64)
 
 #define PAGE_SHIFT 12
 #define PAGE_CELLS ((1u << PAGE_SHIFT) / 16)
@@ -101,6 +102,13 @@ typedef struct Page {
 typedef struct SanStrays {
     uint32_t count, first;
 } SanStrays;
+
+/* The loads or the stores of a wave where these have a counter each. */
+#define COUNTED 64
+typedef struct SanApart {
+    uint32_t issued, done;
+    uint32_t numbers[COUNTED]; /* vm numbers of the newest ones: a counter of 6 bits has no more, an issue waits */
+} SanApart;
 
 /* Accesses of a wave that are ordered before another wave's next one: LDS accesses by their lgkmcnt numbers; loads to
  * LDS and accesses to global memory by their vmcnt numbers. */
@@ -175,11 +183,15 @@ typedef struct SanWave {
     uint32_t vm_issued, vm_done, vm_published;
     uint32_t lgkm_issued, lgkm_done, lgkm_published;
     SanStrays vm_strays, lgkm_strays;
+    uint32_t vm_loaded;                     /* loads up to this number are complete; `vm_done`: stores, too */
+    SanApart apart[2];                      /* loads and stores, of targets that count them apart */
     uint32_t scalar_issued, scalar_done[2]; /* scalar loads; done: loads of one dword, and larger ones */
     uint32_t last_read;                     /* number of the newest LDS read */
     uint32_t read_next;                     /* index of the next one in `reads` */
     uint32_t passed_count;
-    uint32_t vm_passed; /* vm_issued at the last barrier */
+    uint32_t vm_passed, lgkm_passed; /* vm_issued and lgkm_issued at the last barrier */
+    /* The same numbers at the signal of a barrier that the wave has yet to wait for. */
+    uint32_t has_arrived, arrived_vm_done, arrived_vm, arrived_lgkm_done, arrived_lgkm;
     SanKnown known;
     SanOrder release; /* state at its newest atomic, or store with a scope */
     /* Order from reads that it has not waited for yet, with the numbers of the newest such reads; 0: none. */
@@ -270,7 +282,7 @@ void san_release(SanWave *sw, uint32_t lgkm);
 void san_release_global(const Wave *w, SanWave *sw, const uint64_t *at, uint64_t lanes, uint32_t scope, int is_atomic);
 /* Applies reads and write-backs that have been waited for. */
 void san_settle(SanWave *sw);
-void san_cache(const Wave *w, SanWave *sw, uint32_t what);
+void san_cache(const Wave *w, SanWave *sw, const SanOp *o);
 void san_order_barrier(SanGroup *sg);
 /* True if an access to global memory, numbered `number` by its wave, is ordered before this wave's next one by later
  * actions of both waves, other than barriers. */
@@ -293,6 +305,18 @@ void san_follow_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, con
 void san_unwritten_scalars(SanWave *sw, const SanOp *o, uint64_t address);
 /* accesses.c */
 void san_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
+
+/* The wave signals that it has come to a barrier: what it did before is what others rely on behind it. */
+HK_INLINE void arrive(SanWave *sw) {
+    sw->has_arrived = 1;
+    sw->arrived_vm_done = sw->vm_done;
+    sw->arrived_vm = sw->vm_issued;
+    sw->arrived_lgkm_done = sw->lgkm_done;
+    sw->arrived_lgkm = sw->lgkm_issued;
+}
+
+/* Counts access `vm_issued` among the loads or the stores. */
+void san_count_apart(SanWave *sw, int is_store);
 
 /* Mask of the undefined lanes of a row; 0 for rows that do not exist. */
 HK_INLINE uint64_t undefined_row(const SanWave *sw, uint32_t row) {

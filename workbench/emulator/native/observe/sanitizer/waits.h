@@ -8,6 +8,10 @@
  * the only one in flight, so it is done only if the counter is below its own count, which is 1, or 2 for a scalar load
  * of more than a dword (CDNA3 ISA guide, "Scalar memory operations", dependency checking). A wait says separately what
  * it leaves of each kind, since later targets count LDS and scalar loads in counters of their own.
+ *
+ * Where stores have a counter of their own (storecnt of RDNA4), vector memory keeps one numbering of all accesses, and
+ * each counter remembers which of them are its own (SanApart). Loads alone bring registers; an access counts as
+ * complete for others once it and all before it are.
  */
 #ifndef HK_SANITIZER_WAITS_H
 #define HK_SANITIZER_WAITS_H
@@ -26,9 +30,35 @@ HK_INLINE void wait_in_order(uint32_t count, uint32_t issued, SanStrays *strays,
     if (proven > *done) *done = proven;
 }
 
-HK_INLINE void wait_for(SanWave *sw, uint32_t imm) {
-    uint32_t vm = imm & 255, lgkm = imm >> 8 & 255, scalar = imm >> 16 & 255;
-    if (vm != SAN_NOT_WAITED) wait_in_order(vm, sw->vm_issued, &sw->vm_strays, &sw->vm_done);
+/* Derives what is complete of all vector memory from what is complete by each counter. */
+HK_INLINE void settle_apart(SanWave *sw) {
+    uint32_t next[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        const SanApart *a = &sw->apart[i];
+        next[i] = a->done == a->issued ? sw->vm_issued + 1 : a->numbers[a->done % COUNTED];
+    }
+    sw->vm_loaded = next[0] - 1;
+    sw->vm_done = (next[0] < next[1] ? next[0] : next[1]) - 1;
+}
+
+HK_INLINE void wait_apart(SanWave *sw, uint32_t imm) {
+    uint32_t left[2] = {imm & 255, imm >> 24};
+    for (uint32_t i = 0; i < 2; i++) {
+        SanApart *a = &sw->apart[i];
+        if (left[i] == SAN_NOT_WAITED || a->issued - a->done <= left[i]) continue;
+        a->done = a->issued - left[i];
+    }
+    settle_apart(sw);
+}
+
+HK_INLINE void wait_for(SanWave *sw, const SanOp *o) {
+    uint32_t vm = o->imm & 255, lgkm = o->imm >> 8 & 255, scalar = o->imm >> 16 & 255;
+    if (o->flags & SAN_APART)
+        wait_apart(sw, o->imm);
+    else if (vm != SAN_NOT_WAITED) {
+        wait_in_order(vm, sw->vm_issued, &sw->vm_strays, &sw->vm_done);
+        sw->vm_loaded = sw->vm_done;
+    }
     if (lgkm != SAN_NOT_WAITED) wait_in_order(lgkm, sw->lgkm_issued, &sw->lgkm_strays, &sw->lgkm_done);
     for (uint32_t wide = 0; wide < 2; wide++)
         if (scalar <= wide) sw->scalar_done[wide] = sw->scalar_issued;
@@ -38,7 +68,7 @@ HK_INLINE void wait_for(SanWave *sw, uint32_t imm) {
 /* A row is read or written; `own` is the counter within which the instruction's own accesses stay in order. */
 HK_INLINE void check_row(Wave *w, SanWave *sw, const SanOp *o, uint32_t row, int own) {
     if (row >= sw->group->rows) return;
-    if (__builtin_expect(sw->vm_wait[row] > sw->vm_done, 0) && own != 1) {
+    if (__builtin_expect(sw->vm_wait[row] > sw->vm_loaded, 0) && own != 1) {
         san_found(w, SAN_FOUND_WAIT_VECTOR, &o->op, sw->vm_pc[row], -1, row, row, 0, 0);
         sw->vm_wait[row] = 0;
     }

@@ -43,6 +43,10 @@ __hip_device_inline long long clock64() { return (long long)__builtin_readcyclec
 __hip_device_inline long long __clock64() { return clock64(); }
 __hip_device_inline long long clock() { return clock64(); }
 __hip_device_inline long long __clock() { return clock64(); }
+#if __has_builtin(__builtin_readsteadycounter)
+__hip_device_inline long long wall_clock64() { return (long long)__builtin_readsteadycounter(); }
+#else
 __hip_device_inline long long wall_clock64() { return (long long)__builtin_amdgcn_s_memrealtime(); }
+#endif
 
 __hip_device_inline void abort() { __builtin_trap(); }

@@ -73,9 +73,9 @@ __device__ inline void start_loads(const Offsets &offsets, const i32x4 &resource
     }
 }
 
-/** Waits for loads to shared memory on gfx942, where functions called `load` do so. */
+/** Waits for loads to shared memory, but on gfx950, where functions called `load` do not. */
 __device__ inline void arrive() {
-#if defined(KITTENS_CDNA3)
+#if !defined(KITTENS_CDNA4)
     wait_vmcnt<0>();
 #endif
 }

@@ -22,7 +22,7 @@ struct buffered {
     static constexpr int per_thread = (total + threads - 1) / threads;
 
     static_assert(threads > 0 && threads % WARP_THREADS == 0,
-                  "register buffer: the number of threads is a multiple of a wave's 64");
+                  "register buffer: the number of threads is a multiple of a wave's");
     static_assert(ST::shape::cols * size % 16 == 0,
                   "register buffer: a row of the shared tile's base shape is a multiple of 16 bytes");
 

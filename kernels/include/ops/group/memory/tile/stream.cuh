@@ -21,10 +21,17 @@ __device__ inline void load_direct_run(const i32x4 &resource, uint32_t lds, cons
                                        uint32_t uniform_offset) {
     static_assert(bytes == 4 || bytes == 16, "load_direct_run: a lane loads 4 or 16 bytes");
     static_assert(bytes <= MAX_DIRECT_LOAD_BYTES,
-                  "load_direct_run: only gfx950 (CDNA4) loads 16 bytes a lane straight to shared memory");
+                  "load_direct_run: gfx942 (CDNA3) loads 4 bytes a lane straight to shared memory");
     static_assert(count == 1 || count == 2 || count == 4, "load_direct_run: 1, 2 or 4 loads");
     constexpr int step = bytes * WARP_THREADS;
     static_assert((first + count - 1) * step < 4096, "load_direct_run: the offset of a load has 12 bits");
+#if defined(KITTENS_RDNA4)
+    // The instructions' offsets, which `offsets` are short of, are added here.
+    load_direct<bytes, first * step>(resource, lds, offsets[first] + static_cast<uint32_t>(first * step),
+                                     uniform_offset);
+    if constexpr (count > 1) load_direct_run<bytes, count / 2, first + 1>(resource, lds, offsets, uniform_offset);
+    if constexpr (count == 4) load_direct_run<bytes, 1, first + 3>(resource, lds, offsets, uniform_offset);
+#else
     // One statement, so that nothing separates the write of M0 from its reads. A load may read M0 one cycle after it is
     // written, which the compiler does not ensure inside a statement.
 #define KITTENS_LOAD(width, i)                                                                                         \
@@ -56,6 +63,7 @@ __device__ inline void load_direct_run(const i32x4 &resource, uint32_t lds, cons
 #undef KITTENS_START
 #undef KITTENS_SCALARS
 #undef KITTENS_LOADS
+#endif
 }
 
 } // namespace detail

@@ -68,11 +68,12 @@ __device__ inline void copy(DST &dst, const SRC &src) {
 /**
  * @brief `copy` of floats that are not NaN; a NaN may become any value.
  *
- * On gfx942, which rounds to bf16 by integer instructions, it costs half as much as `copy`; elsewhere the same.
+ * On gfx942 and gfx1201, which round to bf16 by integer instructions, it costs half as much as `copy`; elsewhere the
+ * same.
  */
 template <ducks::rt::all DST, ducks::rt::all SRC>
 __device__ inline void copy_numbers(DST &dst, const SRC &src) {
-#if defined(KITTENS_CDNA3)
+#if !defined(KITTENS_CDNA4)
     if constexpr (detail::is_same<typename DST::T, bf16> && detail::is_same<typename SRC::T, float>) {
         static_assert(detail::same_distribution<DST, SRC>, "copy_numbers: the tiles differ in the element type only");
 #pragma unroll

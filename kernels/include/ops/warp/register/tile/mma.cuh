@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Matrix multiplication of register tiles on the matrix cores (MFMA).
+ * @brief Matrix multiplication of register tiles on the matrix cores: MFMA on CDNA, WMMA on RDNA4.
  *
  * The four functions differ in the layouts of their operands: `mma_ABt` computes d = a bᵀ + c, `mma_AB` d = a b + c,
  * `mma_AtB` d = aᵀ b + c, `mma_AtBt` d = aᵀ bᵀ + c. In each, a lane must hold consecutive elements along K of both
@@ -19,202 +19,17 @@
  * The matrix cores sum over K in whatever order the operands agree on, so base shapes with the K of several
  * instructions simply take several instructions; on gfx942 these are 16x16x16 and 32x32x8 for 2-byte types, on gfx950
  * 16x16x32 and 32x32x16 where a lane holds 8 elements. Floats are multiplied without conversion, by 16x16x4 and 32x32x2
- * on both targets, at an eighth of the rate of 2-byte types or less.
+ * on both targets, at an eighth of the rate of 2-byte types or less. On gfx1201 they are 16x16x16 for 2-byte types, fp8
+ * and int8; it has no instruction for floats or base shapes of 32 rows.
  */
 #pragma once
 
 #include "maps.cuh"
+#include "matrix_instructions.cuh"
 
 namespace kittens {
 
 namespace detail {
-
-/**
- * @brief One matrix instruction: accumulators of side x side floats, and `bytes` bytes of each operand per lane.
- *
- * `exists` says whether the target has it.
- */
-template <typename T, int side, int bytes>
-struct mfma {
-    static constexpr bool exists = false;
-};
-
-using s16x4 = short __attribute__((ext_vector_type(4)));
-using f16x4 = _Float16 __attribute__((ext_vector_type(4)));
-using f16x8 = _Float16 __attribute__((ext_vector_type(8)));
-using bf16x8 = __bf16 __attribute__((ext_vector_type(8)));
-using i32x16 = int __attribute__((ext_vector_type(16)));
-using i32x8 = int __attribute__((ext_vector_type(8)));
-
-/** Numbers of the small-float formats in gfx950's matrix instructions; -1 for the other types. */
-template <typename T>
-inline constexpr int matrix_format = -1;
-template <>
-inline constexpr int matrix_format<fp8e4m3> = 0;
-template <>
-inline constexpr int matrix_format<fp8e5m2> = 1;
-template <>
-inline constexpr int matrix_format<fp6e2m3_4> = 2;
-#if defined(KITTENS_FP6)
-template <>
-inline constexpr int matrix_format<fp6_e2m3> = 2;
-#endif
-template <>
-inline constexpr int matrix_format<fp6e3m2_4> = 3;
-template <>
-inline constexpr int matrix_format<fp4e2m1_2> = 4;
-/** Bytes of 32 numbers of such a format, a lane's operand of an instruction. */
-template <typename T>
-inline constexpr int mx_bytes = 32 / numbers_in<T> * static_cast<int>(sizeof(T));
-
-template <typename Operand, typename Accumulator>
-struct mfma_of {
-    static constexpr bool exists = true;
-    using operand = Operand;
-    using accumulator = Accumulator;
-};
-
-template <>
-struct mfma<bf16, 16, 8> : mfma_of<s16x4, f32x4> {
-    static __device__ inline f32x4 run(s16x4 a, s16x4 b, f32x4 c) {
-        return __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(a, b, c, 0, 0, 0);
-    }
-};
-template <>
-struct mfma<bf16, 32, 8> : mfma_of<s16x4, f32x16> {
-    static __device__ inline f32x16 run(s16x4 a, s16x4 b, f32x16 c) {
-        return __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(a, b, c, 0, 0, 0);
-    }
-};
-template <>
-struct mfma<half, 16, 8> : mfma_of<f16x4, f32x4> {
-    static __device__ inline f32x4 run(f16x4 a, f16x4 b, f32x4 c) {
-        return __builtin_amdgcn_mfma_f32_16x16x16f16(a, b, c, 0, 0, 0);
-    }
-};
-template <>
-struct mfma<half, 32, 8> : mfma_of<f16x4, f32x16> {
-    static __device__ inline f32x16 run(f16x4 a, f16x4 b, f32x16 c) {
-        return __builtin_amdgcn_mfma_f32_32x32x8f16(a, b, c, 0, 0, 0);
-    }
-};
-template <>
-struct mfma<float, 16, 4> : mfma_of<float, f32x4> {
-    static __device__ inline f32x4 run(float a, float b, f32x4 c) {
-        return __builtin_amdgcn_mfma_f32_16x16x4f32(a, b, c, 0, 0, 0);
-    }
-};
-template <>
-struct mfma<float, 32, 4> : mfma_of<float, f32x16> {
-    static __device__ inline f32x16 run(float a, float b, f32x16 c) {
-        return __builtin_amdgcn_mfma_f32_32x32x2f32(a, b, c, 0, 0, 0);
-    }
-};
-template <>
-struct mfma<fp8e4m3, 16, 8> : mfma_of<long, f32x4> {
-    static __device__ inline f32x4 run(long a, long b, f32x4 c) {
-        return __builtin_amdgcn_mfma_f32_16x16x32_fp8_fp8(a, b, c, 0, 0, 0);
-    }
-};
-template <>
-struct mfma<fp8e4m3, 32, 8> : mfma_of<long, f32x16> {
-    static __device__ inline f32x16 run(long a, long b, f32x16 c) {
-        return __builtin_amdgcn_mfma_f32_32x32x16_fp8_fp8(a, b, c, 0, 0, 0);
-    }
-};
-template <>
-struct mfma<fp8e5m2, 16, 8> : mfma_of<long, f32x4> {
-    static __device__ inline f32x4 run(long a, long b, f32x4 c) {
-        return __builtin_amdgcn_mfma_f32_16x16x32_bf8_bf8(a, b, c, 0, 0, 0);
-    }
-};
-template <>
-struct mfma<fp8e5m2, 32, 8> : mfma_of<long, f32x16> {
-    static __device__ inline f32x16 run(long a, long b, f32x16 c) {
-        return __builtin_amdgcn_mfma_f32_32x32x16_bf8_bf8(a, b, c, 0, 0, 0);
-    }
-};
-template <>
-struct mfma<int8, 16, 8> : mfma_of<long, i32x4> {
-    static __device__ inline i32x4 run(long a, long b, i32x4 c) {
-        return __builtin_amdgcn_mfma_i32_16x16x32_i8(a, b, c, 0, 0, 0);
-    }
-};
-template <>
-struct mfma<int8, 32, 8> : mfma_of<long, i32x16> {
-    static __device__ inline i32x16 run(long a, long b, i32x16 c) {
-        return __builtin_amdgcn_mfma_i32_32x32x16_i8(a, b, c, 0, 0, 0);
-    }
-};
-#if defined(KITTENS_CDNA4)
-template <>
-struct mfma<int8, 16, 16> : mfma_of<i32x4, i32x4> {
-    static __device__ inline i32x4 run(i32x4 a, i32x4 b, i32x4 c) {
-        return __builtin_amdgcn_mfma_i32_16x16x64_i8(a, b, c, 0, 0, 0);
-    }
-};
-template <>
-struct mfma<int8, 32, 16> : mfma_of<i32x4, i32x16> {
-    static __device__ inline i32x16 run(i32x4 a, i32x4 b, i32x16 c) {
-        return __builtin_amdgcn_mfma_i32_32x32x32_i8(a, b, c, 0, 0, 0);
-    }
-};
-template <>
-struct mfma<bf16, 16, 16> : mfma_of<bf16x8, f32x4> {
-    static __device__ inline f32x4 run(bf16x8 a, bf16x8 b, f32x4 c) {
-        return __builtin_amdgcn_mfma_f32_16x16x32_bf16(a, b, c, 0, 0, 0);
-    }
-};
-template <>
-struct mfma<bf16, 32, 16> : mfma_of<bf16x8, f32x16> {
-    static __device__ inline f32x16 run(bf16x8 a, bf16x8 b, f32x16 c) {
-        return __builtin_amdgcn_mfma_f32_32x32x16_bf16(a, b, c, 0, 0, 0);
-    }
-};
-template <>
-struct mfma<half, 16, 16> : mfma_of<f16x8, f32x4> {
-    static __device__ inline f32x4 run(f16x8 a, f16x8 b, f32x4 c) {
-        return __builtin_amdgcn_mfma_f32_16x16x32_f16(a, b, c, 0, 0, 0);
-    }
-};
-template <>
-struct mfma<half, 32, 16> : mfma_of<f16x8, f32x16> {
-    static __device__ inline f32x16 run(f16x8 a, f16x8 b, f32x16 c) {
-        return __builtin_amdgcn_mfma_f32_32x32x16_f16(a, b, c, 0, 0, 0);
-    }
-};
-// The instructions for 8-, 6- and 4-bit floats, which also take block scales; zero as scale operands turns scaling off.
-// An operand is 8 registers; formats with fewer bits leave the last ones unused.
-template <typename T, int side, int bytes>
-    requires(matrix_format<T> >= 0 && bytes == mx_bytes<T> && (side == 16 || side == 32))
-struct mfma<T, side, bytes> : mfma_of<i32x8, select<side == 16, f32x4, f32x16>> {
-    using accumulator = select<side == 16, f32x4, f32x16>;
-    static __device__ inline accumulator run(i32x8 a, i32x8 b, accumulator c) {
-        constexpr int format = matrix_format<T>;
-        if constexpr (side == 16)
-            return __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(a, b, c, format, format, 0, 0, 0, 0);
-        else
-            return __builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(a, b, c, format, format, 0, 0, 0, 0);
-    }
-};
-#endif
-
-/** Bytes of an operand per instruction, out of the `have` bytes that a lane holds: the largest that divides them. */
-template <typename T, int side, int have>
-__host__ __device__ constexpr int mfma_bytes() {
-    if constexpr (have % 32 == 0 && mfma<T, side, 32>::exists)
-        return 32;
-    else if constexpr (have % 24 == 0 && mfma<T, side, 24>::exists)
-        return 24;
-    else if constexpr (have % 16 == 0 && mfma<T, side, 16>::exists)
-        return 16;
-    else if constexpr (have % 8 == 0 && mfma<T, side, 8>::exists)
-        return 8;
-    else if constexpr (have % 4 == 0 && mfma<T, side, 4>::exists)
-        return 4;
-    else
-        return 0;
-}
 
 /** d += a bᵀ for one base tile of each; a and b have the same `operand` distribution. */
 template <typename T, int side, typename D, typename A, typename B>
@@ -222,8 +37,8 @@ __device__ inline void mma_base(D &d, const A &a, const B &b) {
     constexpr int have = A::elements_per_thread * static_cast<int>(sizeof(T));
     constexpr int bytes = mfma_bytes<T, side, have>();
     static_assert(bytes != 0,
-                  "mma: the matrix cores of this target have no instruction for these operands; they take "
-                  "float, bf16, half, int8, fp8, from 8 bytes a lane on, on gfx950 fp4e2m1_2 (16), fp6 (24)");
+                  "mma: the matrix cores of this target have no instruction for these operands; they take float, bf16, "
+                  "half, int8, fp8, from 8 bytes a lane on, gfx950 fp4e2m1_2 (16), fp6 (24); gfx1201 takes no float");
     if constexpr (bytes != 0) {
         using instruction = mfma<T, side, bytes>;
         typename instruction::accumulator sum;
@@ -268,7 +83,8 @@ __device__ inline void mma(D &d, const A &a, const B &b, const C &c) {
     static_assert(same_order,
                   "mma: the base shapes of a and b put K in the same order: M (N) by K, and the same stride");
     constexpr int side = A::minor_shape::rows;
-    constexpr bool fits = D::base_tile_rows == side && D::base_tile_cols == side && D::base_tile_stride == 4;
+    constexpr bool fits =
+        D::base_tile_rows == side && D::base_tile_cols == side && D::base_tile_stride == ducks::rt_shape::RESULT_STRIDE;
     static_assert(fits, "mma: the accumulator's base shape is rt_16x16_s or rt_32x32_s, as wide as the operands' base "
                         "shapes are along M and N");
     // If a check above fails, nothing else is reported.

@@ -9,6 +9,8 @@
  * The compiler does not know that such a statement is a matrix instruction, and adds no wait states for it. So
  * accumulators must be created with `zero_agpr` and used only after `settle_agpr`, and only memory loads may write an
  * operand right before.
+ *
+ * RDNA4 has no AGPRs: there the functions are ordinary multiplications, and the compiler places the accumulators.
  */
 #pragma once
 
@@ -18,6 +20,21 @@ namespace kittens {
 
 namespace detail {
 
+#if defined(KITTENS_RDNA4)
+/** The instruction of `mfma`. */
+template <typename T, int side, int bytes>
+struct mfma_agpr {
+    using instruction = mfma<T, side, bytes>;
+    using operand = typename instruction::operand;
+    using accumulator = typename instruction::accumulator;
+    static __device__ inline void run(accumulator &c, const operand &a, const operand &b) {
+        c = instruction::run(a, b, c);
+    }
+};
+
+template <ducks::rt::all D>
+__device__ inline void all_in_agprs([[maybe_unused]] D &d) {}
+#else
 /** The instruction of `mfma` with its accumulator in AGPRs. */
 template <typename T, int side, int bytes>
 struct mfma_agpr;
@@ -71,6 +88,7 @@ __device__ inline void all_in_agprs(D &d) {
 #pragma unroll
         for (int j = 0; j < D::width; j++) in_agprs(d.tiles[i][j]);
 }
+#endif
 
 } // namespace detail
 
@@ -79,16 +97,20 @@ template <ducks::rt::all D>
 __device__ inline void zero_agpr(D &d) {
     zero(d);
     detail::all_in_agprs(d);
+#if !defined(KITTENS_RDNA4)
     // A matrix instruction may read what a vector instruction wrote two wait states before.
     asm volatile("s_nop 1");
+#endif
 }
 
 /** Makes d's values ready for use by anything else, after the last `mma_ABt_agpr`. */
 template <ducks::rt::all D>
 __device__ inline void settle_agpr(D &d) {
+#if !defined(KITTENS_RDNA4)
     // 16 passes and 4 wait states more: the time of the longest of these instructions until instructions of other kinds
     // may read its result.
     asm volatile("s_nop 15\n\ts_nop 3");
+#endif
     detail::all_in_agprs(d);
 }
 

@@ -29,13 +29,13 @@ __device__ inline void mma_words(D &d, const Operand &a, const Operand &b, const
 } // namespace detail
 
 #define KITTENS_MFMA(name, T, side, count)                                                                             \
-    __device__ inline void name(float2(&d)[side * side / 128], const base_types::packing<T>::packed_type(&a)[count],   \
-                                const base_types::packing<T>::packed_type(&b)[count],                                  \
-                                const float2(&c)[side * side / 128]) {                                                 \
+    __device__ inline void name(                                                                                       \
+        float2(&d)[side * side / (2 * WARP_THREADS)], const base_types::packing<T>::packed_type(&a)[count],            \
+        const base_types::packing<T>::packed_type(&b)[count], const float2(&c)[side * side / (2 * WARP_THREADS)]) {    \
         detail::mma_words<T, side>(d, a, b, c);                                                                        \
     }
-KITTENS_MFMA(mfma161616, bf16, 16, 2)
-KITTENS_MFMA(mfma161616, half, 16, 2)
+KITTENS_MFMA(mfma161616, bf16, 16, 128 / WARP_THREADS)
+KITTENS_MFMA(mfma161616, half, 16, 128 / WARP_THREADS)
 #if defined(KITTENS_CDNA4)
 KITTENS_MFMA(mfma161632, bf16, 16, 4)
 KITTENS_MFMA(mfma161632, half, 16, 4)

@@ -37,7 +37,7 @@ struct format_of {
                           is_int8 = is_same<T, int8>, is_int4 = is_same<T, int4_2>;
     static constexpr bool known = is_fp4 || is_e2m3 || is_e3m2 || is_e4m3 || is_e5m2 || is_int8 || is_int4;
     static_assert(known, "quantize: to fp8e4m3, fp8e5m2, fp6e2m3_4, fp6e3m2_4, fp4e2m1_2, int8 or int4_2");
-#if defined(KITTENS_CDNA4)
+#if !defined(KITTENS_CDNA3)
     static constexpr float largest_e4m3 = 448.0f;
 #else
     static constexpr float largest_e4m3 = 240.0f;

@@ -11,8 +11,8 @@ namespace kittens {
 /**
  * @brief op over the values of this lane and those before it, in the order of the lanes.
  *
- * @tparam step distance between lanes of a sequence: the 64 / step lanes with the same number modulo `step` are a
- *              sequence.
+ * @tparam step distance between lanes of a sequence: the WARP_THREADS / step lanes with the same number modulo `step`
+ * are a sequence.
  */
 template <ducks::base_ops::binary op, int step = 1, typename T>
 __device__ inline T scan_lanes(T value) {

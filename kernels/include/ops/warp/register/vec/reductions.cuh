@@ -61,7 +61,7 @@ template <ducks::base_ops::binary op, ducks::rv::all RV>
 __device__ inline void reduce(typename RV::T &result, const RV &src) {
     constexpr bool whole = !RV::is_naive || RV::length % WARP_THREADS == 0 || detail::has_neutral<op>;
     static_assert(whole,
-                  "reduce: a vector in the naive layout has a multiple of 64 elements, but for sum, mul, max and "
+                  "reduce: a vector in the naive layout has a multiple of a wave's lanes, but for sum, mul, max and "
                   "min");
     constexpr bool converts = !RV::is_align || base_types::packing<typename RV::dtype>::num() == 2;
     static_assert(converts, "reduce: copy an fp8 vector to another type first");

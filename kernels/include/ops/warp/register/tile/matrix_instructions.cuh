@@ -1,0 +1,238 @@
+/**
+ * @file
+ * @brief The matrix instructions of each target: a record for each, which the multiplications of tiles choose from.
+ *
+ * Their operands and results are base tiles as `rt_shape.cuh` describes them: a lane holds a row of A, a row of Bᵀ, and
+ * runs of a column of the result.
+ */
+#pragma once
+
+#include "../../../../types/types.cuh"
+
+namespace kittens::detail {
+
+/**
+ * @brief One matrix instruction: accumulators of side x side floats, and `bytes` bytes of each operand per lane.
+ *
+ * `exists` says whether the target has it.
+ */
+template <typename T, int side, int bytes>
+struct mfma {
+    static constexpr bool exists = false;
+};
+
+using s16x4 = short __attribute__((ext_vector_type(4)));
+using f16x4 = _Float16 __attribute__((ext_vector_type(4)));
+using f16x8 = _Float16 __attribute__((ext_vector_type(8)));
+using bf16x8 = __bf16 __attribute__((ext_vector_type(8)));
+using s16x8 = short __attribute__((ext_vector_type(8)));
+using f32x8 = float __attribute__((ext_vector_type(8)));
+using i32x16 = int __attribute__((ext_vector_type(16)));
+using i32x8 = int __attribute__((ext_vector_type(8)));
+
+/** Numbers of the small-float formats in gfx950's matrix instructions; -1 for the other types. */
+template <typename T>
+inline constexpr int matrix_format = -1;
+template <>
+inline constexpr int matrix_format<fp8e4m3> = 0;
+template <>
+inline constexpr int matrix_format<fp8e5m2> = 1;
+template <>
+inline constexpr int matrix_format<fp6e2m3_4> = 2;
+#if defined(KITTENS_FP6)
+template <>
+inline constexpr int matrix_format<fp6_e2m3> = 2;
+#endif
+template <>
+inline constexpr int matrix_format<fp6e3m2_4> = 3;
+template <>
+inline constexpr int matrix_format<fp4e2m1_2> = 4;
+/** Bytes of 32 numbers of such a format, a lane's operand of an instruction. */
+template <typename T>
+inline constexpr int mx_bytes = 32 / numbers_in<T> * static_cast<int>(sizeof(T));
+
+template <typename Operand, typename Accumulator>
+struct mfma_of {
+    static constexpr bool exists = true;
+    using operand = Operand;
+    using accumulator = Accumulator;
+};
+
+#if defined(KITTENS_RDNA4)
+// WMMA of gfx12 in waves of 32 lanes. Lane l has row l % 16 of A (column of B) and 8 consecutive numbers of K from
+// 8 (l / 16) on; of the result column l % 16 and 8 consecutive rows.
+template <>
+struct mfma<bf16, 16, 16> : mfma_of<s16x8, f32x8> {
+    static __device__ inline f32x8 run(s16x8 a, s16x8 b, f32x8 c) {
+        return __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32_gfx12(a, b, c);
+    }
+};
+template <>
+struct mfma<half, 16, 16> : mfma_of<f16x8, f32x8> {
+    static __device__ inline f32x8 run(f16x8 a, f16x8 b, f32x8 c) {
+        return __builtin_amdgcn_wmma_f32_16x16x16_f16_w32_gfx12(a, b, c);
+    }
+};
+template <>
+struct mfma<fp8e4m3, 16, 8> : mfma_of<i32x2, f32x8> {
+    static __device__ inline f32x8 run(i32x2 a, i32x2 b, f32x8 c) {
+        return __builtin_amdgcn_wmma_f32_16x16x16_fp8_fp8_w32_gfx12(a, b, c);
+    }
+};
+template <>
+struct mfma<fp8e5m2, 16, 8> : mfma_of<i32x2, f32x8> {
+    static __device__ inline f32x8 run(i32x2 a, i32x2 b, f32x8 c) {
+        return __builtin_amdgcn_wmma_f32_16x16x16_bf8_bf8_w32_gfx12(a, b, c);
+    }
+};
+template <>
+struct mfma<int8, 16, 8> : mfma_of<i32x2, i32x8> {
+    static __device__ inline i32x8 run(i32x2 a, i32x2 b, i32x8 c) {
+        return __builtin_amdgcn_wmma_i32_16x16x16_iu8_w32_gfx12(true, a, true, b, c, false);
+    }
+};
+#else
+template <>
+struct mfma<bf16, 16, 8> : mfma_of<s16x4, f32x4> {
+    static __device__ inline f32x4 run(s16x4 a, s16x4 b, f32x4 c) {
+        return __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(a, b, c, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<bf16, 32, 8> : mfma_of<s16x4, f32x16> {
+    static __device__ inline f32x16 run(s16x4 a, s16x4 b, f32x16 c) {
+        return __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(a, b, c, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<half, 16, 8> : mfma_of<f16x4, f32x4> {
+    static __device__ inline f32x4 run(f16x4 a, f16x4 b, f32x4 c) {
+        return __builtin_amdgcn_mfma_f32_16x16x16f16(a, b, c, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<half, 32, 8> : mfma_of<f16x4, f32x16> {
+    static __device__ inline f32x16 run(f16x4 a, f16x4 b, f32x16 c) {
+        return __builtin_amdgcn_mfma_f32_32x32x8f16(a, b, c, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<float, 16, 4> : mfma_of<float, f32x4> {
+    static __device__ inline f32x4 run(float a, float b, f32x4 c) {
+        return __builtin_amdgcn_mfma_f32_16x16x4f32(a, b, c, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<float, 32, 4> : mfma_of<float, f32x16> {
+    static __device__ inline f32x16 run(float a, float b, f32x16 c) {
+        return __builtin_amdgcn_mfma_f32_32x32x2f32(a, b, c, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<fp8e4m3, 16, 8> : mfma_of<long, f32x4> {
+    static __device__ inline f32x4 run(long a, long b, f32x4 c) {
+        return __builtin_amdgcn_mfma_f32_16x16x32_fp8_fp8(a, b, c, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<fp8e4m3, 32, 8> : mfma_of<long, f32x16> {
+    static __device__ inline f32x16 run(long a, long b, f32x16 c) {
+        return __builtin_amdgcn_mfma_f32_32x32x16_fp8_fp8(a, b, c, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<fp8e5m2, 16, 8> : mfma_of<long, f32x4> {
+    static __device__ inline f32x4 run(long a, long b, f32x4 c) {
+        return __builtin_amdgcn_mfma_f32_16x16x32_bf8_bf8(a, b, c, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<fp8e5m2, 32, 8> : mfma_of<long, f32x16> {
+    static __device__ inline f32x16 run(long a, long b, f32x16 c) {
+        return __builtin_amdgcn_mfma_f32_32x32x16_bf8_bf8(a, b, c, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<int8, 16, 8> : mfma_of<long, i32x4> {
+    static __device__ inline i32x4 run(long a, long b, i32x4 c) {
+        return __builtin_amdgcn_mfma_i32_16x16x32_i8(a, b, c, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<int8, 32, 8> : mfma_of<long, i32x16> {
+    static __device__ inline i32x16 run(long a, long b, i32x16 c) {
+        return __builtin_amdgcn_mfma_i32_32x32x16_i8(a, b, c, 0, 0, 0);
+    }
+};
+#if defined(KITTENS_CDNA4)
+template <>
+struct mfma<int8, 16, 16> : mfma_of<i32x4, i32x4> {
+    static __device__ inline i32x4 run(i32x4 a, i32x4 b, i32x4 c) {
+        return __builtin_amdgcn_mfma_i32_16x16x64_i8(a, b, c, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<int8, 32, 16> : mfma_of<i32x4, i32x16> {
+    static __device__ inline i32x16 run(i32x4 a, i32x4 b, i32x16 c) {
+        return __builtin_amdgcn_mfma_i32_32x32x32_i8(a, b, c, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<bf16, 16, 16> : mfma_of<bf16x8, f32x4> {
+    static __device__ inline f32x4 run(bf16x8 a, bf16x8 b, f32x4 c) {
+        return __builtin_amdgcn_mfma_f32_16x16x32_bf16(a, b, c, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<bf16, 32, 16> : mfma_of<bf16x8, f32x16> {
+    static __device__ inline f32x16 run(bf16x8 a, bf16x8 b, f32x16 c) {
+        return __builtin_amdgcn_mfma_f32_32x32x16_bf16(a, b, c, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<half, 16, 16> : mfma_of<f16x8, f32x4> {
+    static __device__ inline f32x4 run(f16x8 a, f16x8 b, f32x4 c) {
+        return __builtin_amdgcn_mfma_f32_16x16x32_f16(a, b, c, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<half, 32, 16> : mfma_of<f16x8, f32x16> {
+    static __device__ inline f32x16 run(f16x8 a, f16x8 b, f32x16 c) {
+        return __builtin_amdgcn_mfma_f32_32x32x16_f16(a, b, c, 0, 0, 0);
+    }
+};
+// The instructions for 8-, 6- and 4-bit floats, which also take block scales; zero as scale operands turns scaling off.
+// An operand is 8 registers; formats with fewer bits leave the last ones unused.
+template <typename T, int side, int bytes>
+    requires(matrix_format<T> >= 0 && bytes == mx_bytes<T> && (side == 16 || side == 32))
+struct mfma<T, side, bytes> : mfma_of<i32x8, select<side == 16, f32x4, f32x16>> {
+    using accumulator = select<side == 16, f32x4, f32x16>;
+    static __device__ inline accumulator run(i32x8 a, i32x8 b, accumulator c) {
+        constexpr int format = matrix_format<T>;
+        if constexpr (side == 16)
+            return __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(a, b, c, format, format, 0, 0, 0, 0);
+        else
+            return __builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(a, b, c, format, format, 0, 0, 0, 0);
+    }
+};
+#endif
+#endif
+
+/** Bytes of an operand per instruction, out of the `have` bytes that a lane holds: the largest that divides them. */
+template <typename T, int side, int have>
+__host__ __device__ constexpr int mfma_bytes() {
+    if constexpr (have % 32 == 0 && mfma<T, side, 32>::exists)
+        return 32;
+    else if constexpr (have % 24 == 0 && mfma<T, side, 24>::exists)
+        return 24;
+    else if constexpr (have % 16 == 0 && mfma<T, side, 16>::exists)
+        return 16;
+    else if constexpr (have % 8 == 0 && mfma<T, side, 8>::exists)
+        return 8;
+    else if constexpr (have % 4 == 0 && mfma<T, side, 4>::exists)
+        return 4;
+    else
+        return 0;
+}
+
+} // namespace kittens::detail

@@ -1,0 +1,176 @@
+"""KernelBench's form and ours, ties, and a folder that is judged in two runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import kernelbench
+import submissions
+
+import workbench as wb
+from workbench.judge.judging import Bench, Options, Processes, References
+from workbench.judge.problems import fresh_sizes, problem
+from workbench.judge.verdicts import Result, Verdict, is_tie, ranks
+from workbench.operations import operations
+
+MODEL = """
+import torch
+N = 300
+
+class Model(torch.nn.Module):
+    def __init__(self, factor):
+        super().__init__()
+        self.factor = torch.nn.Parameter(torch.full((1,), factor))
+
+    def forward(self, x):
+        return 2 * x + self.factor
+
+def get_inputs():
+    return [torch.randn(3, N)]
+
+def get_init_inputs():
+    return [1.0]
+"""
+MODEL_NEW = f"""
+{submissions.HEAD}
+class ModelNew(torch.nn.Module):
+    def __init__(self, factor):
+        super().__init__()
+        self.factor = torch.nn.Parameter(torch.zeros(1))
+
+    def forward(self, x):
+        out = torch.empty(x.shape)
+        launch("affine", x, out, x.numel())
+        return out
+"""
+PLAIN = """// %%hipkittens affine --launch "affine[4, 256]" \\
+//     --inputs "dict(x=torch.randn(1000), out=torch.empty(1000), n=1000)" --outputs out \\
+//     --reference "lambda x: 2 * x + 1"
+"""
+KERNEL = """#include <hip/hip_runtime.h>
+__global__ void affine(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = FACTOR * x[i] + 1;
+}
+"""
+
+
+def judged(**arguments: object) -> dict[str, object]:
+    operation = operations()["judge"]
+    data = json.loads(json.dumps(operation.run(arguments).data, allow_nan=False))
+    jsonschema.validate(data, operation.outcome_schema)
+    result: dict[str, object] = data["result"]
+    return result
+
+
+def test_a_model_is_judged(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(MODEL)
+    folder = tmp_path / "new"
+    folder.mkdir()
+    (folder / "submission.py").write_text(MODEL_NEW)
+    (folder / "launching.py").write_text(submissions.LAUNCH)
+    (folder / "kernels.co").write_bytes(wb.compile(submissions.KERNELS, arch="gfx942").code)
+    result = judged(problem=str(tmp_path / "model.py"), submission=str(folder), sizes="N=100")
+    (verdict,) = result["submissions"]
+    assert verdict["result"] == "right", verdict
+    assert [case["name"] for case in verdict["cases"]] == ["N=100"]
+    # The kernel takes no strides.
+    assert verdict["notes"][0].startswith("with strided inputs: ")
+
+
+def test_problems_of_kernelbench_are_judged(tmp_path: Path) -> None:
+    code = wb.compile(kernelbench.KERNELS, arch="gfx942").code
+    for name, pair in kernelbench.PAIRS.items():
+        file, folder = tmp_path / f"{name}.py", tmp_path / name
+        file.write_text(kernelbench.problem(pair))
+        folder.mkdir()
+        (folder / "submission.py").write_text(kernelbench.submission(name, pair))
+        (folder / "launching.py").write_text(submissions.LAUNCH)
+        (folder / "kernels.co").write_bytes(code)
+    options = Options("MI300X")
+    processes = Processes(tmp_path, options)
+    try:
+        for name in kernelbench.PAIRS:
+            private = tmp_path / f"{name}-references"
+            private.mkdir()
+            references = References(problem(tmp_path / f"{name}.py"), private, options)
+            verdict = Bench(references, tmp_path, options, processes).judge(tmp_path / name)
+            assert verdict.result is Result.RIGHT, verdict
+            assert verdict.kernels == (name,)
+            assert verdict.time is not None
+    finally:
+        processes.close()
+
+
+def test_a_folder_of_kernels_is_judged_in_two_runs(tmp_path: Path) -> None:
+    (tmp_path / "affine.cpp").write_text(PLAIN + KERNEL.replace("FACTOR", "2"))
+    folder = tmp_path / "submitted"
+    folder.mkdir()
+    for name, factor in (("right", "2"), ("wrong", "3")):
+        (folder / f"{name}.hip").write_text(KERNEL.replace("FACTOR", factor))
+    (folder / "absent.hip").write_text(KERNEL.replace("affine", "another"))
+    arguments = {
+        "problem": str(tmp_path / "affine.cpp"),
+        "submission": str(folder),
+        "out": str(tmp_path / "out"),
+    }
+    result = judged(**arguments)
+    results = {s["name"]: s["result"] for s in result["submissions"]}
+    assert results == {"right.hip": "right", "wrong.hip": "wrong", "absent.hip": "fails"}
+    assert result["submissions"][0]["rank"] == 1
+    page = (tmp_path / "out" / "judge.html").read_text()
+    assert all(name in page for name in results)
+    for file in (tmp_path / "out" / "submissions").glob("*.json"):
+        data = json.loads(file.read_text())
+        file.write_text(json.dumps({**data, "text": "from the file"}))
+    again = judged(**arguments)
+    assert {s["text"] for s in again["submissions"]} == {"from the file"}
+
+
+def test_times_inside_each_others_range_are_a_tie() -> None:
+    def verdict(name: str, time: float, low: float, high: float) -> Verdict:
+        return Verdict(name, "", Result.RIGHT, time=time, low=low, high=high)
+
+    fast, near, slow = verdict("fast", 10, 8, 13), verdict("near", 12, 9, 15), verdict("slow", 20, 16, 26)
+    assert is_tie(fast, near)
+    assert not is_tie(near, slow)
+    # Only one of the two is in the other's range.
+    assert not is_tie(verdict("wide", 10, 1, 100), slow)
+    assert ranks([slow, near, fast, Verdict("wrong", "", Result.WRONG)]) == {"fast": 1, "near": 1, "slow": 3}
+
+
+def test_fresh_sizes_are_those_that_a_problem_allows() -> None:
+    tests = [
+        {"m": 64, "k": 96, "kind": "a"},
+        {"m": 320, "k": 480, "kind": "b"},
+        {"m": 128, "k": 960, "kind": "a"},
+    ]
+    sizes = fresh_sizes(tests, [{"m": 1024, "k": 144, "kind": "a"}], count=20)
+    assert sizes
+    for size in sizes:
+        assert size["m"] % 64 == 0
+        assert size["k"] % 48 == 0
+        assert size["kind"] in "ab"
+        assert size not in tests
+    assert any(size["n"] % 2 for size in fresh_sizes([{"n": 192}, {"n": 1001}], [], count=20))
+
+
+def test_what_cannot_be_judged_says_what_was_expected(tmp_path: Path) -> None:
+    for arguments, expected in (
+        ({"problem": str(tmp_path / "no"), "submission": "x"}, "expected a problem's folder or file"),
+        ({"problem": str(tmp_path), "submission": "x"}, "task.yml"),
+    ):
+        outcome = operations()["judge"].run(arguments)
+        assert outcome.status == "not run"
+        assert expected in outcome.text
+
+
+def test_a_submission_that_never_ends_is_ended(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "new.py").write_text("while True:\n    pass\n")
+    result = judged(problem=str(tmp_path / "model.py"), submission=str(tmp_path / "new.py"), seconds=0.3)
+    (verdict,) = result["submissions"]
+    assert verdict["result"] == "fails"
+    assert "0.3 s of processor time" in verdict["text"]

@@ -1,0 +1,152 @@
+"""Where the content of memory comes from that a submission's host code wrote.
+
+What host code hands to a kernel may be laid out or converted by it, and constants may be its own. The work
+itself may not: a block that host code computed from the inputs counts for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+Bytes = npt.NDArray[np.uint8]
+
+_DTYPES = (
+    torch.float32,
+    torch.bfloat16,
+    torch.float16,
+    torch.float64,
+    torch.int64,
+    torch.int32,
+    torch.int16,
+    torch.int8,
+    torch.uint8,
+    torch.float8_e4m3fnuz,
+    torch.float8_e4m3fn,
+    torch.float8_e5m2fnuz,
+    torch.float8_e5m2,
+)
+"""Types to which host code may convert."""
+
+_WIDE = 4
+"""Bytes of an element from which on equal elements are no chance."""
+
+_MOST_SLICES = 1 << 26
+"""Bytes of a tensor in which a slice is looked for."""
+
+
+class Provenance(StrEnum):
+    """Where a block's content comes from."""
+
+    CONSTANT = "constant"
+    """It is the same for other inputs."""
+    COPY = "copy"
+    """It is an input in another layout or type."""
+    LAUNCH = "launch"
+    """It is what a launch wrote, in another layout or type."""
+    HOST = "host"
+    """Host code computed it, or left it there."""
+
+
+def is_fill(content: Bytes) -> bool:
+    """True if all of it repeats at most 8 bytes."""
+    if len(content) <= 8:
+        return not content.any()
+    return any(
+        len(content) % period == 0 and bool((content[period:] == content[:-period]).all())
+        for period in (1, 2, 4, 8)
+    )
+
+
+def is_copy(content: Bytes, sources: Iterable[torch.Tensor], *, whole: bool = False) -> bool:
+    """True if all elements are those of one source, converted or in another order, or zeros.
+
+    Args:
+        sources: tensors of any type and strides.
+        whole: True if it must have all elements of the source, as often.
+    """
+    for source in sources:
+        if not whole and _is_slice(content, source):
+            return True
+        for dtype in (source.dtype, *(d for d in _DTYPES if d is not source.dtype)):
+            if len(content) % dtype.itemsize == 0 and _matches(content, source, dtype, whole):
+                return True
+    return False
+
+
+def _is_slice(content: Bytes, source: torch.Tensor) -> bool:
+    if not source.is_contiguous() or source.nbytes > _MOST_SLICES or len(content) > source.nbytes:
+        return False
+    return content.tobytes() in _bits(source).tobytes()
+
+
+def _matches(content: Bytes, source: torch.Tensor, dtype: torch.dtype, whole: bool) -> bool:
+    size = dtype.itemsize
+    words = content.view(f"u{size}")
+    if whole and len(words) != source.numel():
+        return False
+    converted = _bits(source.to(dtype)).view(f"u{size}")
+    values, counts = _counted(words)
+    known, known_counts = _counted(converted)
+    if not len(values):
+        return True
+    if size >= _WIDE and source.element_size() >= _WIDE and not whole:
+        return bool(np.isin(values, known, assume_unique=True).all())
+    # Of narrow types every value occurs: they must occur as often, or the same multiple of it.
+    if len(values) != len(known) or not (values == known).all():
+        return False
+    if whole:
+        return bool((counts == known_counts).all())
+    return bool((counts * known_counts[0] == known_counts * counts[0]).all())
+
+
+def _counted(words: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """The values but zero, with the number of each."""
+    values, counts = np.unique(words[words != 0], return_counts=True)
+    return values, counts
+
+
+def _bits(tensor: torch.Tensor) -> Bytes:
+    flat = tensor.detach().contiguous().flatten()
+    return flat.view(torch.uint8).numpy() if flat.numel() else np.empty(0, np.uint8)
+
+
+def holds_result(
+    content: Bytes, results: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor] = ()
+) -> bool:
+    """True if a block has the elements of one of the expected results, to within rounding.
+
+    They may be in any order, unless the result has those of an input, such as a sorted one.
+    """
+    for result in results:
+        raw = _bits(result)
+        is_order = any(
+            is_copy(raw, [tensor], whole=True) for tensor in inputs if tensor.numel() == result.numel()
+        )
+        if result.numel() < 2 or not result.is_floating_point() or result.unique().numel() == 1:
+            continue
+        expected = result.detach().double().flatten()
+        expected = expected if is_order else expected.sort().values
+        for dtype in _DTYPES:
+            if not dtype.is_floating_point or len(content) != result.numel() * dtype.itemsize:
+                continue
+            values = torch.from_numpy(content.copy()).view(dtype).double()
+            if not torch.isfinite(values).all():
+                continue
+            values = values if is_order else values.sort().values
+            error = (values - expected).norm() / expected.norm().clamp_min(1e-30)
+            if error < _ROUNDING:
+                return True
+    return False
+
+
+_ROUNDING = 0.05
+"""Relative error of a narrow type's rounding, by norms."""
+
+
+__all__ = ["Bytes", "Provenance", "holds_result", "is_copy", "is_fill"]
