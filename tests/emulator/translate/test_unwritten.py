@@ -11,6 +11,7 @@ import torch
 
 import workbench as wb
 from workbench.codeobject.decoder import decode
+from workbench.emulator.native.abi import ffi
 from workbench.emulator.native.ops import Rows
 from workbench.emulator.node import dispatch
 from workbench.emulator.translate.unwritten import rows_read_first
@@ -113,7 +114,7 @@ def test_results_do_not_depend_on_what_other_rows_hold(code: bytes, monkeypatch:
         rows = launch.poisoned
         poisoned.append([rows[row] for row in range(launch.row_count)] if rows else None)
         if poison is not None:
-            launch.poisoned, launch.poison = dispatch.ffi.NULL, poison
+            launch.poisoned, launch.poison = ffi.NULL, poison
         return description
 
     results = []

@@ -33,8 +33,8 @@ def rows_read_first(
     """
     if any(_hides_rows(instruction) for block in blocks for instruction in block):
         return None
-    wanted, overwritten = zip(*(_rows_of(block, rows) for block in blocks), strict=True)
-    before = list(wanted)
+    reads, overwritten = zip(*(_rows_of(block, rows) for block in blocks), strict=True)
+    before = list(reads)
     leading: list[list[int]] = [[] for _ in blocks]
     for index in range(len(blocks)):
         for following in followed_by(index):
@@ -66,14 +66,14 @@ def _hides_rows(instruction: Instruction) -> bool:
 
 def _rows_of(block: Sequence[Instruction], rows: Rows) -> tuple[int, int]:
     """Bit masks of the rows that a block reads before it writes them, and of those that it overwrites."""
-    wanted = overwritten = 0
+    reads = overwritten = 0
     for instruction in block:
-        wanted |= _bits(read(instruction), rows) & ~overwritten
+        reads |= _bits(read(instruction), rows) & ~overwritten
         if _OTHER_REGISTERS & instruction.record.traits:
-            wanted |= _bits((*instruction.dst, *instruction.src), rows) & ~overwritten
+            reads |= _bits((*instruction.dst, *instruction.src), rows) & ~overwritten
         elif kept(instruction) is Keeps.NOTHING and instruction.record.lanes is not Lanes.WRITE:
             overwritten |= _bits(written(instruction), rows)
-    return wanted, overwritten
+    return reads, overwritten
 
 
 def _bits(operands: Iterable[Operand], rows: Rows) -> int:
