@@ -62,6 +62,7 @@ class Fake:
     names: tuple[str, ...]
     entry: int = 0
     row_count: int = 8
+    poisoned: bytes | None = None
     functions: Any = field(init=False)
     blocks: Any = field(init=False)
     places: Any = field(init=False)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from workbench.codeobject.decoder import decode, decode_one
+from workbench.codeobject.instructions import MATRICES
+from workbench.emulator.translate import flow
 from workbench.emulator.translate.flow import Code, blocks_of, float_modes
 from workbench.emulator.translate.options import Mode
 
@@ -20,6 +22,15 @@ def test_readings_that_join_again_each_go_on_at_a_block() -> None:
     assert instructions[4].size == 8
     blocks = blocks_of(Code(instructions, {0, 4, 8}))
     assert [block[0].address for block in blocks] == [0, 4, 8, 12]
+
+
+def test_code_with_matrix_instructions_has_shorter_pieces() -> None:
+    move, matrix = b"\x00\x03\x02\x7e", bytes.fromhex("0000b5d304110204")
+    for last, longest in ((b"", flow.PIECE), (matrix, flow.PIECE_WITH_MATRICES)):
+        code = decode(2 * flow.PIECE * move + last, 0, "gfx950")
+        assert (code[-1].opcode in MATRICES) == bool(last)
+        blocks = blocks_of(Code({instruction.address: instruction for instruction in code}, {0}))
+        assert max(map(len, blocks)) == longest
 
 
 def test_mode_that_depends_on_the_way() -> None:

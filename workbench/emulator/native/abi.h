@@ -375,6 +375,7 @@ typedef struct Launch {
     uint32_t item_id_mode;    /* 0: x, 1: x and y, 2: x, y and z */
     uint32_t packed_item_ids; /* 10 bits each in v0; else one register each */
     uint32_t poison;          /* content of registers, LDS and scratch before the first write */
+    const uint8_t *poisoned;  /* [row_count] nonzero: a wave may read the row before it has written it; NULL: any row */
     uint32_t profile;
     uint32_t turn_blocks;  /* blocks that a wave runs before the next wave's turn */
     uint32_t turn_rounds;  /* turns of its waves after which an unfinished work-group lets another one start */

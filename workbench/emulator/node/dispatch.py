@@ -90,6 +90,8 @@ class TranslatedKernel(Protocol):
     @property
     def row_count(self) -> int: ...
     @property
+    def poisoned(self) -> bytes | None: ...
+    @property
     def blocks(self) -> Any: ...
 
 
@@ -403,6 +405,11 @@ def describe(
     lanes = geometry.waves(kernel.wave_size) * kernel.wave_size
     group_bytes = (rows + scratch // 4) * lanes * 4 + shared_bytes
     addresses, indices = translation.places
+    # Lanes beyond the last work-item stay as they are, and other lanes may read them.
+    is_full = geometry.items == tuple(g * b for g, b in zip(geometry.groups, geometry.block, strict=True))
+    poisoned = None
+    if translation.poisoned is not None and is_full and geometry.block_size % kernel.wave_size == 0:
+        poisoned = ffi.from_buffer("uint8_t[]", translation.poisoned.ljust(rows, b"\0"))
     machine = ffi.new(
         "Machine *",
         {
@@ -425,6 +432,7 @@ def describe(
             "items": geometry.items,
             "group_size": geometry.block,
             "row_count": rows,
+            "poisoned": poisoned if poisoned is not None else ffi.NULL,
             "lds_size": shared_bytes,
             "lds_end": unit.lds_given(shared_bytes),
             "scratch_size": scratch,
@@ -441,7 +449,11 @@ def describe(
         },
     )
     return Description(
-        launch, machine, len(translation.blocks), kernel.wave_size, [addresses, indices, translation]
+        launch,
+        machine,
+        len(translation.blocks),
+        kernel.wave_size,
+        [addresses, indices, translation, poisoned],
     )
 
 

@@ -49,7 +49,7 @@ class BlockTranslator:
         index_of: Callable[[int], int],
         next_index: int,
         mode: Mode | None,
-        uses_tiles: bool = False,
+        has_matrices: bool = False,
         skips: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
         self.function = Function(name, options.wave_size)
@@ -59,7 +59,8 @@ class BlockTranslator:
         self.index_of = index_of
         self.next_index = next_index
         self.finished = False
-        self.uses_tiles = uses_tiles
+        self.uses_tiles = options.uses_tiles and has_matrices
+        self._has_matrices = has_matrices
         self._skips = skips
         self.clamp = False
         self.follows_mode = False
@@ -178,7 +179,8 @@ class BlockTranslator:
         run, self._run = self._run, None
         self.emitter.lines = self.function.straight
         if run is not None:
-            run.close()
+            # Between matrix instructions a run is short, and what it adds to its rows' traffic shows.
+            run.close(keeps_on_stack=not self._has_matrices)
             self.scalars.flush()
             self.scalars.forget()
             if self.uses_tiles:

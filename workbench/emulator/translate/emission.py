@@ -82,8 +82,7 @@ def emit(
     if more := spare_rows(instruction for block in blocks for instruction in block):
         result.rows = spare + more
     failures: list[Failure] = []
-    # Registers that change lane by lane take time, too.
-    uses_tiles = options.uses_tiles and any(i.opcode in MATRICES for block in blocks for i in block)
+    has_matrices = any(i.opcode in MATRICES for block in blocks for i in block)
     rows = Rows(options.target, options.acc_offset, options.exact, options.wave_size)
     accumulators = (
         frozenset()
@@ -95,7 +94,7 @@ def emit(
         next_index = index_of.get(last.address + last.size, -1)
         mode = modes[index] if modes is not None else options.mode
         translator = BlockTranslator(
-            options, f"block{index}", index_of.__getitem__, next_index, mode, uses_tiles, skips
+            options, f"block{index}", index_of.__getitem__, next_index, mode, has_matrices, skips
         )
         translator.skip_over(index)
         # The sanitizer gets each instruction before it runs.

@@ -10,7 +10,7 @@ from workbench.codeobject.decoder import decode_one
 from workbench.codeobject.decoder_gfx11 import with_banks
 from workbench.codeobject.elf import CodeObject, is_padding
 from workbench.codeobject.instruction import Instruction
-from workbench.codeobject.instructions import Control, Flow
+from workbench.codeobject.instructions import MATRICES, Control, Flow
 from workbench.codeobject.instructions.form import Form
 from workbench.emulator.semantics import ENDS_BLOCK
 from workbench.emulator.semantics.control import may_skip_after, mode_after, mode_constant, target_of
@@ -23,6 +23,9 @@ from workbench.targets import target as target_record
 
 PIECE = 1024
 """Instructions after which a long block is cut; a piece is a block that falls through."""
+PIECE_WITH_MATRICES = 256
+"""The same for code with matrix instructions: the CPU's matrix unit must not go idle during a run of vector
+instructions (native/ops/matrix_tiles.h)."""
 
 _RETURN_REGISTERS = 30
 """SGPR pair that holds the return address in the calling convention of AMDGPU functions."""
@@ -136,6 +139,8 @@ def blocks_of(code: Code) -> list[list[Instruction]]:
     blocks: list[list[Instruction]] = []
     current: list[Instruction] = []
     expected = -1
+    has_matrices = any(instruction.opcode in MATRICES for instruction in code.instructions.values())
+    longest = min(PIECE, PIECE_WITH_MATRICES) if has_matrices else PIECE
     addresses = sorted(code.instructions)
     leaders = set(code.leaders)
     # A jump into the middle of an instruction makes two readings of the same bytes, which may join again.
@@ -146,7 +151,7 @@ def blocks_of(code: Code) -> list[list[Instruction]]:
             leaders.add(after)
     for address in addresses:
         instruction = code.instructions[address]
-        is_long = len(current) >= PIECE and not follow_at_once(current[-1], instruction)
+        is_long = len(current) >= longest and not follow_at_once(current[-1], instruction)
         if current and (address in leaders or address != expected or is_long):
             blocks.append(current)
             current = []

@@ -137,11 +137,15 @@ class LaneRun:
         ]
         self.exec = self._mask_from_state(abi.EXEC)
 
-    def close(self) -> None:
-        """Append the loop to the straight code, which continues after it."""
+    def close(self, keeps_on_stack: bool) -> None:
+        """Append the loop to the straight code, which continues after it.
+
+        Args:
+            keeps_on_stack: True to keep values on the stack if the run touches more than `_L1_BYTES` of rows.
+        """
         n, function = self._number, self._function
         rows = {definition.row for definition in self._definitions}
-        if len(rows) * function.row_bytes > _L1_BYTES and max(rows) < INDEXED:
+        if keeps_on_stack and len(rows) * function.row_bytes > _L1_BYTES and max(rows) < INDEXED:
             self._keep_on_stack()
         function.straight += [
             f"br label %loop{n}",

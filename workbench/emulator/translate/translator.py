@@ -23,6 +23,7 @@ from workbench.codeobject.elf import CodeObject
 from workbench.codeobject.instruction import Instruction
 from workbench.codeobject.names import first_names
 from workbench.emulator.native import abi
+from workbench.emulator.native.ops import Rows
 from workbench.emulator.sanitizer.analysis import analyse
 from workbench.emulator.translate import engine
 from workbench.emulator.translate.emission import Failure, emit
@@ -37,6 +38,7 @@ from workbench.emulator.translate.flow import (
 )
 from workbench.emulator.translate.late_loads import at_stops, one_by_one
 from workbench.emulator.translate.options import Mode, Options
+from workbench.emulator.translate.unwritten import rows_read_first
 from workbench.errors import CodeObjectError, DeviceError, EmptyKernel, UnsupportedInstruction
 from workbench.targets import NAMES, Request, waits_of
 from workbench.targets import target as target_record
@@ -77,6 +79,8 @@ class Translation:
         functions: native function pointers (abi.h's BlockFn) by block index.
         places: code object addresses of the blocks in order, and the blocks' indices, for indirect jumps.
         row_count: vector register rows that the code touches, AGPRs included.
+        poisoned: [row_count] 1 for each row that must hold poison when a wave whose lanes are all on starts;
+            None: every row.
     """
 
     kernel: str
@@ -85,6 +89,7 @@ class Translation:
     functions: Any
     places: tuple[Any, Any]
     row_count: int
+    poisoned: bytes | None
     _code: engine.LoadedCode = field(repr=False, compare=False)
 
 
@@ -221,18 +226,16 @@ class _Program:
     row_count: int
     symbols: list[str]
     code: bytes
+    poisoned: bytes | None
 
     def pack(self) -> bytes:
-        return bytes(
-            msgpack.packb(
-                [self.blocks, self.entry, self.row_count, self.symbols, self.code], use_bin_type=True
-            )
-        )
+        fields = [self.blocks, self.entry, self.row_count, self.symbols, self.code, self.poisoned]
+        return bytes(msgpack.packb(fields, use_bin_type=True))
 
     @classmethod
     def unpack(cls, data: bytes) -> _Program:
-        blocks, entry, row_count, symbols, code = msgpack.unpackb(data)
-        return cls([(a, s) for a, s in blocks], entry, row_count, symbols, code)
+        blocks, entry, row_count, symbols, code, poisoned = msgpack.unpackb(data)
+        return cls([(a, s) for a, s in blocks], entry, row_count, symbols, code, poisoned)
 
 
 def _compile(code_object: CodeObject, kernel: str, options: Options) -> _Program:
@@ -273,15 +276,26 @@ def _compile(code_object: CodeObject, kernel: str, options: Options) -> _Program
         skips,
     )
     data = engine.compile_object(emitted.functions, emitted.constants, emitted.declarations)
+    entry = index_of[info.entry]
+    # Whoever observes registers, or loads that are late, sees what was there before the first write.
+    hides_poison = not (options.sanitize or options.single or options.late or skips)
+    # Later targets write halves of registers, whose records no test compares with execution yet.
+    hides_poison &= target_record(options.target).wave_sizes == (abi.MAX_LANES,)
+    first = rows_read_first(blocks, followed_by, entry, _rows_of(options)) if hides_poison else None
     return _Program(
         blocks=[
             (block[0].address, block[-1].address + block[-1].size - block[0].address) for block in blocks
         ],
-        entry=index_of[info.entry],
+        entry=entry,
         row_count=emitted.rows,
         symbols=sorted(emitted.symbols),
         code=data,
+        poisoned=bytes(row in first for row in range(emitted.rows)) if first is not None else None,
     )
+
+
+def _rows_of(options: Options) -> Rows:
+    return Rows(options.target, options.acc_offset, options.exact, options.wave_size)
 
 
 def _refuse(code_object: CodeObject, kernel: str, failures: list[Failure]) -> None:
@@ -335,6 +349,7 @@ def _load(code_object: CodeObject, kernel: str, program: _Program) -> Translatio
             np.array([block.index for block in in_order], np.int32),
         ),
         row_count=program.row_count,
+        poisoned=program.poisoned,
         _code=code,
     )
 

@@ -149,7 +149,9 @@ static void start_wave(const Worker *worker, Resident *r, uint32_t index, uint32
     w->index = index;
     w->lanes = items < HK_LANES ? items : HK_LANES;
     set_hardware_ids(l, g, w);
-    fill(w->v, l->poison, register_bytes(l));
+    if (l->poisoned == NULL) fill(w->v, l->poison, register_bytes(l));
+    for (uint32_t row = 0; l->poisoned != NULL && row < l->row_count; row++)
+        if (l->poisoned[row]) fill(hk_row(w, row), l->poison, HK_ROW_BYTES);
     fill(w->scratch, l->poison, scratch_bytes(l));
 
     w->s[HK_NULL] = 0;
