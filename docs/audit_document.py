@@ -232,6 +232,19 @@ are equal, and in 16 orders of waves and loads so were the results. With `G::loa
 """What one would tell the authors, in Markdown, by source."""
 
 
+NOTES = {
+    "m8than/amd-kernels": """\
+Checked by the functions that the project's `tests` have for each module, unless the text names a reference of
+ours. Its `KERNEL_STATUS.md` lists `solve_tril` and `moe_routing_sigmoid_top1_fused` as not working. Modules
+of both targets are built with our headers, as the project has none.
+""",
+    "HipKittens, branch cdna3 (fork AviralGoelAMD/HipKittens)": """\
+The folders `mi350x` are for the headers of another branch. The matrix products were not reached.
+""",
+}
+"""Remarks about an audit, by project."""
+
+
 def page() -> str:
     """The page, with what follows from the results."""
     rows = stored()
@@ -311,6 +324,8 @@ _FOLDED = (Result.FAILS, Result.NOT_BUILT, Result.NOT_RUN)
 def _tables(rows: Sequence[Row]) -> Iterator[str]:
     for (project, revision), kernels in _projects(rows).items():
         yield f"\n### {project} at `{revision[:8]}`\n\n{_dates(kernels)}.\n"
+        if project in NOTES:
+            yield f"\n{NOTES[project]}"
         listed = [kernel for kernel in kernels if kernel.findings or kernel.result not in _FOLDED]
         if listed:
             yield "\n| kernel source | target | result | findings | checked, or the reason |\n"
