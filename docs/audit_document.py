@@ -241,6 +241,16 @@ of both targets are built with our headers, as the project has none.
     "HipKittens, branch cdna3 (fork AviralGoelAMD/HipKittens)": """\
 The folders `mi350x` are for the headers of another branch. The matrix products were not reached.
 """,
+    "AITER, Triton kernels (ROCm/aiter)": """\
+The smallest case of each test function of a few of its 108 files; autotuned kernels have their first
+configuration.
+""",
+    "Composable Kernel's tile examples (wheel amd-aiter)": """\
+Two of the examples, with small arguments.
+""",
+    "GPU MODE's reference kernels (gpu-mode/reference-kernels)": """\
+The template in HIP, checked by the problem's reference at m 64 and 192. Submissions were not audited yet.
+""",
 }
 """Remarks about an audit, by project."""
 
@@ -267,8 +277,13 @@ def _summary(rows: Sequence[Row]) -> Iterator[str]:
         counts = Counter(kernel.result for kernel in kernels)
         found = sum(bool(kernel.findings) for kernel in kernels)
         numbers = [counts[result] for result in Result]
-        cells = (project, f"`{revision[:8]}`", *numbers, found, _dates(kernels))
+        cells = (project, f"`{_abbreviated(revision)}`", *numbers, found, _dates(kernels))
         yield f"| {' | '.join(map(str, cells))} |\n"
+
+
+def _abbreviated(revision: str) -> str:
+    """The first digits of a commit; a version as it is."""
+    return revision[:8] if len(revision) == 40 else revision
 
 
 def _dates(kernels: Sequence[KernelRecord]) -> str:
@@ -281,7 +296,7 @@ def _findings(rows: Sequence[Row]) -> Iterator[str]:
     for row in sorted(with_findings, key=lambda row: row.kernel.source not in LETTERS):
         kernel = row.kernel
         yield f"\n### {kernel.source}, {kernel.target}\n\n"
-        yield f"{row.project} at `{row.revision[:8]}`, {kernel.date}. "
+        yield f"{row.project} at `{_abbreviated(row.revision)}`, {kernel.date}. "
         yield f"Result: **{kernel.result}** (`{_short(kernel.text)}`)"
         yield f", run with {', '.join(kernel.sizes)}.\n" if kernel.sizes else ".\n"
         if letter := LETTERS.get(kernel.source):
@@ -323,7 +338,7 @@ _FOLDED = (Result.FAILS, Result.NOT_BUILT, Result.NOT_RUN)
 
 def _tables(rows: Sequence[Row]) -> Iterator[str]:
     for (project, revision), kernels in _projects(rows).items():
-        yield f"\n### {project} at `{revision[:8]}`\n\n{_dates(kernels)}.\n"
+        yield f"\n### {project} at `{_abbreviated(revision)}`\n\n{_dates(kernels)}.\n"
         if project in NOTES:
             yield f"\n{NOTES[project]}"
         listed = [kernel for kernel in kernels if kernel.findings or kernel.result not in _FOLDED]
