@@ -31,10 +31,10 @@ from workbench.runtime.findings import (
     Cause,
     Finding,
     PlacedCode,
-    is_bare_instruction,
     causes,
     distinct,
     findings,
+    is_bare_instruction,
     of_fault,
     tell,
 )

@@ -93,8 +93,8 @@ RULES: tuple[Rule, ...] = (
         _both(2),
         "checkVALUHazards (hasVDecCoExecHazard)",
     ),
-    # The guides have 2 for a constant and 0 for a carry, and describe the mask along with the carry: both have
-    # a bit for each lane.
+    # The guides have 2 for a constant and 0 for a carry, and describe the mask along with the carry: both
+    # have a bit for each lane.
     Rule(
         "sgpr-mask",
         "a VALU instruction writes an SGPR or VCC",
