@@ -206,8 +206,53 @@ a little off does not change an online softmax much, so that a test there would 
 for `kernel_d64.cpp` and, with lines 79, 239 and 248, for the `attn_fwd_causal.cpp` of `gqa_causal_backwards`,
 `analysis` and `training`.
 """,
+    "kernels/quantization/fused_fp8_quant/kernel.cpp": """\
+Thank you for this collection, whose tests can be run kernel by kernel. We believe that this kernel normalizes
+with weights for the first row only.
+
+- The weights go to shared memory under `if (row == 0)`. Shared memory belongs to a work-group, and each row
+  is one: those of the other rows never write `norm_buf` before line 64 reads it as the weight.
+- Lines 198 and 206 store what comes of it: scales and quantized values of all rows but the first.
+
+Without the `if`, each work-group loads them; the loop is short. Its test counts elements that are not 0, so
+that it passes either way.
+""",
+    "kernels/moe-misc/moe_routing_sigmoid_top1_fused/kernel.cpp": """\
+The authors know that this kernel does not work yet (`KERNEL_STATUS.md`: direct writes to register tiles).
+What the sanitizer adds: `packed_idx` goes up to 15, but a base tile of `rt_fl<16, TILE_N>` has fewer pairs a
+lane, so lines 186 and 197 read and write past the end of the array, which is in scratch because of its
+dynamic index.
+""",
+    "analysis/attn/bkwd/benchmark/attn_bkwd_non_causal_8_warps.cpp": """\
+A remark without an effect that we know of: `load(L_smem[...])` and `load(delta_smem[...])` in lines 164, 165,
+228 and 310 are those of a wave, so each of the eight waves loads the same vector to the same place. The bytes
+are equal, and in 16 orders of waves and loads so were the results. With `G::load`, one copy would do.
+""",
 }
 """What one would tell the authors, in Markdown, by source."""
+
+
+NOTES = {
+    "m8than/amd-kernels": """\
+Checked by the functions that the project's `tests` have for each module, unless the text names a reference of
+ours. Its `KERNEL_STATUS.md` lists `solve_tril` and `moe_routing_sigmoid_top1_fused` as not working. Modules
+of both targets are built with our headers, as the project has none.
+""",
+    "HipKittens, branch cdna3 (fork AviralGoelAMD/HipKittens)": """\
+The folders `mi350x` are for the headers of another branch. The matrix products were not reached.
+""",
+    "AITER, Triton kernels (ROCm/aiter)": """\
+The smallest case of each test function, in those of its 108 files that were reached; autotuned kernels have
+their first configuration. Findings in `test_extend_attention.py` have not been read yet, and are left out.
+""",
+    "Composable Kernel's tile examples (wheel amd-aiter)": """\
+The first examples, with small arguments.
+""",
+    "GPU MODE's reference kernels (gpu-mode/reference-kernels)": """\
+The template in HIP, checked by the problem's reference at m 64 and 192. Submissions were not audited yet.
+""",
+}
+"""Remarks about an audit, by project."""
 
 
 def page() -> str:
@@ -232,8 +277,13 @@ def _summary(rows: Sequence[Row]) -> Iterator[str]:
         counts = Counter(kernel.result for kernel in kernels)
         found = sum(bool(kernel.findings) for kernel in kernels)
         numbers = [counts[result] for result in Result]
-        cells = (project, f"`{revision[:8]}`", *numbers, found, _dates(kernels))
+        cells = (project, f"`{_abbreviated(revision)}`", *numbers, found, _dates(kernels))
         yield f"| {' | '.join(map(str, cells))} |\n"
+
+
+def _abbreviated(revision: str) -> str:
+    """The first digits of a commit; a version as it is."""
+    return revision[:8] if len(revision) == 40 else revision
 
 
 def _dates(kernels: Sequence[KernelRecord]) -> str:
@@ -246,7 +296,7 @@ def _findings(rows: Sequence[Row]) -> Iterator[str]:
     for row in sorted(with_findings, key=lambda row: row.kernel.source not in LETTERS):
         kernel = row.kernel
         yield f"\n### {kernel.source}, {kernel.target}\n\n"
-        yield f"{row.project} at `{row.revision[:8]}`, {kernel.date}. "
+        yield f"{row.project} at `{_abbreviated(row.revision)}`, {kernel.date}. "
         yield f"Result: **{kernel.result}** (`{_short(kernel.text)}`)"
         yield f", run with {', '.join(kernel.sizes)}.\n" if kernel.sizes else ".\n"
         if letter := LETTERS.get(kernel.source):
@@ -288,7 +338,9 @@ _FOLDED = (Result.FAILS, Result.NOT_BUILT, Result.NOT_RUN)
 
 def _tables(rows: Sequence[Row]) -> Iterator[str]:
     for (project, revision), kernels in _projects(rows).items():
-        yield f"\n### {project} at `{revision[:8]}`\n\n{_dates(kernels)}.\n"
+        yield f"\n### {project} at `{_abbreviated(revision)}`\n\n{_dates(kernels)}.\n"
+        if project in NOTES:
+            yield f"\n{NOTES[project]}"
         listed = [kernel for kernel in kernels if kernel.findings or kernel.result not in _FOLDED]
         if listed:
             yield "\n| kernel source | target | result | findings | checked, or the reason |\n"
@@ -306,7 +358,7 @@ def _folded(kernels: Sequence[KernelRecord]) -> Iterator[str]:
     """Kernel sources without a result, by the reason, the most frequent first."""
     reasons: dict[tuple[Result, str], dict[str, list[str]]] = {}
     for kernel in kernels:
-        sources = reasons.setdefault((kernel.result, _short(kernel.text)), {})
+        sources = reasons.setdefault((kernel.result, _short(kernel.text) or "it launched nothing"), {})
         sources.setdefault(kernel.source, []).append(kernel.target)
     if reasons:
         yield "\n"

@@ -107,6 +107,8 @@ class Workplace:
         variables["PYTORCH_ROCM_ARCH"] = self.source.target
         variables["THUNDERKITTENS_ROOT"] = str(self.root)
         variables["HIPKITTENS_HISTORY"] = "off"
+        # Sources that are audited side by side may build extensions of one name.
+        variables["TORCH_EXTENSIONS_DIR"] = str(self.root.parent / "torch_extensions")
         # The audit's own limits apply, which are of processor time.
         variables["HIPKITTENS_COMPILE_TIMEOUT"] = str(int(10 * self.limits.build))
         return variables
