@@ -40,7 +40,7 @@ from workbench.emulator.translate.late_loads import at_stops, one_by_one
 from workbench.emulator.translate.options import Mode, Options
 from workbench.emulator.translate.unwritten import rows_read_first
 from workbench.errors import CodeObjectError, DeviceError, EmptyKernel, UnsupportedInstruction
-from workbench.targets import NAMES, Request, waits_of
+from workbench.targets import NAMES, PARTIAL, Request, waits_of
 from workbench.targets import target as target_record
 from workbench.toolchain import cpu
 
@@ -280,7 +280,7 @@ def _compile(code_object: CodeObject, kernel: str, options: Options) -> _Program
     # Whoever observes registers, or loads that are late, sees what was there before the first write.
     hides_poison = not (options.sanitize or options.single or options.late or skips)
     # Later targets write halves of registers, whose records no test compares with execution yet.
-    hides_poison &= target_record(options.target).wave_sizes == (abi.MAX_LANES,)
+    hides_poison &= target_record(options.target) not in PARTIAL
     first = rows_read_first(blocks, followed_by, entry, _rows_of(options)) if hides_poison else None
     return _Program(
         blocks=[
