@@ -134,7 +134,7 @@ def _decoded_only() -> Iterator[str]:
     yield "## Later targets"
     yield ""
     running = " and ".join(target.name for target in PARTIAL)
-    yield f"Of these the device runs plain kernels of {running}, refuses opcodes without a meaning by"
+    yield f"Of these the device runs those of {running}, refuses opcodes without a meaning by"
     yield "name, and refuses code of the other targets; `python -m workbench disassemble FILE` prints it. An"
     yield "opcode has a meaning if the device has its operation, under gfx9's name for it or its own: those"
     yield "of gfx1201 that gfx9 has too were compared with AMD's pseudocode, the others go by their names. Of"

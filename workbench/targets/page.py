@@ -53,7 +53,7 @@ def summary() -> str:
     """The main figures of each product, as Markdown."""
     lines = [f"| product | {' | '.join(MAIN)} |", "| --- |" + " --- |" * len(MAIN)]
     for product in PRODUCTS + PARTIAL_PRODUCTS:
-        name = product.name + (" (plain kernels only)" if product in PARTIAL_PRODUCTS else "")
+        name = product.name + (" (no modelled times)" if product in PARTIAL_PRODUCTS else "")
         lines.append(f"| {name} | {' | '.join(read(product) for read in MAIN.values())} |")
     records: tuple[Target | Product, ...] = (*KNOWN, *PRODUCTS, *PARTIAL_PRODUCTS)
     count = sum(len(facts(record)) for record in records)
