@@ -43,8 +43,8 @@ def _items(device: str, verdicts: Sequence[Verdict], ranks: Mapping[str, int]) -
     enclosed = f" Each was enclosed by {enclosures.pop()}." if len(enclosures) == 1 else ""
     yield (
         f"Right and wrong are those of an emulated {device}, which repeated each submission's launches. "
-        "Times are modelled, with the range that holds the true time in 80 % of cases; submissions inside each "
-        f"other's range share a rank. None of this ran on a GPU.{enclosed}"
+        "Times are modelled, with the range that holds the true time in 80 % of cases; submissions inside "
+        f"each other's range share a rank. None of this ran on a GPU.{enclosed}"
     )
     # The name first: on a narrow page it is the head of what is left of its row.
     head = ("submission", "rank", "result", "time, us", "range", "kernels", "why")
