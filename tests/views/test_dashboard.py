@@ -263,10 +263,10 @@ __global__ void say(float *x) {
     hub.publish("progress", "a/sweep", {"done": 8, "total": 8})
     page.refresh()
     assert page.widgets.progress.value == ""
-    page.close()
     counted = {"shape": {}, "device": "emulated:gfx1201", "reason": "no time is modelled"}
     hub.publish("counted", "say", counted)
     assert page.board.notes[-1].text == "say on emulated:gfx1201: counted; no time is modelled"
+    page.close()
 
 
 def test_only_what_an_event_changes_is_drawn(small):
