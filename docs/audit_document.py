@@ -315,14 +315,15 @@ def _causes(kernel: KernelRecord) -> Iterator[str]:
     sums: dict[tuple[str, str, str, str], list[int]] = {}
     for finding in kernel.findings:
         lines = [place.line for place in (finding.place, finding.related) if place is not None]
-        where = " and ".join(map(str, dict.fromkeys(lines)))
+        distinct = dict.fromkeys(lines)
+        where = f"{'line' if len(distinct) == 1 else 'lines'} {' and '.join(map(str, distinct))}"
         key = (finding.category, finding.certainty, where, finding.kernel)
         counts = sums.setdefault(key, [0, 0])
         counts[0] += finding.count
         counts[1] += finding.instructions
     for (category, certainty, where, name), (count, instructions) in sums.items():
         noun = "instruction" if instructions == 1 else "instructions"
-        yield f"- {category}, {certainty}, lines {where}: `{name}`, "
+        yield f"- {category}, {certainty}, {where}: `{name}`, "
         yield f"{count:,} times from {instructions} {noun}.\n"
 
 

@@ -28,9 +28,9 @@ class Event:
 
     Attributes:
         number: counts up from 1.
-        kind: "launch", "time", "profile", "verify", "sweep", "progress" (of a sweep or a launch), "compile",
-            "sanitize", "step" (a training step's profile), "print" (what a kernel printed) or "failed" (see
-            `Hub.failures`).
+        kind: "launch", "time", "profile", "counted" (a profile without a time), "verify", "sweep", "progress"
+            (of a sweep or a launch), "compile", "sanitize", "step" (a training step's profile), "print" (what
+            a kernel printed) or "failed" (see `Hub.failures`).
         name: kernel or spec.
         data: facts for this kind: plain values, or a result.
         seconds: Unix time.

@@ -89,6 +89,21 @@ def test_flash_rule_of_what_is_left_of_larger_numbers():
         assert compare(worse, expected, pytorch=pytorch).flash_passed is False
 
 
+def test_the_inequality_of_the_flash_rule_is_true() -> None:
+    def inequality(got: float, pytorch: float) -> str:
+        expected = torch.full((64,), 0.25, dtype=torch.float64)
+        result = compare(
+            (expected + got).float(), expected, pytorch=(expected + pytorch).float(), tolerance=(1, 1)
+        )
+        return str(result).split("FlashAttention rule ")[1]
+
+    step = 2.0**-25
+    assert inequality(step, step) == "holds: 2.98e-08 <= 2 x PyTorch's 2.98e-08"
+    # Rounding alone: four units in the last place of 1.
+    assert inequality(4 * step, step) == "holds: 1.19e-07 <= 2 x PyTorch's 2.98e-08 + 4.77e-07 for rounding"
+    assert inequality(0.25, step) == "BROKEN: 0.25 > 2 x PyTorch's 2.98e-08 + 4.77e-07 for rounding"
+
+
 def test_flash_rule_catches_what_the_tolerance_lets_through():
     expected = noise(1024)
     got = (expected + 0.009).to(torch.bfloat16)

@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 
 import workbench as wb  # noqa: E402
 from workbench import errors  # noqa: E402
+from workbench.events import hub  # noqa: E402
 from workbench.kernel import Module  # noqa: E402
 
 SOURCE = r"""
@@ -451,6 +452,9 @@ def test_counters_have_the_names_of_gfx12(stride: int, conflicts: int) -> None:
     assert counters["SQ_WAVE64_INSTS"] == 0
     assert not {"SQ_INSTS", "SQ_LDS_BANK_CONFLICT", "TCC_HIT_sum"} & set(counters)
     assert not profile.has_time
+    counted = hub.history("counted")[-1]
+    assert counted.data["device"] == profile.device
+    assert "no time is modelled" in counted.data["reason"]
     assert "no time is modelled for RX 9070 XT" in str(profile)
     assert "no time is modelled" in profile._repr_html_()
     with pytest.raises(errors.ProfilerError, match="no time is modelled"):

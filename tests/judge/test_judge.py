@@ -71,6 +71,7 @@ def test_cheats_are_not(name: str, judged: Judged) -> None:
     verdict = judged(body)
     assert verdict.result == expected, verdict
     assert verdict.text
+    assert "hipkittens-judge-" not in verdict.text
     assert verdict.time is None
 
 

@@ -46,6 +46,12 @@ def test_runs_outside_of_cells_are_told_in_batches() -> None:
     assert failed["changes"] == ["rows=4, cols=128"]
     assert "findings" not in failed, "the sanitizer was not asked"
     sent.clear()
+    counted = {"shape": {}, "device": "emulated:gfx1201", "reason": "no time is modelled"}
+    hub.publish("counted", "sums", counted)
+    (profiled,) = received(runs, sent)
+    assert (profiled["kind"], profiled["module"], profiled["time"]) == ("profile", "sums", None)
+    assert (profiled["changes"], profiled["error"]) == (["no time is modelled"], "")
+    sent.clear()
     sanitization = {
         "findings": 2,
         "first": "race in shared memory",

@@ -263,6 +263,9 @@ __global__ void say(float *x) {
     hub.publish("progress", "a/sweep", {"done": 8, "total": 8})
     page.refresh()
     assert page.widgets.progress.value == ""
+    counted = {"shape": {}, "device": "emulated:gfx1201", "reason": "no time is modelled"}
+    hub.publish("counted", "say", counted)
+    assert page.board.notes[-1].text == "say on emulated:gfx1201: counted; no time is modelled"
     page.close()
 
 

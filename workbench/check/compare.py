@@ -111,10 +111,14 @@ class Comparison:
         )
         if self.flash_bound is not None and self.pytorch_error is not None:
             verdict = "holds" if self.flash_passed else "BROKEN"
-            text += (
-                f"; FlashAttention rule {verdict}: {self.max_error:.3g} <= {self.flash_factor:g} x PyTorch's"
-            )
+            sign = "<=" if self.max_error <= self.flash_bound else ">"
+            text += f"; FlashAttention rule {verdict}: {self.max_error:.3g} {sign} "
+            text += f"{self.flash_factor:g} x PyTorch's"
             text += f" {self.pytorch_error:.3g}"
+            multiple = self.flash_factor * self.pytorch_error
+            if self.max_error > multiple:
+                # Without it the inequality of a rule that holds would be false.
+                text += f" + {self.flash_bound - multiple:.3g} for rounding"
         if self.numerics == EXACT:
             text += "; exact numerics"
         if self.note:

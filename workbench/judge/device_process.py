@@ -314,6 +314,10 @@ def main(arguments: Sequence[str]) -> None:
                 answer = replayer.replay(request)
             except WorkbenchError as error:
                 answer = Replayed(error=f"{type(error).__name__}: {error}")
+            except FileNotFoundError as error:
+                # Its path is a temporary one of the judge, which would tell the reader nothing.
+                name = Path(error.filename or "a file").name
+                answer = Replayed(error=f"the record lacks {name}: the submission's process ended early")
             except Exception as error:
                 traceback.print_exc()
                 answer = Replayed(error=f"the record is damaged: {type(error).__name__}: {error}")

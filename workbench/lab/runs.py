@@ -84,12 +84,16 @@ def _run(event: Event) -> dict[str, Any] | None:
         verified, shape = bool(event.data["passed"]), event.data["shape"]
     elif event.kind == "sanitize":
         findings, first, shape = event.data["findings"], event.data["first"], event.data["shape"]
+    elif event.kind == "counted":
+        shape, first = event.data["shape"], event.data["reason"]
     elif event.kind in ("time", "profile"):
         timing = event.data.timing if event.kind == "profile" else event.data
         figure, shape = timing.median, timing.shape
     else:
         return None
     kind = event.data["kind"] if event.kind == "failed" else event.kind
+    if kind == "counted":
+        kind = "profile"
     return _entry(kind, event.seconds, event.name, shape, figure, verified, error, findings, first)
 
 

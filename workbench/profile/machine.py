@@ -31,8 +31,8 @@ def machine(name: str, arch: str = "") -> Product:
 def untimed(machine: Product) -> str:
     """Why a product's launches have no time, in words."""
     return (
-        f"no time is modelled for {machine.name} ({machine.arch}): of its units' latencies and rates too "
-        "little is published"
+        f"no time is modelled for {machine.name} ({machine.arch}): too little is published about the "
+        "latencies and rates of its units"
     )
 
 

@@ -19,7 +19,7 @@ from workbench.profile.instructions import InstructionProfile, remember
 from workbench.profile.instructions import counted as counted_instructions
 from workbench.profile.instructions import measured as measured_instructions
 from workbench.profile.issue import issue_cycles
-from workbench.profile.machine import machine
+from workbench.profile.machine import machine, untimed
 from workbench.profile.metrics import (
     GPU_COUNTERS,
 )
@@ -129,9 +129,11 @@ def _profiled(
     # The hub stores many of these; counts of every instruction would be most of their size.
     remember(target.kernel, result.instructions)
     keep_whole(result)
-    # Lists of runs compare times, so a launch without one is none of them.
+    # Figures compare times, so a launch without one is in none of them; logs say that it was counted.
     if result.has_time:
         hub.publish("profile", result.name, result.compact())
+    else:
+        hub.publish("counted", result.name, {**details, "reason": untimed(result.machine)})
     return result
 
 

@@ -565,6 +565,8 @@ def _note(event: Event) -> Note | None:
             text += f"; {data['findings'] - 1} more"
     elif event.kind == "failed":
         text, good = f"{event.name}, {data['kind']}: {data['error']}", False
+    elif event.kind == "counted":
+        text = f"{event.name} on {data['device']}: counted; {data['reason']}"
     elif event.kind == "sweep":
         text = f"{event.name}: {len(data)} shapes timed"
     elif event.kind == "print":
