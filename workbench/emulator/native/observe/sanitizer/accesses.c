@@ -143,7 +143,7 @@ static void flat_lane(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, un
     if ((address & HK_APERTURE_MASK) == HK_SHARED_APERTURE) {
         uint32_t number = sw->lgkm_issued + 1;
         if ((o->flags & SAN_LOAD) && (o->flags & (SAN_ATOMIC | SAN_POLLS))) san_lds_flag(sw, offset, number);
-        san_lds_access(w, sw, o, offset, o->bytes, lane, is_write, san_lds_how(o), number, &undefined);
+        san_lds_access(w, sw, o, offset, o->bytes, lane, is_write, 1, san_lds_how(o), number, &undefined);
         if (words) san_lds_undefine(sw, offset, o->bytes, words, san_origin(sw, o, 1, 1, bit));
         if (undefined) san_mark(sw, o, o->op.pc);
     } else {
@@ -171,7 +171,7 @@ static void flat_reads(Wave *w, SanWave *sw, const SanOp *o, uint64_t elsewhere,
         places[lane] = (uint32_t)(at[lane] & ~HK_APERTURE_MASK);
         lanes |= 1ull << lane;
     }
-    if (o->flags & SAN_STORE) san_check_reads(w, sw, o, lanes, places, o->bytes);
+    if (o->flags & SAN_STORE) san_check_reads(w, sw, o, 1, lanes, places, o->bytes);
     if ((o->flags & SAN_LOAD) && !(o->flags & SAN_ATOMIC)) san_note_read(sw, o, lanes, places, 0);
 }
 
@@ -229,11 +229,11 @@ static void vector_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
             exec &= hk_lanes_below(w->group->lds_end, places[0], step, width);
             if (exec == 0) return;
         }
-        san_check_reads(w, sw, o, exec, places, width);
+        san_check_reads(w, sw, o, 1, exec, places, width);
         HK_FOR_LANES(lane, exec) {
             uint64_t to = places[lane];
             uint32_t words = 0;
-            san_lds_access(w, sw, o, to, width, lane, 1, 2, sw->vm_issued, &unused);
+            san_lds_access(w, sw, o, to, width, lane, 1, 1, 2, sw->vm_issued, &unused);
             for (uint32_t n = 0; n < 4; n++) words |= (uint32_t)(undefined[n] >> lane & 1) << n;
             if (words) san_lds_undefine(sw, to, width, words, (uint32_t)o->op.pc);
         }

@@ -165,7 +165,7 @@ static void note_write(const SanWave *sw, const SanOp *o, LdsCell *c, uint8_t ma
 }
 
 void san_lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint32_t bytes, unsigned lane, int is_write,
-                    uint32_t how, uint32_t number, uint32_t *undefined) {
+                    int source, uint32_t how, uint32_t number, uint32_t *undefined) {
     SanGroup *sg = sw->group;
     uint64_t end = offset + bytes;
     uint32_t me = sw->index;
@@ -184,13 +184,14 @@ void san_lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint3
                 const SanOrder *known = &sw->known.of[c->write.writer];
                 int synced = c->write.number <= (c->write.how & 2 ? known->to_lds : known->lgkm);
                 if (c->write.epoch == sg->epoch) {
-                    if (!synced && !(is_write && san_same_in_lds(w, o, offset, lane)))
+                    if (!synced && !(is_write && san_same_in_lds(w, o, source, offset, lane)))
                         san_found(w, SAN_FOUND_RACE_LDS, &o->op, c->write.pc, (int32_t)lane, dword * 4,
                                   is_write ? 2 : 0, w->group->index, c->write.writer);
                 } else {
                     uint32_t known = c->write.how & 2 ? other->vm_published : other->lgkm_published;
                     uint32_t passed = c->write.how & 2 ? other->vm_passed : other->lgkm_passed;
-                    if (c->write.number > known && !synced && !(is_write && san_same_in_lds(w, o, offset, lane))) {
+                    if (c->write.number > known && !synced &&
+                        !(is_write && san_same_in_lds(w, o, source, offset, lane))) {
                         /* Behind the signal of the barrier, and before the wait for it. */
                         int is_apart = c->write.number > passed;
                         uint32_t kind = is_write ? SAN_FOUND_OVERWRITE_LDS : SAN_FOUND_PUBLISH_LDS;
@@ -282,7 +283,7 @@ static void lds_one(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, uint32_
     if ((o->flags & SAN_STORE) && sw->group->reads_passed) {
         uint32_t at[HK_LANES];
         lds_addresses(w, o, offset, at);
-        san_check_reads(w, sw, o, exec, at, o->bytes);
+        san_check_reads(w, sw, o, source, exec, at, o->bytes);
     }
     HK_FOR_LANES(lane, exec) {
         uint64_t at = (uint32_t)((row != NULL ? row[lane] : (w->s[HK_M0] & 0xffff) + 4 * lane) + offset);
@@ -293,14 +294,14 @@ static void lds_one(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, uint32_
         if (!is_write) {
             if (cells && !(how & ACCESS_FLAG) && (quick_read(sw, at, cells) || plain_read(sw, o, at, cells, number)))
                 continue;
-            san_lds_access(w, sw, o, at, o->bytes, lane, 0, how, number, &undefined);
+            san_lds_access(w, sw, o, at, o->bytes, lane, 0, source, how, number, &undefined);
             for (uint32_t n = 0; n < 4; n++) result[n] |= (uint64_t)(undefined >> n & 1) << lane;
             continue;
         }
         if (cells && !is_data_undefined &&
             (quick_write(sw, o, at, cells, how, number) || plain_write(sw, o, at, o->bytes, cells, how, number)))
             continue;
-        san_lds_access(w, sw, o, at, o->bytes, lane, 1, how, number, &undefined);
+        san_lds_access(w, sw, o, at, o->bytes, lane, 1, source, how, number, &undefined);
         if (is_data_undefined) {
             uint32_t words = data_words(sw, o->src[source], o->src_count[source], lane);
             if (words) san_lds_undefine(sw, at, o->bytes, words, san_origin(sw, o, source, source, 1ull << lane));

@@ -1,11 +1,12 @@
 /* LDS reads that are still in flight when a write overwrites their data. */
 #include "observe/sanitizer/state.h"
 
-int san_same_in_lds(const Wave *w, const SanOp *o, uint64_t offset, unsigned lane) {
+int san_same_in_lds(const Wave *w, const SanOp *o, int source, uint64_t offset, unsigned lane) {
     uint8_t data[16];
-    if (!(o->flags & SAN_STORE) || (o->flags & SAN_TWO) || !hk_has_lds(w, offset, o->bytes)) return 0;
-    for (uint32_t n = 0; n < o->src_count[1] && n < 4; n++) memcpy(data + 4 * n, hk_row(w, o->src[1] + n) + lane, 4);
-    return o->src_count[1] != 0 && memcmp(data, w->lds + offset, o->bytes) == 0;
+    if (!(o->flags & SAN_STORE) || !hk_has_lds(w, offset, o->bytes)) return 0;
+    uint32_t count = o->src_count[source];
+    for (uint32_t n = 0; n < count && n < 4; n++) memcpy(data + 4 * n, hk_row(w, o->src[source] + n) + lane, 4);
+    return count != 0 && memcmp(data, w->lds + offset, o->bytes) == 0;
 }
 
 void san_note_read(SanWave *sw, const SanOp *o, uint64_t lanes, const uint32_t *at, uint32_t second) {
@@ -42,11 +43,11 @@ static int reading_lane(const LdsRead *r, uint32_t at, uint32_t bytes) {
 /* A write to LDS while a read is in flight: a read of this wave, which only a load to LDS can overtake, or one of
  * another wave that has passed a barrier with it. LDS accesses of different waves are not ordered: each SIMD has its
  * own queue (LLVM AMDGPUUsage, "Memory model gfx942"). */
-static void overwrite(Wave *w, const SanWave *sw, const SanOp *o, uint64_t lanes, const uint32_t *at, uint32_t bytes,
-                      const SanWave *other, const LdsRead *r) {
+static void overwrite(Wave *w, const SanWave *sw, const SanOp *o, int source, uint64_t lanes, const uint32_t *at,
+                      uint32_t bytes, const SanWave *other, const LdsRead *r) {
     HK_FOR_LANES(lane, lanes) {
         if (at[lane] >= r->high || at[lane] + bytes <= r->low || reading_lane(r, at[lane], bytes) < 0) continue;
-        if (san_same_in_lds(w, o, at[lane], lane)) continue;
+        if (san_same_in_lds(w, o, source, at[lane], lane)) continue;
         /* Behind the signal of the barrier, and before the wait for it. */
         int is_apart = other != sw && r->number > other->lgkm_passed;
         uint32_t how = other == sw ? SAN_UNDER_WAY_OWN_READ : SAN_UNDER_WAY_READ;
@@ -56,7 +57,8 @@ static void overwrite(Wave *w, const SanWave *sw, const SanOp *o, uint64_t lanes
     }
 }
 
-void san_check_reads(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const uint32_t *at, uint32_t bytes) {
+void san_check_reads(Wave *w, SanWave *sw, const SanOp *o, int source, uint64_t lanes, const uint32_t *at,
+                     uint32_t bytes) {
     SanGroup *sg = sw->group;
     int is_load = (o->flags & SAN_TO_LDS) != 0, is_late = is_load && sw->last_read > sw->lgkm_done;
     if (sg->reads_passed == 0 && !is_late) return;
@@ -68,7 +70,7 @@ void san_check_reads(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const
     for (uint32_t i = 0; i < READS && is_late; i++) {
         const LdsRead *r = &sw->reads[i];
         if (r->number > sw->lgkm_done && sw->lgkm_issued - r->number < READS - 1 && r->low < high && low < r->high)
-            overwrite(w, sw, o, lanes, at, bytes, sw, r);
+            overwrite(w, sw, o, source, lanes, at, bytes, sw, r);
     }
     for (uint32_t i = 0; i < sg->wave_count && sg->reads_passed; i++) {
         const SanWave *other = &sg->waves[i];
@@ -76,7 +78,7 @@ void san_check_reads(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const
         for (uint32_t n = 0; n < other->passed_count; n++) {
             const LdsRead *r = &other->passed[n];
             if (r->low >= high || low >= r->high || r->number <= sw->known.of[i].lgkm) continue;
-            overwrite(w, sw, o, lanes, at, bytes, other, r);
+            overwrite(w, sw, o, source, lanes, at, bytes, other, r);
         }
     }
 }

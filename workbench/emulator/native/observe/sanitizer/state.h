@@ -263,15 +263,16 @@ void san_branch(Wave *w, SanWave *sw, const SanOp *o);
 uint32_t san_lds_how(const SanOp *o);
 void san_lds_flag(SanWave *sw, uint64_t offset, uint32_t number);
 void san_lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint32_t bytes, unsigned lane, int is_write,
-                    uint32_t how, uint32_t number, uint32_t *undefined);
+                    int source, uint32_t how, uint32_t number, uint32_t *undefined);
 void san_lds_undefine(SanWave *sw, uint64_t offset, uint32_t bytes, uint32_t words, uint64_t origin);
 void san_lds_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
 /* lds_reads.c */
-/* True if a store to LDS would not change it: waves that write the same value do not race. */
-int san_same_in_lds(const Wave *w, const SanOp *o, uint64_t offset, unsigned lane);
+/* True if a store of operand `source` to LDS would not change it: waves that write the same value do not race. */
+int san_same_in_lds(const Wave *w, const SanOp *o, int source, uint64_t offset, unsigned lane);
 /* Records an LDS read: the wave may pass a barrier, or overwrite the data by a load to LDS, before it arrives. */
 void san_note_read(SanWave *sw, const SanOp *o, uint64_t lanes, const uint32_t *at, uint32_t second);
-void san_check_reads(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const uint32_t *at, uint32_t bytes);
+void san_check_reads(Wave *w, SanWave *sw, const SanOp *o, int source, uint64_t lanes, const uint32_t *at,
+                     uint32_t bytes);
 /* order.c */
 /* Handles LDS read `number` of data that other waves may have written to signal this one. */
 void san_lds_learn(SanWave *sw, const LdsCell *c, uint32_t number);
