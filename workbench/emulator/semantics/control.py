@@ -180,8 +180,8 @@ def _set_mode_bits(first: int) -> None:
         block.close_run()
         pointer = block.function.field("mode")
         old = block.emitter.load(I32, pointer, 4)
-        kept = old & (~(15 << first) & 0xFFFFFFFF)
-        block.emitter.store(kept | (_immediate(instruction) & 15) << first, pointer, 4)
+        others = old & (~(15 << first) & 0xFFFFFFFF)
+        block.emitter.store(others | (_immediate(instruction) & 15) << first, pointer, 4)
         block.set_mode(mode_after(instruction, block.known_mode))
 
 
