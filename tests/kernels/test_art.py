@@ -136,7 +136,7 @@ def test_no_tiles_by_number_on_gfx1201() -> None:
     source = """#include "kittens.cuh"
     using namespace kittens; using namespace kittens::ducks::art;
     __global__ void none() { art_fl<16, 16, row_l, rt_16x16_s, type_list<range<64, 71>>> t; zero(t); }"""
-    with pytest.raises(CompileError, match="tiles in registers by number are for CDNA3 and CDNA4"):
+    with pytest.raises(CompileError, match="explicit-register tiles are for CDNA3 and CDNA4"):
         wb.compile(source, arch="gfx1201", name="none.hip")
 
 

@@ -394,8 +394,9 @@ def _status(block: BlockTranslator) -> Value:
 
 _HW_SCHED_MODE = 26
 _HW_IB_STS2 = 28
-_REPLAYS = (25, 1)
-"""The bit of MODE by which accesses are repeated after page faults, of which there are none here."""
+_WITHOUT_EFFECT = ((24, 1), (25, 1))
+"""Bits of MODE: one enables scalar prefetches (RDNA4 ISA guide, SCALAR_PREFETCH_EN), which are hints; one makes
+accesses repeat after page faults, of which there are none here."""
 _IN_CLUSTER = (6, 4)
 """The field of IB_STS2 that is 0 in work-groups outside of clusters."""
 
@@ -403,7 +404,7 @@ _IN_CLUSTER = (6, 4)
 def _mode_alone(instruction: Instruction) -> None:
     """Refuses other registers than MODE's rounding and denormals, of which later targets have others."""
     number, first, size = hardware_field(instruction)
-    if number != HW_MODE or (first + size > 8 and (first, size) != _REPLAYS):
+    if number != HW_MODE or (first + size > 8 and (first, size) not in _WITHOUT_EFFECT):
         raise Unsupported(f"bits {first} to {first + size - 1} of hardware register {number}")
 
 
