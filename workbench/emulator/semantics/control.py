@@ -395,7 +395,7 @@ def _status(block: BlockTranslator) -> Value:
 _HW_SCHED_MODE = 26
 _HW_IB_STS2 = 28
 _WITHOUT_EFFECT = ((24, 1), (25, 1))
-"""Bits of MODE: one enables scalar prefetches (RDNA4 ISA guide, SCALAR_PREFETCH_EN), which are hints; one makes
+"""Bits of MODE: 24 enables scalar prefetches, which are hints (RDNA4 ISA guide, SCALAR_PREFETCH_EN); 25 makes
 accesses repeat after page faults, of which there are none here."""
 _IN_CLUSTER = (6, 4)
 """The field of IB_STS2 that is 0 in work-groups outside of clusters."""
