@@ -38,7 +38,7 @@ from workbench.codeobject.decoder import decode  # noqa: E402
 from workbench.codeobject.elf import EM_AMDGPU, CodeObject  # noqa: E402
 from workbench.emulator.translate.translator import translate  # noqa: E402
 from workbench.errors import WorkbenchError  # noqa: E402
-from workbench.targets import TARGETS  # noqa: E402
+from workbench.targets import KNOWN  # noqa: E402
 
 STORE = page_parts.StoredResults(
     page_parts.DATA / "code_objects.json",
@@ -90,7 +90,7 @@ def target_of(data: bytes) -> str:
     """The target that an ELF file names, even if the file is damaged after its header."""
     if len(data) >= _FLAGS + 4 and struct.unpack_from("<H", data, 18)[0] == EM_AMDGPU:
         processor = struct.unpack_from("<I", data, _FLAGS)[0] & 0xFF
-        for target in TARGETS:
+        for target in KNOWN:
             if processor in target.processors:
                 return target.name
     return OTHERS
@@ -132,7 +132,8 @@ def disassemble(code_object: CodeObject, kernel: str) -> list[str]:
     """
     info, text = code_object.kernels[kernel], code_object.text
     start = info.entry - text.address
-    instructions = decode(text.data[start : start + info.size], info.entry, code_object.target)
+    data, lanes = text.data[start : start + info.size], info.wave_size
+    instructions = decode(data, info.entry, code_object.target, lanes)
     return [printer.text(instruction) for instruction in instructions]
 
 

@@ -18,7 +18,7 @@ from workbench.codeobject.decoder_gfx11 import halves
 from workbench.codeobject.encodings_gfx11 import DPP8, DPP16, GENERATIONS, HALVES, layouts
 from workbench.codeobject.immediates_gfx11 import Delay, delay, dependencies, wait_counts
 from workbench.codeobject.instruction import Instruction
-from workbench.codeobject.instructions import Keeps, forms
+from workbench.codeobject.instructions import MATRICES, Keeps, forms
 from workbench.codeobject.instructions.isa.enumerate import PADS
 from workbench.codeobject.instructions.isa.enumerate_gfx11 import (
     TABLE,
@@ -28,10 +28,11 @@ from workbench.codeobject.instructions.isa.enumerate_gfx11 import (
     rows,
 )
 from workbench.codeobject.printer import text
+from workbench.codeobject.waits import counters_of
 from workbench.emulator.native.ops import NATIVE
 from workbench.emulator.semantics import NO_OPERATION, SEMANTICS
 from workbench.errors import CodeObjectError
-from workbench.targets import NAMES
+from workbench.targets import NAMES, PARTIAL
 
 TARGETS = tuple(GENERATIONS)
 
@@ -228,6 +229,35 @@ def test_a_copy_of_a_tensor_names_its_descriptors() -> None:
     assert [(o.index, o.width) for o in short.src] == [(0, 4), (4, 8)]
     long = _one("tensor_load_to_lds s[0:3], s[4:11], s[12:15], s[16:19]", "gfx1250")
     assert [o.index for o in long.src] == [0, 4, 12, 16]
+
+
+def test_a_copy_to_lds_reads_both_addresses() -> None:
+    for name, addresses in (("global_load", "v[2:3], off"), ("cluster_load", "v2, s[4:5]")):
+        copy = _one(f"{name}_async_to_lds_b128 v1, {addresses}", "gfx1250")
+        assert not copy.dst
+        assert [(operand.kind, operand.index) for operand in copy.src[:2]] == [("v", 1), ("v", 2)]
+
+
+@pytest.mark.parametrize(
+    ("target", "source", "expected"),
+    [
+        ("gfx1250", "global_load_async_to_lds_b128 v1, v[2:3], off", ("asynccnt",)),
+        ("gfx1250", "global_store_async_from_lds_b8 v[2:3], v1, off", ("asynccnt",)),
+        ("gfx1250", "tensor_load_to_lds s[0:3], s[4:11]", ("tensorcnt",)),
+        ("gfx1250", "global_load_b32 v1, v[2:3], off", ("loadcnt",)),
+        ("gfx1201", "s_sendmsg sendmsg(MSG_DEALLOC_VGPRS)", ("kmcnt",)),
+        ("gfx1201", "s_endpgm", ()),
+    ],
+)
+def test_counters_of_requests(target: str, source: str, expected: tuple[str, ...]) -> None:
+    """By LLVM, SIInsertWaitcnts.cpp, but for s_endpgm, after which nothing can arrive."""
+    assert counters_of(_one(source, target)) == expected
+
+
+def test_instructions_of_the_library_for_64_lanes_are_in_no_table_of_waves_of_32() -> None:
+    """Code for a CPU with a matrix unit calls that library between them (native/ops/matrix_tiles.h)."""
+    for record in PARTIAL:
+        assert not MATRICES.keys() & {form.opcode for form in forms(record.name).values()}
 
 
 def test_forms_with_dpp() -> None:

@@ -41,6 +41,13 @@ extern "C" __global__ void apart(const int *way, int *out) {
     out[0] = result;
 }
 
+// As AITER's kernels do, one of two ways enables scalar prefetches; arithmetic is the same after both.
+extern "C" __global__ void prefetches(const float *x, float *out) {
+    if (x[0] > 0)
+        asm volatile("s_setreg_imm32_b32 hwreg(HW_REG_WAVE_MODE, 24, 1), 1" ::: "memory");
+    out[threadIdx.x] = x[threadIdx.x] + x[threadIdx.x];
+}
+
 // A negative index beside a uniform base: the offset in a vector register is signed, and counts elements.
 extern "C" __global__ void offsets(const int *x, const int *where, int *out) {
     out[threadIdx.x] = (x + 50)[where[threadIdx.x]];
@@ -216,6 +223,13 @@ def test_more_registers_than_instructions_name(module: Module, random: np.random
 def test_registers_that_depend_on_the_way_are_refused(module: Module) -> None:
     with pytest.raises(errors.UnsupportedInstruction, match=r"s_set_vgpr_msb before it depends on the way"):
         module["apart"][1, 1](torch.zeros(1, dtype=torch.int32), torch.zeros(1, dtype=torch.int32))
+
+
+def test_scalar_prefetches_may_be_enabled_on_some_ways(module: Module) -> None:
+    for sign in (1, -1):
+        x, out = sign * torch.arange(1.0, 33.0), torch.zeros(32)
+        module["prefetches"][1, 32](x, out)
+        assert torch.equal(out, 2 * x)
 
 
 def test_signed_offsets(module: Module, random: np.random.Generator) -> None:

@@ -132,6 +132,14 @@ def test_wrong_program(body: str, says: str) -> None:
     assert len(first.message) < 250, first.message
 
 
+def test_no_tiles_by_number_on_gfx1201() -> None:
+    source = """#include "kittens.cuh"
+    using namespace kittens; using namespace kittens::ducks::art;
+    __global__ void none() { art_fl<16, 16, row_l, rt_16x16_s, type_list<range<64, 71>>> t; zero(t); }"""
+    with pytest.raises(CompileError, match="explicit-register tiles are for CDNA3 and CDNA4"):
+        wb.compile(source, arch="gfx1201", name="none.hip")
+
+
 LOADED = [
     ("bf16", "rt_16x32_s", "row_l"),
     ("bf16", "rt_32x16_s", "row_l"),

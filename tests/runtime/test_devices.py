@@ -25,6 +25,7 @@ def test_the_emulated_devices_are_there() -> None:
         "emulated:mi350x": "AMD Instinct MI350X",
         "emulated:mi325x": "AMD Instinct MI325X",
         "emulated:gfx1201": "AMD Radeon RX 9070 XT",
+        "emulated:gfx1250": "AMD Instinct MI455X",
     }
     for device in emulated:
         assert device.torch_device == "cpu"

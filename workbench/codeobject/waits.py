@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from workbench import targets
 from workbench.codeobject.instruction import Instruction
-from workbench.codeobject.instructions import Access, Control, Space
+from workbench.codeobject.instructions import Access, Control, Flow, Space, Trait
 from workbench.targets import Request, WaitCounter
 from workbench.targets.waits import GFX9_WAIT, GFX9_WAITS
 
@@ -55,9 +55,16 @@ def counter_of(instruction: Instruction, request: Request) -> WaitCounter | None
 
 def requests_of(instruction: Instruction) -> tuple[Request, ...]:
     """What an instruction requests that a wait can wait for."""
-    memory = instruction.record.memory
+    record = instruction.record
+    if Trait.ASYNCHRONOUS in record.traits:
+        return (Request.ASYNC,)
+    if Trait.COPIES_TILES in record.traits:
+        return (Request.TENSOR,)
+    memory = record.memory
     if memory is None:
-        return (Request.MESSAGE,) if instruction.record.pipeline == "message" else ()
+        # Profilers count s_endpgm as a message; nothing arrives after it.
+        is_message = record.pipeline == "message" and record.flow is not Flow.END
+        return (Request.MESSAGE,) if is_message else ()
     if memory.space in (Space.SCALAR, Space.SCALAR_BUFFER):
         return (Request.SCALAR,)
     vector = Request.STORE if memory.access is Access.STORE else Request.LOAD

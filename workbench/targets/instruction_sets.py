@@ -332,6 +332,7 @@ GFX1250 = Target(
     wave_size=Fact(32, "", f"{GFX1250_TD}, FeatureWavefrontSize32"),
     wave_sizes=(32,),
     simds=Fact(4, "", f"{LLVM}, 'Memory Model GFX125x': four SIMD32 of a work-group processor"),
+    multiprocessor_units=Fact(1, "", "LLVM's pull request 153680: gfx1250 has CU mode alone"),
     waves_per_simd=Fact(16, "", f"{ROCJITSU_MI455X}, max_waves_per_simd"),
     vgprs=Fact(2048, "", "LLVM, AMDGPUBaseInfo.cpp, getTotalNumVGPRs with Feature1024AddressableVGPRs"),
     vgpr_granule=Fact(32, "", "LLVM, AMDGPUBaseInfo.cpp, getVGPRAllocGranule, likewise"),

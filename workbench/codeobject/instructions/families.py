@@ -150,6 +150,8 @@ _TRAITS: Rows[Trait] = (
     (r"buffer_inv|buffer_wbinvl1(_vol)?", Trait.INVALIDATES),
     (r"v_cvt_.*", Trait.CONVERTS),
     (rf"v_({_WIDE_PRODUCTS})|v_lshl_add_u64", Trait.WIDE_INTEGER),
+    (r".*_async_(to|from)_lds_.*|ds_atomic_async_barrier_.*", Trait.ASYNCHRONOUS),
+    (r"tensor_(load_to|store_from)_lds", Trait.COPIES_TILES),
 )
 
 # Quarter rate: the transcendental unit (CDNA3 ISA guide, "Transcendental") and full 32-bit integer products.

@@ -311,6 +311,12 @@ class Trait(Flag):
     WIDE_INTEGER = auto()
     """A product of 32-bit integers, or a 64-bit sum, as in computations of addresses."""
 
+    ASYNCHRONOUS = auto()
+    """Copies between memory and LDS, or arrives at a barrier behind such copies."""
+
+    COPIES_TILES = auto()
+    """Copies a tile of a tensor between memory and LDS."""
+
 
 @dataclass(frozen=True, slots=True)
 class Record:

@@ -180,8 +180,8 @@ def _set_mode_bits(first: int) -> None:
         block.close_run()
         pointer = block.function.field("mode")
         old = block.emitter.load(I32, pointer, 4)
-        kept = old & (~(15 << first) & 0xFFFFFFFF)
-        block.emitter.store(kept | (_immediate(instruction) & 15) << first, pointer, 4)
+        others = old & (~(15 << first) & 0xFFFFFFFF)
+        block.emitter.store(others | (_immediate(instruction) & 15) << first, pointer, 4)
         block.set_mode(mode_after(instruction, block.known_mode))
 
 
@@ -394,8 +394,9 @@ def _status(block: BlockTranslator) -> Value:
 
 _HW_SCHED_MODE = 26
 _HW_IB_STS2 = 28
-_REPLAYS = (25, 1)
-"""The bit of MODE by which accesses are repeated after page faults, of which there are none here."""
+_WITHOUT_EFFECT = ((24, 1), (25, 1))
+"""Bits of MODE: 24 enables scalar prefetches, which are hints (RDNA4 ISA guide, SCALAR_PREFETCH_EN); 25 makes
+accesses repeat after page faults, of which there are none here."""
 _IN_CLUSTER = (6, 4)
 """The field of IB_STS2 that is 0 in work-groups outside of clusters."""
 
@@ -403,7 +404,7 @@ _IN_CLUSTER = (6, 4)
 def _mode_alone(instruction: Instruction) -> None:
     """Refuses other registers than MODE's rounding and denormals, of which later targets have others."""
     number, first, size = hardware_field(instruction)
-    if number != HW_MODE or (first + size > 8 and (first, size) != _REPLAYS):
+    if number != HW_MODE or (first + size > 8 and (first, size) not in _WITHOUT_EFFECT):
         raise Unsupported(f"bits {first} to {first + size - 1} of hardware register {number}")
 
 

@@ -58,14 +58,8 @@ for _name in ("min", "max"):
 
         # The sum saturates with clamp, and is compared afterwards.
         @lanes(f"v_add_{_name}_{_letter}32", f"{_letter}32 <- {_letter}32 {_letter}32 {_letter}32")
-        def sum_extreme(
-            block: BlockTranslator, a: Value, b: Value, c: Value, sign: str = _sign, name: str = _name
-        ) -> Value:
-            total = block.emitter.intrinsic(f"{sign}add.sat", a, b) if block.clamp else a + b
-            return block.emitter.intrinsic(f"{sign}{name}", total, c)
-
         @packed(f"v_pk_add_{_name}_{_letter}16", f"{_letter}16 <- {_letter}16 {_letter}16 {_letter}16")
-        def packed_sum_extreme(
+        def sum_extreme(
             block: BlockTranslator, a: Value, b: Value, c: Value, sign: str = _sign, name: str = _name
         ) -> Value:
             total = block.emitter.intrinsic(f"{sign}add.sat", a, b) if block.clamp else a + b

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from workbench.codeobject.decoder import decode_one
 from workbench.codeobject.decoder_gfx11 import with_banks
@@ -20,6 +21,8 @@ from workbench.emulator.translate.late_loads import follow_at_once
 from workbench.emulator.translate.options import Mode
 from workbench.errors import CodeObjectError
 from workbench.targets import target as target_record
+
+State = TypeVar("State")
 
 PIECE = 1024
 """Instructions after which a long block is cut; a piece is a block that falls through."""
@@ -175,29 +178,50 @@ def float_modes(
     changes = [any(map(_writes_registers, _forms([block]))) for block in blocks]
     if not any(changes):
         return [initial] * len(blocks)
-    modes: dict[int, Mode | None] = dict.fromkeys(roots, initial)
-    pending = list(modes)
-    while pending:
-        index = pending.pop()
-        mode = modes[index]
+
+    def after(index: int, mode: Mode | None) -> Mode | None:
         if changes[index]:
             for instruction in blocks[index]:
                 mode = mode_after(instruction, mode)
+        return mode
+
+    def ways(index: int) -> list[int]:
         last = blocks[index][-1]
-        after = last.address + last.size
-        ends = ends_block(last)
-        for successor in successors(last) if ends else (after,):
-            place = index_of.get(successor)
-            if place is None:  # past a function's end
-                continue
-            if place not in modes:
-                modes[place] = mode
-            elif modes[place] is None or modes[place] == mode:
+        addresses = successors(last) if ends_block(last) else (last.address + last.size,)
+        # One of them may be past a function's end.
+        return [index_of[address] for address in addresses if address in index_of]
+
+    modes = _states(roots, initial, after, ways)
+    return [modes.get(index, initial) for index in range(len(blocks))]
+
+
+def _states(
+    roots: Iterable[int],
+    initial: State,
+    after: Callable[[int, State | None], State | None],
+    ways: Callable[[int], Iterable[int]],
+) -> dict[int, State | None]:
+    """A wave's state at the start of each block that it reaches; None where it depends on the way taken.
+
+    Args:
+        roots: blocks that begin in the state `initial`.
+        after: the state at a block's end, by its index and the state at its start.
+        ways: the blocks that may follow a block, by index.
+    """
+    states: dict[int, State | None] = dict.fromkeys(roots, initial)
+    pending = list(states)
+    while pending:
+        index = pending.pop()
+        state = after(index, states[index])
+        for place in ways(index):
+            if place not in states:
+                states[place] = state
+            elif states[place] is None or states[place] == state:
                 continue
             else:
-                modes[place] = None
+                states[place] = None
             pending.append(place)
-    return [modes.get(index, initial) for index in range(len(blocks))]
+    return states
 
 
 def choose_registers(
@@ -214,30 +238,22 @@ def choose_registers(
     """
     if not any(_banks_after(instruction, 0) for block in blocks for instruction in block):
         return blocks, []
-    starts: dict[int, int | None] = dict.fromkeys(roots, 0)
-    pending = list(starts)
-    while pending:
-        index = pending.pop()
-        choice = starts[index]
+
+    def after(index: int, choice: int | None) -> int | None:
         for instruction in blocks[index]:
             choice = _banks_after(instruction, choice)
-        for place in followers(blocks, index, index_of):
-            if place not in starts:
-                starts[place] = choice
-            elif starts[place] is None or starts[place] == choice:
-                continue
-            else:
-                starts[place] = None
-            pending.append(place)
+        return choice
+
+    starts = _states(roots, 0, after, lambda index: followers(blocks, index, index_of))
     result, failures = [], []
     for index, block in enumerate(blocks):
-        choice, chosen = starts.get(index, 0), []
+        choice, renamed = starts.get(index, 0), []
         for instruction in block:
             if choice is None and any(o.kind == "v" for o in (*instruction.dst, *instruction.src)):
                 failures.append((instruction, "the s_set_vgpr_msb before it depends on the way taken"))
-            chosen.append(with_banks(instruction, choice, lanes) if choice else instruction)
+            renamed.append(with_banks(instruction, choice, lanes) if choice else instruction)
             choice = _banks_after(instruction, choice)
-        result.append(chosen)
+        result.append(renamed)
     return result, failures
 
 

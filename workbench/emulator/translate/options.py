@@ -7,6 +7,9 @@ from dataclasses import dataclass
 VSKIP = 28
 """Bit of the MODE register that makes waves skip vector instructions (CDNA3 ISA guide, "Mode register")."""
 
+_FLOATING = 0xFF | 1 << 8 | 1 << 9 | 1 << 23
+"""The bits of `Mode`: rounding and denormals, DX10_CLAMP, IEEE, FP16_OVFL."""
+
 
 class Unsupported(Exception):
     """The emulated device does not execute this instruction or modifier; the text says which."""
@@ -20,7 +23,7 @@ class Mode:
     results, 2 flush sources, 3 keep.
 
     Attributes:
-        value: the register.
+        value: these fields of the register.
         overflow_saturates: FP16_OVFL: conversions to 8 bits saturate instead of overflowing.
     """
 
@@ -35,9 +38,9 @@ class Mode:
 
     @classmethod
     def from_register(cls, value: int) -> Mode:
-        """From the register's value; MODE.vskip does not concern floating point."""
+        """From the register's value, whose other fields do not concern floating point."""
         return cls(
-            value=value & ~(1 << VSKIP),
+            value=value & _FLOATING,
             round32=value & 3,
             round64=value >> 2 & 3,
             denormal32=value >> 4 & 3,

@@ -520,7 +520,8 @@ class Format:
             return "="
         if field in ("vdst", "sdst"):
             reads = mnemonic.startswith(("s_cmpk", "s_setreg", "s_cbranch", "s_waitcnt_"))
-            return "" if reads or "_store_" in mnemonic else "="
+            # Loads to LDS read the LDS address there.
+            return "" if reads or "_store_" in mnemonic or "_to_lds_" in mnemonic else "="
         if field in ("sdata", "vdata") and self.name in ("SMEM", "MUBUF", "MTBUF", "VBUFFER"):
             if "atomic" in mnemonic:
                 return "+"

@@ -18,26 +18,15 @@ def _flags(instruction: Instruction, rows: Rows, base: int, size: int) -> int:
     return rows.address_flags(instruction, base) | scale_flags(instruction, size)
 
 
-def _encode_to_lds(size: int, instruction: Instruction, rows: Rows) -> OpFields:
-    # The table has the row of LDS addresses as a result, in whose field it is.
-    base = _base(instruction, 1)
-    return OpFields(
-        function="hk_async_to_lds",
-        dst=rows.row(instruction.dst[0]),
-        src0=rows.row(instruction.src[0]),
-        ssrc0=base,
-        offset=instruction.modifiers.get("offset", 0),
-        flags=_flags(instruction, rows, base, size),
-        imm=(size,),
-    )
-
-
-def _encode_from_lds(size: int, instruction: Instruction, rows: Rows) -> OpFields:
+def _encode_copy(function: str, size: int, instruction: Instruction, rows: Rows) -> OpFields:
+    # The row of the addresses to write comes first.
+    written, read, *_ = instruction.src
+    shared, memory = (written, read) if function == "hk_async_to_lds" else (read, written)
     base = _base(instruction, 2)
     return OpFields(
-        function="hk_async_from_lds",
-        dst=rows.row(instruction.src[1]),
-        src0=rows.row(instruction.src[0]),
+        function=function,
+        dst=rows.row(shared),
+        src0=rows.row(memory),
         ssrc0=base,
         offset=instruction.modifiers.get("offset", 0),
         flags=_flags(instruction, rows, base, size),
@@ -92,13 +81,11 @@ _TRANSPOSED = {"tr16_b128": 16, "tr8_b64": 8, "tr6_b96": 6, "tr4_b64": 4}
 NATIVE: dict[str, NativeOp] = {
     # Outside of a cluster, the loads that serve all of its work-groups serve one.
     **{
-        f"{space}_load_async_to_lds_b{8 * size}": NativeOp("hk_async_to_lds", partial(_encode_to_lds, size))
-        for space in ("global", "cluster")
-        for size in (1, 4, 8, 16)
-    },
-    **{
-        f"global_store_async_from_lds_b{8 * size}": NativeOp(
-            "hk_async_from_lds", partial(_encode_from_lds, size)
+        f"{name}_b{8 * size}": NativeOp(function, partial(_encode_copy, function, size))
+        for name, function in (
+            ("global_load_async_to_lds", "hk_async_to_lds"),
+            ("cluster_load_async_to_lds", "hk_async_to_lds"),
+            ("global_store_async_from_lds", "hk_async_from_lds"),
         )
         for size in (1, 4, 8, 16)
     },
