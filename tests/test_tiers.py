@@ -65,6 +65,14 @@ def test_of_the_browser_s_files_a_third_runs() -> None:
         assert 0.25 < len(drawn) / (60 * len(files)) < 0.42
 
 
+def test_what_needs_a_library_of_another_level_is_drawn_together() -> None:
+    tests = [f"tests/a.py::test_{n}[x86-64-v4-software-amx]" for n in range(3)]
+    for tier, least, most in (("test", 2, 25), ("commit", 50, 160)):
+        drawn = [{tiers.runs(test, tier, str(seed)) for test in tests} for seed in range(1000)]
+        assert all(len(some) == 1 for some in drawn)
+        assert least < drawn.count({True}) < most
+
+
 def test_of_every_operator_one_target_is_looked_at() -> None:
     start = "tests/kernels/test_operators.py::test_results"
     for name, spec in kernels.items():

@@ -78,6 +78,11 @@ BROWSER_FILES = 3
 worker runs them in turn and CI would wait for it. A journey's steps need each other, so files are drawn."""
 
 
+BUILT_FOR = {"x86-64-v4-software-amx": 68}
+"""Levels of CPU in names of tests, and n: one seed in n draws their tests, all together, since the first of
+them builds the emulated device's library for the level (17 s of processor time)."""
+
+
 def number(drawn: str, seed: str) -> int:
     """A number from the seed and a name, the same in every process."""
     return int.from_bytes(hashlib.sha256(f"{seed} {drawn}".encode()).digest()[:4], "big")
@@ -128,6 +133,9 @@ def runs(test: str, tier: str, seed: str) -> bool:
         return True
     if test.startswith(BROWSER):
         return number(test.partition("::")[0], seed) % BROWSER_FILES == 0
+    for level, one_in in BUILT_FOR.items():
+        if level in test:
+            return number(level, seed) % (one_in if tier == "test" else OF_A_COMMIT) == 0
     if tier == "test" and (match := RESULTS.match(test)):
         from workbench import kernels
 

@@ -9,7 +9,7 @@ import torch
 
 import workbench as wb
 from tests.emulator.sanitizer.seeded_gfx12 import CASES, TARGET
-from tests.emulator.sanitizer.test_seeded_gfx12 import compiled
+from tests.emulator.sanitizer.test_seeded_gfx12 import compiled, modules  # noqa: F401
 from workbench.check.schedules import prove
 
 FAULTS = (
@@ -44,6 +44,7 @@ def _runner(name: str, fault: bool) -> Callable[[], list[torch.Tensor]]:
     return run
 
 
+@pytest.mark.usefixtures("modules")
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_has_a_proof_that_repeats(name: str) -> None:
     run = _runner(name, fault=True)

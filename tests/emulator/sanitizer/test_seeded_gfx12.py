@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import cache
 
 import pytest
@@ -31,6 +32,13 @@ def _compiled(name: str, fault: bool) -> wb.Module:
     return wb.compile(source, arch=TARGET, define=["FAULT"] if fault else [], name="seeded.hip")
 
 
+@pytest.fixture(scope="module")
+def modules() -> None:
+    """Compiles all modules: tests that need them are drawn together, since each draw compiles them."""
+    for cases, fault in itertools.product((SHARED, OWN), (True, False)):
+        compiled(next(iter(cases)), fault)
+
+
 def _run(name: str, fault: bool) -> SanitizeResult:
     case = CASES[name]
     values, out = far_apart(case.elements)
@@ -38,6 +46,7 @@ def _run(name: str, fault: bool) -> SanitizeResult:
     return wb.sanitize(launch, values, out, device=f"emulated:{TARGET}")
 
 
+@pytest.mark.usefixtures("modules")
 @pytest.mark.parametrize("name", CASES)
 def test_seeded_fault_is_found_on_its_line(name: str) -> None:
     case, result = CASES[name], _run(name, fault=True)
@@ -50,6 +59,7 @@ def test_seeded_fault_is_found_on_its_line(name: str) -> None:
     assert lines <= {f.line for f in findings}, str(result)
 
 
+@pytest.mark.usefixtures("modules")
 @pytest.mark.parametrize("name", CASES)
 def test_the_same_kernel_without_the_fault_is_clean(name: str) -> None:
     result = _run(name, fault=False)

@@ -662,16 +662,14 @@ def test_every_level_of_cpu_gives_the_same_bits(native, random, name: str) -> No
             assert np.array_equal(reference, other), (level, number)
 
 
-def tiles_library(level: str) -> ctypes.CDLL:
-    """The matrix instructions by AMX, or by its software form; skips where this CPU cannot run them."""
-    if level == "native" and not has_tiles():
-        pytest.skip("this CPU has no AMX, or the system does not lend it")
-    return matrix_library(level)
+@pytest.fixture(scope="module")
+def software_library() -> ctypes.CDLL:
+    """AMX's software form; tests that need it are drawn together, since building it takes many seconds."""
+    return matrix_library(SOFTWARE)
 
 
-@pytest.mark.parametrize("level", [SOFTWARE, "native"])
-@pytest.mark.parametrize("kind", ["plain", "edge", "any"])
-@pytest.mark.parametrize(
+KINDS = pytest.mark.parametrize("kind", ["plain", "edge", "any"])
+TILED = pytest.mark.parametrize(
     "name",
     [
         "v_mfma_f32_16x16x32_bf16",
@@ -681,14 +679,30 @@ def tiles_library(level: str) -> ctypes.CDLL:
         "v_mfma_f32_16x16x32_fp8_fp8",
     ],
 )
-def test_tiles_to_the_last_bit(native, random, name: str, kind: str, level: str) -> None:
+
+
+@KINDS
+@TILED
+def test_tiles_to_the_last_bit(native, random, name: str, kind: str) -> None:
+    if not has_tiles():
+        pytest.skip("this CPU has no AMX, or the system does not lend it")
+    check_tiles(native, random, name, kind, matrix_library("native"))
+
+
+@KINDS
+@TILED
+def test_software_tiles_to_the_last_bit(native, random, name: str, kind: str, software_library) -> None:
+    check_tiles(native, random, name, kind, software_library)
+
+
+def check_tiles(native, random, name: str, kind: str, library: ctypes.CDLL) -> None:
     """AMX's sums (Intel's manual, TDPBF16PS): those of even K and of odd K apart, then both, then C; where
     that is not exact, the other order."""
     shape = DENSE[name]
     eight = shape.type_a == "fp8"
     target = "gfx950" if ("gfx950", name, "A") in layouts() else "gfx942"
     wave = native.Wave(target)
-    wave.library = tiles_library(level)
+    wave.library = library
     if eight:
         a, b = (random_bits(random, "fp8", (1, *size)) for size in ((shape.m, shape.k), (shape.k, shape.n)))
     else:

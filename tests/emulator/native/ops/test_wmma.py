@@ -227,6 +227,13 @@ def module(lanes: int) -> Module:
     return wb.compile(source(DENSE + SPARSE, lanes), arch=ARCH, flags=flags)
 
 
+@pytest.fixture(scope="module")
+def modules() -> None:
+    """Compiles for both wave sizes: the tests are drawn together, since each draw compiles all kernels."""
+    for lanes in (32, 64):
+        module(lanes)
+
+
 def run(
     name: str, suffix: str, s: Shape, a: np.ndarray, b: np.ndarray, indices: np.ndarray, c: np.ndarray
 ) -> np.ndarray:
@@ -239,6 +246,7 @@ def run(
 CASES = [(name, "") for name in DENSE + SPARSE] + [(name, "_modified") for name in MODIFIED]
 
 
+@pytest.mark.usefixtures("modules")
 @pytest.mark.parametrize("lanes", [32, 64])
 @pytest.mark.parametrize(("name", "suffix"), CASES)
 def test_products(random: np.random.Generator, name: str, suffix: str, lanes: int) -> None:
