@@ -13,12 +13,14 @@ from pathlib import Path
 import jsonschema
 import kernelbench
 import submissions
+import torch
 
 import workbench as wb
 from workbench.judge.judging import Bench, Options, Processes, References
 from workbench.judge.problems import fresh_sizes, problem
 from workbench.judge.verdicts import Result, Verdict, is_tie, ranks
 from workbench.operations import operations
+from workbench.operations.plain_problem import PlainProblem
 
 MODEL = """
 import torch
@@ -52,7 +54,7 @@ class ModelNew(torch.nn.Module):
 """
 PLAIN = """// %%hipkittens affine --launch "affine[4, 256]" \\
 //     --inputs "dict(x=torch.randn(1000), out=torch.empty(1000), n=1000)" --outputs out \\
-//     --reference "lambda x: 2 * x + 1"
+//     --reference "lambda x: 2 * x + 1" --flags "-DONE=1" -D OTHER=1
 """
 KERNEL = """#include <hip/hip_runtime.h>
 __global__ void affine(const float* x, float* out, int n) {
@@ -115,6 +117,7 @@ def test_a_folder_of_kernels_is_judged_in_two_runs(tmp_path: Path) -> None:
     folder.mkdir()
     for name, factor in (("right", "2"), ("wrong", "3")):
         (folder / f"{name}.hip").write_text(KERNEL.replace("FACTOR", factor))
+    (folder / "by_flag.hip").write_text(KERNEL.replace("FACTOR", "(ONE + OTHER)"))
     (folder / "absent.hip").write_text(KERNEL.replace("affine", "another"))
     arguments = {
         "problem": str(tmp_path / "affine.cpp"),
@@ -123,7 +126,12 @@ def test_a_folder_of_kernels_is_judged_in_two_runs(tmp_path: Path) -> None:
     }
     result = judged(**arguments)
     results = {s["name"]: s["result"] for s in result["submissions"]}
-    assert results == {"right.hip": "right", "wrong.hip": "wrong", "absent.hip": "fails"}
+    assert results == {
+        "right.hip": "right",
+        "by_flag.hip": "right",
+        "wrong.hip": "wrong",
+        "absent.hip": "fails",
+    }
     assert result["submissions"][0]["rank"] == 1
     page = (tmp_path / "out" / "judge.html").read_text()
     assert all(name in page for name in results)
@@ -132,6 +140,17 @@ def test_a_folder_of_kernels_is_judged_in_two_runs(tmp_path: Path) -> None:
         file.write_text(json.dumps({**data, "text": "from the file"}))
     again = judged(**arguments)
     assert {s["text"] for s in again["submissions"]} == {"from the file"}
+
+
+def test_a_seed_decides_the_inputs_of_a_kernels_file(tmp_path: Path) -> None:
+    (tmp_path / "affine.cpp").write_text(PLAIN + KERNEL)
+    of = PlainProblem(tmp_path / "affine.cpp")
+    (case,) = of.cases
+    before = torch.random.get_rng_state()
+    first, again, other = (of.instance(case, seed).inputs["x"] for seed in (5, 5, 6))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+    assert torch.equal(torch.random.get_rng_state(), before)
 
 
 def test_times_inside_each_others_range_are_a_tie() -> None:

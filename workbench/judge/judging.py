@@ -247,6 +247,7 @@ class _Process:
             "file": name,
             "device": options.device,
             "enclosed": options.enclosed,
+            "compilation": of.compilation,
         }
         self.enclosure = ""
         self.seconds = 0.0

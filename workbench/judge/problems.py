@@ -104,6 +104,11 @@ class Problem:
         """Files by name that a submission finds beside itself."""
         return {}
 
+    @property
+    def compilation(self) -> dict[str, Any]:
+        """Fields of `CompileOptions`, as JSON has them, with which a submission's C++ file is compiled."""
+        return {}
+
 
 def problem(path: str | Path, sizes: Mapping[str, int] | None = None) -> Problem:
     """The problem in a folder or a file.

@@ -204,7 +204,9 @@ def _compiled(file: Path, request: dict[str, Any]) -> Any:
     from workbench.runtime import device
     from workbench.toolchain import CompileOptions
 
-    options = CompileOptions(device().arch, name=file.name, include=[str(file.parent)], debug=True)
+    compilation = dict(request["compilation"])
+    include = [str(file.parent), *compilation.pop("include", ())]
+    options = CompileOptions(device().arch, name=file.name, include=include, **compilation)
     return compile_source(file.read_text(encoding="utf-8"), options)
 
 
