@@ -12,6 +12,7 @@ from pathlib import Path
 
 import jsonschema
 import kernelbench
+import pytest
 import submissions
 import torch
 
@@ -72,6 +73,7 @@ def judged(**arguments: object) -> dict[str, object]:
     return result
 
 
+@pytest.mark.usefixtures("shared_processes")
 def test_a_model_is_judged(tmp_path: Path) -> None:
     (tmp_path / "model.py").write_text(MODEL)
     folder = tmp_path / "new"
@@ -87,7 +89,7 @@ def test_a_model_is_judged(tmp_path: Path) -> None:
     assert verdict["notes"][0].startswith("with strided inputs: ")
 
 
-def test_problems_of_kernelbench_are_judged(tmp_path: Path) -> None:
+def test_problems_of_kernelbench_are_judged(tmp_path: Path, processes: Processes) -> None:
     code = wb.compile(kernelbench.KERNELS, arch="gfx942").code
     for name, pair in kernelbench.PAIRS.items():
         file, folder = tmp_path / f"{name}.py", tmp_path / name
@@ -97,20 +99,17 @@ def test_problems_of_kernelbench_are_judged(tmp_path: Path) -> None:
         (folder / "launching.py").write_text(submissions.LAUNCH)
         (folder / "kernels.co").write_bytes(code)
     options = Options("MI300X")
-    processes = Processes(tmp_path, options)
-    try:
-        for name in kernelbench.PAIRS:
-            private = tmp_path / f"{name}-references"
-            private.mkdir()
-            references = References(problem(tmp_path / f"{name}.py"), private, options)
-            verdict = Bench(references, tmp_path, options, processes).judge(tmp_path / name)
-            assert verdict.result is Result.RIGHT, verdict
-            assert verdict.kernels == (name,)
-            assert verdict.time is not None
-    finally:
-        processes.close()
+    for name in kernelbench.PAIRS:
+        private = tmp_path / f"{name}-references"
+        private.mkdir()
+        references = References(problem(tmp_path / f"{name}.py"), private, options)
+        verdict = Bench(references, tmp_path, options, processes).judge(tmp_path / name)
+        assert verdict.result is Result.RIGHT, verdict
+        assert verdict.kernels == (name,)
+        assert verdict.time is not None
 
 
+@pytest.mark.usefixtures("shared_processes")
 def test_a_folder_of_kernels_is_judged_in_two_runs(tmp_path: Path) -> None:
     (tmp_path / "affine.cpp").write_text(PLAIN + KERNEL.replace("FACTOR", "2"))
     folder = tmp_path / "submitted"
@@ -191,6 +190,7 @@ def test_what_cannot_be_judged_says_what_was_expected(tmp_path: Path) -> None:
         assert expected in outcome.text
 
 
+@pytest.mark.usefixtures("shared_processes")
 def test_a_submission_that_never_ends_is_ended(tmp_path: Path) -> None:
     (tmp_path / "model.py").write_text(MODEL)
     (tmp_path / "new.py").write_text("while True:\n    pass\n")

@@ -354,6 +354,7 @@ class _Trial:
         self._kernels: dict[str, None] = {}
         self._operators: dict[str, int] = {}
         self._findings: tuple[str, ...] = ()
+        self._notes: tuple[str, ...] = ()
 
     def verdict(self, submission: Path, digest: str) -> Verdict:
         name = submission.name
@@ -388,7 +389,7 @@ class _Trial:
             kernels=tuple(self._kernels),
             operators=self._operators,
             findings=self._findings,
-            notes=tuple(notes),
+            notes=(*self._notes, *notes),
             enclosure=self._process.enclosure,
             seconds=round(used(self._process._group)[0] or self._process.seconds, 2),
         )
@@ -436,6 +437,7 @@ class _Trial:
         answer = self._replayed(request)
         self._kernels.update(dict.fromkeys(answer.launches))
         self._operators.update(answer.operators)
+        self._notes = tuple(dict.fromkeys((*self._notes, *answer.notes)))
 
         def ended(result: Result, text: str = "") -> CaseVerdict:
             time, low, high = answer.time or (None, None, None)
