@@ -487,6 +487,7 @@ class Tape(Protocol):
 
 
 AFTER_RACE = "after race"
+READS_OUTSIDE = "reads outside"
 
 
 @dataclass(frozen=True, slots=True)
@@ -503,7 +504,8 @@ class RawFinding:
         address: device address, or byte offset in LDS; None if there is none.
         count: number of occurrences.
         kind: equal for findings of one kind, which is narrower than a category: the counter of a wait, the
-            rule of a hazard, the memory that is accessed. `AFTER_RACE`: an uninitialised value from an access
+            rule of a hazard, the memory that is accessed. It begins with `READS_OUTSIDE` for reads of an
+            address (`address`) that is in no memory. `AFTER_RACE`: an uninitialised value from an access
             that is part of a race, or that nothing waited for.
     """
 

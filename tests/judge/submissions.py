@@ -49,6 +49,9 @@ KERNEL(half_of_it, float, float) if (i < n / 2) out[i] = 2 * x[i] + 1; }
 KERNEL(rough, float, float) out[i] = (float)(_Float16)(2 * x[i] + 1); }
 KERNEL(of_double, double, float) out[i] = (float)(2 * x[i] + 1); }
 KERNEL(beyond, float, float) out[i] = 2 * x[i] + 1 + 0 * x[i + 4096]; }
+KERNEL(next_read, float, float) {
+        float next = x[i + (i + 1 < n || n % 128)]; asm volatile("" :: "v"(next)); out[i] = 2 * x[i] + 1; } }
+KERNEL(next_used, float, float) out[i] = 2 * x[i] + 1 + 0 * x[i + (i + 1 < n || n % 128)]; }
 KERNEL(of_pointers, float* const, float) out[i] = 2 * x[0][i] + 1; }
 extern "C" __global__ void by_table(const float* x, const int* order, float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -196,6 +199,12 @@ CHEATS = {
     ),
     # Less work than asked for.
     "fewer_digits": ("wrong", 'launch("rough", x, out, n)\nreturn out'),
+    "behind_a_tensor": ("wrong", 'launch("next_used", x, out, n)\nreturn out'),
+    "behind_memory_of_hip": (
+        "fails",
+        "held = ctypes.c_void_p()\nassert hip.hipMalloc(ctypes.byref(held), 4 * n) == 0\n"
+        'launch("copy", x, held, n)\nlaunch("next_read", held, out, n)\nreturn out',
+    ),
     "beyond_its_memory": ("findings", 'launch("beyond", x, out, n)\nreturn out'),
     "no_kernel": ("host work", "return out"),
     "an_input": ("host work", 'launch("affine", x, out, n)\nreturn x'),

@@ -12,13 +12,16 @@ from pathlib import Path
 
 import jsonschema
 import kernelbench
+import pytest
 import submissions
+import torch
 
 import workbench as wb
 from workbench.judge.judging import Bench, Options, Processes, References
 from workbench.judge.problems import fresh_sizes, problem
 from workbench.judge.verdicts import Result, Verdict, is_tie, ranks
 from workbench.operations import operations
+from workbench.operations.plain_problem import PlainProblem
 
 MODEL = """
 import torch
@@ -52,7 +55,7 @@ class ModelNew(torch.nn.Module):
 """
 PLAIN = """// %%hipkittens affine --launch "affine[4, 256]" \\
 //     --inputs "dict(x=torch.randn(1000), out=torch.empty(1000), n=1000)" --outputs out \\
-//     --reference "lambda x: 2 * x + 1"
+//     --reference "lambda x: 2 * x + 1" --flags "-DONE=1" -D OTHER=1
 """
 KERNEL = """#include <hip/hip_runtime.h>
 __global__ void affine(const float* x, float* out, int n) {
@@ -70,6 +73,7 @@ def judged(**arguments: object) -> dict[str, object]:
     return result
 
 
+@pytest.mark.usefixtures("shared_processes")
 def test_a_model_is_judged(tmp_path: Path) -> None:
     (tmp_path / "model.py").write_text(MODEL)
     folder = tmp_path / "new"
@@ -85,7 +89,7 @@ def test_a_model_is_judged(tmp_path: Path) -> None:
     assert verdict["notes"][0].startswith("with strided inputs: ")
 
 
-def test_problems_of_kernelbench_are_judged(tmp_path: Path) -> None:
+def test_problems_of_kernelbench_are_judged(tmp_path: Path, processes: Processes) -> None:
     code = wb.compile(kernelbench.KERNELS, arch="gfx942").code
     for name, pair in kernelbench.PAIRS.items():
         file, folder = tmp_path / f"{name}.py", tmp_path / name
@@ -95,26 +99,24 @@ def test_problems_of_kernelbench_are_judged(tmp_path: Path) -> None:
         (folder / "launching.py").write_text(submissions.LAUNCH)
         (folder / "kernels.co").write_bytes(code)
     options = Options("MI300X")
-    processes = Processes(tmp_path, options)
-    try:
-        for name in kernelbench.PAIRS:
-            private = tmp_path / f"{name}-references"
-            private.mkdir()
-            references = References(problem(tmp_path / f"{name}.py"), private, options)
-            verdict = Bench(references, tmp_path, options, processes).judge(tmp_path / name)
-            assert verdict.result is Result.RIGHT, verdict
-            assert verdict.kernels == (name,)
-            assert verdict.time is not None
-    finally:
-        processes.close()
+    for name in kernelbench.PAIRS:
+        private = tmp_path / f"{name}-references"
+        private.mkdir()
+        references = References(problem(tmp_path / f"{name}.py"), private, options)
+        verdict = Bench(references, tmp_path, options, processes).judge(tmp_path / name)
+        assert verdict.result is Result.RIGHT, verdict
+        assert verdict.kernels == (name,)
+        assert verdict.time is not None
 
 
+@pytest.mark.usefixtures("shared_processes")
 def test_a_folder_of_kernels_is_judged_in_two_runs(tmp_path: Path) -> None:
     (tmp_path / "affine.cpp").write_text(PLAIN + KERNEL.replace("FACTOR", "2"))
     folder = tmp_path / "submitted"
     folder.mkdir()
     for name, factor in (("right", "2"), ("wrong", "3")):
         (folder / f"{name}.hip").write_text(KERNEL.replace("FACTOR", factor))
+    (folder / "by_flag.hip").write_text(KERNEL.replace("FACTOR", "(ONE + OTHER)"))
     (folder / "absent.hip").write_text(KERNEL.replace("affine", "another"))
     arguments = {
         "problem": str(tmp_path / "affine.cpp"),
@@ -123,7 +125,12 @@ def test_a_folder_of_kernels_is_judged_in_two_runs(tmp_path: Path) -> None:
     }
     result = judged(**arguments)
     results = {s["name"]: s["result"] for s in result["submissions"]}
-    assert results == {"right.hip": "right", "wrong.hip": "wrong", "absent.hip": "fails"}
+    assert results == {
+        "right.hip": "right",
+        "by_flag.hip": "right",
+        "wrong.hip": "wrong",
+        "absent.hip": "fails",
+    }
     assert result["submissions"][0]["rank"] == 1
     page = (tmp_path / "out" / "judge.html").read_text()
     assert all(name in page for name in results)
@@ -132,6 +139,17 @@ def test_a_folder_of_kernels_is_judged_in_two_runs(tmp_path: Path) -> None:
         file.write_text(json.dumps({**data, "text": "from the file"}))
     again = judged(**arguments)
     assert {s["text"] for s in again["submissions"]} == {"from the file"}
+
+
+def test_a_seed_decides_the_inputs_of_a_kernels_file(tmp_path: Path) -> None:
+    (tmp_path / "affine.cpp").write_text(PLAIN + KERNEL)
+    of = PlainProblem(tmp_path / "affine.cpp")
+    (case,) = of.cases
+    before = torch.random.get_rng_state()
+    first, again, other = (of.instance(case, seed).inputs["x"] for seed in (5, 5, 6))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+    assert torch.equal(torch.random.get_rng_state(), before)
 
 
 def test_times_inside_each_others_range_are_a_tie() -> None:
@@ -172,6 +190,7 @@ def test_what_cannot_be_judged_says_what_was_expected(tmp_path: Path) -> None:
         assert expected in outcome.text
 
 
+@pytest.mark.usefixtures("shared_processes")
 def test_a_submission_that_never_ends_is_ended(tmp_path: Path) -> None:
     (tmp_path / "model.py").write_text(MODEL)
     (tmp_path / "new.py").write_text("while True:\n    pass\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -30,11 +30,12 @@ def affine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def judged(affine: Path, code: bytes, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
+def judged(
+    affine: Path, code: bytes, processes: Processes, tmp_path_factory: pytest.TempPathFactory
+) -> Judged:
     scratch = tmp_path_factory.mktemp("judge")
     (scratch / "references").mkdir()
     options = Options(device="MI300X")
-    processes = Processes(scratch, options)
     references = References(problem(affine), scratch / "references", options)
     bench = Bench(references, scratch, options, processes)
 
@@ -46,8 +47,7 @@ def judged(affine: Path, code: bytes, tmp_path_factory: pytest.TempPathFactory) 
         (folder / "kernels.co").write_bytes(code)
         return bench.judge(folder)
 
-    yield verdict
-    processes.close()
+    return verdict
 
 
 @pytest.mark.parametrize("name", submissions.HONEST)
@@ -73,6 +73,16 @@ def test_cheats_are_not(name: str, judged: Judged) -> None:
     assert verdict.text
     assert "hipkittens-judge-" not in verdict.text
     assert verdict.time is None
+
+
+def test_reads_behind_a_tensor_are_a_note(judged: Judged) -> None:
+    # 192 floats are one and a half of the blocks of 512 bytes that PyTorch's allocator on a GPU gives.
+    verdict = judged('launch("next_read", x, out, n)\nreturn out')
+    assert verdict.result is Result.RIGHT, verdict
+    assert not verdict.findings
+    (note,) = verdict.notes
+    assert "1 byte past the end of uint8 tensor" in note
+    assert "PyTorch's allocator" in note
 
 
 def test_a_time_is_the_devices(judged: Judged) -> None:

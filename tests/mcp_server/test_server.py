@@ -23,6 +23,8 @@ from workbench.operations import operations
 async def looked_at(client: Client) -> None:
     tools = {tool.name: tool for tool in (await client.list_tools()).tools}
     assert tools.keys() == operations().keys()
+    # A client asks its user before it calls a tool that writes files: `judge` has `out`.
+    assert [name for name, tool in tools.items() if not tool.annotations.read_only_hint] == ["judge"]
     assert tools["verify"].input_schema == operations()["verify"].arguments_schema
     uris = {str(resource.uri) for resource in (await client.list_resources()).resources}
     assert {

@@ -26,23 +26,26 @@ from typing import Any
 import numpy as np
 import torch
 
-from workbench.check.sanitizer import SanitizeResult, sanitize_target
+from workbench.check.sanitizer import sanitize_target
 from workbench.errors import WorkbenchError
 from workbench.judge.exchange import TensorPlace, decoded, read, tensors, write
 from workbench.judge.provenance import Bytes, Provenance, is_copy, is_fill
 from workbench.judge.recorder import POINTERS
 from workbench.judge.replays import HostBlock, Replay, Replayed
 from workbench.kernel.foreign import ForeignCall
-from workbench.launches import ForeignLaunch, LaunchOptions
+from workbench.launches import READS_OUTSIDE, ForeignLaunch, LaunchOptions
 from workbench.operators.launch_target import Part, Target
 from workbench.profile.timing import TimeResult, time_target
 from workbench.runtime import Device, device
+from workbench.runtime.findings import Cause
 
 POISON = 0xFF
 """Byte of memory whose content does not count: NaN in most types."""
 
 _PADDING = 512
 """Bytes behind a block that kernels may read, as PyTorch's allocator for GPUs leaves them."""
+
+_HARMLESS = "on a GPU, PyTorch's allocator has memory there"
 
 _ALIGNMENT = 4096
 
@@ -55,11 +58,15 @@ class _Block:
         self._memory = np.zeros(size + _PADDING + 2 * _ALIGNMENT, np.uint8)
         start = (base - self._memory.ctypes.data) % _ALIGNMENT
         self.content: Bytes = self._memory[start : start + size]
+        # Kernels may read what lies behind a tensor, but no result may depend on it.
+        self._memory[start + size : start + size + _PADDING] = POISON
         self.address = self.content.ctypes.data
         self.tensor = torch.from_numpy(self.content)
         self.is_written = False
         """A launch changed it, and host code did not write all of it since."""
         self.is_input = False
+        self.is_tensor = False
+        """PyTorch's allocator owns it, which on a GPU has memory behind it."""
         self.origin: Provenance | None = None
         """Of what host code wrote last; None if it wrote nothing."""
         self.host_words: Bytes | None = None
@@ -103,7 +110,7 @@ class _Record:
         return cls(document, np.fromfile(folder / f"host-{number}", np.uint8))
 
     def content(self, event: Sequence[Any]) -> Bytes:
-        _, _, size, place = event
+        _, _, size, place, _ = event
         content = self.host[place : place + size]
         if size < 0 or len(content) != size:
             raise ValueError("the record is too short")
@@ -128,7 +135,8 @@ class _Run:
         self._bases: list[int] = []
         self._writes: list[HostBlock] = []
         self._calls: list[ForeignCall] = []
-        self._findings: list[SanitizeResult] = []
+        self._findings: list[Cause] = []
+        self._notes: list[Cause] = []
         # Every block that appears later, so that addresses of it are known before.
         self._sizes = {int(e[1]): int(e[2]) for e in record.document["events"] if e[0] in ("input", "host")}
 
@@ -151,14 +159,14 @@ class _Run:
             return place.tensor(block.tensor).clone()
 
         write(decoded(self._document["output"], found), self._request.results)
-        findings = [str(cause) for result in self._findings for cause in result.causes]
         return Replayed(
             tuple(call.kernel.name for call in self._calls),
             tuple(provenances),
             tuple(self._writes),
             {str(name): int(count) for name, count in self._document["operators"].items()},
-            tuple(dict.fromkeys(findings)),
+            tuple(dict.fromkeys(map(str, self._findings))),
             self._time() if self._request.time and self._calls else None,
+            notes=tuple(dict.fromkeys(f"{cause}: {_HARMLESS}" for cause in self._notes)),
         )
 
     def _write(self, event: Sequence[Any], is_after: bool) -> None:
@@ -168,6 +176,7 @@ class _Run:
             self._blocks.pop(base, None)
             self._sizes[base] = size
         block = self._block(base)
+        block.is_tensor = bool(event[4])
         if kind == "input":
             source = self._inputs[place]
             if len(source) != size:
@@ -262,12 +271,23 @@ class _Run:
         self._calls.append(call)
         before = {base: hash(held.content.tobytes()) for base, held in self._blocks.items()}
         if self._request.sanitize:
-            self._findings.append(sanitize_target(self._target([call])))
+            for cause in sanitize_target(self._target([call])).causes:
+                (self._notes if self._is_harmless(cause) else self._findings).append(cause)
         else:
             call.run(None)
         for base, held in self._blocks.items():
             if hash(held.content.tobytes()) != before[base]:
                 held.is_written = True
+
+    def _is_harmless(self, cause: Cause) -> bool:
+        """True for reads past the end of tensors, within what PyTorch's allocator on a GPU rounds up to."""
+        # A finding has its first address alone; the next call faults at those that are further out.
+        blocks = [block for block in self._blocks.values() if block.is_tensor]
+        padding = [range(b.address + b.size, b.address + b.size + -b.size % _PADDING) for b in blocks]
+        return all(
+            finding.kind.startswith(READS_OUTSIDE) and any(finding.address in behind for behind in padding)
+            for finding in cause.findings
+        )
 
     def _target(self, calls: Sequence[ForeignCall]) -> Target:
         def running(call: ForeignCall) -> Callable[[LaunchOptions | None], Any]:

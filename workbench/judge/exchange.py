@@ -134,14 +134,14 @@ def _sizes(values: Any) -> tuple[int, ...]:
 
 def tensors(value: Any) -> Iterator[torch.Tensor]:
     """The tensors of a value, in order."""
-    found: list[torch.Tensor] = []
+    members: list[torch.Tensor] = []
 
     def keep(tensor: torch.Tensor) -> TensorPlace:
-        found.append(tensor)
+        members.append(tensor)
         return TensorPlace.of(tensor, 0)
 
     encoded(value, keep)
-    return iter(found)
+    return iter(members)
 
 
 def storage_bytes(tensor: torch.Tensor) -> torch.Tensor:

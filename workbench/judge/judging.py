@@ -50,7 +50,7 @@ _SEEDS = 2
 
 _MOST_OPERATORS = 5
 
-Told = Callable[[str], None]
+Report = Callable[[str], None]
 T = TypeVar("T")
 
 
@@ -94,10 +94,10 @@ class References:
         """Inputs and reference of a call, and a file with the inputs."""
         with self._lock:
             if (case, call) not in self._instances:
-                made = self.problem.instance(self.cases[case], self._seeds[call] ^ (case * 7919))
+                instance = self.problem.instance(self.cases[case], self._seeds[call] ^ (case * 7919))
                 file = self._folder / f"case-{case}-{call}"
-                write(made.inputs, file)
-                self._instances[case, call] = made, file
+                write(instance.inputs, file)
+                self._instances[case, call] = instance, file
             return self._instances[case, call]
 
     def locked(self, function: Callable[[], T]) -> T:
@@ -107,8 +107,8 @@ class References:
 
     def bytes(self, case: int) -> int:
         """Bytes of a case's inputs and outputs."""
-        made, _ = self.instance(case, 0)
-        return sum(tensor.nbytes for tensor in (*tensors(made.inputs), *tensors(made.expected)))
+        instance, _ = self.instance(case, 0)
+        return sum(tensor.nbytes for tensor in (*tensors(instance.inputs), *tensors(instance.expected)))
 
 
 class Processes:
@@ -129,9 +129,9 @@ class Processes:
         """The process that forks, started if it does not run."""
         if self._forks is None or not self._forks.is_alive:
             variables = environment(rocm_folder(), os.environ)
-            chosen = device(self._options.device)
-            variables["HIPKITTENS_DEVICE"] = chosen.name
-            variables.setdefault("PYTORCH_ROCM_ARCH", chosen.arch)
+            emulated = device(self._options.device)
+            variables["HIPKITTENS_DEVICE"] = emulated.name
+            variables.setdefault("PYTORCH_ROCM_ARCH", emulated.arch)
             # A fork has no threads of its parent, and what they hold stays held.
             variables.update(OMP_NUM_THREADS="1", HIPKITTENS_HISTORY="off")
             # Submissions have another home, and read what is compiled already.
@@ -247,6 +247,7 @@ class _Process:
             "file": name,
             "device": options.device,
             "enclosed": options.enclosed,
+            "compilation": of.compilation,
         }
         self.enclosure = ""
         self.seconds = 0.0
@@ -353,6 +354,7 @@ class _Trial:
         self._kernels: dict[str, None] = {}
         self._operators: dict[str, int] = {}
         self._findings: tuple[str, ...] = ()
+        self._notes: tuple[str, ...] = ()
 
     def verdict(self, submission: Path, digest: str) -> Verdict:
         name = submission.name
@@ -365,14 +367,14 @@ class _Trial:
                 if self._references.bytes(index) > self._options.largest:
                     notes.append(f"{case.role} {case.name} was left out: too large")
                     continue
-                one = self._case(index, case)
-                if case.role == "strided" and one.result is not Result.RIGHT:
-                    notes.append(f"with strided inputs: {one.text}")
+                case_verdict = self._case(index, case)
+                if case.role == "strided" and case_verdict.result is not Result.RIGHT:
+                    notes.append(f"with strided inputs: {case_verdict.text}")
                     continue
-                cases.append(one)
-                if one.result is not Result.RIGHT:
-                    result = one.result
-                    text = f"{one.role}{f' {one.name}' if one.name else ''}: {one.text}"
+                cases.append(case_verdict)
+                if case_verdict.result is not Result.RIGHT:
+                    result = case_verdict.result
+                    text = f"{' '.join(filter(None, (case.role, case.name)))}: {case_verdict.text}"
                     break
         except _EndedError as error:
             result, text = Result.FAILS, str(error)
@@ -387,7 +389,7 @@ class _Trial:
             kernels=tuple(self._kernels),
             operators=self._operators,
             findings=self._findings,
-            notes=tuple(notes),
+            notes=(*self._notes, *notes),
             enclosure=self._process.enclosure,
             seconds=round(used(self._process._group)[0] or self._process.seconds, 2),
         )
@@ -396,10 +398,10 @@ class _Trial:
     def _case(self, index: int, case: Case) -> CaseVerdict:
         calls: list[int] = []
         for call in range(_SEEDS):
-            made, file = self._references.instance(index, call)
+            instance, file = self._references.instance(index, call)
             if call == 0:
                 setup = self._process.own / f"setup-{index}"
-                write(made.setup, setup)
+                write(instance.setup, setup)
                 self._process.ask({"begin": setup.name})
             number = self._number
             self._number += 1
@@ -413,7 +415,7 @@ class _Trial:
             calls.append(number)
         verdict = CaseVerdict(case.name, case.role, Result.RIGHT)
         for call, number in enumerate(calls):
-            made, file = self._references.instance(index, call)
+            instance, file = self._references.instance(index, call)
             request = Replay(
                 number,
                 self._process.folder,
@@ -424,17 +426,18 @@ class _Trial:
                 time=case.role == "benchmark" and call == 0,
                 peer=calls[1 - call],
             )
-            outcome = self._compared(request, made, case)
+            outcome = self._compared(request, instance, case)
             if outcome.result is not Result.RIGHT:
                 return outcome
             if call == 0:
                 verdict = outcome
         return verdict
 
-    def _compared(self, request: Replay, made: Instance, case: Case) -> CaseVerdict:
+    def _compared(self, request: Replay, instance: Instance, case: Case) -> CaseVerdict:
         answer = self._replayed(request)
         self._kernels.update(dict.fromkeys(answer.launches))
         self._operators.update(answer.operators)
+        self._notes = tuple(dict.fromkeys((*self._notes, *answer.notes)))
 
         def ended(result: Result, text: str = "") -> CaseVerdict:
             time, low, high = answer.time or (None, None, None)
@@ -445,31 +448,31 @@ class _Trial:
         if not answer.launches:
             return ended(Result.HOST_WORK, f"it launched no kernel{self._called()}")
         if (source := next((s for s in answer.outputs if s != "launch"), "")) != "":
-            what = "is an input" if source == "input" else "was written by host code"
-            right = self._is_right_trusting(request, made)
+            origin = "is an input" if source == "input" else "was written by host code"
+            right = self._is_right_trusting(request, instance)
             if source == "input" or right:
-                return ended(Result.HOST_WORK, f"an output {what}, not by a launch{self._called()}")
-        right, text = self._output(request, made)
+                return ended(Result.HOST_WORK, f"an output {origin}, not by a launch{self._called()}")
+        right, text = self._output(request, instance)
         unknown = [block for block in answer.host if block.provenance is Provenance.HOST]
-        if not right and unknown and self._is_right_trusting(request, made):
+        if not right and unknown and self._is_right_trusting(request, instance):
             size = max(block.size for block in unknown)
             why = f"the result depends on {size:,} bytes that host code computed{self._called()}"
             return ended(Result.HOST_WORK, why)
         if not right:
             return ended(Result.WRONG, text)
-        if self._holds_result(request, answer, made):
+        if self._holds_result(request, answer, instance):
             return ended(Result.HOST_WORK, f"the result was in memory before the launches{self._called()}")
         if answer.findings:
             self._findings = tuple(dict.fromkeys((*self._findings, *answer.findings)))
             return ended(Result.FINDINGS, answer.findings[0])
         return ended(Result.RIGHT)
 
-    def _is_right_trusting(self, request: Replay, made: Instance) -> bool:
+    def _is_right_trusting(self, request: Replay, instance: Instance) -> bool:
         """Whether the output is right with all that host code left in memory."""
         request = replace(request, trusting=True, sanitize=False, time=False)
-        return not self._replayed(request).error and self._output(request, made)[0]
+        return not self._replayed(request).error and self._output(request, instance)[0]
 
-    def _output(self, request: Replay, made: Instance) -> tuple[bool, str]:
+    def _output(self, request: Replay, instance: Instance) -> tuple[bool, str]:
         """The problem's comparison of the outputs that a replay wrote, and that in float64."""
         try:
             output = read(request.results).value
@@ -477,20 +480,20 @@ class _Trial:
             return False, str(error)
 
         def check() -> tuple[bool, str]:
-            right, text = made.check(output)
-            if right and (worse := compared(output, made)):
+            right, text = instance.check(output)
+            if right and (worse := compared(output, instance)):
                 return False, worse
             return right, " ".join(text.split())[:300]
 
         return self._references.locked(check)
 
-    def _holds_result(self, request: Replay, answer: Replayed, made: Instance) -> bool:
-        own = (Provenance.CONSTANT, Provenance.COPY)
-        blocks = [block for block in answer.host if block.provenance in own and not block.is_after]
-        if not blocks or made.expected is None:
+    def _holds_result(self, request: Replay, answer: Replayed, instance: Instance) -> bool:
+        permitted = (Provenance.CONSTANT, Provenance.COPY)
+        blocks = [block for block in answer.host if block.provenance in permitted and not block.is_after]
+        if not blocks or instance.expected is None:
             return False
         content = np.memmap(self._process.own / f"host-{request.number}", np.uint8, "r")
-        results, inputs = list(tensors(made.expected)), list(tensors(made.inputs))
+        results, inputs = list(tensors(instance.expected)), list(tensors(instance.inputs))
         return any(
             holds_result(np.array(content[b.place : b.place + b.size]), results, inputs) for b in blocks
         )
@@ -501,15 +504,15 @@ class _Trial:
         return f"; PyTorch's operators that it called: {', '.join(names)}" if names else ""
 
 
-def _lay_out(of: Problem, submission: Path, own: Path) -> str:
+def _lay_out(of: Problem, submission: Path, folder: Path) -> str:
     """Copies a submission and what it may import; returns the name of its file."""
     for name, data in of.files(submission).items():
-        (own / name).write_bytes(data)
+        (folder / name).write_bytes(data)
     if submission.is_file():
         name = "submission.py" if of.form != "plain" else submission.name
-        shutil.copyfile(submission, own / name)
+        shutil.copyfile(submission, folder / name)
         return name
-    shutil.copytree(submission, own, dirs_exist_ok=True)
+    shutil.copytree(submission, folder, dirs_exist_ok=True)
     return "submission.py"
 
 
@@ -522,17 +525,17 @@ def submissions(path: Path, of: Problem) -> list[Path]:
     suffixes = _SUFFIXES[of.form]
     if path.is_file() or (path / "submission.py").is_file():
         return [path]
-    found = sorted(
+    entries = sorted(
         entry
         for entry in (path.iterdir() if path.is_dir() else ())
         if (entry.suffix in suffixes and entry.is_file()) or (entry / "submission.py").is_file()
     )
-    if not found:
+    if not entries:
         raise UsageError(
             f"judge: {path} has no submission; expected a file ({', '.join(suffixes)}), or a folder of such "
             "files or of folders with submission.py"
         )
-    return found
+    return entries
 
 
 def judge(
@@ -543,7 +546,7 @@ def judge(
     out: str | Path | None = None,
     jobs: int = 1,
     again: bool = False,
-    told: Told = lambda line: None,
+    report: Report = lambda line: None,
 ) -> list[Verdict]:
     """Judges a submission, or those of a folder, and continues a run that was stopped.
 
@@ -553,13 +556,13 @@ def judge(
         out: folder for results, a JSON file a submission; those that it has are not judged again.
         jobs: submissions at a time.
         again: True to judge those again whose results are there.
-        told: gets a line for each submission that is judged.
+        report: gets a line for each submission that is judged.
 
     Raises:
         UsageError: there is no submission, or `jobs` is not positive.
     """
     options = options or Options()
-    found = submissions(Path(path), of)
+    entries = submissions(Path(path), of)
     if jobs < 1:
         raise UsageError(f"judge: jobs is {jobs}; expected a positive number of submissions at a time")
     stored = Path(out) / "submissions" if out is not None else None
@@ -575,8 +578,8 @@ def judge(
         def one(submission: Path) -> Verdict:
             digest = _digest(of, submission, options)
             file = stored / f"{digest}.json" if stored is not None else None
-            if file is not None and not again and (known := _stored(file)) is not None:
-                return known
+            if file is not None and not again and (earlier := _stored(file)) is not None:
+                return earlier
             if not hasattr(local, "bench"):
                 folder = Path(tempfile.mkdtemp(prefix="bench-", dir=scratch))
                 started.append(Processes(folder, options))
@@ -587,15 +590,15 @@ def judge(
                 part = file.with_suffix(".part")
                 part.write_text(verdict.to_json(), encoding="utf-8")
                 part.replace(file)
-            told(str(verdict))
+            report(str(verdict))
             return verdict
 
         try:
             if jobs == 1:
-                return [one(submission) for submission in found]
+                return [one(submission) for submission in entries]
             with ThreadPoolExecutor(jobs) as pool:
                 try:
-                    return list(pool.map(one, found))
+                    return list(pool.map(one, entries))
                 except BaseException:
                     pool.shutdown(wait=False, cancel_futures=True)
                     raise

@@ -104,6 +104,11 @@ class Problem:
         """Files by name that a submission finds beside itself."""
         return {}
 
+    @property
+    def compilation(self) -> dict[str, Any]:
+        """Fields of `CompileOptions`, as JSON has them, with which a submission's C++ file is compiled."""
+        return {}
+
 
 def problem(path: str | Path, sizes: Mapping[str, int] | None = None) -> Problem:
     """The problem in a folder or a file.
@@ -290,12 +295,12 @@ def compared(output: Any, instance: Instance) -> str:
         if not torch.isfinite(norm) or norm == 0:
             continue
         error = float((got.double() - exact.double()).norm() / norm)
-        own = float((plain.double() - exact.double()).norm() / norm)
+        plain_error = float((plain.double() - exact.double()).norm() / norm)
         units = _UNITS if got.element_size() <= 2 else _UNITS_WIDE
-        bound = max(_REFERENCE_MULTIPLE * own, units * torch.finfo(got.dtype).eps)
+        bound = max(_REFERENCE_MULTIPLE * plain_error, units * torch.finfo(got.dtype).eps)
         if not error <= bound:
             return (
-                f"against float64 the error is {error:.2g} of the norm, PyTorch's own {own:.2g}; "
+                f"against float64 the error is {error:.2g} of the norm, PyTorch's own {plain_error:.2g}; "
                 f"expected at most {bound:.2g}"
             )
     return ""

@@ -92,17 +92,17 @@ def _matches(content: Bytes, source: torch.Tensor, dtype: torch.dtype, whole: bo
         return False
     converted = _bits(source.to(dtype)).view(f"u{size}")
     values, counts = _counted(words)
-    known, known_counts = _counted(converted)
+    source_values, source_counts = _counted(converted)
     if not len(values):
         return True
     if size >= _WIDE and source.element_size() >= _WIDE and not whole:
-        return bool(np.isin(values, known, assume_unique=True).all())
+        return bool(np.isin(values, source_values, assume_unique=True).all())
     # Of narrow types every value occurs: they must occur as often, or the same multiple of it.
-    if len(values) != len(known) or not (values == known).all():
+    if len(values) != len(source_values) or not (values == source_values).all():
         return False
     if whole:
-        return bool((counts == known_counts).all())
-    return bool((counts * known_counts[0] == known_counts * counts[0]).all())
+        return bool((counts == source_counts).all())
+    return bool((counts * source_counts[0] == source_counts * counts[0]).all())
 
 
 def _counted(words: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:

@@ -106,7 +106,7 @@ class Recorder:
         self._sizes: dict[int, int] = {}
         self._digests: dict[int, bytes] = {}
         self._inputs = {storage.data_ptr(): index for index, storage in enumerate(inputs) if storage.numel()}
-        self._given = {s.data_ptr(): _digest(s.data_ptr(), s.numel()) for s in inputs if s.numel()}
+        self._input_digests = {s.data_ptr(): _digest(s.data_ptr(), s.numel()) for s in inputs if s.numel()}
         self._content = (self._folder / f"host-{number}").open("wb")
         self._file = self._folder / f"events-{number}.json"
         self._is_active = True
@@ -150,12 +150,14 @@ class Recorder:
         digest = _digest(base, size)
         if self._digests.get(base) == digest and self._sizes.get(base) == size:
             return
-        if base not in self._sizes and self._given.get(base) == digest:
-            self._events.append(["input", base, size, self._inputs[base]])
+        allocation = _block(base)
+        is_tensor = allocation is not None and allocation.kind is MemoryKind.TENSOR
+        if base not in self._sizes and self._input_digests.get(base) == digest:
+            self._events.append(["input", base, size, self._inputs[base], is_tensor])
         else:
             place = self._content.tell()
             self._content.write(ctypes.string_at(base, size))
-            self._events.append(["host", base, size, place])
+            self._events.append(["host", base, size, place, is_tensor])
         self._sizes[base], self._digests[base] = size, digest
 
     def _after(self, base: int) -> None:

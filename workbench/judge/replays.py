@@ -63,6 +63,7 @@ class Replayed:
         findings: the sanitizer's causes, as text.
         time: modelled time of all launches in microseconds, with its range; None if not requested.
         error: why the launches could not be repeated; "" if they were.
+        notes: what the sanitizer saw that harms nothing on a GPU: reads behind tensors.
     """
 
     launches: tuple[str, ...] = ()
@@ -72,6 +73,7 @@ class Replayed:
     findings: tuple[str, ...] = ()
     time: tuple[float, float | None, float | None] | None = None
     error: str = ""
+    notes: tuple[str, ...] = ()
 
 
 __all__ = ["HostBlock", "Replay", "Replayed"]

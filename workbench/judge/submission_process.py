@@ -94,16 +94,16 @@ def _serve(request: dict[str, Any]) -> None:
     _say(answers, {"enclosure": vars(enclosure)})
     from workbench.judge.recorder import HostOperators, Recorder
 
-    own = folder / "own"
-    os.chdir(own)
-    os.environ.update(TORCH_EXTENSIONS_DIR=str(own / "built"), TMPDIR=str(own), HOME=str(own))
-    recorder = Recorder(own)
+    work = folder / "own"
+    os.chdir(work)
+    os.environ.update(TORCH_EXTENSIONS_DIR=str(work / "built"), TMPDIR=str(work), HOME=str(work))
+    recorder = Recorder(work)
     _say(answers, _tried(lambda: _imported(request)))
     held: Any = None
     for line in commands:
         command = json.loads(line)
         if "begin" in command:
-            _say(answers, _tried(partial(_begun, request, own / command["begin"])))
+            _say(answers, _tried(partial(_begun, request, work / command["begin"])))
             continue
         number = command["call"]
 
@@ -111,7 +111,7 @@ def _serve(request: dict[str, Any]) -> None:
             nonlocal held
             from workbench.judge.exchange import read
 
-            file = own / f"inputs-{number}"
+            file = work / f"inputs-{number}"
             if held is None or not command["reuse"] or not held.overwrite(file):
                 held = read(file)
             operators = HostOperators()
@@ -177,8 +177,8 @@ def _begun(request: dict[str, Any], file: Path) -> dict[str, Any]:
 
         torch.manual_seed(case["seed"])
         model = _state["function"](*case["init"])
-        own = model.state_dict()
-        if own.keys() == case["state"].keys():
+        parameters = model.state_dict()
+        if parameters.keys() == case["state"].keys():
             model.load_state_dict(case["state"])
         model.eval()
 
@@ -204,7 +204,9 @@ def _compiled(file: Path, request: dict[str, Any]) -> Any:
     from workbench.runtime import device
     from workbench.toolchain import CompileOptions
 
-    options = CompileOptions(device().arch, name=file.name, include=[str(file.parent)], debug=True)
+    compilation = dict(request["compilation"])
+    include = [str(file.parent), *compilation.pop("include", ())]
+    options = CompileOptions(device().arch, name=file.name, include=include, **compilation)
     return compile_source(file.read_text(encoding="utf-8"), options)
 
 

@@ -40,7 +40,9 @@ def _tools(worker: Worker) -> dict[str, Any]:
                     description=operation.text,
                     input_schema=operation.arguments_schema,
                     output_schema=operation.outcome_schema,
-                    annotations=types.ToolAnnotations(read_only_hint=True, open_world_hint=False),
+                    annotations=types.ToolAnnotations(
+                        read_only_hint=not operation.writes_files, open_world_hint=False
+                    ),
                 )
                 for operation in operations().values()
             ]

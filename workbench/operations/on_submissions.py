@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from workbench.errors import UsageError
 from workbench.operations.launch_comment import SUFFIXES
 from workbench.operations.on_kernels import Quantity
-from workbench.operations.record import Answer, operation
+from workbench.operations.record import Answer, writing_operation
 from workbench.targets import MI300X
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Judged(Answer):
         return "\n".join(lines)
 
 
-@operation
+@writing_operation
 def judge(
     problem: Annotated[
         str,

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from IPython.core.error import UsageError as IPythonUsageError
 
 from workbench.errors import UsageError
 from workbench.judge.problems import Case, Instance, Problem, close, digest_of, precise_output
+from workbench.magics.run import compilation
 from workbench.operations.subject import launch_options
 from workbench.operators.tolerances import TOLERANCES, Tolerance
 
@@ -44,14 +46,32 @@ class PlainProblem(Problem):
     def cases(self) -> tuple[Case, ...]:
         return (Case("", {}, "benchmark"),)
 
+    @property
+    def compilation(self) -> dict[str, Any]:
+        options, _ = self._options
+        try:
+            _, _, compilation_options = compilation(options)
+        except IPythonUsageError as error:
+            raise UsageError(f"{self._file}: {error}") from None
+        return {
+            # A submission is compiled in a folder of its own.
+            "include": [str(Path(folder).resolve()) for folder in compilation_options.include],
+            "flags": list(compilation_options.flags),
+            "define": list(compilation_options.define),
+            "device_libraries": compilation_options.device_libraries,
+        }
+
     def instance(self, case: Case, seed: int) -> Instance:
         options, sizes = self._options
         variables = {"torch": torch, **sizes}
         names = _Names()
-        torch.manual_seed(seed)
-        inputs = dict(eval(options.inputs, variables))
-        kernel, grid, block, shared = eval(options.launch, {**variables, "__builtins__": __builtins__}, names)
-        reference = eval(options.reference, variables)
+        # As in `operations.subject`: a file's texts draw from the seed, and the caller's generator stays.
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            inputs = dict(eval(options.inputs, variables))
+            launch_variables = {**variables, "__builtins__": __builtins__}
+            kernel, grid, block, shared = eval(options.launch, launch_variables, names)
+            reference = eval(options.reference, variables)
         outputs = [name.strip() for name in options.outputs.split(",")]
         parameters = inspect.signature(reference).parameters
         passed = {name: inputs[name] for name in parameters if name in inputs}

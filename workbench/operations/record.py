@@ -12,7 +12,7 @@ import math
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import Field, dataclass, field, fields, is_dataclass
+from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -92,6 +92,7 @@ class Operation:
         parameters: arguments; the first is positional on the command line if it is required.
         result: dataclass of the result, a subclass of `Answer`.
         function: the function that does it.
+        writes_files: True if an argument can have it write files.
     """
 
     name: str
@@ -99,6 +100,7 @@ class Operation:
     parameters: tuple[Parameter, ...]
     result: type[Answer]
     function: Callable[..., Answer]
+    writes_files: bool = False
 
     @property
     def summary(self) -> str:
@@ -252,7 +254,15 @@ _operations: dict[str, Operation] = {}
 
 def operation(function: F) -> F:
     """Registers a function as an operation, and adds its arguments to its docstring."""
-    record = _record(function)
+    return _registered(function, _record(function))
+
+
+def writing_operation(function: F) -> F:
+    """As `operation`, for one that can write files."""
+    return _registered(function, replace(_record(function), writes_files=True))
+
+
+def _registered(function: F, record: Operation) -> F:
     _operations[record.name] = record
     arguments = "\n".join(f"    {p.name}: {p.text}" for p in record.parameters)
     function.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nArgs:\n{arguments}"

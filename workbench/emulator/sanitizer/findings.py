@@ -17,7 +17,7 @@ from workbench.emulator.sanitizer.hazard_roles import unit_name
 from workbench.emulator.sanitizer.hazard_rules import RULES
 from workbench.emulator.sanitizer.written import Written
 from workbench.errors import LaunchError
-from workbench.launches import AFTER_RACE, RawFinding
+from workbench.launches import AFTER_RACE, READS_OUTSIDE, RawFinding
 from workbench.targets import Request, waits_of
 
 _ROOM = 1024
@@ -194,8 +194,13 @@ def _finding(scene: Scene, report: CData, category: str, racing: Container[int])
         lane=int(report.lane) if report.lane >= 0 else None,
         address=int(report.address) if has_address else None,
         count=int(report.count),
-        kind=AFTER_RACE if follows else f"{report.kind} {_narrower(scene, report)}",
+        kind=AFTER_RACE if follows else f"{_kind(report)} {_narrower(scene, report)}",
     )
+
+
+def _kind(report: CData) -> str:
+    is_read = report.kind == abi.SAN_FOUND_FAULT and not _fault_report(report).fault.is_write
+    return READS_OUTSIDE if is_read else str(report.kind)
 
 
 def _narrower(scene: Scene, report: CData) -> str:
