@@ -10,6 +10,7 @@ and nothing of them is stored. A pair is a record in `PAIRS`; a column is one in
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -25,7 +26,6 @@ from workbench.codeobject.instruction import Instruction
 from workbench.errors import WorkbenchError
 from workbench.kernel import Kernel
 from workbench.launches import LaunchOptions
-from workbench.profile.counters import waves_of
 from workbench.targets import target
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "hipkittens_loops.md"
@@ -210,8 +210,9 @@ def of_ours(pair: Pair) -> Row:
     where = wb.device(f"emulated:{ARCH}")
     options = LaunchOptions(count=True)
     _, records = spec.run(spec.make_inputs(shape, device=where), shape=shape, device=where, options=options)
-    waves = waves_of(records[at], target(ARCH))
-    return replace(row, often={at: n / waves for at, n in (records[at].counts or {}).items()})
+    record = records[at]
+    waves = math.prod(record.grid) * -(-math.prod(record.block) // target(ARCH).wave_size)
+    return replace(row, often={at: n / waves for at, n in (record.counts or {}).items()})
 
 
 def cells(title: str, row: Row, least: Row | None) -> str:

@@ -261,7 +261,7 @@ MI455X = Product(
 PRODUCTS: tuple[Product, ...] = (MI355X, MI300X, MI210, MI350X, MI325X)
 """The first product of a target represents it if nothing says which one."""
 
-PARTIAL_PRODUCTS: tuple[Product, ...] = (MI455X, RX9070XT)
+PARTIAL_PRODUCTS: tuple[Product, ...] = (RX9070XT, MI455X)
 """Products of targets that the emulated device has in part (`instruction_sets.PARTIAL`)."""
 
 

@@ -28,10 +28,10 @@ def check(answer):
 
 
 def test_devices_with_the_properties_of_the_hardware(hip) -> None:
-    assert check(hip.hipGetDeviceCount()) == 6
+    assert check(hip.hipGetDeviceCount()) == 7
     attribute = hip.hipDeviceAttribute_t
     instinct = [(256, 163840), (304, 65536), (104, 65536), (256, 163840), (304, 65536)]
-    for ordinal, (units, lds) in enumerate([*instinct, (64, 65536)]):
+    for ordinal, (units, lds) in enumerate([*instinct, (32, 65536), (256, 327680)]):
         for name, expected in (
             (attribute.hipDeviceAttributeMultiprocessorCount, units),
             (attribute.hipDeviceAttributeMaxSharedMemoryPerBlock, lds),
@@ -39,15 +39,16 @@ def test_devices_with_the_properties_of_the_hardware(hip) -> None:
             (attribute.hipDeviceAttributeMaxThreadsPerBlock, 1024),
         ):
             assert check(hip.hipDeviceGetAttribute(name, ordinal)) == expected
-    assert int(hip.hipSetDevice(6)[0]) == structures.INVALID_DEVICE
+    assert int(hip.hipSetDevice(7)[0]) == structures.INVALID_DEVICE
 
 
 def test_properties_in_the_forms_of_older_and_newer_hip_python(hip) -> None:
     """A record that the call fills, before 7.14, and one that it creates."""
-    assert [(p.major, p.minor) for p in (check(hip.hipGetDeviceProperties(n)) for n in (0, 2, 5))] == [
+    assert [(p.major, p.minor) for p in (check(hip.hipGetDeviceProperties(n)) for n in (0, 2, 5, 6))] == [
         (9, 5),
         (9, 0),
         (12, 0),
+        (12, 5),
     ]
     fresh, record = check(hip.hipGetDeviceProperties(1)), hip.hipDeviceProp_t()
     assert check(hip.hipGetDeviceProperties(record, 1)) == ()

@@ -12,7 +12,7 @@ import os
 import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -363,7 +363,9 @@ class Clock:
             self._waiting = [kind for kind in self._waiting if kind.record is not None]
             if len(self._waiting) >= _MOST_WAITING and self.asked:
                 for kind in self._waiting:
-                    kind.times(loaded_model())
+                    # Who asks for the time is told that the device has none; a launch is not.
+                    with suppress(errors.WorkbenchError):
+                        kind.times(loaded_model())
                 self._waiting.clear()
             return not kinds or (len(kinds) < MOST_OBSERVED and len(self._waiting) < _MOST_WAITING)
 

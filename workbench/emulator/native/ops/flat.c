@@ -223,7 +223,7 @@ HK_EXPORT int32_t hk_scratch_load_lds(Wave *w, const Op *op) {
  * of eight lanes transposes its 8 by 8. Of bytes, lane l gets, as element e, byte l % 8 of the lane that reads row k =
  * 8 (l / 16) + e: lane 8 (k / 4) + k % 4, or the fourth after it for columns 8 to 15. (The guide gives no lanes; these
  * are what others measured on a gfx1201, for bytes as Mesa's lowering has them.) An inactive lane gives zeros. */
-HK_INLINE int32_t hk_global_load_tr(Wave *w, const Op *op, HkData data) {
+HK_INLINE int32_t load_transposed(Wave *w, const Op *op, HkData data) {
 #if HK_LANES == 32
     uint64_t exec = hk_exec(w);
     int rows = data == HK_B128 ? 4 : 2;
@@ -257,5 +257,5 @@ HK_INLINE int32_t hk_global_load_tr(Wave *w, const Op *op, HkData data) {
 
 HK_EXPORT int32_t hk_global_load_tr_b128(Wave *w, const Op *op);
 HK_EXPORT int32_t hk_global_load_tr_b64(Wave *w, const Op *op);
-int32_t hk_global_load_tr_b128(Wave *w, const Op *op) { return hk_global_load_tr(w, op, HK_B128); }
-int32_t hk_global_load_tr_b64(Wave *w, const Op *op) { return hk_global_load_tr(w, op, HK_B64); }
+int32_t hk_global_load_tr_b128(Wave *w, const Op *op) { return load_transposed(w, op, HK_B128); }
+int32_t hk_global_load_tr_b64(Wave *w, const Op *op) { return load_transposed(w, op, HK_B64); }

@@ -1,5 +1,6 @@
 /* Memory instructions: their addresses, their data, and their effect on registers and counters. */
 #include "observe/sanitizer/state.h"
+#include "observe/sanitizer/waits.h"
 
 #include "ops/addresses.h"
 #include "ops/buffer.h"
@@ -210,7 +211,7 @@ static void vector_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     /* From gfx10 on, both counters that a flat access goes up in come down in order (LLVM, GCNSubtarget,
      * hasFlatLgkmVMemCountInOrder). */
     if (o->flags & SAN_APART) {
-        san_count_apart(sw, !(o->flags & SAN_LOAD));
+        count_apart(sw, !(o->flags & SAN_LOAD));
         if (o->space == SAN_FLAT) sw->lgkm_issued++;
     } else if (elsewhere) {
         stray(&sw->vm_strays, sw->vm_issued);

@@ -13,6 +13,7 @@
  * one that was read, whichever flag it was for.
  */
 #include "observe/sanitizer/state.h"
+#include "observe/sanitizer/waits.h"
 
 #include <stdlib.h>
 
@@ -149,7 +150,7 @@ void san_cache(const Wave *w, SanWave *sw, const SanOp *o) {
     uint32_t what = o->imm;
     sw->group->san->synced = 1;
     sw->vm_issued++;
-    if (o->flags & SAN_APART) san_count_apart(sw, (what & SAN_WRITES_BACK) != 0);
+    if (o->flags & SAN_APART) count_apart(sw, (what & SAN_WRITES_BACK) != 0);
     if (what & SAN_INVALIDATES) at_least(&sw->known.acquired, sw->known.seen);
     if (!(what & SAN_WRITES_BACK)) return;
     for (uint32_t i = 0; i < sw->group->wave_count; i++) {

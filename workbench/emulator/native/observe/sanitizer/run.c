@@ -9,14 +9,6 @@ static void hazard(Wave *w, const SanWave *sw, const SanOp *o) {
     san_found(w, SAN_FOUND_HAZARD, &o->op, o->op.imm[0], -1, o->op.imm[1], detail, 0, 0);
 }
 
-void san_count_apart(SanWave *sw, int is_store) {
-    SanApart *a = &sw->apart[is_store];
-    a->numbers[a->issued++ % COUNTED] = sw->vm_issued;
-    if (a->issued - a->done < COUNTED) return;
-    a->done++;
-    settle_apart(sw);
-}
-
 HK_EXPORT void hk_san_run(Wave *w, const SanOp *ops, uint32_t count) {
     SanWave *sw = w->san;
     if (sw == NULL) return;

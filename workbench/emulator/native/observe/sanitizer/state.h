@@ -316,9 +316,6 @@ HK_INLINE void arrive(SanWave *sw) {
     sw->arrived_lgkm = sw->lgkm_issued;
 }
 
-/* Counts access `vm_issued` among the loads or the stores. */
-void san_count_apart(SanWave *sw, int is_store);
-
 /* Mask of the undefined lanes of a row; 0 for rows that do not exist. */
 HK_INLINE uint64_t undefined_row(const SanWave *sw, uint32_t row) {
     return row < sw->group->rows ? sw->undefined[row] : 0;

@@ -41,6 +41,15 @@ HK_INLINE void settle_apart(SanWave *sw) {
     sw->vm_done = (next[0] < next[1] ? next[0] : next[1]) - 1;
 }
 
+/* Counts access `vm_issued` among the loads or the stores. */
+HK_INLINE void count_apart(SanWave *sw, int is_store) {
+    SanApart *a = &sw->apart[is_store];
+    a->numbers[a->issued++ % COUNTED] = sw->vm_issued;
+    if (a->issued - a->done < COUNTED) return;
+    a->done++;
+    settle_apart(sw);
+}
+
 HK_INLINE void wait_apart(SanWave *sw, uint32_t imm) {
     uint32_t left[2] = {imm & 255, imm >> 24};
     for (uint32_t i = 0; i < 2; i++) {
