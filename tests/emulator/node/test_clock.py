@@ -12,7 +12,7 @@ import torch
 import workbench as wb
 from workbench.emulator.node import clock
 from workbench.emulator.node.device import node
-from workbench.errors import UsageError
+from workbench.errors import UsageError, WorkbenchError
 from workbench.kernel import Launcher
 from workbench.launches import LaunchOptions, LaunchRecord, LaunchTimes
 from workbench.runtime import device
@@ -209,6 +209,26 @@ def test_what_waits_to_be_modelled_is_bounded(
     for n in range(8, 14):
         module["spin"][3, 64](out, n)
     assert len(model.records) >= 6
+
+
+def test_launches_without_a_modelled_time_go_on(
+    module: wb.Module, events: list[Event], model: Nanoseconds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(code: bytes, record: LaunchRecord, argument_bytes: int) -> LaunchTimes:
+        raise WorkbenchError("no time is modelled for this product")
+
+    monkeypatch.setattr(clock, "_MOST_WAITING", 3)
+    out = torch.zeros(64)
+    events[0].record()
+    events[1].record()
+    events[0].seconds_until(events[1])
+    monkeypatch.setattr(model, "times", refuse)
+    for n in range(8):
+        module["spin"][1, 64](out, n)
+    assert out.tolist() == [7.0] * 64
+    events[1].record()
+    with pytest.raises(WorkbenchError, match="no time is modelled"):
+        events[0].seconds_until(events[1])
 
 
 def test_a_wrong_choice_is_an_error(model: Nanoseconds, monkeypatch: pytest.MonkeyPatch) -> None:
