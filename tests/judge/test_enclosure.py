@@ -14,8 +14,10 @@ import pytest
 SCRIPT = """
 import json, os, resource, socket, sys
 from pathlib import Path
+from workbench.judge import enclosure as module
 from workbench.judge.enclosure import enclose, has_namespaces
 
+module._SCRATCH += tuple(os.environ.get("SCRATCH", "").split())
 own, other = map(Path, sys.argv[1:])
 namespaces = has_namespaces()
 child = os.fork()
@@ -34,6 +36,8 @@ found = dict(
     kind=enclosure.kind,
     own=can(lambda: (own / "file").write_text("x")),
     other=can(lambda: other.write_text("x")),
+    libraries=can(lambda: os.listdir(Path(sys.prefix, "lib"))),
+    changed=can(lambda: Path(sys.prefix, "written").write_text("x")),
     network=can(lambda: socket.create_connection(("127.0.0.1", int(os.environ["PORT"])), 1)),
     processes=len([name for name in os.listdir("/proc") if name.isdigit()]),
     largest=resource.getrlimit(resource.RLIMIT_FSIZE)[0],
@@ -69,6 +73,16 @@ def test_namespaces_have_no_network_and_no_files(tmp_path: Path) -> None:
     assert not abilities["network"]
     assert not abilities["other"]
     assert abilities["processes"] == 1
+
+
+@pytest.mark.skipif(sys.prefix == sys.base_prefix, reason="Python is not in an environment of its own")
+def test_python_in_a_scratch_folder_is_there_and_cannot_be_changed(tmp_path: Path) -> None:
+    abilities = tried(tmp_path, SCRATCH=str(Path(sys.prefix).parent))
+    if abilities["kind"] != "namespaces":
+        pytest.skip("this system allows no namespaces")
+    assert abilities["libraries"]
+    assert not abilities["changed"]
+    assert not abilities["other"]
 
 
 def test_limits_hold_where_namespaces_are_forbidden(tmp_path: Path) -> None:

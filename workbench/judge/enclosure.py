@@ -158,19 +158,35 @@ def _furnish(libc: ctypes.CDLL, folder: Path) -> bool:
     if libc.mount(none, b"/", none, _MS_REC | _MS_PRIVATE, none) != 0:
         return False
     held = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+    libraries = {path: os.open(path, os.O_PATH | os.O_DIRECTORY) for path in _libraries()}
     for place in _SCRATCH:
         if os.path.isdir(place) and not os.path.islink(place):
             _mount(libc, "tmpfs", place, "tmpfs", _MS_NOSUID | _MS_NODEV)
     readable = all(_made_read_only(libc, *mount) for mount in _mounts())
+    for path, number in libraries.items():
+        readable &= _bind(libc, number, path, _MS_RDONLY)
+    return readable and _bind(libc, held, folder, 0)
+
+
+def _libraries() -> list[Path]:
+    """Folders of Python and of this package that an empty scratch folder would hide."""
+    folders = {Path(sys.prefix), Path(sys.base_prefix), Path(__file__).resolve().parents[2]}
+    hidden = [path for path in folders if any(path.is_relative_to(place) for place in _SCRATCH)]
+    return sorted(hidden, key=lambda path: len(path.parts))
+
+
+def _bind(libc: ctypes.CDLL, number: int, path: Path, flags: int) -> bool:
+    """Puts an open folder where an empty scratch folder may hide it, and closes it."""
     with contextlib.suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-    source = f"/proc/self/fd/{held}".encode()
-    bound = libc.mount(source, os.fsencode(folder), none, _MS_BIND, none) == 0
+        path.mkdir(parents=True, exist_ok=True)
+    source = f"/proc/self/fd/{number}".encode()
+    bound = libc.mount(source, os.fsencode(path), None, _MS_BIND, None) == 0
     if bound:
-        # A bind inherits that its source is read-only.
-        libc.mount(none, os.fsencode(folder), none, _MS_REMOUNT | _MS_BIND | _MS_NOSUID | _MS_NODEV, none)
-    os.close(held)
-    return readable and bound
+        # A bind inherits whether its source is read-only.
+        flags |= _MS_REMOUNT | _MS_BIND | _MS_NOSUID | _MS_NODEV
+        bound = libc.mount(None, os.fsencode(path), None, flags, None) == 0 or not flags & _MS_RDONLY
+    os.close(number)
+    return bound
 
 
 def _mounts() -> list[tuple[str, int]]:
