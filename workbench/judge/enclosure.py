@@ -180,11 +180,12 @@ def _bind(libc: ctypes.CDLL, number: int, path: Path, flags: int) -> bool:
     with contextlib.suppress(OSError):
         path.mkdir(parents=True, exist_ok=True)
     source = f"/proc/self/fd/{number}".encode()
-    bound = libc.mount(source, os.fsencode(path), None, _MS_BIND, None) == 0
+    bound = bool(libc.mount(source, os.fsencode(path), None, _MS_BIND, None) == 0)
     if bound:
         # A bind inherits whether its source is read-only.
         flags |= _MS_REMOUNT | _MS_BIND | _MS_NOSUID | _MS_NODEV
-        bound = libc.mount(None, os.fsencode(path), None, flags, None) == 0 or not flags & _MS_RDONLY
+        is_set = libc.mount(None, os.fsencode(path), None, flags, None) == 0
+        bound = is_set or not flags & _MS_RDONLY
     os.close(number)
     return bound
 
