@@ -289,7 +289,7 @@ def test_the_devices_library_is_built_before_the_program_starts(monkeypatch: pyt
 
     backend = type(wb.device("emulated:gfx950").backend)
     monkeypatch.setattr(Device, "build_later", lambda self: None)
-    monkeypatch.setattr(backend, "build", lambda self: happened.append("build"))
+    monkeypatch.setattr(backend, "build", lambda self, partial: happened.append("build"))
     monkeypatch.setattr(program, "_run", started)
     wb.run_program("int main() { return 0; }", device="emulated:gfx950").check()
     assert happened == ["build", "start"]
