@@ -22,6 +22,7 @@ from workbench.audit.examine import digest, examine
 from workbench.audit.limits import Limits
 from workbench.audit.records import KernelRecord, Result
 from workbench.audit.sources import KernelSource
+from workbench.cache import write_atomically
 
 _GRACE = 10.0
 """Seconds that a process has to end its own children."""
@@ -106,9 +107,7 @@ def main() -> None:
     # Only the audit that started this process writes to its standard input.
     source, folder, limits, file = pickle.load(sys.stdin.buffer)
     record = examine(source, folder, limits)
-    part = file.with_suffix(".part")
-    part.write_text(json.dumps(asdict(record), ensure_ascii=False), encoding="utf-8")
-    part.replace(file)
+    write_atomically(file, json.dumps(asdict(record), ensure_ascii=False).encode())
 
 
 if __name__ == "__main__":

@@ -165,7 +165,7 @@ class _Run:
             tuple(self._writes),
             {str(name): int(count) for name, count in self._document["operators"].items()},
             tuple(dict.fromkeys(map(str, self._findings))),
-            self._time() if self._request.time and self._calls else None,
+            _ranged(time_target(self._target(self._calls))) if self._request.time and self._calls else None,
             notes=tuple(dict.fromkeys(f"{cause}: {_HARMLESS}" for cause in self._notes)),
         )
 
@@ -295,10 +295,6 @@ class _Run:
 
         parts = tuple(Part(f"{n} {c.kernel.name}", c.kernel, running(c)) for n, c in enumerate(calls, 1))
         return Target(parts[0].kernel.name, self._device, parts, {}, {}, fresh=True)
-
-    def _time(self) -> tuple[float, float | None, float | None]:
-        result = time_target(self._target(self._calls))
-        return _ranged(result)
 
 
 def _ranged(result: TimeResult) -> tuple[float, float | None, float | None]:

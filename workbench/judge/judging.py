@@ -26,6 +26,7 @@ import numpy as np
 from workbench import cache
 from workbench.audit.examine import tool
 from workbench.audit.limits import end, used
+from workbench.cache import write_atomically
 from workbench.errors import UsageError, WorkbenchError
 from workbench.execute.folder import environment, rocm_folder
 from workbench.judge.enclosure import unreadable
@@ -587,9 +588,7 @@ def judge(
             bench: Bench = local.bench
             verdict = bench.judge(submission, digest)
             if file is not None:
-                part = file.with_suffix(".part")
-                part.write_text(verdict.to_json(), encoding="utf-8")
-                part.replace(file)
+                write_atomically(file, verdict.to_json().encode())
             report(str(verdict))
             return verdict
 

@@ -288,10 +288,9 @@ class Format:
         value_of = _PROBES | (_GFX11_PROBES if "MUBUF" in layouts(self.target) else {})
         fields = [f for f in self.layout.fields if f in value_of or f in _FLAGS]
         jobs = [(o, f, {f: value_of.get(f, _FLAGS.get(f, 0))}) for o in self.base for f in fields]
-        for name in ("op_sel",):
-            if name in self.layout.fields:
-                places = range(self.layout.fields[name][1])
-                jobs += [(o, f"{name}{bit}", {name: 1 << bit}) for o in self.base for bit in places]
+        if "op_sel" in self.layout.fields:
+            places = range(self.layout.fields["op_sel"][1])
+            jobs += [(o, f"op_sel{bit}", {"op_sel": 1 << bit}) for o in self.base for bit in places]
         if self.name == SCALE:
             signs = [(sign, bit) for sign in ("neg_lo", "neg_hi") for bit in range(2)]
             jobs += [(o, f"{sign}{bit}", {sign: 1 << bit}) for o in self.base for sign, bit in signs]
