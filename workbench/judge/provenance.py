@@ -121,8 +121,8 @@ def holds_result(
 ) -> bool:
     """True if a block has the elements of one of the expected results, to within rounding.
 
-    They may be in any order, unless the result or the block has those of an input: a sorted input is a result, and
-    the sorted elements of a normalized tensor are nearly those of its input.
+    They may be in any order, unless the result or the block has those of an input: a sorted input is a
+    result, and the sorted elements of a normalized tensor are nearly those of its input.
     """
     for result in results:
         if result.numel() < 2 or not result.is_floating_point() or result.unique().numel() == 1:
