@@ -28,8 +28,8 @@ class WaveMatrixLayout:
         block_runs: the same of f8f6f4 instructions.
         interleaved_rows: neighbouring rows of D are in neighbouring groups of lanes; else in neighbouring
             elements of a lane, eight of them (with 64 lanes four in groups 0 and 1, then four in 2 and 3).
-        ordered_indices: the indices of a sparse A follow each other in the order of K, the first half of them in
-            the even group of lanes; else a lane has those of its own elements.
+        ordered_indices: the indices of a sparse A follow each other in the order of K, the first half of them
+            in the even group of lanes; else a lane has those of its own elements.
         packed_results: two 16-bit elements of C and D share a register; else op_sel chooses its half.
         source: where this was published.
     """
@@ -64,7 +64,7 @@ GFX1250_WAVE_MATRICES = WaveMatrixLayout(
     packed_results=True,
     source="ROCm/rocm-systems, rocjitsu, mma/layout.h. HipKittens' headers for gfx1250 load 16 adjacent "
     "elements of 16 bits where these are twice eight: both factors alike, which gives the same products. Of "
-    "f8f6f4 as rocjitsu has it with scales (Triton's layouts agree); without, it has 4 and 6 bits in another order. "
+    "f8f6f4 as rocjitsu has it with scales; without, rocjitsu has 4 and 6 bits in another order. "
     "The indices are as rocjitsu and AMD's FPSan have them; rocjitsu says that AMD's ISA guide describes "
     "K = 128 otherwise",
     block_runs=MappingProxyType({8: 16, 6: 32, 4: 32}),

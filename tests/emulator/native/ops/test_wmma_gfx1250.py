@@ -227,7 +227,7 @@ def factors(random: np.random.Generator, name: str, rows: int) -> tuple[np.ndarr
 
 def scale_bytes(random: np.random.Generator, kind: str) -> np.ndarray:
     """Scales of all lanes, eight bytes each, of numbers of at least 1/2 and below 4."""
-    bits, mantissa, bias = SCALES[kind]
+    _, mantissa, bias = SCALES[kind]
     return random.integers((bias - 1) << mantissa, (bias + 2) << mantissa, (LANES, 8)).astype(np.uint8)
 
 
