@@ -393,7 +393,7 @@ def test_descriptors_that_no_hardware_takes(module: Module) -> None:
     for group, first, message in (
         (0, 126, "whose type"),
         (0, 5, "belong to the hardware"),
-        (1, 3, "of a cluster"),
+        (1, 3, "its cluster does not have"),
     ):
         d = Descriptor()
         d.tile(x.data_ptr(), 0, 4, (4, 4), (4, 4))

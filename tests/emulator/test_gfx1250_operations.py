@@ -132,7 +132,8 @@ KERNEL(small) {
     ONE(2, "v_cvt_f16_bf8 %0, %1 byte_sel:2") ONE(3, "v_cvt_pk_f16_fp8 %0, %1 op_sel:[1,0]")
     ONE(4, "v_cvt_pk_f16_bf8 %0, %1")
     ONE(5, "v_cvt_pk_fp8_f16 %0, %2") ONE(6, "v_cvt_pk_bf8_f16 %0, -|%2| op_sel:[0,1]")
-    ONE(7, "v_cvt_sr_fp8_f16 %0, %2, %3 byte_sel:1") ONE(8, "v_cvt_sr_bf8_f16 %0, %2, %3 op_sel:[1,0,0] byte_sel:2")
+    ONE(7, "v_cvt_sr_fp8_f16 %0, %2, %3 byte_sel:1")
+    ONE(8, "v_cvt_sr_bf8_f16 %0, %2, %3 op_sel:[1,0,0] byte_sel:2")
 }
 KERNEL(unsigned_floats) {
     SETUP
@@ -238,7 +239,7 @@ def test_scaled_conversions(module: Module, random: np.random.Generator, small: 
     width, large_mantissa = LARGE[large]
     greatest = float(max(numbers(small)))
     exponents = random.integers(-3, 4, LANES)
-    # Few bits of the mantissa, so that some are half-way; magnitudes that normal numbers of both formats have.
+    # Few bits of the mantissa, so that some are half-way; magnitudes of normal numbers of both formats.
     values = random.integers(1 << 5, 1 << 6, (LANES, count)) * 2.0 ** random.integers(-5, 4, (LANES, count))
     while (big := values > 0.9 * greatest).any():
         values[big] /= 4
@@ -294,8 +295,10 @@ def test_small_floats(module: Module, random: np.random.Generator) -> None:
     def same(actual: np.ndarray, expected: np.ndarray) -> bool:
         return np.array_equal(halves(actual), expected, equal_nan=True)
 
-    assert same(rows[0] & 0xFFFF, as_halves("fp8", a >> 8 & 255)) and set(rows[0] >> 16) == {0x5555}
-    assert same(rows[1] & 0xFFFF, as_halves("fp8", a & 255)) and set(rows[1] >> 16) == {0x5555}
+    assert same(rows[0] & 0xFFFF, as_halves("fp8", a >> 8 & 255))
+    assert set(rows[0] >> 16) == {0x5555}
+    assert same(rows[1] & 0xFFFF, as_halves("fp8", a & 255))
+    assert set(rows[1] >> 16) == {0x5555}
     assert same(rows[2] & 0xFFFF, as_halves("bf8", a >> 16 & 255))
     for row, name, shift in ((3, "fp8", 16), (4, "bf8", 0)):
         assert same(rows[row] & 0xFFFF, as_halves(name, a >> shift & 255))

@@ -1,8 +1,8 @@
 """Conversions of gfx1250 between f16 and 8-bit floats, stochastic ones to pairs, and saturation to 4 bits.
 
 Roundings are those of the same conversions of f32: a stochastic one uses as many of the random number's upper
-bits as the result's mantissa has fewer than the source's. In v_cvt_sr_pk_bf16_f32 each half of the random number
-is for one of the two numbers (rocjitsu).
+bits as the result's mantissa has fewer than the source's. In v_cvt_sr_pk_bf16_f32 each half of the random
+number is for one of the two numbers (rocjitsu).
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from workbench.emulator.native.ops.operation import NativeOp, OpFields, Rows, un
 
 _UPPER_LANES = 16
 
-# Bytes of lanes 0 to 15 and of the lanes above, by scale_sel without the bit for scales of the upper lanes (the
-# operation amdgpu.scaled_ext_packed_matrix of LLVM's MLIR, whose comments and lowering agree on these).
+# Bytes of lanes 0 to 15 and of the lanes above, by scale_sel without the bit for scales of the upper lanes:
+# those on which the comments and the lowering of LLVM's MLIR, amdgpu.scaled_ext_packed_matrix, agree.
 _BYTES_OF_8_BITS = {0: (0, 0), 2: (1, 1), 4: (2, 2), 6: (3, 3)}
 _BYTES_OF_LESS = {0: (0, 1), 2: (2, 3), 1: (0, 2)}
 _AMBIGUOUS = 8

@@ -250,7 +250,7 @@ int32_t hk_convert_blocks(Wave *w, const Op *op) {
         uint32_t word = op->src1 != HK_NO_REGISTER    ? hk_row(w, op->src1)[from]
                         : op->ssrc0 != HK_NO_REGISTER ? w->s[op->ssrc0]
                                                       : op->imm[1];
-        scales[lane] = word >> 8 * (op->flags >> (lane % 32 < 16 ? 0 : 2) & 3) & 255;
+        scales[lane] = word >> 8 * (op->flags >> (lane < 16 ? 0 : 2) & 3) & 255;
     }
     uint64_t exec = hk_exec(w);
     uint32_t *to = hk_row(w, op->dst);
