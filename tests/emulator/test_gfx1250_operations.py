@@ -183,6 +183,12 @@ KERNEL(memory) {
     asm volatile("cluster_load_b128 %0, %1, off\n s_wait_loadcnt 0" : "=v"(four) : "v"(at));
     for (int k = 0; k < 4; k++) out[8 * i + 3 + k] = four[k];
 }
+KERNEL(clock) {
+    unsigned long long first, second;
+    asm volatile("s_get_shader_cycles_u64 %0\n s_sleep 3\n s_get_shader_cycles_u64 %1"
+                 : "=&s"(first), "=&s"(second));
+    out[0] = second > first && second - first < 10000;
+}
 extern "C" __global__ void doubles(double *places, const double *data, double *old) {
     const int i = threadIdx.x;
     const double value = data[i];
@@ -383,6 +389,11 @@ def test_loads_and_atomics(module: Module, random: np.random.Generator) -> None:
     module["doubles"][1, LANES](memory, torch.from_numpy(data), old)
     assert np.array_equal(old.numpy(), places, equal_nan=True)
     assert np.array_equal(memory.numpy(), [np.fmin(places[0], data), np.fmax(places[1], data)])
+
+
+def test_the_clock_advances(module: Module) -> None:
+    empty = np.zeros(1, np.uint32)
+    assert run(module, "clock", empty, empty, empty, rows=1)[0, 0] == 1
 
 
 @pytest.mark.parametrize(

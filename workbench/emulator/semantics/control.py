@@ -523,6 +523,13 @@ def getreg_later(block: BlockTranslator, instruction: Instruction) -> None:
     getreg(block, instruction)
 
 
+@straight("s_get_shader_cycles_u64")
+def shader_cycles(block: BlockTranslator, instruction: Instruction) -> None:
+    fields = OpFields("", sdst=instruction.dst[0].index, imm=(2,))
+    block.native("hk_shader_cycles", fields.record(instruction.address), can_fault=False)
+    block.scalars.forget()
+
+
 def _setreg(block: BlockTranslator, instruction: Instruction, value: Value) -> None:
     number, first, size = hardware_field(instruction)
     if number != HW_MODE:
