@@ -6,6 +6,7 @@ GIL is released there), and checks a few times a second for the time limit or an
 
 from __future__ import annotations
 
+import math
 import os
 import struct
 import time
@@ -446,6 +447,7 @@ def describe(
             "last_group": _NO_GROUP,
             "xcds": xcds,
             "units": units,
+            "cluster": kernel.cluster_dims,
         },
     )
     return Description(
@@ -495,7 +497,11 @@ def prepare(
     launch.user_sgpr[0 : len(registers)] = registers
     if serve is not None:
         launch.serve = serve
-    return Dispatch(launch, description, [machine, allocations, serve])
+    size = math.prod(launch.cluster)
+    clusters = ffi.new("uint64_t[]", launch.group_total // size) if size > 1 else None
+    if clusters is not None:
+        launch.clusters = clusters
+    return Dispatch(launch, description, [machine, allocations, serve, clusters])
 
 
 def _initial_state(descriptor: KernelDescriptor, unit: targets.Target) -> dict[str, Any]:

@@ -393,8 +393,9 @@ _TENSORS = {
     "it to 2",
     abi.TENSOR_RESERVED: "has a tensor descriptor with bits of the first group set that belong to the "
     "hardware, 29:2 or 125:121: clear them",
-    abi.TENSOR_CLUSTER: "has a tensor descriptor that names work-groups of a cluster, bits 15:0 of the "
-    "second group, outside of clusters: clear them, since the emulated device launches no clusters",
+    abi.TENSOR_CLUSTER: "has a tensor descriptor whose bits 15:0 of the second group name work-groups that "
+    "its cluster does not have, or not the work-group itself: outside of clusters clear them, and else have each "
+    "work-group that they name do the same copy",
 }
 
 
@@ -530,7 +531,7 @@ def _waiting(scene: Scene, report: abi.CData) -> str:
     ended = []
     for index in range(report.wave_count):
         wave = report.waves[index]
-        if wave.state == abi.WAVE_WAITING:
+        if wave.state in (abi.WAVE_WAITING, abi.WAVE_AWAITING):
             places.setdefault(int(wave.pc), []).append(index)
         elif wave.state == abi.WAVE_ENDED:
             ended.append(index)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from workbench.emulator.native.ops import (
     atomics,
     buffer,
+    conversions,
     copies,
     crosslane,
     flat,
@@ -28,6 +29,7 @@ NATIVE: dict[str, NativeOp] = {
     **matrix.NATIVE,
     **wmma.NATIVE,
     **copies.NATIVE,
+    **conversions.NATIVE,
 }
 
 __all__ = ["NATIVE", "NativeOp", "OpFields", "Rows"]

@@ -109,11 +109,11 @@ LDS_ATOMICS: dict[str, int] = {
 }
 
 
-_LATER_LDS = {
-    **_LATER,
+_LATER_WIDE = {
     "min_num_f64": abi.MIN_NUMBER | abi.ATOMIC_64,
     "max_num_f64": abi.MAX_NUMBER | abi.ATOMIC_64,
 }
+_LATER_LDS = {**_LATER, **_LATER_WIDE}
 
 
 def _encode_memory(function: str, kind: int, instruction: Instruction, rows: Rows) -> OpFields:
@@ -189,11 +189,11 @@ NATIVE: dict[str, NativeOp] = {
         f"{space}_atomic_{name}": NativeOp(function, partial(_encode_memory, function, kind))
         for space in ("global", "flat")
         for function in (f"hk_{space}_atomic",)
-        for name, kind in {**MEMORY_ATOMICS, **_LATER}.items()
+        for name, kind in {**MEMORY_ATOMICS, **_LATER, **_LATER_WIDE}.items()
     },
     **{
         f"buffer_atomic_{name}": NativeOp("hk_buffer_atomic", partial(_encode_buffer, kind))
-        for name, kind in {**MEMORY_ATOMICS, **_LATER}.items()
+        for name, kind in {**MEMORY_ATOMICS, **_LATER, **_LATER_WIDE}.items()
     },
     **{
         f"ds_{name}": NativeOp("hk_ds_atomic", partial(_encode_lds, kind))

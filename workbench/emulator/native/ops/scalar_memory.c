@@ -212,7 +212,9 @@ int32_t hk_s_memtime(Wave *w, const Op *op) {
 /* A half of that clock, the upper one if imm[0]; code reads that before and after the lower one. */
 HK_EXPORT int32_t hk_shader_cycles(Wave *w, const Op *op);
 int32_t hk_shader_cycles(Wave *w, const Op *op) {
-    w->s[op->sdst] = (uint32_t)(cycles(w) >> (op->imm[0] ? 32 : 0));
+    uint64_t now = cycles(w);
+    w->s[op->sdst] = (uint32_t)(now >> (op->imm[0] == 1 ? 32 : 0));
+    if (op->imm[0] == 2) w->s[op->sdst + 1] = (uint32_t)(now >> 32);
     return 0;
 }
 
