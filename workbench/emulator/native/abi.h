@@ -724,7 +724,8 @@ enum {
     SAN_VECTOR = 0,      /* each lane by itself */
     SAN_SCALAR = 1,      /* any undefined source makes every result undefined */
     SAN_SCALAR_BITS = 2, /* each bit by itself; the flags give the operation */
-    /* imm: what may be left: loads | LDS << 8 | scalar << 16 | stores << 24; SAN_NOT_WAITED: any number. */
+    /* imm: what may be left: loads | LDS << 8 | scalar << 16 | stores << 24; op.imm[0]: asynchronous copies | copies of
+     * tiles << 8; SAN_NOT_WAITED: any number. */
     SAN_WAIT = 3,
     SAN_MEMORY = 4, /* imm: code object address of the variable that it should access; 0: unknown */
     SAN_BRANCH = 5, /* a branch on its scalar sources */
@@ -774,6 +775,8 @@ enum {
     SAN_PATTERN = 1u << 25,    /* the pattern in the offset field names each lane's source */
     SAN_SPILLS = 1u << 26,     /* v_writelane fills lanes of a register with spilled scalars, whatever EXEC is */
     SAN_APART = 1u << 27,      /* the target counts stores, which load nothing, apart from loads */
+    SAN_ASYNC = 1u << 28,      /* counted by asynccnt; src[2] of a copy: addresses in LDS */
+    SAN_TENSOR = 1u << 29,     /* a copy of a tensor's tile, counted by tensorcnt */
 };
 /* SAN_SCALAR_BITS: the operation, in the upper byte of the flags. */
 enum { SAN_BITS_ANY = 0, SAN_BITS_AND = 1, SAN_BITS_OR = 2, SAN_BITS_ANDN2 = 3, SAN_BITS_SELECT = 4 };
@@ -859,6 +862,8 @@ enum {
     SAN_UNDER_WAY_READ = 4,
     SAN_UNDER_WAY_OWN_READ = 8,
     SAN_UNDER_WAY_OWN_WRITE = 16,
+    SAN_UNDER_WAY_ASYNC = 32,  /* with one of the others: counted by asynccnt */
+    SAN_UNDER_WAY_TENSOR = 64, /* with one of the others: counted by tensorcnt */
 };
 
 /* Fields of SAN_FOUND_HEAP's detail: bytes past the end or from the start | kind of fault << 24 | bytes of the block <<

@@ -31,6 +31,10 @@ HK_INLINE HkSpread hk_spread(uint32_t bits) {
     return (HkSpread){(int)(bits & 255), (int)(bits >> 8 & 255), (int)(bits >> 16)};
 }
 
+HK_INLINE uint32_t hk_spread_bits(HkSpread s) {
+    return (uint32_t)s.rows | (uint32_t)s.groups << 8 | (uint32_t)s.run << 16;
+}
+
 /* K of element `e` of a lane of group `g`, of `of_lane` elements. */
 HK_INLINE int hk_spread_k(HkSpread s, int of_lane, int g, int e) {
     if (s.groups == 1) return e;
@@ -395,19 +399,31 @@ int32_t hk_wmma(Wave *w, const Op *op) {
     const float *c = (const float *)hk_row(w, op->src2);
     if (op->flags & others || (c != d && hk_rows_overlap(c, OF_LANE, d, OF_LANE))) return hk_wave_general(w, op);
     HkWaveFactors f = hk_wave_factors(w, op);
-    /* With the type and the places of 16-bit factors as constants. */
-    const HkSpread usual = {HK_LANES == 32 ? 4 : 2, GROUPS, 2};
-    uint32_t bits = (uint32_t)(usual.rows | usual.groups << 8 | usual.run << 16);
-    int is_usual = op->imm[1] == bits && op->imm[2] == bits && !(f.flip_a | f.flip_b);
-    HkElement type = is_usual ? f.type_a : HK_F32;
-    if (type == HK_F16) {
-        f = (HkWaveFactors){HK_F16, HK_F16, usual, usual, f.rows_a, f.rows_b, 0, 0};
-        hk_wave_floats(HK_BLOCKED, d, c, &f);
-    } else if (type == HK_BF16) {
-        f = (HkWaveFactors){HK_BF16, HK_BF16, usual, usual, f.rows_a, f.rows_b, 0, 0};
-        hk_wave_floats(HK_BLOCKED, d, c, &f);
-    } else
-        hk_wave_floats(HK_BLOCKED, d, c, &f);
+    /* With the type and the places of factors as constants, for the spreads of gfx12 and gfx1250. */
+    static const HkSpread usual[] = {
+        {HK_LANES == 32 ? 4 : 2, GROUPS, 2}, /* 16 elements of 16 bits */
+        {8, GROUPS, 3},                      /* 32 of 16 bits */
+        {8, GROUPS, 4},                      /* 64 of 8 bits */
+        {16, GROUPS, 4},                     /* 128 of 8 bits */
+    };
+#define HK_USUAL(number, type, other)                                                                                  \
+    if (op->imm[1] == hk_spread_bits(usual[number]) && f.type_a == (type) && f.type_b == (other)) {                    \
+        const HkWaveFactors known = {type, other, usual[number], usual[number], f.rows_a, f.rows_b, 0, 0};             \
+        hk_wave_floats(HK_BLOCKED, d, c, &known);                                                                      \
+        return 0;                                                                                                      \
+    }
+    if (op->imm[1] == op->imm[2] && !(f.flip_a | f.flip_b)) {
+        HK_USUAL(0, HK_F16, HK_F16)
+        HK_USUAL(0, HK_BF16, HK_BF16)
+#if HK_LANES == 32
+        HK_USUAL(1, HK_F16, HK_F16)
+        HK_USUAL(1, HK_BF16, HK_BF16)
+        HK_USUAL(2, HK_FP8, HK_FP8)
+        HK_USUAL(3, HK_FP8, HK_FP8)
+#endif
+    }
+#undef HK_USUAL
+    hk_wave_floats(HK_BLOCKED, d, c, &f);
     return 0;
 }
 int32_t hk_swmmac(Wave *w, const Op *op) { return hk_wave_matrix(w, op, 1); }
