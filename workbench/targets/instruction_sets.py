@@ -101,6 +101,7 @@ class Target:
             behind the user SGPRs: x in ttmp9, y and z in the halves of ttmp7.
         has_global_scratch: whether scratch has global addresses, which contain the lane's number.
         has_signed_offsets: whether the vector offset to a scalar base is signed.
+        has_wide_resources: whether buffer resources have 57 bits of base and 45 of num_records, not 48 and 32.
         user_sgpr_bits: bits of the kernel descriptor's count of user SGPRs.
         has_register_banks: whether s_set_vgpr_msb chooses which 256 vector registers instructions name.
         has_ieee_mode: whether the kernel descriptor chooses IEEE mode, and how a clamp treats NaN; without
@@ -145,6 +146,7 @@ class Target:
     architected_group_ids: bool = False
     has_global_scratch: bool = False
     has_signed_offsets: bool = False
+    has_wide_resources: bool = False
     user_sgpr_bits: Fact = _USER_SGPR_BITS
     has_register_banks: bool = False
     has_ieee_mode: bool = True
@@ -313,6 +315,7 @@ GFX1250 = Target(
     processors={0x049: "gfx1250"},
     features="",
     tiles=False,
+    library=True,
     fp8=OCP,
     architected_flat_scratch=True,
     scratch_vector_bit=True,
@@ -343,6 +346,7 @@ GFX1250 = Target(
     architected_group_ids=True,
     has_global_scratch=True,
     has_signed_offsets=True,
+    has_wide_resources=True,
     user_sgpr_bits=Fact(6, "bits", f"{LLVM}, compute_pgm_rsrc2 of GFX125x, USER_SGPR_COUNT"),
     has_register_banks=True,
     has_ieee_mode=False,
