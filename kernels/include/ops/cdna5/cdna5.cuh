@@ -4,10 +4,8 @@
  */
 #pragma once
 
-#if defined(KITTENS_CDNA5)
 #include "cluster.cuh"
 #include "copies.cuh"
 #include "sched.cuh"
 #include "sync.cuh"
 #include "wmma.cuh"
-#endif

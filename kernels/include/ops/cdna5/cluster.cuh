@@ -6,6 +6,7 @@
 
 #include "sync.cuh"
 
+#if defined(KITTENS_CDNA5)
 namespace kittens::cluster {
 
 /**
@@ -34,3 +35,5 @@ __device__ inline void sync() {
 }
 
 } // namespace kittens::cluster
+
+#endif

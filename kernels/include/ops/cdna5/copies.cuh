@@ -10,6 +10,7 @@
 
 #include "sync.cuh"
 
+#if defined(KITTENS_CDNA5)
 namespace kittens {
 
 namespace detail {
@@ -261,3 +262,5 @@ __device__ inline void load(RT &dst, const ST &src, int origin) {
 }
 
 } // namespace kittens
+
+#endif

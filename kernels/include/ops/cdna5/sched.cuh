@@ -6,6 +6,7 @@
 
 #include "../../common/common.cuh"
 
+#if defined(KITTENS_CDNA5)
 namespace kittens::sched {
 
 namespace detail {
@@ -65,3 +66,5 @@ __device__ inline void compiler_fence() {
 }
 
 } // namespace kittens::sched
+
+#endif

@@ -10,6 +10,7 @@
 
 #include "../warp/warp.cuh"
 
+#if defined(KITTENS_CDNA5)
 namespace kittens::sync {
 
 /** Arrives at the work-group's barrier and goes on. */
@@ -99,3 +100,5 @@ __device__ inline void async_barrier_arrive(uint64_t *bar) {
 }
 
 } // namespace kittens::sync
+
+#endif

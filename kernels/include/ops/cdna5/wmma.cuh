@@ -6,6 +6,7 @@
 
 #include "../warp/warp.cuh"
 
+#if defined(KITTENS_CDNA5)
 namespace kittens {
 
 /**
@@ -28,3 +29,5 @@ __device__ inline void wmma161632(float2 (&D)[4], const pair (&A)[8], const pair
 }
 
 } // namespace kittens
+
+#endif
