@@ -19,11 +19,12 @@ from workbench.compatibility.cpp_names import Name, public_names
 from workbench.errors import UsageError, WorkbenchError
 
 TREES = {
-    **{record.generation.lower(): record.name for record in targets.KNOWN if record.library},
-    "udna1": "gfx1250",
+    generation.lower(): record.name
+    for record in targets.KNOWN
+    if record.library
+    for generation in (record.generation, *record.former_generations)
 }
-"""Targets of the folders that `include` of a checkout may have, where gfx1250 was udna1 until the summer of
-2026; without such folders, the newest."""
+"""Targets of the folders that `include` of a checkout may have; without such folders, the newest."""
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,7 @@ class Target:
     Attributes:
         name: name as in `--offload-arch`: "gfx950".
         generation: "CDNA4"; the tile library's macro is `KITTENS_CDNA4`.
+        former_generations: what HipKittens has called it before.
         processors: LLVM's processor names of code that runs on it, by EF_AMDGPU_MACH of the ELF header.
         features: target features of the products, as in gcnArchName.
         tiles: whether the tile library, the kernels, the timing model and the sanitizer's wait states support
@@ -155,6 +156,7 @@ class Target:
     wave_matrices: WaveMatrixLayout | None = None
     matrix_arithmetic: str = ""
     library: bool = False
+    former_generations: tuple[str, ...] = ()
 
     @property
     def fp8_encoding(self) -> Fp8:
@@ -316,6 +318,7 @@ GFX1250 = Target(
     features="",
     tiles=False,
     library=True,
+    former_generations=("UDNA1",),
     fp8=OCP,
     architected_flat_scratch=True,
     scratch_vector_bit=True,

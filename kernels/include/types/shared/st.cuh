@@ -58,12 +58,12 @@ struct st_order {
 template <typename T, ducks::st_shape::padded shape, int pitch>
 struct st_order<T, shape, pitch> {
     static constexpr bool by_rows = true;
-    static constexpr int atom_bytes = 16;
+    static constexpr int gap_bytes = shape::pad_amount * static_cast<int>(sizeof(T));
+    static constexpr int atom_bytes = min(16, gap_bytes & -gap_bytes);
     static constexpr int cols = pitch * shape::cols;
     static_assert(cols % shape::pad_interval == 0 || shape::pad_interval % cols == 0,
                   "st: the columns of a padded tile divide the interval of its gaps, or are a multiple of it");
-    static_assert(shape::pad_amount * static_cast<int>(sizeof(T)) % 16 == 0,
-                  "st: a gap of a padded tile is a multiple of 16 bytes");
+    static_assert(atom_bytes >= 4, "st: a gap of a padded tile is a multiple of 4 bytes");
     static __host__ __device__ constexpr uint32_t bytes_at(int flat) {
         return static_cast<uint32_t>(shape::padded(flat)) * static_cast<uint32_t>(sizeof(T));
     }

@@ -204,7 +204,7 @@ struct st_32x128 : base<st_32x128, 32, 128> {
  * The default, 16 bytes after each 256 of 2-byte elements, spreads 16 rows over the banks.
  *
  * @tparam interval elements between gaps, a multiple of 32; a tile's columns divide it or are a multiple of it.
- * @tparam amount elements of a gap, a multiple of 16 bytes.
+ * @tparam amount elements of a gap, a multiple of 4 bytes; of 16 for `load_async`.
  */
 template <int interval = 128, int amount = 8>
 struct st_16x32_padded : base<st_16x32_padded<interval, amount>, 16, 32> {
