@@ -30,25 +30,42 @@ __device__ inline void sync() {
 }
 
 // Each counter has six bits, and its operations end in order.
-#define KITTENS_WAIT(name, counter)                                                                                    \
-    template <int N = 0>                                                                                               \
-    __device__ inline void name() {                                                                                    \
-        static_assert(N >= 0 && N <= 63, "sync::" #name ": the counter has six bits");                                 \
-        asm volatile("s_wait_" counter " %0" ::"n"(N) : "memory");                                                     \
-    }
 /** Waits until at most N of this wave's loads from global memory to registers are in flight. */
-KITTENS_WAIT(wait_load, "loadcnt")
+template <int N = 0>
+__device__ inline void wait_load() {
+    static_assert(N >= 0 && N <= 63, "sync::wait_load: the counter has six bits");
+    asm volatile("s_wait_loadcnt %0" ::"n"(N) : "memory");
+}
 /** Waits until at most N of this wave's stores to global memory are in flight. */
-KITTENS_WAIT(wait_store, "storecnt")
+template <int N = 0>
+__device__ inline void wait_store() {
+    static_assert(N >= 0 && N <= 63, "sync::wait_store: the counter has six bits");
+    asm volatile("s_wait_storecnt %0" ::"n"(N) : "memory");
+}
 /** Waits until at most N of this wave's shared memory operations are in flight. */
-KITTENS_WAIT(wait_ds, "dscnt")
+template <int N = 0>
+__device__ inline void wait_ds() {
+    static_assert(N >= 0 && N <= 63, "sync::wait_ds: the counter has six bits");
+    asm volatile("s_wait_dscnt %0" ::"n"(N) : "memory");
+}
 /** Waits until at most N of this wave's scalar memory operations and messages are in flight. */
-KITTENS_WAIT(wait_km, "kmcnt")
+template <int N = 0>
+__device__ inline void wait_km() {
+    static_assert(N >= 0 && N <= 63, "sync::wait_km: the counter has six bits");
+    asm volatile("s_wait_kmcnt %0" ::"n"(N) : "memory");
+}
 /** Waits until at most N of this wave's `load_async` copies, one for each 16 bytes a lane, are in flight. */
-KITTENS_WAIT(wait_async, "asynccnt")
+template <int N = 0>
+__device__ inline void wait_async() {
+    static_assert(N >= 0 && N <= 63, "sync::wait_async: the counter has six bits");
+    asm volatile("s_wait_asynccnt %0" ::"n"(N) : "memory");
+}
 /** Waits until at most N of this wave's `load_tdm` copies are in flight. */
-KITTENS_WAIT(wait_tdm, "tensorcnt")
-#undef KITTENS_WAIT
+template <int N = 0>
+__device__ inline void wait_tdm() {
+    static_assert(N >= 0 && N <= 63, "sync::wait_tdm: the counter has six bits");
+    asm volatile("s_wait_tensorcnt %0" ::"n"(N) : "memory");
+}
 
 /** Waits for this wave's loads to registers and for its shared memory operations. */
 __device__ inline void fence() {
