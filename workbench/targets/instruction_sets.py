@@ -67,6 +67,7 @@ class Target:
     Attributes:
         name: name as in `--offload-arch`: "gfx950".
         generation: "CDNA4"; the tile library's macro is `KITTENS_CDNA4`.
+        former_generations: what HipKittens has called it before.
         processors: LLVM's processor names of code that runs on it, by EF_AMDGPU_MACH of the ELF header.
         features: target features of the products, as in gcnArchName.
         tiles: whether the tile library, the kernels, the timing model and the sanitizer's wait states support
@@ -105,6 +106,7 @@ class Target:
         cluster_groups: most work-groups of a cluster, which has a barrier and its work-groups named ones; 1:
             no clusters.
         clamp_selects_e5m3: whether clamp on a conversion of fp8 selects the format without a sign, e5m3.
+        has_wide_resources: whether buffer resources have 57 bits of base and 45 of num_records, not 48 and 32.
         user_sgpr_bits: bits of the kernel descriptor's count of user SGPRs.
         has_register_banks: whether s_set_vgpr_msb chooses which 256 vector registers instructions name.
         has_ieee_mode: whether the kernel descriptor chooses IEEE mode, and how a clamp treats NaN; without
@@ -151,6 +153,7 @@ class Target:
     has_signed_offsets: bool = False
     cluster_groups: Fact = _NO_CLUSTERS
     clamp_selects_e5m3: bool = False
+    has_wide_resources: bool = False
     user_sgpr_bits: Fact = _USER_SGPR_BITS
     has_register_banks: bool = False
     has_ieee_mode: bool = True
@@ -159,6 +162,7 @@ class Target:
     wave_matrices: WaveMatrixLayout | None = None
     matrix_arithmetic: str = ""
     library: bool = False
+    former_generations: tuple[str, ...] = ()
 
     @property
     def fp8_encoding(self) -> Fp8:
@@ -319,6 +323,8 @@ GFX1250 = Target(
     processors={0x049: "gfx1250"},
     features="",
     tiles=False,
+    library=True,
+    former_generations=("UDNA1",),
     fp8=OCP,
     architected_flat_scratch=True,
     scratch_vector_bit=True,
@@ -351,6 +357,7 @@ GFX1250 = Target(
     has_signed_offsets=True,
     cluster_groups=Fact(16, "", "clang refuses larger ones; HipKittens, cdna5: WG_in_Cluster has 4 bits"),
     clamp_selects_e5m3=True,
+    has_wide_resources=True,
     user_sgpr_bits=Fact(6, "bits", f"{LLVM}, compute_pgm_rsrc2 of GFX125x, USER_SGPR_COUNT"),
     has_register_banks=True,
     has_ieee_mode=False,

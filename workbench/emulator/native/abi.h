@@ -91,6 +91,8 @@ enum {
 #define HK_SIGNED_OFFSET 0x80000000u
 #define HK_SCALE_SHIFT 24
 #define HK_SCALE_MASK 7
+/* Bit of Op.flags of accesses through a buffer resource: its base has 57 bits and num_records 45. */
+#define HK_WIDE_RESOURCE 0x40000000u
 
 typedef struct Wave Wave;
 typedef struct Group Group;
