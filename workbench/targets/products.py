@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from workbench.errors import UsageError
 from workbench.targets import memory
 from workbench.targets.fact import Fact
-from workbench.targets.instruction_sets import GFX90A, GFX942, GFX950, GFX1201, GFX1250, Target, target
+from workbench.targets.instruction_sets import GFX90A, GFX942, GFX950, GFX1100, GFX1201, GFX1250, Target, target
 from workbench.targets.sources import (
     CDNA2_PAPER,
     CDNA3_PAPER,
@@ -15,6 +15,7 @@ from workbench.targets.sources import (
     MI350_PAGE,
     MI400_PAGES,
     ROCJITSU_MI455X,
+    RX7900XTX_PAGE,
     RX9070XT_PAGE,
 )
 from workbench.targets.under_load import BURST, MI300X_LOAD, MI325X_LOAD, MI355X_LOAD, SETTLING, UnderLoad
@@ -240,6 +241,26 @@ RX9070XT = Product(
 )
 """Its launches are counted and sanitized; they have no times, for which too little is published."""
 
+RX7900XTX = Product(
+    name="RX 7900 XTX",
+    brand="AMD Radeon",
+    target=GFX1100,
+    compute_units=Fact(96, "", f"{RX7900XTX_PAGE}; {GPU_SPECS}"),
+    xcds=Fact(1, "", f"one graphics compute die: {RX7900XTX_PAGE}"),
+    clock_hz=Fact(2500, "MHz", f"{RX7900XTX_PAGE} (boost frequency)"),
+    board_power_watts=Fact(355, "W", RX7900XTX_PAGE),
+    hbm_bytes=Fact(24, "GiB", f"GDDR6: {RX7900XTX_PAGE}; {GPU_SPECS}"),
+    hbm_bytes_per_second=Fact(0.96, "TB/s", f"GDDR6: {RX7900XTX_PAGE}, 960 GB/s"),
+    hbm_bus_bits=Fact(384, "bits", RX7900XTX_PAGE),
+    l2_bytes_per_xcd=Fact(6, "MiB", GPU_SPECS),
+    l2_bytes_per_clock_per_xcd=None,
+    infinity_cache_bytes=Fact(96, "MiB", f"{RX7900XTX_PAGE}; {GPU_SPECS}"),
+    infinity_cache_bytes_per_second=None,
+    memory_latency_ns=None,
+    host_link_bytes_per_second=memory.HOST_LINK_GEN4,
+)
+"""As the RX 9070 XT, without times."""
+
 MI455X = Product(
     name="MI455X",
     target=GFX1250,
@@ -261,7 +282,7 @@ MI455X = Product(
 PRODUCTS: tuple[Product, ...] = (MI355X, MI300X, MI210, MI350X, MI325X)
 """The first product of a target represents it if nothing says which one."""
 
-PARTIAL_PRODUCTS: tuple[Product, ...] = (RX9070XT, MI455X)
+PARTIAL_PRODUCTS: tuple[Product, ...] = (RX9070XT, RX7900XTX, MI455X)
 """Products of targets that the emulated device has in part (`instruction_sets.PARTIAL`)."""
 
 

@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import re
+
 from workbench.emulator.native.ops import (
     atomics,
     buffer,
     copies,
     crosslane,
     flat,
+    half_loads,
     lds,
     matrix,
     typed_buffer,
@@ -28,6 +31,11 @@ NATIVE: dict[str, NativeOp] = {
     **matrix.NATIVE,
     **wmma.NATIVE,
     **copies.NATIVE,
+}
+NATIVE |= {
+    opcode: half_loads.keeping(operation)
+    for opcode, operation in NATIVE.items()
+    if re.search(r"_(load|read)_.*d16", opcode)
 }
 
 __all__ = ["NATIVE", "NativeOp", "OpFields", "Rows"]

@@ -46,6 +46,14 @@ _LATER = {
     "sub_clamp_u32": abi.SUB_CLAMP,
 }
 """Those that later targets have in addition, in memory and in LDS."""
+_LATER_MEMORY = {
+    **_LATER,
+    "min_f32": abi.MIN_FLOAT,
+    "max_f32": abi.MAX_FLOAT,
+    "cmpswap_f32": abi.CMPSWAP_FLOAT,
+    "csub_u32": abi.SUB_CLAMP,
+}
+"""Those of memory; the last four are RDNA 3's."""
 
 # (name without ds_, kind, has a returning form named ..._rtn_...)
 _LDS_NAMES = (
@@ -189,11 +197,11 @@ NATIVE: dict[str, NativeOp] = {
         f"{space}_atomic_{name}": NativeOp(function, partial(_encode_memory, function, kind))
         for space in ("global", "flat")
         for function in (f"hk_{space}_atomic",)
-        for name, kind in {**MEMORY_ATOMICS, **_LATER}.items()
+        for name, kind in {**MEMORY_ATOMICS, **_LATER_MEMORY}.items()
     },
     **{
         f"buffer_atomic_{name}": NativeOp("hk_buffer_atomic", partial(_encode_buffer, kind))
-        for name, kind in {**MEMORY_ATOMICS, **_LATER}.items()
+        for name, kind in {**MEMORY_ATOMICS, **_LATER_MEMORY}.items()
     },
     **{
         f"ds_{name}": NativeOp("hk_ds_atomic", partial(_encode_lds, kind))
@@ -205,9 +213,10 @@ NATIVE: dict[str, NativeOp] = {
     },
     # Later targets have the operands the other way round, and another name.
     **{
-        f"ds_cmpstore{returning}_b{bits}": NativeOp(
-            "hk_ds_atomic", partial(_encode_lds, abi.CMPSWAP | wide, stores_first=True)
+        f"ds_cmpstore{returning}_{letter}{bits}": NativeOp(
+            "hk_ds_atomic", partial(_encode_lds, kind | wide, stores_first=True)
         )
+        for letter, kind in (("b", abi.CMPSWAP), ("f", abi.CMPSWAP_FLOAT))
         for returning in ("", "_rtn")
         for bits, wide in ((32, 0), (64, abi.ATOMIC_64))
     },

@@ -379,28 +379,35 @@ HK_INLINE int32_t hk_wave_matrix(Wave *w, const Op *op, int sparse) {
 
 static int32_t hk_wave_general(Wave *w, const Op *op) { return hk_wave_matrix(w, op, 0); }
 
+/* The same with the type and the places of most 16-bit factors as constants. */
+HK_INLINE void hk_wave_usual(HkOrder order, float *d, const float *c, HkWaveFactors f, HkSpread usual,
+                             const uint32_t *spreads) {
+    uint32_t bits = (uint32_t)(usual.rows | usual.groups << 8 | usual.run << 16);
+    int is_usual = spreads[0] == bits && spreads[1] == bits && !(f.flip_a | f.flip_b);
+    HkElement type = is_usual ? f.type_a : HK_F32;
+    if (type == HK_F16) {
+        f = (HkWaveFactors){HK_F16, HK_F16, usual, usual, f.rows_a, f.rows_b, 0, 0};
+        hk_wave_floats(order, d, c, &f);
+    } else if (type == HK_BF16) {
+        f = (HkWaveFactors){HK_BF16, HK_BF16, usual, usual, f.rows_a, f.rows_b, 0, 0};
+        hk_wave_floats(order, d, c, &f);
+    } else
+        hk_wave_floats(order, d, c, &f);
+}
+
 HK_EXPORT int32_t hk_wmma(Wave *w, const Op *op);
 HK_EXPORT int32_t hk_swmmac(Wave *w, const Op *op);
 int32_t hk_wmma(Wave *w, const Op *op) {
     /* The most frequent case in place: C and D of fp32, and C as it is. */
-    const uint32_t others = 0xf00 | 1u << 14 | 1u << 17 | HK_WMMA_INTERLEAVED | HK_MATRIX_C_CONSTANT;
+    const uint32_t others = 0xf00 | 1u << 14 | 1u << 17 | HK_MATRIX_C_CONSTANT;
     float *d = (float *)hk_row(w, op->dst);
     const float *c = (const float *)hk_row(w, op->src2);
     if (op->flags & others || (c != d && hk_rows_overlap(c, OF_LANE, d, OF_LANE))) return hk_wave_general(w, op);
     HkWaveFactors f = hk_wave_factors(w, op);
-    /* With the type and the places of 16-bit factors as constants. */
-    const HkSpread usual = {HK_LANES == 32 ? 4 : 2, GROUPS, 2};
-    uint32_t bits = (uint32_t)(usual.rows | usual.groups << 8 | usual.run << 16);
-    int is_usual = op->imm[1] == bits && op->imm[2] == bits && !(f.flip_a | f.flip_b);
-    HkElement type = is_usual ? f.type_a : HK_F32;
-    if (type == HK_F16) {
-        f = (HkWaveFactors){HK_F16, HK_F16, usual, usual, f.rows_a, f.rows_b, 0, 0};
-        hk_wave_floats(HK_BLOCKED, d, c, &f);
-    } else if (type == HK_BF16) {
-        f = (HkWaveFactors){HK_BF16, HK_BF16, usual, usual, f.rows_a, f.rows_b, 0, 0};
-        hk_wave_floats(HK_BLOCKED, d, c, &f);
-    } else
-        hk_wave_floats(HK_BLOCKED, d, c, &f);
+    if (op->flags & HK_WMMA_INTERLEAVED)
+        hk_wave_usual(HK_INTERLEAVED, d, c, f, (HkSpread){8, 1, 0}, op->imm + 1);
+    else
+        hk_wave_usual(HK_BLOCKED, d, c, f, (HkSpread){HK_LANES == 32 ? 4 : 2, GROUPS, 2}, op->imm + 1);
     return 0;
 }
 int32_t hk_swmmac(Wave *w, const Op *op) { return hk_wave_matrix(w, op, 1); }
