@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workbench.targets.fact import Fact
-from workbench.targets.sources import CDNA2_RATES, CDNA3_RATES, CDNA4_RATES, MI400_PAGES, RX7900XTX_PAGE, RX9070XT_PAGE
+from workbench.targets.sources import (
+    CDNA2_RATES,
+    CDNA3_RATES,
+    CDNA4_RATES,
+    MI400_PAGES,
+    RX7900XTX_PAGE,
+    RX9070XT_PAGE,
+)
 
 CYCLES_OF_A_PASS = Fact(4, "cycles", "LLVM, SISchedule.td: MFMA latencies are in passes of four clocks")
 CDNA2_PASSES = Fact(8, "", "LLVM, SISchedule.td, MFMA latencies of GFX90A")

@@ -23,7 +23,8 @@ nothing(
 )
 # The same of later targets, where a counter has its own wait.
 nothing(
-    f"{CHANGED}s_waitcnt s_waitcnt_depctr s_set_inst_prefetch_distance s_gl1_inv buffer_gl0_inv buffer_gl1_inv "
+    f"{CHANGED}s_waitcnt s_waitcnt_depctr s_set_inst_prefetch_distance s_gl1_inv buffer_gl0_inv "
+    "buffer_gl1_inv "
     "s_wait_loadcnt s_wait_storecnt s_wait_samplecnt s_wait_bvhcnt s_wait_expcnt s_wait_dscnt s_wait_kmcnt "
     "s_wait_loadcnt_dscnt s_wait_storecnt_dscnt s_wait_idle s_wait_alu s_delay_alu s_clause s_version "
     "s_set_vgpr_msb "
@@ -36,7 +37,7 @@ nothing(
 
 @straight("s_waitcnt_vmcnt s_waitcnt_expcnt s_waitcnt_lgkmcnt s_waitcnt_vscnt")
 def wait_for_one(block: BlockTranslator, instruction: Instruction) -> None:
-    """Nothing, as other waits; a register other than null would add to the count that is in the instruction."""
+    """Nothing, as other waits; a register other than null adds to the count in the instruction."""
     if not block.is_null(instruction.src[0].index):
         raise Unsupported("a count from a register")
 

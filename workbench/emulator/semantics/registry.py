@@ -121,9 +121,7 @@ def _old(block: BlockTranslator, operand: Operand, kind: str) -> Value:
     return fetch(block, plain, kind, 3)
 
 
-def compare(
-    condition: str, kind: str, second: str | None = None
-) -> Callable[[Meaning], Meaning]:
+def compare(condition: str, kind: str, second: str | None = None) -> Callable[[Meaning], Meaning]:
     """Register v_cmp_ and v_cmpx_ with a condition, as "lt_f32": meaning(block, a, b) gives lanes of i1.
 
     v_cmpx also writes EXEC; on later targets it writes EXEC alone.

@@ -1,4 +1,4 @@
-"""Loads of half a register, on targets where they leave the other half, as calls of native/ops/half_loads.c."""
+"""Loads of half a register that leave the other half, as calls of native/ops/half_loads.c."""
 
 from __future__ import annotations
 
