@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from workbench.dtypes import FNUZ, OCP, DataType, Fp8
@@ -11,6 +11,7 @@ from workbench.errors import UsageError
 from workbench.targets.fact import Fact
 from workbench.targets.hardware_registers import (
     GFX9_REGISTERS,
+    GFX11_REGISTERS,
     GFX12_REGISTERS,
     GFX940_REGISTERS,
     GFX1250_REGISTERS,
@@ -22,6 +23,7 @@ from workbench.targets.matrix_units import (
     CDNA3_PASSES,
     CDNA4_MATRIX_RATES,
     CDNA5_MATRIX_RATES,
+    RDNA3_MATRIX_RATES,
     RDNA4_MATRIX_RATES,
 )
 from workbench.targets.sources import (
@@ -35,14 +37,21 @@ from workbench.targets.sources import (
     LDS_BLOG,
     LLVM,
     MI350_PAGE,
+    RDNA3_GUIDE,
     RDNA4_GUIDE,
     ROCCLR,
     ROCJITSU_MI455X,
+    RX7900XTX_PAGE,
     RX9070XT_PAGE,
 )
 from workbench.targets.timing import CDNA3_TIMING, CDNA4_TIMING, Timing
-from workbench.targets.waits import GFX9_WAITS, GFX12_WAITS, GFX1250_WAITS, WaitCounters
-from workbench.targets.wave_matrices import GFX12_WAVE_MATRICES, GFX1250_WAVE_MATRICES, WaveMatrixLayout
+from workbench.targets.waits import GFX9_WAITS, GFX11_WAITS, GFX12_WAITS, GFX1250_WAITS, WaitCounters
+from workbench.targets.wave_matrices import (
+    GFX11_WAVE_MATRICES,
+    GFX12_WAVE_MATRICES,
+    GFX1250_WAVE_MATRICES,
+    WaveMatrixLayout,
+)
 
 WAVE = Fact(64, "", GPU_SPECS)
 """Lanes of a wave of every target, for code without a target; otherwise use `Target.wave_size`."""
@@ -96,6 +105,8 @@ class Target:
         vgpr_encoding: vector registers that a unit of the kernel descriptor's count stands for, by wave size.
         has_agprs: whether a part of the vector registers are accumulation registers.
         sgprs, sgpr_granule: the same for scalar registers.
+        keeps_halves: whether a load of half a register leaves the other half as it was, as it does without
+            SRAM-ECC.
         has_null: whether scalar register 125 is null: it reads as 0, and writes to it are dropped. Decoded
             instructions number it so, and M0 124, whatever a target's encodings do.
         wave_sgprs: scalar registers that every wave gets; None if its kernel descriptor has their number.
@@ -146,6 +157,7 @@ class Target:
     has_agprs: bool = True
     sgprs: Fact = _SGPRS
     sgpr_granule: Fact = _SGPR_GRANULE
+    keeps_halves: bool = False
     has_null: bool = False
     wave_sgprs: Fact | None = None
     architected_group_ids: bool = False
@@ -309,6 +321,7 @@ GFX1201 = Target(
         64: Fact(4, "", f"{LLVM}, GRANULATED_WORKITEM_VGPR_COUNT of GFX10 to GFX12 in wave64"),
     },
     has_agprs=False,
+    keeps_halves=True,
     has_null=True,
     wave_sgprs=Fact(128, "", f"{LLVM}, GRANULATED_WAVEFRONT_SGPR_COUNT: 106, VCC and the trap handler's"),
     architected_group_ids=True,
@@ -316,6 +329,53 @@ GFX1201 = Target(
     waits=GFX12_WAITS,
     wave_matrices=GFX12_WAVE_MATRICES,
 )
+
+GFX1100 = Target(
+    name="gfx1100",
+    generation="RDNA3",
+    processors={0x041: "gfx1100", 0x054: "gfx11-generic"},
+    features="",
+    tiles=False,
+    fp8=None,
+    architected_flat_scratch=True,
+    scratch_vector_bit=True,
+    hardware_registers=GFX11_REGISTERS,
+    matrix_passes=None,
+    matrix_rates=RDNA3_MATRIX_RATES,
+    vector_rate=Fact(256, "operations/clock", f"{RX7900XTX_PAGE}: 61.4 TFLOP/s of 96 compute units"),
+    lds_bytes=Fact(64, "KiB", f"{RDNA3_GUIDE}, half of a work-group processor's; the most of a work-group"),
+    lds_granule=Fact(512, "bytes", f"{LLVM}, GRANULATED_LDS_SIZE"),
+    lds_banks=Fact(
+        32, "", f"{RDNA3_GUIDE}: 64 of a work-group processor, half of them for each compute unit"
+    ),
+    l1_bytes=Fact(32, "KiB", GPU_SPECS),
+    wave_size=GFX1201.wave_size,
+    wave_sizes=GFX1201.wave_sizes,
+    simds=Fact(2, "", f"{RDNA3_GUIDE}: four of a work-group processor, which is two compute units"),
+    multiprocessor_units=GFX1201.multiprocessor_units,
+    waves_per_simd=GFX1201.waves_per_simd,
+    vgprs=GFX1201.vgprs,
+    vgpr_granule=GFX1201.vgpr_granule,
+    vgpr_encoding=GFX1201.vgpr_encoding,
+    has_agprs=False,
+    keeps_halves=True,
+    has_null=True,
+    wave_sgprs=GFX1201.wave_sgprs,
+    waits=GFX11_WAITS,
+    wave_matrices=GFX11_WAVE_MATRICES,
+)
+_GFX11_GENERIC = {0x054: "gfx11-generic"}
+GFX1101 = replace(GFX1100, name="gfx1101", processors={0x046: "gfx1101", **_GFX11_GENERIC})
+GFX1102 = replace(
+    GFX1100,
+    name="gfx1102",
+    processors={0x047: "gfx1102", **_GFX11_GENERIC},
+    vgprs=Fact(1024, "", "LLVM, AMDGPUBaseInfo.cpp, getTotalNumVGPRs, wave32"),
+    vgpr_granule=Fact(16, "", "LLVM, AMDGPUBaseInfo.cpp, getVGPRAllocGranule, likewise"),
+)
+GFX1103 = replace(GFX1102, name="gfx1103", processors={0x044: "gfx1103", **_GFX11_GENERIC})
+GFX1151 = replace(GFX1100, name="gfx1151", processors={0x04A: "gfx1151", **_GFX11_GENERIC})
+"""RDNA 3.5, whose scalar unit has floats besides; for the tile library it is RDNA 3."""
 
 GFX1250 = Target(
     name="gfx1250",
@@ -368,7 +428,15 @@ GFX1250 = Target(
 TARGETS: tuple[Target, ...] = (GFX950, GFX942, GFX90A)
 """The targets whose instructions the emulated device has, newest first."""
 
-PARTIAL: tuple[Target, ...] = (GFX1250, GFX1201)
+PARTIAL: tuple[Target, ...] = (
+    GFX1250,
+    GFX1201,
+    GFX1151,
+    GFX1103,
+    GFX1102,
+    GFX1101,
+    GFX1100,
+)
 """Targets whose kernels run, without modelled times. Code is compiled for them and runs where they are named;
 operators name them (`LIBRARY_TARGETS`), and nowhere else do they count as targets."""
 
@@ -401,6 +469,11 @@ def wave_size(name: str) -> int:
 def waits_of(name: str) -> WaitCounters:
     """Wait counters of a target, likewise."""
     return next((known.waits for known in KNOWN if known.name == name), GFX9_WAITS)
+
+
+def keeps_halves(name: str) -> bool:
+    """`Target.keeps_halves`, likewise."""
+    return next((known.keeps_halves for known in KNOWN if known.name == name), False)
 
 
 def is_timed(record: Target) -> bool:

@@ -93,6 +93,9 @@ enum {
 #define HK_SCALE_MASK 7
 /* Bit of Op.flags of accesses through a buffer resource: its base has 57 bits and num_records 45. */
 #define HK_WIDE_RESOURCE 0x40000000u
+/* Bits of Op.flags of a load of half a register: which half of the destination stays as it was. */
+#define HK_KEEPS_LOW 0x10000000u
+#define HK_KEEPS_HIGH 0x20000000u
 
 typedef struct Wave Wave;
 typedef struct Group Group;
@@ -1049,6 +1052,12 @@ enum {
 
 /* Op.imm[1] of a typed buffer instruction, besides the number of components; typed_buffer.c defines the other fields.
  */
-enum { HK_FORMAT_D16 = 8, HK_FORMAT_HIGH = 16, HK_FORMAT_STORE = 32, HK_FORMAT_TYPED = 0x8000 };
+enum {
+    HK_FORMAT_D16 = 8,
+    HK_FORMAT_HIGH = 16,
+    HK_FORMAT_STORE = 32,
+    HK_FORMAT_TYPED = 0x8000,
+    HK_FORMAT_UNIFIED = 0x10000, /* data and number format are one number (gfx11 and later) */
+};
 
 #endif

@@ -9,7 +9,7 @@ typedef struct HkResource {
     uint64_t base, records;
     uint32_t stride, index_stride;
     int swizzle, add_tid;
-    uint32_t num_format, data_format;
+    uint32_t num_format, data_format, unified;
     uint32_t select[4];
 } HkResource;
 
@@ -40,6 +40,7 @@ HK_INLINE HkResource hk_resource(const Wave *w, const Op *op) {
     for (int i = 0; i < 4; i++) r.select[i] = s[3] >> (3 * i) & 7;
     r.num_format = s[3] >> 12 & 7;
     r.data_format = s[3] >> 15 & 15;
+    r.unified = s[3] >> 12 & 63;
     r.index_stride = 8u << (s[3] >> 21 & 3);
     /* If the instruction does not use the data format, that field holds the upper bits of the stride. */
     if (r.add_tid && !(op->flags & HK_BUFFER_FORMAT)) r.stride |= r.data_format << 14;

@@ -394,36 +394,46 @@ HK_EXPORT int32_t hk_wmma(Wave *w, const Op *op);
 HK_EXPORT int32_t hk_swmmac(Wave *w, const Op *op);
 int32_t hk_wmma(Wave *w, const Op *op) {
     /* The most frequent case in place: C and D of fp32, and C as it is. */
-    const uint32_t others = 0xf00 | 1u << 14 | 1u << 17 | HK_WMMA_INTERLEAVED | HK_MATRIX_C_CONSTANT;
+    const uint32_t others = 0xf00 | 1u << 14 | 1u << 17 | HK_MATRIX_C_CONSTANT;
     float *d = (float *)hk_row(w, op->dst);
     const float *c = (const float *)hk_row(w, op->src2);
     if (op->flags & others || (c != d && hk_rows_overlap(c, OF_LANE, d, OF_LANE))) return hk_wave_general(w, op);
     HkWaveFactors f = hk_wave_factors(w, op);
-    /* With the type and the places of factors as constants, for the spreads of gfx12 and gfx1250. */
+    /* With the type and the places of factors as constants, for the spreads of gfx12, gfx1250 and gfx11. */
     static const HkSpread usual[] = {
         {HK_LANES == 32 ? 4 : 2, GROUPS, 2}, /* 16 elements of 16 bits */
         {8, GROUPS, 3},                      /* 32 of 16 bits */
         {8, GROUPS, 4},                      /* 64 of 8 bits */
         {16, GROUPS, 4},                     /* 128 of 8 bits */
+        {8, 1, 0},                           /* 16 of 16 bits, in each group of lanes */
     };
-#define HK_USUAL(number, type, other)                                                                                  \
-    if (op->imm[1] == hk_spread_bits(usual[number]) && f.type_a == (type) && f.type_b == (other)) {                    \
-        const HkWaveFactors known = {type, other, usual[number], usual[number], f.rows_a, f.rows_b, 0, 0};             \
-        hk_wave_floats(HK_BLOCKED, d, c, &known);                                                                      \
+#define HK_USUAL(order, number, type)                                                                                  \
+    if (op->imm[1] == hk_spread_bits(usual[number]) && f.type_a == (type) && f.type_b == (type)) {                     \
+        const HkWaveFactors known = {type, type, usual[number], usual[number], f.rows_a, f.rows_b, 0, 0};              \
+        hk_wave_floats(order, d, c, &known);                                                                           \
         return 0;                                                                                                      \
     }
+    int is_interleaved = (op->flags & HK_WMMA_INTERLEAVED) != 0;
     if (op->imm[1] == op->imm[2] && !(f.flip_a | f.flip_b)) {
-        HK_USUAL(0, HK_F16, HK_F16)
-        HK_USUAL(0, HK_BF16, HK_BF16)
+        if (is_interleaved) {
+            HK_USUAL(HK_INTERLEAVED, 4, HK_F16)
+            HK_USUAL(HK_INTERLEAVED, 4, HK_BF16)
+        } else {
+            HK_USUAL(HK_BLOCKED, 0, HK_F16)
+            HK_USUAL(HK_BLOCKED, 0, HK_BF16)
 #if HK_LANES == 32
-        HK_USUAL(1, HK_F16, HK_F16)
-        HK_USUAL(1, HK_BF16, HK_BF16)
-        HK_USUAL(2, HK_FP8, HK_FP8)
-        HK_USUAL(3, HK_FP8, HK_FP8)
+            HK_USUAL(HK_BLOCKED, 1, HK_F16)
+            HK_USUAL(HK_BLOCKED, 1, HK_BF16)
+            HK_USUAL(HK_BLOCKED, 2, HK_FP8)
+            HK_USUAL(HK_BLOCKED, 3, HK_FP8)
 #endif
+        }
     }
 #undef HK_USUAL
-    hk_wave_floats(HK_BLOCKED, d, c, &f);
+    if (is_interleaved)
+        hk_wave_floats(HK_INTERLEAVED, d, c, &f);
+    else
+        hk_wave_floats(HK_BLOCKED, d, c, &f);
     return 0;
 }
 int32_t hk_swmmac(Wave *w, const Op *op) { return hk_wave_matrix(w, op, 1); }
