@@ -65,6 +65,16 @@ KERNEL(singles) {
     HALF(0, "s_cvt_f16_f32 %0, %1") HALF(1, "s_cvt_pk_rtz_f16_f32 %0, %1, %2")
     HALF(2, "s_cvt_hi_f32_f16 %0, %1")
 }
+#define FLUSHED(row, mode, text) { int r; asm volatile("s_denorm_mode " #mode "\n " text "\n s_denorm_mode 15" \
+    : "=&s"(r) : "s"(a), "s"(b) : "scc"); out[row] = r; }
+KERNEL(flushing) {
+    const int a = UNIFORM(0), b = UNIFORM(1);
+    FLUSHED(0, 15, "s_mul_f32 %0, %1, 0.5") FLUSHED(1, 13, "s_mul_f32 %0, %1, 0.5")
+    FLUSHED(2, 15, "s_add_f32 %0, %2, %2") FLUSHED(3, 14, "s_add_f32 %0, %2, %2")
+    FLUSHED(4, 12, "s_cmp_lg_f32 %2, 0\n s_cselect_b32 %0, 5, 6")
+    FLUSHED(5, 12, "s_cvt_f32_u32 %0, 7") FLUSHED(6, 12, "s_cvt_f16_f32 %0, 0x33800000")
+    FLUSHED(7, 3, "s_cvt_f16_f32 %0, 0x33800000")
+}
 #define FUNCTION(row, name, bits) { int r, v; \
     asm volatile("s_mov_b32 s20, exec_lo\n s_mov_b32 exec_lo, 0\n v_s_" name " %0, %1\n" \
                  "s_mov_b32 exec_lo, s20" : "=&s"(r) : "s"(a) : "s20"); \
@@ -254,6 +264,14 @@ def test_scalar_conversions() -> None:
     # Towards zero: 1 and the largest half.
     assert out[1:2].view(np.uint16).tolist() == [0x3C00, 0xFBFF]
     assert out[2] == np.float32(a.reshape(1).view(np.float16)[1]).view(np.int32)
+
+
+def test_scalar_floats_flush_as_mode_says() -> None:
+    # The smallest normal number times 1.5, and half of that.
+    normal, denormal = 0x00C00000, 0x00600000
+    out = run("flushing", np.array([normal, denormal], np.int32), 8)
+    seven = int(np.float32(7).view(np.int32))
+    assert out.tolist() == [denormal, 0, normal, 0, 6, seven, 1, 0]
 
 
 def test_functions_of_scalars_ignore_exec() -> None:
