@@ -100,6 +100,8 @@ class Target:
         architected_group_ids: whether a wave finds the ids of its work-group in trap temporaries rather than
             behind the user SGPRs: x in ttmp9, y and z in the halves of ttmp7. Bits 29:25 of ttmp8 then have the
             wave's number in the work-group (LLVM, SIISelLowering.cpp, lowerWaveID).
+        clears_halves: whether a load of half a register clears the other half, as with SRAM-ECC (LLVM,
+            GCNSubtarget.h, d16PreservesUnusedBits).
         has_global_scratch: whether scratch has global addresses, which contain the lane's number.
         has_signed_offsets: whether the vector offset to a scalar base is signed.
         user_sgpr_bits: bits of the kernel descriptor's count of user SGPRs.
@@ -144,6 +146,7 @@ class Target:
     has_null: bool = False
     wave_sgprs: Fact | None = None
     architected_group_ids: bool = False
+    clears_halves: bool = True
     has_global_scratch: bool = False
     has_signed_offsets: bool = False
     user_sgpr_bits: Fact = _USER_SGPR_BITS
@@ -303,6 +306,7 @@ GFX1201 = Target(
     has_null=True,
     wave_sgprs=Fact(128, "", f"{LLVM}, GRANULATED_WAVEFRONT_SGPR_COUNT: 106, VCC and the trap handler's"),
     architected_group_ids=True,
+    clears_halves=False,
     has_ieee_mode=False,
     waits=GFX12_WAITS,
     wave_matrices=GFX12_WAVE_MATRICES,

@@ -90,6 +90,9 @@ enum {
 #define HK_SIGNED_OFFSET 0x80000000u
 #define HK_SCALE_SHIFT 24
 #define HK_SCALE_MASK 7
+/* Bits of Op.flags of loads of half a register: the other half stays. */
+#define HK_KEEPS_LOW 0x10000000u
+#define HK_KEEPS_HIGH 0x20000000u
 
 typedef struct Wave Wave;
 typedef struct Group Group;

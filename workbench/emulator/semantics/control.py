@@ -397,14 +397,16 @@ _HW_IB_STS2 = 28
 _WITHOUT_EFFECT = ((24, 1), (25, 1))
 """Bits of MODE: 24 enables scalar prefetches, which are hints (RDNA4 ISA guide, SCALAR_PREFETCH_EN); 25 makes
 accesses repeat after page faults, of which there are none here."""
+_SATURATES = (23, 1)
+"""The bit of MODE that makes conversions to 8 bits saturate: FP16_OVFL."""
 _IN_CLUSTER = (6, 4)
 """The field of IB_STS2 that is 0 in work-groups outside of clusters."""
 
 
 def _mode_alone(instruction: Instruction) -> None:
-    """Refuses other registers than MODE's rounding and denormals, of which later targets have others."""
+    """Refuses other fields than MODE's rounding, denormals and FP16_OVFL, of which later targets have others."""
     number, first, size = hardware_field(instruction)
-    if number != HW_MODE or (first + size > 8 and (first, size) not in _WITHOUT_EFFECT):
+    if number != HW_MODE or (first + size > 8 and (first, size) not in (*_WITHOUT_EFFECT, _SATURATES)):
         raise Unsupported(f"bits {first} to {first + size - 1} of hardware register {number}")
 
 

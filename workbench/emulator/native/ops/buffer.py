@@ -45,6 +45,7 @@ def _encode_load(data: str, instruction: Instruction, rows: Rows) -> OpFields:
         if data not in TO_LDS:
             raise unsupported(instruction, "There is no load to LDS of this width.")
         return OpFields(function="hk_buffer_load_lds", imm=(constant, LOADS[data]), **fields)
+    fields["flags"] |= rows.kept_half(LOADS[data])
     return OpFields(
         function=f"hk_{instruction.opcode}", dst=rows.row(instruction.dst[0]), imm=(constant,), **fields
     )

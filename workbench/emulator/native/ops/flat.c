@@ -17,9 +17,9 @@ HK_INLINE int32_t hk_global_load(Wave *w, const Op *op, HkData data) {
     hk_global_addresses(w, op, exec, &a);
     if (hk_check_addresses(w, op, &a, hk_data_bytes(data), 0)) return 1;
     if (a.wide)
-        hk_gather_masked(data, hk_row(w, op->dst), 1, NULL, a.at, exec);
+        hk_load_rows(op, data, hk_row(w, op->dst), 1, NULL, a.at, exec);
     else
-        hk_gather_masked(data, hk_row(w, op->dst), 0, a.base, a.offsets, exec);
+        hk_load_rows(op, data, hk_row(w, op->dst), 0, a.base, a.offsets, exec);
     return 0;
 }
 
@@ -46,9 +46,9 @@ static void hk_scratch_write(const Wave *w, uint32_t offset, unsigned lane, uint
     for (uint32_t b = 0; b < bytes; b++) *hk_scratch_byte(w, offset + b, lane) = from[b];
 }
 
-HK_INLINE void hk_put_lane(HkData data, uint32_t *rows, unsigned lane, const uint8_t *from) {
+HK_INLINE void hk_put_lane(const Op *op, HkData data, uint32_t *rows, unsigned lane, const uint8_t *from) {
     if (hk_data_rows(data) == 1)
-        rows[lane] = hk_loaded(data, from);
+        rows[lane] = (rows[lane] & hk_kept_bits(op)) | hk_loaded(data, from);
     else
         for (int r = 0; r < hk_data_rows(data); r++) rows[HK_LANES * r + lane] = hk_get32(from + 4 * r);
 }
@@ -73,7 +73,7 @@ HK_INLINE int32_t hk_flat_access(Wave *w, const Op *op, HkData data, int is_writ
         if (is_write)
             hk_scatter(data, rows, 1, NULL, a.at, exec);
         else
-            hk_gather_masked(data, rows, 1, NULL, a.at, exec);
+            hk_load_rows(op, data, rows, 1, NULL, a.at, exec);
         return 0;
     }
     uint8_t owners[HK_LANES];
@@ -98,7 +98,7 @@ HK_INLINE int32_t hk_flat_access(Wave *w, const Op *op, HkData data, int is_writ
                 hk_scratch_write(w, offset, owners[lane], bytes, copy);
             } else {
                 hk_scratch_read(w, offset, owners[lane], bytes, copy);
-                hk_put_lane(data, rows, lane, copy);
+                hk_put_lane(op, data, rows, lane, copy);
             }
         } else {
             uint8_t *p = window == HK_SHARED_APERTURE ? w->lds + offset : (uint8_t *)(uintptr_t)a.at[lane];
@@ -109,7 +109,7 @@ HK_INLINE int32_t hk_flat_access(Wave *w, const Op *op, HkData data, int is_writ
             if (is_write)
                 hk_get_lane(data, rows, lane, p);
             else
-                hk_put_lane(data, rows, lane, p);
+                hk_put_lane(op, data, rows, lane, p);
         }
     }
     hk_count_flat(w, op, &a, exec, bytes, is_write);
@@ -156,7 +156,7 @@ int32_t hk_scratch_move(Wave *w, const Op *op, HkData data, uint32_t uniform, co
             hk_scratch_write(w, offsets[lane], lane, bytes, copy);
         } else {
             hk_scratch_read(w, offsets[lane], lane, bytes, copy);
-            hk_put_lane(data, rows, lane, copy);
+            hk_put_lane(op, data, rows, lane, copy);
         }
     }
     return 0;

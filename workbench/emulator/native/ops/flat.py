@@ -52,7 +52,7 @@ def _scalar_base(instruction: Instruction, position: int) -> int:
     return scalar(instruction.src[position])
 
 
-def _encode_load(instruction: Instruction, rows: Rows) -> OpFields:
+def _encode_load(data: int, instruction: Instruction, rows: Rows) -> OpFields:
     if instruction.modifiers.get("lds"):
         raise unsupported(instruction, "It loads to LDS through a modifier of an older encoding.")
     return OpFields(
@@ -61,7 +61,7 @@ def _encode_load(instruction: Instruction, rows: Rows) -> OpFields:
         src0=vector_or_none(instruction.src[0], rows),
         ssrc0=(base := _scalar_base(instruction, 1)),
         offset=instruction.modifiers.get("offset", 0),
-        flags=rows.address_flags(instruction, base),
+        flags=rows.address_flags(instruction, base) | rows.kept_half(data),
     )
 
 
@@ -89,7 +89,7 @@ def _encode_to_lds(function: str, kind: int, instruction: Instruction, rows: Row
 def _encode_transposing(instruction: Instruction, rows: Rows) -> OpFields:
     if rows.mask_words != 1:
         raise unsupported(instruction, "No source says which lanes of 64 exchange what they read.")
-    return _encode_load(instruction, rows)
+    return _encode_load(abi.B64, instruction, rows)
 
 
 NATIVE: dict[str, NativeOp] = {
@@ -98,9 +98,9 @@ NATIVE: dict[str, NativeOp] = {
         for bits in (64, 128)
     },
     **{
-        f"{space}_load_{data}": NativeOp(f"hk_{space}_load_{data}", _encode_load)
+        f"{space}_load_{data}": NativeOp(f"hk_{space}_load_{data}", partial(_encode_load, kind))
         for space in ("global", "flat", "scratch")
-        for data in LOADS
+        for data, kind in LOADS.items()
     },
     **{
         f"{space}_store_{data}": NativeOp(f"hk_{space}_store_{data}", _encode_store)

@@ -138,7 +138,7 @@ static void hk_load_element(const Op *op, const HkElementMove *m, uint64_t addre
     for (uint32_t c = 0; c < count; c++)
         result[c] = hk_is_integer(m->number) ? result[c] & 0xffff : hk_to_half(hk_float(result[c]));
     if (op->imm[1] & HK_FORMAT_HIGH)
-        rows[lane] = result[0] << 16;
+        rows[lane] = (rows[lane] & hk_kept_bits(op)) | result[0] << 16;
     else
         for (uint32_t c = 0; c < count; c += 2)
             rows[c / 2 * HK_LANES + lane] = result[c] | (c + 1 < count ? result[c + 1] << 16 : 0);

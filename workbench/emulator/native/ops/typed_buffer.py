@@ -23,14 +23,14 @@ def _encode(how: int, instruction: Instruction, rows: Rows) -> OpFields:
     constant = fields.pop("constant")
     if how & abi.FORMAT_TYPED:
         how |= instruction.modifiers.get("dfmt", 0) << 8 | instruction.modifiers.get("nfmt", 0) << 12
-    store = how & abi.FORMAT_STORE
+    store, high = how & abi.FORMAT_STORE, how & abi.FORMAT_HIGH
     register = rows.row(instruction.src[0] if store else instruction.dst[0])
     return OpFields(
         function="hk_buffer_format",
         dst=NO_REGISTER if store else register,
         src1=register if store else NO_REGISTER,
         imm=(constant, how),
-        **fields,
+        **{**fields, "flags": fields["flags"] | (rows.kept_half(abi.U16_HI) if high else 0)},
     )
 
 

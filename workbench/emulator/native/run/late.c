@@ -131,8 +131,13 @@ static int32_t take_effect(Wave *w, const Access *a) {
     int32_t fault = 0;
     switch (a->effect) {
     case TO_REGISTER:
-        for (uint32_t n = 0; n < o->dst_count; n++)
-            hk_row_blend(hk_row(w, o->dst + n), a->rows + n * HK_LANES, a->exec);
+        for (uint32_t n = 0; n < o->dst_count; n++) {
+            /* An older load of the other half may have come since the issue. */
+            uint32_t *row = hk_row(w, o->dst + n), before[HK_LANES], kept = hk_kept_bits(&o->op);
+            if (kept) memcpy(before, row, sizeof before);
+            hk_row_blend(row, a->rows + n * HK_LANES, a->exec);
+            if (kept) hk_keep_bits(row, before, kept);
+        }
         break;
     case TO_LDS: {
         uint32_t width = o->bytes < 4 ? 4 : o->bytes, step = hk_to_lds_step(width);
