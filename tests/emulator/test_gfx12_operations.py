@@ -66,7 +66,8 @@ KERNEL(singles) {
     HALF(0, "s_cvt_f16_f32 %0, %1") HALF(1, "s_cvt_pk_rtz_f16_f32 %0, %1, %2")
     HALF(2, "s_cvt_hi_f32_f16 %0, %1")
 }
-#define FLUSHED(row, mode, text) { int r; asm volatile("s_denorm_mode " #mode "\n " text "\n s_denorm_mode 15" \
+#define FLUSHED(row, mode, text) { int r; \
+    asm volatile("s_denorm_mode " #mode "\n " text "\n s_denorm_mode 15" \
     : "=&s"(r) : "s"(a), "s"(b) : "scc"); out[row] = r; }
 KERNEL(flushing) {
     const int a = UNIFORM(0), b = UNIFORM(1);
@@ -78,8 +79,9 @@ KERNEL(flushing) {
 }
 // Two loads fill the halves of a register; the second one comes before the first one is waited for.
 #define PAIR(row, first, second, wait) { int r = -1; \
-    asm volatile("s_wait_loadcnt_dscnt 0\n " first "\n " second "\n " wait : "+v"(r) : "v"(at), "v"(lds), "v"(0), \
-                 "s"(x), "s"(resource) : "memory"); out[32 * row + i] = r; }
+    asm volatile("s_wait_loadcnt_dscnt 0\n " first "\n " second "\n " wait \
+                 : "+v"(r) : "v"(at), "v"(lds), "v"(0), "s"(x), "s"(resource) : "memory"); \
+    out[32 * row + i] = r; }
 KERNEL(pairs) {
     __shared__ int place[32];
     const int i = threadIdx.x;
@@ -87,8 +89,10 @@ KERNEL(pairs) {
     place[i] = x[i];
     const unsigned lds = (unsigned)(size_t)(__attribute__((address_space(3))) int *)&place[i];
     const I4 resource = {(int)(size_t)x, (int)((size_t)x >> 32), 4096, 0x31027000};
-    PAIR(0, "global_load_d16_b16 %0, %1, off offset:2", "global_load_d16_hi_b16 %0, %1, off", "s_wait_loadcnt 0")
-    PAIR(1, "global_load_d16_hi_b16 %0, %1, off", "global_load_d16_b16 %0, %1, off offset:2", "s_wait_loadcnt 0")
+    PAIR(0, "global_load_d16_b16 %0, %1, off offset:2", "global_load_d16_hi_b16 %0, %1, off",
+         "s_wait_loadcnt 0")
+    PAIR(1, "global_load_d16_hi_b16 %0, %1, off", "global_load_d16_b16 %0, %1, off offset:2",
+         "s_wait_loadcnt 0")
     PAIR(2, "ds_load_u16_d16 %0, %2 offset:2", "ds_load_u16_d16_hi %0, %2", "s_wait_dscnt 0")
     PAIR(3, "ds_load_u8_d16_hi %0, %2", "ds_load_i8_d16 %0, %2 offset:3", "s_wait_dscnt 0")
     PAIR(4, "buffer_load_d16_b16 %0, %3, %5, null offen offset:2",

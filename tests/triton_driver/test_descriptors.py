@@ -23,7 +23,8 @@ extern "C" __global__ void copied(Descriptor d, int *out) {
     __shared__ int lds[1024];
     for (int k = threadIdx.x; k < 1024; k += 32) lds[k] = -1;
     __syncthreads();
-    const Dwords4 first = {1, 0, d.words[2], d.words[3]}, third = {d.words[12], d.words[13], d.words[14], d.words[15]};
+    const Dwords4 first = {1, 0, d.words[2], d.words[3]};
+    const Dwords4 third = {d.words[12], d.words[13], d.words[14], d.words[15]};
     const Dwords4 fourth = {d.words[16], d.words[17], d.words[18], d.words[19]};
     Dwords8 second;
     for (int k = 0; k < 8; k++) second[k] = d.words[4 + k];
@@ -60,18 +61,18 @@ def test_the_device_copies_what_a_descriptor_says(
     shape: tuple[int, ...], tile: tuple[int, ...], dtype: torch.dtype
 ) -> None:
     x = torch.arange(int(np.prod(shape)), dtype=dtype).reshape(shape)
-    found = copied(x, Tile(8 * x.element_size(), tile, 0, 0, 1))
-    wanted = x[tuple(slice(size) for size in tile)].reshape(-1)
-    assert torch.equal(found[: wanted.numel()], wanted)
-    assert (found[wanted.numel() :] == -1).all()
+    loaded = copied(x, Tile(8 * x.element_size(), tile, 0, 0, 1))
+    expected = x[tuple(slice(size) for size in tile)].reshape(-1)
+    assert torch.equal(loaded[: expected.numel()], expected)
+    assert (loaded[expected.numel() :] == -1).all()
 
 
 def test_padding_and_rows_past_the_end() -> None:
     x = torch.arange(1, 4 * 16 + 1, dtype=torch.int16).reshape(4, 16)
-    found = copied(x, Tile(16, (8, 16), 16, 4, 1))[: 8 * 20].reshape(8, 20)
-    assert torch.equal(found[:4, :16], x)
-    assert (found[4:, :16] == 0).all()
-    assert (found[:7, 16:] == -1).all()
+    loaded = copied(x, Tile(16, (8, 16), 16, 4, 1))[: 8 * 20].reshape(8, 20)
+    assert torch.equal(loaded[:4, :16], x)
+    assert (loaded[4:, :16] == 0).all()
+    assert (loaded[:7, 16:] == -1).all()
 
 
 @pytest.mark.parametrize(
@@ -111,7 +112,8 @@ def test_a_kernel_takes_the_bytes_of_a_descriptor_or_its_parts() -> None:
     x = Described(torch.zeros(20, 48, dtype=torch.float16))
     tile = Tile(16, (8, 16), 0, 0, 1)
     first, *rest = arguments.values(signature, [x, 7], iter([tile]))
-    assert isinstance(first, HostDescriptor) and first.tile == tile
+    assert isinstance(first, HostDescriptor)
+    assert first.tile == tile
     assert rest == [20, 48, 48, 1, 7]
     assert len(list(arguments.values(signature, [x, 7], iter(())))) == len(parts)
 

@@ -98,8 +98,8 @@ class Target:
             instructions number it so, and M0 124, whatever a target's encodings do.
         wave_sgprs: scalar registers that every wave gets; None if its kernel descriptor has their number.
         architected_group_ids: whether a wave finds the ids of its work-group in trap temporaries rather than
-            behind the user SGPRs: x in ttmp9, y and z in the halves of ttmp7. Bits 29:25 of ttmp8 then have the
-            wave's number in the work-group (LLVM, SIISelLowering.cpp, lowerWaveID).
+            behind the user SGPRs: x in ttmp9, y and z in the halves of ttmp7. Bits 29:25 of ttmp8 then have
+            the wave's number in the work-group (LLVM, SIISelLowering.cpp, lowerWaveID).
         clears_halves: whether a load of half a register clears the other half, as with SRAM-ECC (LLVM,
             GCNSubtarget.h, d16PreservesUnusedBits).
         has_global_scratch: whether scratch has global addresses, which contain the lane's number.

@@ -16,9 +16,9 @@ from workbench.codeobject import KernelInfo
 from workbench.codeobject.debug import Field, Type
 from workbench.errors import LaunchError
 from workbench.kernel.arguments import Plan
+from workbench.kernel.devices import Place
 from workbench.kernel.packed import Packed, Strided
 from workbench.kernel.scalars import is_tensor
-from workbench.kernel.devices import Place
 from workbench.triton_driver import descriptors
 from workbench.triton_driver.descriptors import HostDescriptor, Tile
 

@@ -404,7 +404,7 @@ _IN_CLUSTER = (6, 4)
 
 
 def _mode_alone(instruction: Instruction) -> None:
-    """Refuses other fields than MODE's rounding, denormals and FP16_OVFL, of which later targets have others."""
+    """Refuses other fields than MODE's rounding, denormals and FP16_OVFL: later targets have others."""
     number, first, size = hardware_field(instruction)
     if number != HW_MODE or (first + size > 8 and (first, size) not in (*_WITHOUT_EFFECT, _SATURATES)):
         raise Unsupported(f"bits {first} to {first + size - 1} of hardware register {number}")

@@ -55,7 +55,7 @@ class Rows:
         return flags
 
     def kept_half(self, data: int) -> int:
-        """Bits of `OpFields.flags` of a load of `data` (an HkData) for the half of the register that stays."""
+        """Bits of `OpFields.flags` for the half of a register that a load of `data`, an HkData, keeps."""
         if target_record(self.target).clears_halves:
             return 0
         return _KEPT.get(data, 0)
