@@ -111,7 +111,8 @@ class Target:
             instructions number it so, and M0 124, whatever a target's encodings do.
         wave_sgprs: scalar registers that every wave gets; None if its kernel descriptor has their number.
         architected_group_ids: whether a wave finds the ids of its work-group in trap temporaries rather than
-            behind the user SGPRs: x in ttmp9, y and z in the halves of ttmp7.
+            behind the user SGPRs: x in ttmp9, y and z in the halves of ttmp7. Bits 29:25 of ttmp8 then have
+            the wave's number in the work-group (LLVM, SIISelLowering.cpp, lowerWaveID).
         has_global_scratch: whether scratch has global addresses, which contain the lane's number.
         has_signed_offsets: whether the vector offset to a scalar base is signed.
         cluster_groups: most work-groups of a cluster, which has a barrier and its work-groups named ones; 1:

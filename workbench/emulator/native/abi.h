@@ -395,7 +395,7 @@ typedef struct Launch {
     uint32_t user_sgpr[HK_MAX_USER_SGPRS];
     uint32_t enable_group_id; /* bits 0..2: work-group id x, y, z in the SGPRs after the user SGPRs */
     uint32_t enable_group_info;
-    uint32_t architected_group_ids; /* nonzero: they are in ttmp9 and ttmp7 instead, on targets that have them there */
+    uint32_t architected_group_ids; /* nonzero: they are in ttmp9 and ttmp7 instead, and the wave's number in ttmp8 */
     uint32_t
         enable_wave_offset;   /* an SGPR with the wave's scratch offset follows (targets without architected scratch) */
     uint32_t item_id_mode;    /* 0: x, 1: x and y, 2: x, y and z */

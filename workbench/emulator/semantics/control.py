@@ -474,16 +474,18 @@ _HW_IB_STS2 = 28
 _WITHOUT_EFFECT = ((24, 1), (25, 1))
 """Bits of MODE: 24 enables scalar prefetches, which are hints (RDNA4 ISA guide, SCALAR_PREFETCH_EN); 25 makes
 accesses repeat after page faults, of which there are none here."""
+_SATURATES = (23, 1)
+"""The bit of MODE that makes conversions to 8 bits saturate: FP16_OVFL."""
 _IN_CLUSTER, _CLUSTER_RANK = (6, 4), (21, 4)
 """Fields of IB_STS2: one is 0 in work-groups outside of clusters alone, the other is a work-group's number in
 its cluster (LLVM's lowering of the ids of clusters)."""
 
 
 def _mode_alone(instruction: Instruction) -> None:
-    """Refuses other registers than MODE's rounding and denormals, and on targets that have it IEEE mode."""
+    """Refuses other fields than MODE's rounding, denormals, FP16_OVFL and, on targets that have it, IEEE mode."""
     number, first, size = hardware_field(instruction)
     known = 10 if target_record(instruction.form.target).has_ieee_mode else 8
-    if number != HW_MODE or (first + size > known and (first, size) not in _WITHOUT_EFFECT):
+    if number != HW_MODE or (first + size > known and (first, size) not in (*_WITHOUT_EFFECT, _SATURATES)):
         raise Unsupported(f"bits {first} to {first + size - 1} of hardware register {number}")
 
 
