@@ -302,10 +302,10 @@ class _Process:
         """Processor time so far; what was last seen, if it has ended."""
         return used(self._group)[0] or self._seconds
 
-    @staticmethod
-    def _checked(answer: dict[str, Any]) -> None:
+    def _checked(self, answer: dict[str, Any]) -> None:
         if "error" in answer:
-            raise _EndedError(str(answer["error"]))
+            # Its author does not know the judge's temporary folder.
+            raise _EndedError(str(answer["error"]).replace(f"{self.own}/", ""))
 
     def _answer(self) -> dict[str, Any]:
         begin = time.monotonic()
