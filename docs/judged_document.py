@@ -134,7 +134,8 @@ def _ranking(rows: Sequence[Row]) -> Iterator[str]:
     for row in rows:
         if "time" in row.source:
             source = row.source
-            yield f"\n- {source['repository']}, {source['file']}: {source['time']:g} us, from {source['source']}"
+            yield f"\n- {source['repository']}, {source['file']}: {source['time']:g} us, "
+            yield f"from {source['source']}"
     yield "\n"
 
 

@@ -14,12 +14,20 @@ from typing import Any
 
 from workbench.bench.engine import Engine, Task
 from workbench.judge.enclosure import unreadable
-from workbench.judge.judging import Bench, Options, Processes, References, Results, submission_digest, submissions
+from workbench.judge.judging import (
+    Bench,
+    Options,
+    Processes,
+    References,
+    Results,
+    submission_digest,
+    submissions,
+)
 from workbench.judge.problems import Problem
 from workbench.judge.verdicts import Result, Verdict
 
 _LIMITS = 20
-"""Limits of a submission's process that its whole judgement may take: it has further ones, and a reference."""
+"""Times the limit of a submission's process that its whole judgement may take, with the other processes."""
 
 _benches: dict[tuple[str, Options], Bench] = {}
 _lock = threading.Lock()
@@ -52,7 +60,8 @@ def judge_on_cluster(
     """
     options = options or Options()
     results = Results(out)
-    digests = {submission_digest(of, entry, options): entry for entry in submissions(Path(path).absolute(), of)}
+    entries = submissions(Path(path).absolute(), of)
+    digests = {submission_digest(of, entry, options): entry for entry in entries}
     verdicts = {digest: None if again else results.find(digest) for digest in digests}
     tasks = [
         Task(digest, (of, entry, digest, options))

@@ -649,4 +649,13 @@ def submission_digest(of: Problem, submission: Path, options: Options) -> str:
     return content.hexdigest()[:24]
 
 
-__all__ = ["Bench", "Options", "Processes", "References", "Results", "submission_digest", "judge", "submissions"]
+__all__ = [
+    "Bench",
+    "Options",
+    "Processes",
+    "References",
+    "Results",
+    "judge",
+    "submission_digest",
+    "submissions",
+]

@@ -309,9 +309,7 @@ _appender: _Appender | None = None
 
 
 @contextlib.contextmanager
-def of_process(
-    environment: dict[str, str], *, counters: bool = False, times: bool = True
-) -> Iterator[Path]:
+def of_process(environment: dict[str, str], *, counters: bool = False, times: bool = True) -> Iterator[Path]:
     """Path of the file to which a process with this environment, and its children, append.
 
     Args:
