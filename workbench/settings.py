@@ -198,6 +198,11 @@ SETTINGS = (
         "`1`: that line has the counters of each kernel too; launches take longer",
         "no counters",
     ),
+    Setting(
+        "HIPKITTENS_TALLY_TIMES",
+        "`0`: that line has no modelled times; each process ends 1.5 s sooner",
+        "modelled times",
+    ),
     Setting("HIPKITTENS_PROGRAM_TIMEOUT", "seconds that a program of `wb.run_program` may take", "300"),
     Setting(
         "HIPKITTENS_TUNING",
