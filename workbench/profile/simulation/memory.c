@@ -3,7 +3,7 @@
  *
  * Each serves in order, so the end of an access is known as soon as it is issued. A share is a server as fast as this
  * unit's part of the bandwidth while all units request the same amount; bandwidth left unused for a while may be used
- * later, as other units leave some unused too.
+ * later, as other units leave some unused too. Nothing is saved before the first access: all units start together.
  */
 #include "machine.h"
 
@@ -57,7 +57,8 @@ static double admitted(Unit *u, double bytes, double at) {
 
 /* Cycles that a share makes an access wait. */
 static double delay(Unit *u, uint32_t level, double cycles, double at) {
-    double free = most(u->share_free[level], at - u->m->slack) + cycles;
+    double before = u->share_free[level] == UNUSED ? at : u->share_free[level];
+    double free = most(before, at - u->m->slack) + cycles;
     u->share_free[level] = free;
     u->run->memory_busy[level] += cycles;
     return most(0, free - at);
@@ -112,9 +113,17 @@ double sim_memory(Unit *u, uint32_t index, SimStep cost, double now) {
     return done;
 }
 
-/* Cycles of a scalar load; the first one comes from L2. */
-double sim_scalar(Unit *u, uint32_t index) {
-    double cycles = u->seen[index] ? u->m->scalar_hit : u->m->scalar_miss;
-    u->seen[index] = 1;
-    return cycles;
+/* Cycle at which a scalar load is done. A line that the unit touches for the first time comes from memory; until it is
+ * there, others wait for it, too. */
+double sim_scalar(Unit *u, uint32_t index, double now) {
+    const SimMachine *m = u->m;
+    const SimOp *op = &u->run->ops[index];
+    if (op->flags & SIM_SHARED) return now + m->scalar_first;
+    double done = now + m->scalar_hit;
+    for (uint32_t i = op->scalar_line; i < op->scalar_line + op->scalar_lines; i++) {
+        double *there = &u->scalar_at[i];
+        if (*there == 0) *there = now + (op->flags & SIM_ENTRY ? m->scalar_entry : m->scalar_first);
+        done = most(done, *there);
+    }
+    return done;
 }

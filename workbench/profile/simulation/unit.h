@@ -55,6 +55,8 @@ enum {
 #define SIM_TO_LDS 2 /* a load to LDS */
 #define SIM_ATOMIC 4
 #define SIM_JUMPS 16  /* the wave may continue elsewhere */
+#define SIM_ENTRY 32  /* a scalar load from a pointer that the wave starts with: kernel arguments */
+#define SIM_SHARED 64 /* a scalar load that no cache of the unit may serve */
 #define SIM_RETURNS 8 /* LDS: returns data, which a wait waits for */
 
 typedef struct SimRange {
@@ -74,6 +76,8 @@ typedef struct SimOp {
     uint32_t place; /* dword in the code */
     uint16_t size;  /* bytes */
     uint16_t priority;
+    uint32_t scalar_line; /* SIM_SMEM: number of its first line among those that scalar loads touch */
+    uint32_t scalar_lines;
     SimRange source[SIM_SOURCES]; /* the addend of an MFMA comes last */
     SimRange result[SIM_RESULTS];
     float level[SIM_LEVELS]; /* share of its lines that each level serves; the shares add up to 1 */
@@ -101,7 +105,10 @@ typedef struct SimMachine {
     double lds_fill;      /* bytes per cycle that loads write to LDS */
     uint32_t lds_queue;   /* most accesses of a pair of SIMDs in the queue */
     uint32_t shared_port; /* nonzero: LDS and vector memory instructions share an issue port */
-    double scalar_hit, scalar_miss;
+    double scalar_hit;
+    double scalar_first; /* scalar load of a line that this unit touches for the first time in the launch */
+    double scalar_entry; /* the same of a kernel argument */
+    double wave_start;   /* cycles from the start of a wave until its first instruction can issue */
     double level_latency[SIM_LEVELS];
     double level_cycles[SIM_LEVELS]; /* cycles per line of 128 bytes, of this unit's share of a level's bandwidth */
     double write_cycles;             /* the same for memory writes of lines that written lines evict */
@@ -147,8 +154,8 @@ typedef struct SimRun {
     const SimWay *ways;          /* [groups][waves] */
     uint32_t group_count;        /* groups, started in order as places become free */
     uint32_t waves;              /* most waves of a group */
+    uint32_t scalar_lines;       /* lines that scalar loads touch */
     uint32_t resident;           /* most groups at once */
-    uint32_t reserved;
     double dispatch; /* cycles between the starts of two waves */
     /* results */
     double cycles;

@@ -22,7 +22,8 @@ SLACK_CYCLES = 2000
 """Assumed time for which a unit may save up its share of a bandwidth, about two round trips to memory."""
 
 DISPATCH_CYCLES = 1
-"""Assumed cycles between the starts of two waves on a die."""
+"""Cycles between the starts of two waves on a die: each of its four shader engines starts one every four cycles,
+as published thread traces of an MI350X show (`targets.sources.TRACES`)."""
 
 KINDS = (
     *("VALU", "MFMA", "SALU", "SMEM", "LDS", "LOAD", "STORE", "BRANCH", "WAIT", "BARRIER", "IDLE"),
@@ -69,7 +70,7 @@ _SAME_NAMES = (
 )
 """Fields that have the same name in `targets.Timing` and SimMachine."""
 
-_CHASED = ("lds_latency", "scalar_hit", "scalar_miss", "atomic_latency")
+_CHASED = ("lds_latency", "scalar_hit", "atomic_latency")
 """The same for latencies. They are measured by chasing pointers, from one load to the next, which includes
 the turn of the wait between them."""
 
@@ -151,9 +152,11 @@ def machine_record(
         return LINE_BYTES / (bytes_per_second / active) * clock_hz
 
     def beyond(nanoseconds: float) -> float:
-        """Cycles of a latency, whose part up to L2 follows the engine's clock, and whose rest does not."""
-        outside = nanoseconds * 1e-9 - timing.l2_latency / MEASURED_CLOCK_HZ
-        return timing.l2_latency + max(0.0, outside) * clock_hz
+        """Cycles by which a latency exceeds L2's: that part does not follow the engine's clock."""
+        return max(0.0, nanoseconds * 1e-9 - timing.l2_latency / MEASURED_CLOCK_HZ) * clock_hz
+
+    infinity_latency = beyond(product.memory_latency_ns or product.hbm_latency_ns)
+    hbm_latency = beyond(product.hbm_latency_ns)
 
     dies = min(product.xcds, active)
     assert product.l2_bytes_per_clock_per_xcd is not None, product.name
@@ -165,11 +168,15 @@ def machine_record(
         **{name: int(getattr(timing, name)) for name in _SAME_NAMES},
         **{name: getattr(timing, name) - turn for name in _CHASED},
         "taken": int(timing.taken_branch),
+        "wave_start": int(timing.wave_start),
+        # Nothing that a launch reads is in L2 when it starts; the host writes its arguments to memory anew.
+        "scalar_first": timing.scalar_miss + infinity_latency - turn,
+        "scalar_entry": timing.scalar_miss + hbm_latency - turn,
         "level_latency": [
             timing.l1_latency - turn,
             timing.l2_latency - turn,
-            beyond(product.memory_latency_ns or product.hbm_latency_ns) - turn,
-            beyond(product.hbm_latency_ns) - turn,
+            timing.l2_latency + infinity_latency - turn,
+            timing.l2_latency + hbm_latency - turn,
         ],
         "level_cycles": [int(timing.l1_line), share(l2), infinity, hbm + written_back],
         "write_cycles": written_back,
@@ -226,6 +233,7 @@ def run_unit(
             "ways": ways,
             "group_count": len(groups),
             "waves": waves,
+            "scalar_lines": program.scalar_lines,
             "resident": min(resident, len(groups)),
             "dispatch": dispatch,
             "group_end": ffi.cast("double *", ends.ctypes.data),
