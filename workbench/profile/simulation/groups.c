@@ -15,6 +15,7 @@ int sim_prepare_unit(Unit *u) {
     u->accumulated = calloc((size_t)r->op_count * SIM_LEVELS, sizeof *u->accumulated);
     u->scalar_at = calloc((size_t)r->scalar_lines + 1, sizeof *u->scalar_at);
     for (uint32_t i = 0; i < SIM_LEVELS; i++) u->share_free[i] = UNUSED;
+    u->atomic_free = UNUSED;
     for (uint32_t i = 0; i < SIM_SIMDS; i++) u->simds[i].look = FOREVER;
     return u->accumulated != NULL && u->scalar_at != NULL && sim_prepare_fetch(u);
 }

@@ -88,7 +88,7 @@ typedef struct Unit {
     double pair_free[2];
     Line pair_line[2], memory_line;
     double l1_free;
-    double share_free[SIM_LEVELS];
+    double share_free[SIM_LEVELS], atomic_free;
     double in_flight;
     Flight flights[IN_FLIGHT];
     uint32_t flight_first, flight_next;

@@ -77,13 +77,19 @@ static uint32_t level_of(Unit *u, uint32_t index) {
     return best;
 }
 
-static double store(Unit *u, const SimOp *op, double lines, double begins, double spent) {
+static double store(Unit *u, const SimOp *op, double lines, double requests, double begins, double spent) {
     const SimMachine *m = u->m;
     double late = delay(u, 1, lines * m->level_cycles[1], begins);
     double beyond = op->level[2] + op->level[3];
     if (beyond > 0) late = most(late, delay(u, 2, lines * beyond * m->level_cycles[2], begins));
     if (op->level[3] > 0) late = most(late, delay(u, 3, lines * op->level[3] * m->write_cycles, begins));
-    double latency = op->flags & SIM_ATOMIC ? m->atomic_latency : m->level_latency[1];
+    double latency = m->level_latency[1];
+    if (op->flags & SIM_ATOMIC) {
+        latency = m->atomic_latency;
+        double first = u->atomic_free == UNUSED ? begins : u->atomic_free;
+        u->atomic_free = most(first, begins) + requests * m->atomic_cycles;
+        late = most(late, u->atomic_free - begins);
+    }
     return begins + spent + latency + late;
 }
 
@@ -102,11 +108,13 @@ double sim_memory(Unit *u, uint32_t index, SimStep cost, double now) {
     u->run->memory_busy[0] += spent;
     wait_in(&u->memory_line, begins, now);
     if (lines == 0) return begins + spent;
-    if (!loads) return store(u, op, lines, begins, spent - m->l1_narrow);
+    if (!loads) return store(u, op, lines, cost.turns, begins, spent - m->l1_narrow);
     uint32_t level = level_of(u, index);
     double late = 0;
     for (uint32_t l = 1; l <= level; l++) late = most(late, delay(u, l, lines * m->level_cycles[l], begins));
-    double done = begins + spent - m->l1_narrow + m->level_latency[level] + late;
+    uint32_t count = cost.lines < SIM_MOST_LINES ? cost.lines : SIM_MOST_LINES;
+    double latency = m->level_latency[level] + m->slowest[count] * m->level_spread[level];
+    double done = begins + spent - m->l1_narrow + latency + late;
     if (op->flags & SIM_TO_LDS) u->lds_free = most(u->lds_free, now) + cost.bytes / m->lds_fill;
     u->flights[u->flight_next++ % IN_FLIGHT] = (Flight){done, bytes};
     u->in_flight += bytes;

@@ -40,6 +40,7 @@ class Program:
         first: [blocks + 1] where each block begins among them.
         ops: one C record per instruction, as keywords of SimOp.
         scalar_lines: lines of the scalar cache that the code's scalar loads touch.
+        polls: blocks that load a scalar which another work-group may change.
     """
 
     addresses: tuple[int, ...]
@@ -47,6 +48,7 @@ class Program:
     first: tuple[int, ...]
     ops: tuple[dict[str, Any], ...]
     scalar_lines: int = 0
+    polls: frozenset[int] = frozenset()
 
     @cached_property
     def records(self) -> CData:
@@ -93,6 +95,11 @@ def program(
         tuple(first),
         tuple(records[instruction.address] for instruction in listed),
         line_count,
+        frozenset(
+            i
+            for i, block in enumerate(blocks)
+            if any(lines.get(address, {}).get("flags") == number("SHARED") for address in block)
+        ),
     )
 
 
@@ -129,24 +136,21 @@ def _op(instruction: Instruction, text: int, target: Target, levels: Levels) -> 
 def _scalar_lines(
     instructions: Mapping[int, Instruction], target: Target
 ) -> tuple[dict[int, dict[str, Any]], int]:
-    """Lines of the scalar cache that each scalar load touches, by address, as keywords of SimOp; and their number.
+    """Lines of the scalar cache that each scalar load touches, as keywords of SimOp by address; their number.
 
-    A pointer that no instruction writes is one that the wave starts with, as a rule that of the kernel's
-    arguments, so the offset from it identifies the line. Any other load has a line of its own: its address is
-    not recorded.
+    A pointer that no earlier instruction writes is one that the wave starts with, as a rule that of the
+    kernel's arguments, so the offset from it identifies the line. Any other load has a line of its own: its
+    address is not recorded.
     """
     loads = {
-        address: instruction
-        for address, instruction in instructions.items()
-        if _kind_of_scalar_load(instruction)
+        address: instruction for address, instruction in instructions.items() if _loads_a_scalar(instruction)
     }
-    changed = {
-        operand.index + i
-        for instruction in instructions.values()
-        for operand in written(instruction)
-        if operand.kind == "s"
-        for i in range(operand.width)
-    }
+    changed: dict[int, int] = {}
+    for address in sorted(instructions):
+        for operand in written(instructions[address]):
+            if operand.kind == "s":
+                for register in range(operand.index, operand.index + operand.width):
+                    changed.setdefault(register, address)
     size = int(target.timing.scalar_line)
     numbers: dict[tuple[int, int], int] = {}
     entries: dict[int, dict[str, Any]] = {}
@@ -157,7 +161,8 @@ def _scalar_lines(
             entries[address] = {"flags": number("SHARED")}
             continue
         constant = not more and offset.kind == "simm" and isinstance(offset.value, int)
-        if not constant or changed & set(range(base.index, base.index + base.width)):
+        registers = range(base.index, base.index + base.width)
+        if not constant or any(changed.get(register, address) < address for register in registers):
             keys, flags = [(-1, address)], 0
         else:
             begin = int(offset.value or 0)
@@ -173,7 +178,7 @@ def _scalar_lines(
     return entries, len(numbers)
 
 
-def _kind_of_scalar_load(instruction: Instruction) -> bool:
+def _loads_a_scalar(instruction: Instruction) -> bool:
     memory = instruction.record.memory
     return (
         memory is not None

@@ -48,7 +48,8 @@ enum {
 #define SIM_RESULTS 3
 #define SIM_REGISTERS 512 /* vector registers, AGPRs from 256 on */
 #define SIM_SIMDS 4
-#define SIM_LEVELS 4 /* L1, L2, Infinity Cache, HBM */
+#define SIM_LEVELS 4      /* L1, L2, Infinity Cache, HBM */
+#define SIM_MOST_LINES 64 /* of an instruction, for SimMachine.slowest */
 
 /* SimOp.flags */
 #define SIM_ALONE 1  /* a vector instruction that no MFMA may overlap */
@@ -112,7 +113,11 @@ typedef struct SimMachine {
     double level_latency[SIM_LEVELS];
     double level_cycles[SIM_LEVELS]; /* cycles per line of 128 bytes, of this unit's share of a level's bandwidth */
     double write_cycles;             /* the same for memory writes of lines that written lines evict */
+    double level_spread[SIM_LEVELS]; /* standard deviation of a level's latency */
+    /* By how many of these the slowest of so many lines is later than a single one. */
+    double slowest[SIM_MOST_LINES + 1];
     double atomic_latency;
+    double atomic_cycles; /* cycles per atomic of 64 bytes, of this unit's share of their rate */
     /* Cycles of its share that a unit may save up, since other units leave some unused meanwhile. */
     double slack;
     double l1_narrow, l1_wide; /* least number of cycles in L1 for a dword per lane, and for wider accesses */
@@ -156,7 +161,7 @@ typedef struct SimRun {
     uint32_t waves;              /* most waves of a group */
     uint32_t scalar_lines;       /* lines that scalar loads touch */
     uint32_t resident;           /* most groups at once */
-    double dispatch; /* cycles between the starts of two waves */
+    double dispatch;             /* cycles between the starts of two waves */
     /* results */
     double cycles;
     double *group_end;              /* [group_count] */

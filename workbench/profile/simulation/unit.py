@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,12 @@ MEASURED_CLOCK_HZ = int(MI300X.clock_hz)
 SLACK_CYCLES = 2000
 """Assumed time for which a unit may save up its share of a bandwidth, about two round trips to memory."""
 
+SLOWEST = [0.0, *(NormalDist().inv_cdf(0.5 ** (1 / n)) for n in range(1, number("MOST_LINES") + 1))]
+"""[lines] Standard deviations by which the slowest of so many lines is later than one, in the median."""
+
 DISPATCH_CYCLES = 1
-"""Cycles between the starts of two waves on a die: each of its four shader engines starts one every four cycles,
-as published thread traces of an MI350X show (`targets.sources.TRACES`)."""
+"""Cycles between the starts of two waves on a die: each of its four shader engines starts one every four
+cycles, as published thread traces of an MI350X show (`targets.sources.TRACES`)."""
 
 KINDS = (
     *("VALU", "MFMA", "SALU", "SMEM", "LDS", "LOAD", "STORE", "BRANCH", "WAIT", "BARRIER", "IDLE"),
@@ -134,7 +138,7 @@ class UnitRun:
 
 
 def machine_record(
-    product: Product, clock_hz: float, active: int, *, evicted: float = 0.0
+    product: Product, clock_hz: float, active: int, *, evicted: float = 0.0, fresh: bool = False
 ) -> dict[str, object]:
     """SimMachine of a compute unit while `active` units of the GPU request as much as it does.
 
@@ -144,6 +148,7 @@ def machine_record(
         active: units that have work.
         evicted: lines that the Infinity Cache writes back to HBM for each line that enters it, read or
             written: it keeps written lines until another line needs their place.
+        fresh: no launch used the memory shortly before.
     """
     timing = product.target.timing
     turn = int(timing.turn)
@@ -155,15 +160,19 @@ def machine_record(
         """Cycles by which a latency exceeds L2's: that part does not follow the engine's clock."""
         return max(0.0, nanoseconds * 1e-9 - timing.l2_latency / MEASURED_CLOCK_HZ) * clock_hz
 
+    def spread(nanoseconds: float | None) -> float:
+        return (nanoseconds or 0.0) * 1e-9 * clock_hz
+
     infinity_latency = beyond(product.memory_latency_ns or product.hbm_latency_ns)
     hbm_latency = beyond(product.hbm_latency_ns)
 
     dies = min(product.xcds, active)
     assert product.l2_bytes_per_clock_per_xcd is not None, product.name
     l2 = product.l2_bytes_per_clock_per_xcd * dies * clock_hz
-    hbm = share(product.hbm_bytes_per_second * product.hbm_read / 100)
+    hbm = share(product.hbm_bytes_per_second * (product.hbm_fresh_read if fresh else product.hbm_read) / 100)
     infinity = share(product.infinity_cache_achievable)
-    written_back = evicted * share(product.hbm_bytes_per_second * product.hbm_write / 100)
+    write = product.hbm_fresh_write if fresh else product.hbm_write
+    written_back = evicted * share(product.hbm_bytes_per_second * write / 100)
     return {
         **{name: int(getattr(timing, name)) for name in _SAME_NAMES},
         **{name: getattr(timing, name) - turn for name in _CHASED},
@@ -181,6 +190,9 @@ def machine_record(
         "level_cycles": [int(timing.l1_line), share(l2), infinity, hbm + written_back],
         "write_cycles": written_back,
         "slack": SLACK_CYCLES,
+        "slowest": SLOWEST,
+        "level_spread": [0.0, 0.0, spread(product.memory_spread_ns), spread(product.hbm_spread_ns)],
+        "atomic_cycles": timing.atomic * LINE_BYTES * active / (product.l2_bytes_per_clock_per_xcd * dies),
         "fetch_miss": int(timing.instruction_miss),
         "fetch_lines": timing.instruction_cache // LINE_BYTES,
         "fetch_ways": int(timing.instruction_ways),
