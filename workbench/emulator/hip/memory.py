@@ -18,6 +18,8 @@ from workbench.emulator.node.device import node
 
 _HOST_KINDS = (MemoryKind.HOST, MemoryKind.MANAGED)
 _PITCH = 256
+# hipMemAttachGlobal and hipMemAttachHost.
+_ATTACHMENTS = (1, 2)
 
 
 freed_listeners: list[Callable[[int], None]] = []
@@ -99,6 +101,8 @@ def _ext_malloc(result: int, size: int, flags: int) -> None:
 @call("hipMallocManaged", arguments=(POINTER, SIZE, UINT))
 @outside_captures
 def _malloc_managed(result: int, size: int, flags: int) -> None:
+    if not size or flags not in _ATTACHMENTS:
+        raise HipError(structures.INVALID_VALUE)
     structures.store(result, POINTER, allocate(size, MemoryKind.MANAGED, flags))
 
 
@@ -157,6 +161,8 @@ def _host_register(address: int, size: int, flags: int) -> int | None:
 
 @call("hipHostUnregister", arguments=(POINTER,))
 def _host_unregister(address: int) -> None:
+    if not address:
+        raise HipError(structures.INVALID_VALUE)
     with node().launch_lock:
         allocation = node().memory.at(address)
         if allocation is None or allocation.kind is not MemoryKind.REGISTERED:

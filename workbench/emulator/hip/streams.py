@@ -73,7 +73,12 @@ class _Event:
     tails: tuple[Node, ...] = ()
 
 
-_DISABLE_TIMING = 2
+_DISABLE_TIMING, _INTERPROCESS = 2, 4
+# hipEventReleaseToDevice and hipEventReleaseToSystem, of which there can be one.
+_RELEASES = 0xC0000000
+_EVENT_FLAGS = 1 | _DISABLE_TIMING | _INTERPROCESS | 0x20000000 | _RELEASES
+# hipEventWaitDefault and hipEventWaitExternal.
+_WAIT, _WAIT_EXTERNAL = 0, 1
 _handles = itertools.count(0x10000, 0x10)
 _capture_numbers = itertools.count(1)
 _streams: dict[int, _Stream] = {}
@@ -187,6 +192,8 @@ def _event(handle: int) -> _Event:
 
 
 def _create_stream(result: int, flags: int, priority: int) -> None:
+    if flags not in (0, _NON_BLOCKING):
+        raise HipError(structures.INVALID_VALUE)
     handle = next(_handles)
     structures.store(result, HANDLE, handle)
     _streams[handle] = _Stream(thread().device, flags, max(-1, min(1, priority)))
@@ -239,6 +246,8 @@ def _stream_query(handle: int) -> None:
 @call("hipStreamWaitEvent", "hipStreamWaitEvent_spt", arguments=(HANDLE, HANDLE, UINT))
 def _stream_wait(handle: int, event: int, flags: int) -> None:
     waiting, awaited = stream(handle), _event(event)
+    if flags not in (_WAIT, _WAIT_EXTERNAL):
+        raise HipError(structures.INVALID_VALUE)
     if awaited.capture is None:
         if node().clock.active:
             node().clock.wait_for_event(_timed_stream(handle), awaited)
@@ -411,6 +420,8 @@ def _exchange_mode(mode: int) -> None:
 
 @call("hipStreamAddCallback", "hipStreamAddCallback_spt", arguments=(HANDLE, POINTER, POINTER, UINT))
 def _add_callback(handle: int, function: int, data: int, flags: int) -> None:
+    if not function:
+        raise HipError(structures.INVALID_VALUE)
     stream(handle)
     check_no_capture(structures.STREAM_CAPTURE_UNSUPPORTED)
     ctypes.CFUNCTYPE(None, HANDLE, INT, POINTER)(function)(handle, structures.SUCCESS, data)
@@ -535,6 +546,9 @@ def _event_create(result: int) -> None:
 
 @call("hipEventCreateWithFlags", arguments=(POINTER, UINT))
 def _event_create_flags(result: int, flags: int) -> None:
+    between_processes = flags & (_INTERPROCESS | _DISABLE_TIMING) == _INTERPROCESS
+    if flags & ~_EVENT_FLAGS or flags & _RELEASES == _RELEASES or between_processes:
+        raise HipError(structures.INVALID_VALUE)
     handle = next(_handles)
     structures.store(result, HANDLE, handle)
     device = thread().device
