@@ -105,8 +105,7 @@ static void send_packet(Queue *q, const void *packet, uint16_t header) {
 
 static uint32_t wait_for(uint32_t *events, uint32_t count, uint32_t milliseconds, struct kfd_event_data *data) {
     for (uint32_t i = 0; i < count; i++) data[i] = (struct kfd_event_data){.event_id = events[i]};
-    struct kfd_ioctl_wait_events_args w = {
-        .events_ptr = (uint64_t)data, .num_events = count, .timeout = milliseconds};
+    struct kfd_ioctl_wait_events_args w = {.events_ptr = (uint64_t)data, .num_events = count, .timeout = milliseconds};
     CALL(AMDKFD_IOC_WAIT_EVENTS, &w);
     return w.wait_result;
 }
@@ -165,7 +164,8 @@ int main(int count, char **words) {
     float *x = (float *)(block + 1000);
     for (int i = 0; i < COUNT; i++) x[i] = (float)i, y[i] = 1;
     allocate((uint64_t)x, COUNT * 4, KFD_IOC_ALLOC_MEM_FLAGS_USERPTR);
-    int is_kept = block[999] == 7 && block[1000 + 4 * COUNT] == 7 && block[(1 << 20) - 1] == 7 && x[COUNT - 1] == COUNT - 1;
+    int is_kept =
+        block[999] == 7 && block[1000 + 4 * COUNT] == 7 && block[(1 << 20) - 1] == 7 && x[COUNT - 1] == COUNT - 1;
     printf("kept %d\n", is_kept);
     char *shared = reserve(PAGE);
     allocate((uint64_t)shared, PAGE, KFD_IOC_ALLOC_MEM_FLAGS_USERPTR);
@@ -179,8 +179,17 @@ int main(int count, char **words) {
     printf("timeout %u\n", wait_for(events, 1, 1, data));
 
     Queue aql = queue(KFD_IOC_QUEUE_TYPE_COMPUTE_AQL);
-    Packet kernel = {0, 1, {64, 1, 1}, 0, {1024, 1, 1}, 0, 0, (uint64_t)code + strtoull(words[2], NULL, 0),
-                     (uint64_t)arguments, 0, (uint64_t)&signals[0]};
+    Packet kernel = {0,
+                     1,
+                     {64, 1, 1},
+                     0,
+                     {1024, 1, 1},
+                     0,
+                     0,
+                     (uint64_t)code + strtoull(words[2], NULL, 0),
+                     (uint64_t)arguments,
+                     0,
+                     (uint64_t)&signals[0]};
     if (!strcmp(mode, "fault")) arguments->y = (uint64_t)y + (1 << 30);
     if (!strcmp(mode, "hang")) {
         printf("ready\n");
