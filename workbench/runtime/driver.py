@@ -162,7 +162,8 @@ def main() -> NoReturn:
     """Serves processes until SIGTERM, and then those that have not ended, for a while."""
     file, name = sys.argv[1:]
     product = targets.product(name)
-    clock.model = emulated._launch_model
+    # `emulated` sets it when it is imported; without it no time is modelled.
+    clock.model = clock.model or emulated._launch_model
     show_first(device_name(product), alone=True)
     node()
     native_library(product.target.wave_size)
