@@ -154,8 +154,8 @@ def problems_of(rows: Sequence[Row]) -> set[Problem]:
 
 
 TRITON, AITER, ASSEMBLY = "triton ", "aiter ", "aiter assembly "
-"""Prefixes of the kernels of problems: a Triton kernel stands for it, one of AITER's Triton kernels, or one of
-its kernels in assembly."""
+"""Prefixes of the kernels of problems: a Triton kernel stands for it, one of AITER's Triton kernels, or one
+of its kernels in assembly."""
 
 OUTSIDE = ("published_triton", "published_aiter", "published_assembly")
 """Files of rows whose kernels are others' machine code, or are compiled by Triton."""
