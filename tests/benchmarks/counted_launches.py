@@ -62,8 +62,8 @@ class Counted:
         launch = counted(target, warm=True)
         return cls(launch, hierarchy(launch.machine))
 
-    def model(self, gpu: str, *, warm: bool) -> TimeModel:
-        """The time on a product of the same target and caches.
+    def model(self, gpu: str, *, warm: bool, in_turn: bool = False) -> TimeModel:
+        """The time on a product of the same target and caches; warm, in_turn: as for `model_time`.
 
         Raises:
             ValueError: the launch was counted for other caches.
@@ -71,7 +71,7 @@ class Counted:
         product = machine(gpu)
         if hierarchy(product) != self.caches:
             raise ValueError(f"the launch was counted for the caches {self.caches}; {gpu} has others")
-        return model_time(replace(self.launch, machine=product), warm=warm)
+        return model_time(replace(self.launch, machine=product), warm=warm, in_turn=in_turn)
 
 
 class Launches:

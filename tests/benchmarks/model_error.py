@@ -3,6 +3,7 @@
     python tests/benchmarks/model_error.py [--kernel gemm/bf16 ...] [--like] [--largest 3e12] [--minutes 60]
     python tests/benchmarks/model_error.py --own FOLDER --port FOLDER [...]    # published sources themselves
     python tests/benchmarks/model_error.py --triton [--aiter FOLDER] [...]    # where Triton is installed
+    python tests/benchmarks/model_error.py --assembly FOLDER    # a checkout of ROCm/aiter with its hsa/
     python tests/benchmarks/model_error.py --write    # what `wb.time` says of its errors
     python docs/made.py                               # the document
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import math
 import re
 import time
 from collections.abc import Container, Sequence
@@ -151,12 +153,18 @@ def problems_of(rows: Sequence[Row]) -> set[Problem]:
     return {row.problem for row in rows} | {each for each in published_kernels if each is not None}
 
 
-TRITON, AITER = "triton ", "aiter "
-"""Prefixes of the kernels of problems: a Triton kernel stands for it, or one of AITER's Triton kernels."""
+TRITON, AITER, ASSEMBLY = "triton ", "aiter ", "aiter assembly "
+"""Prefixes of the kernels of problems: a Triton kernel stands for it, one of AITER's Triton kernels, or one
+of its kernels in assembly."""
+
+OUTSIDE = ("published_triton", "published_aiter", "published_assembly")
+"""Files of rows whose kernels are others' machine code, or are compiled by Triton."""
 
 
 def cost(problem: Problem) -> float:
     """Cost of running a problem, in operations; a byte counts as ten."""
+    if problem.kernel.startswith(ASSEMBLY):
+        return 2.0 * float(math.prod(int(problem.parameters[each]) for each in "mnk"))
     if problem.kernel.startswith((TRITON, AITER)):
         sizes = problem.parameters
         return 40.0 * int(sizes["rows"]) * int(sizes["cols"])
@@ -174,12 +182,14 @@ class Setting:
         launches: that were counted before.
         own, port: checkouts of HipKittens' main branch and of the port, for rows of their own kernels.
         aiter: a checkout of AITER, for rows of its Triton kernels.
+        assembly: the same, for rows of its kernels in assembly.
     """
 
     launches: Launches
     own: Path | None = None
     port: Path | None = None
     aiter: Path | None = None
+    assembly: Path | None = None
 
     def prepare(self, problem: Problem) -> Target:
         """The launch that is modelled for a problem."""
@@ -189,6 +199,10 @@ class Setting:
             from triton_kernels import triton_target
 
             return triton_target(problem)
+        if self.assembly is not None and problem.kernel.startswith(ASSEMBLY):
+            from aiter_assembly import assembly_target
+
+            return assembly_target(problem, self.assembly)
         if self.aiter is not None and problem.kernel.startswith(AITER):
             from aiter_triton import aiter_target
 
@@ -201,7 +215,11 @@ def model(problem: Problem, setting: Setting) -> Modelled:
     start = time.monotonic()
     try:
         launches = setting.launches.counted(problem, lambda: setting.prepare(problem))
-        cold, warm = ([each.model(problem.gpu, warm=warm) for each in launches] for warm in (False, True))
+        in_turn = problem.kernel.startswith(ASSEMBLY)
+        cold, warm = (
+            [each.model(problem.gpu, warm=warm, in_turn=in_turn and not warm) for each in launches]
+            for warm in (False, True)
+        )
     except (wb.WorkbenchError, MemoryError, ValueError) as error:
         return Modelled(failure=f"{type(error).__name__}: {error}"[:200])
     longest, again = (max(parts, key=lambda part: part.seconds) for parts in (cold, warm))
@@ -242,7 +260,7 @@ def run(rows: list[Row], store: Store, largest: float, minutes: float, setting: 
 
 def stored_document() -> str:
     """The document of the stored times."""
-    tritons = published("published_triton") + published("published_aiter")
+    tritons = [row for name in OUTSIDE for row in published(name)]
     return document(published(), Store(KEPT).known, tritons)
 
 
@@ -258,6 +276,11 @@ def main() -> None:
     parser.add_argument(
         "--aiter", type=Path, help="checkout of ROCm/aiter, whose Triton kernels are modelled, too"
     )
+    parser.add_argument(
+        "--assembly",
+        type=Path,
+        help="checkout of ROCm/aiter, of whose kernels in assembly rows are modelled alone",
+    )
     parser.add_argument("--launches", type=Path, default=cache.folder() / "counted_launches")
     parser.add_argument("--again", action="store_true", help="run what was counted before: a kernel changed")
     parser.add_argument("--largest", type=float, default=3e12, help="operations of a problem that is run")
@@ -267,6 +290,8 @@ def main() -> None:
     options = parser.parse_args()
     store = Store(options.store, digest())
     rows = published("published_triton" if options.triton else "published_times")
+    if options.assembly:
+        rows = published("published_assembly")
     if options.triton and options.aiter:
         rows += published("published_aiter")
     selected_rows = [
@@ -275,13 +300,13 @@ def main() -> None:
         if (not options.kernel or row.problem.kernel in options.kernel) and (row.like or not options.like)
     ]
     if options.write:
-        tritons = published("published_triton") + published("published_aiter")
+        tritons = [row for name in OUTSIDE for row in published(name)]
         store.tidy(problems_of(rows + tritons))
         errors = expected(rows, store.known, tritons)
         EXPECTED.write_text(json.dumps(errors, indent=1) + "\n", encoding="utf-8")
     else:
         launches = Launches(options.launches, again=options.again)
-        setting = Setting(launches, options.own, options.port, options.aiter)
+        setting = Setting(launches, options.own, options.port, options.aiter, options.assembly)
         run(selected_rows, store, options.largest, options.minutes, setting)
         print(summary(selected_rows, store.known))
 

@@ -141,7 +141,7 @@ def test_a_store_is_resumed_and_marks_other_models(tmp_path: Path) -> None:
 
 def test_the_stored_times_are_of_published_rows() -> None:
     store = Store(model_error.KEPT, "any")
-    rows = published() + published("published_triton") + published("published_aiter")
+    rows = published() + [row for name in model_error.OUTSIDE for row in published(name)]
     assert store.known.keys() <= model_error.problems_of(rows)
     assert len(store.known) > 200
 

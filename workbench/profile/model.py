@@ -23,8 +23,7 @@ each unit would need for its share of the work if it never waited:
 `hbm` counts every argument's bytes once, but no more than were requested. Without recorded paths the longest
 of these is the time. Dispatch and drain are added either way (`launch.DISPATCH_SECONDS`).
 
-Nothing here is fitted to the time of a kernel. `tests/benchmarks/model_error.py` compares it with published
-times.
+Nothing here is fitted to the times of kernels with which `tests/benchmarks/model_error.py` compares it.
 """
 
 from __future__ import annotations
