@@ -132,8 +132,8 @@ static int32_t read_descriptor(Wave *w, const Op *op, int to_lds, Tile *t) {
     uint64_t wrong = 0;
     if (bits(first, 126, 2) != 2) wrong = HK_TENSOR_TYPE;
     if (bits(first, 2, 28) != 0 || bits(first, 121, 5) != 0) wrong = HK_TENSOR_RESERVED;
-    /* Each work-group that the mask names does the same copy, to its own LDS (waiting for the others, which the order of
-     * their accesses does not show). */
+    /* Each work-group that the mask names does the same copy, to its own LDS (waiting for the others, which the order
+     * of their accesses does not show). */
     uint32_t mask = (uint32_t)bits(second, 0, 16), size = w->group->cluster != NULL ? w->group->cluster_size : 0;
     if (to_lds && mask != 0 && (mask >> size != 0 || !(mask >> w->group->cluster_rank & 1))) wrong = HK_TENSOR_CLUSTER;
     if (wrong) return hk_fault(w, op, HK_FAULT_TENSOR, -1, wrong, 0, !to_lds);
