@@ -172,12 +172,12 @@ def _decoded_only() -> Iterator[str]:
     yield ""
     yield "## Later targets"
     yield ""
-    running = " and ".join(target.name for target in PARTIAL)
-    yield f"Of these the device runs those of {running}, refuses opcodes without a meaning by"
-    yield "name, and refuses code of the other targets; `python -m workbench disassemble FILE` prints it. An"
-    yield "opcode has a meaning if the device has its operation, under gfx9's name for it or its own: those"
-    yield "of gfx1201 that gfx9 has too were compared with AMD's pseudocode, the others go by their names. Of"
-    yield "graphics, only the names are known."
+    running = ", ".join(target.name for target in PARTIAL)
+    yield f"Of these the device runs those of {running},"
+    yield "refuses opcodes without a meaning by name, and refuses code of the other targets. The command"
+    yield "`python -m workbench disassemble FILE` prints it. An opcode has a meaning if the device has its"
+    yield "operation, under gfx9's name for it or its own: those of gfx1100 and gfx1201 that gfx9 has too were"
+    yield "compared with AMD's pseudocode, the others go by their names. Of graphics, only the names are known."
     yield ""
     yield "| Target | Opcodes | gfx9's operation | Its own | Refused | Graphics |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: |"

@@ -91,6 +91,11 @@ enum {
 #define HK_SIGNED_OFFSET 0x80000000u
 #define HK_SCALE_SHIFT 24
 #define HK_SCALE_MASK 7
+/* Bit of Op.flags of accesses through a buffer resource: its base has 57 bits and num_records 45. */
+#define HK_WIDE_RESOURCE 0x40000000u
+/* Bits of Op.flags of a load of half a register: which half of the destination stays as it was. */
+#define HK_KEEPS_LOW 0x10000000u
+#define HK_KEEPS_HIGH 0x20000000u
 
 typedef struct Wave Wave;
 typedef struct Group Group;
@@ -390,7 +395,7 @@ typedef struct Launch {
     uint32_t user_sgpr[HK_MAX_USER_SGPRS];
     uint32_t enable_group_id; /* bits 0..2: work-group id x, y, z in the SGPRs after the user SGPRs */
     uint32_t enable_group_info;
-    uint32_t architected_group_ids; /* nonzero: they are in ttmp9 and ttmp7 instead, on targets that have them there */
+    uint32_t architected_group_ids; /* nonzero: they are in ttmp9 and ttmp7 instead, and the wave's number in ttmp8 */
     uint32_t
         enable_wave_offset;   /* an SGPR with the wave's scratch offset follows (targets without architected scratch) */
     uint32_t item_id_mode;    /* 0: x, 1: x and y, 2: x, y and z */
@@ -724,7 +729,8 @@ enum {
     SAN_VECTOR = 0,      /* each lane by itself */
     SAN_SCALAR = 1,      /* any undefined source makes every result undefined */
     SAN_SCALAR_BITS = 2, /* each bit by itself; the flags give the operation */
-    /* imm: what may be left: loads | LDS << 8 | scalar << 16 | stores << 24; SAN_NOT_WAITED: any number. */
+    /* imm: what may be left: loads | LDS << 8 | scalar << 16 | stores << 24; op.imm[0]: asynchronous copies | copies of
+     * tiles << 8; SAN_NOT_WAITED: any number. */
     SAN_WAIT = 3,
     SAN_MEMORY = 4, /* imm: code object address of the variable that it should access; 0: unknown */
     SAN_BRANCH = 5, /* a branch on its scalar sources */
@@ -774,6 +780,8 @@ enum {
     SAN_PATTERN = 1u << 25,    /* the pattern in the offset field names each lane's source */
     SAN_SPILLS = 1u << 26,     /* v_writelane fills lanes of a register with spilled scalars, whatever EXEC is */
     SAN_APART = 1u << 27,      /* the target counts stores, which load nothing, apart from loads */
+    SAN_ASYNC = 1u << 28,      /* counted by asynccnt; src[2] of a copy: addresses in LDS */
+    SAN_TENSOR = 1u << 29,     /* a copy of a tensor's tile, counted by tensorcnt */
 };
 /* SAN_SCALAR_BITS: the operation, in the upper byte of the flags. */
 enum { SAN_BITS_ANY = 0, SAN_BITS_AND = 1, SAN_BITS_OR = 2, SAN_BITS_ANDN2 = 3, SAN_BITS_SELECT = 4 };
@@ -859,6 +867,8 @@ enum {
     SAN_UNDER_WAY_READ = 4,
     SAN_UNDER_WAY_OWN_READ = 8,
     SAN_UNDER_WAY_OWN_WRITE = 16,
+    SAN_UNDER_WAY_ASYNC = 32,  /* with one of the others: counted by asynccnt */
+    SAN_UNDER_WAY_TENSOR = 64, /* with one of the others: counted by tensorcnt */
 };
 
 /* Fields of SAN_FOUND_HEAP's detail: bytes past the end or from the start | kind of fault << 24 | bytes of the block <<
@@ -1044,6 +1054,12 @@ enum {
 
 /* Op.imm[1] of a typed buffer instruction, besides the number of components; typed_buffer.c defines the other fields.
  */
-enum { HK_FORMAT_D16 = 8, HK_FORMAT_HIGH = 16, HK_FORMAT_STORE = 32, HK_FORMAT_TYPED = 0x8000 };
+enum {
+    HK_FORMAT_D16 = 8,
+    HK_FORMAT_HIGH = 16,
+    HK_FORMAT_STORE = 32,
+    HK_FORMAT_TYPED = 0x8000,
+    HK_FORMAT_UNIFIED = 0x10000, /* data and number format are one number (gfx11 and later) */
+};
 
 #endif

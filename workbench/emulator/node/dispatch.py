@@ -304,7 +304,13 @@ def dispatch_packet(
 
 
 def user_sgprs(
-    descriptor: KernelDescriptor, *, kernarg: int, packet: int, arguments: bytes, private_bytes: int
+    descriptor: KernelDescriptor,
+    *,
+    kernarg: int,
+    packet: int,
+    arguments: bytes,
+    private_bytes: int,
+    queue: int = 0,
 ) -> tuple[int, ...]:
     """The SGPRs that a wave starts with, in the descriptor's order (LLVM AMDGPUUsage, "Initial kernel
     execution state"), kernel arguments that are preloaded last."""
@@ -316,7 +322,7 @@ def user_sgprs(
 
     add(descriptor.enable_private_segment_buffer, _PRIVATE_BUFFER, 4)
     add(descriptor.enable_dispatch_ptr, packet, 2)
-    add(descriptor.enable_queue_ptr, 0, 2)
+    add(descriptor.enable_queue_ptr, queue, 2)
     add(descriptor.enable_kernarg_ptr, kernarg, 2)
     add(descriptor.enable_dispatch_id, 0, 2)
     add(descriptor.enable_flat_scratch_init, 0, 2)

@@ -140,7 +140,7 @@ def exception(scene: Scene, report: abi.CData, assertions: Sequence[Assertion] =
     address = _address(scene, report)
     cause = what_happened(scene, report)
     who = _work_item(scene, report)
-    return _CLASSES.get(kind, errors.KernelFault)(
+    error = _CLASSES.get(kind, errors.KernelFault)(
         f"{scene.who(address)}: {who} {cause} ({scene.instruction_at(address)}).",
         cause=cause,
         kernel=scene.kernel.name,
@@ -150,6 +150,9 @@ def exception(scene: Scene, report: abi.CData, assertions: Sequence[Assertion] =
         wave=int(report.wave),
         lane=int(fault.lane) if fault.lane >= 0 else None,
     )
+    if isinstance(error, errors.AddressFault):
+        error.memory_address = int(fault.address)
+    return error
 
 
 def _assertion(scene: Scene, report: abi.CData, failed: Sequence[Assertion]) -> errors.AssertionFault:

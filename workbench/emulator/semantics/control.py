@@ -24,6 +24,8 @@ nothing(
 )
 # The same of later targets, where a counter has its own wait.
 nothing(
+    f"{CHANGED}s_waitcnt s_waitcnt_depctr s_set_inst_prefetch_distance s_gl1_inv buffer_gl0_inv "
+    "buffer_gl1_inv "
     "s_wait_loadcnt s_wait_storecnt s_wait_samplecnt s_wait_bvhcnt s_wait_expcnt s_wait_dscnt s_wait_kmcnt "
     "s_wait_loadcnt_dscnt s_wait_storecnt_dscnt s_wait_idle s_wait_alu s_delay_alu s_clause s_version "
     "s_set_vgpr_msb "
@@ -32,6 +34,13 @@ nothing(
     f"global_wbinv v_pipeflush {CHANGED}s_code_end {CHANGED}s_sendmsg "
     f"{CHANGED}s_sendmsghalt s_wait_event s_ttracedata_imm"
 )
+
+
+@straight("s_waitcnt_vmcnt s_waitcnt_expcnt s_waitcnt_lgkmcnt s_waitcnt_vscnt")
+def wait_for_one(block: BlockTranslator, instruction: Instruction) -> None:
+    """Nothing, as other waits; a register other than null adds to the count in the instruction."""
+    if not block.is_null(instruction.src[0].index):
+        raise Unsupported("a count from a register")
 
 
 def target_of(instruction: Instruction) -> int:
@@ -103,7 +112,7 @@ def _resume_later(block: BlockTranslator, code: int) -> None:
     block.finish(code)
 
 
-@ends_block("s_barrier")
+@ends_block(f"s_barrier {CHANGED}s_barrier")
 def barrier(block: BlockTranslator, instruction: Instruction) -> None:
     block.close_run()
     address = block.emitter.const(I64, instruction.address)
@@ -465,15 +474,18 @@ _HW_IB_STS2 = 28
 _WITHOUT_EFFECT = ((24, 1), (25, 1))
 """Bits of MODE: 24 enables scalar prefetches, which are hints (RDNA4 ISA guide, SCALAR_PREFETCH_EN); 25 makes
 accesses repeat after page faults, of which there are none here."""
+_SATURATES = (23, 1)
+"""The bit of MODE that makes conversions to 8 bits saturate: FP16_OVFL."""
 _IN_CLUSTER, _CLUSTER_RANK = (6, 4), (21, 4)
 """Fields of IB_STS2: one is 0 in work-groups outside of clusters alone, the other is a work-group's number in
 its cluster (LLVM's lowering of the ids of clusters)."""
 
 
 def _mode_alone(instruction: Instruction) -> None:
-    """Refuses other registers than MODE's rounding and denormals, of which later targets have others."""
+    """Refuses other fields than MODE's rounding, denormals, FP16_OVFL and, on targets that have it, IEEE mode."""
     number, first, size = hardware_field(instruction)
-    if number != HW_MODE or (first + size > 8 and (first, size) not in _WITHOUT_EFFECT):
+    known = 10 if target_record(instruction.form.target).has_ieee_mode else 8
+    if number != HW_MODE or (first + size > known and (first, size) not in (*_WITHOUT_EFFECT, _SATURATES)):
         raise Unsupported(f"bits {first} to {first + size - 1} of hardware register {number}")
 
 

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import re
+
 from workbench.emulator.native.ops import (
     atomics,
     buffer,
@@ -12,6 +14,7 @@ from workbench.emulator.native.ops import (
     copies,
     crosslane,
     flat,
+    half_loads,
     lds,
     matrix,
     typed_buffer,
@@ -30,6 +33,11 @@ NATIVE: dict[str, NativeOp] = {
     **wmma.NATIVE,
     **copies.NATIVE,
     **conversions.NATIVE,
+}
+NATIVE |= {
+    opcode: half_loads.keeping(operation)
+    for opcode, operation in NATIVE.items()
+    if re.search(r"_(load|read)_.*d16", opcode)
 }
 
 __all__ = ["NATIVE", "NativeOp", "OpFields", "Rows"]

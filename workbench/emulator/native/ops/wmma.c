@@ -31,6 +31,10 @@ HK_INLINE HkSpread hk_spread(uint32_t bits) {
     return (HkSpread){(int)(bits & 255), (int)(bits >> 8 & 255), (int)(bits >> 16)};
 }
 
+HK_INLINE uint32_t hk_spread_bits(HkSpread s) {
+    return (uint32_t)s.rows | (uint32_t)s.groups << 8 | (uint32_t)s.run << 16;
+}
+
 /* K of element `e` of a lane of group `g`, of `of_lane` elements. */
 HK_INLINE int hk_spread_k(HkSpread s, int of_lane, int g, int e) {
     if (s.groups == 1) return e;
@@ -390,23 +394,45 @@ HK_EXPORT int32_t hk_wmma(Wave *w, const Op *op);
 HK_EXPORT int32_t hk_swmmac(Wave *w, const Op *op);
 int32_t hk_wmma(Wave *w, const Op *op) {
     /* The most frequent case in place: C and D of fp32, and C as it is. */
-    const uint32_t others = 0xf00 | 1u << 14 | 1u << 17 | HK_WMMA_INTERLEAVED | HK_MATRIX_C_CONSTANT;
+    const uint32_t others = 0xf00 | 1u << 14 | 1u << 17 | HK_MATRIX_C_CONSTANT;
     float *d = (float *)hk_row(w, op->dst);
     const float *c = (const float *)hk_row(w, op->src2);
     if (op->flags & others || (c != d && hk_rows_overlap(c, OF_LANE, d, OF_LANE))) return hk_wave_general(w, op);
     HkWaveFactors f = hk_wave_factors(w, op);
-    /* With the type and the places of 16-bit factors as constants. */
-    const HkSpread usual = {HK_LANES == 32 ? 4 : 2, GROUPS, 2};
-    uint32_t bits = (uint32_t)(usual.rows | usual.groups << 8 | usual.run << 16);
-    int is_usual = op->imm[1] == bits && op->imm[2] == bits && !(f.flip_a | f.flip_b);
-    HkElement type = is_usual ? f.type_a : HK_F32;
-    if (type == HK_F16) {
-        f = (HkWaveFactors){HK_F16, HK_F16, usual, usual, f.rows_a, f.rows_b, 0, 0};
-        hk_wave_floats(HK_BLOCKED, d, c, &f);
-    } else if (type == HK_BF16) {
-        f = (HkWaveFactors){HK_BF16, HK_BF16, usual, usual, f.rows_a, f.rows_b, 0, 0};
-        hk_wave_floats(HK_BLOCKED, d, c, &f);
-    } else
+    /* With the type and the places of factors as constants, for the spreads of gfx12, gfx1250 and gfx11. */
+    static const HkSpread usual[] = {
+        {HK_LANES == 32 ? 4 : 2, GROUPS, 2}, /* 16 elements of 16 bits */
+        {8, GROUPS, 3},                      /* 32 of 16 bits */
+        {8, GROUPS, 4},                      /* 64 of 8 bits */
+        {16, GROUPS, 4},                     /* 128 of 8 bits */
+        {8, 1, 0},                           /* 16 of 16 bits, in each group of lanes */
+    };
+#define HK_USUAL(order, number, type)                                                                                  \
+    if (op->imm[1] == hk_spread_bits(usual[number]) && f.type_a == (type) && f.type_b == (type)) {                     \
+        const HkWaveFactors known = {type, type, usual[number], usual[number], f.rows_a, f.rows_b, 0, 0};              \
+        hk_wave_floats(order, d, c, &known);                                                                           \
+        return 0;                                                                                                      \
+    }
+    int is_interleaved = (op->flags & HK_WMMA_INTERLEAVED) != 0;
+    if (op->imm[1] == op->imm[2] && !(f.flip_a | f.flip_b)) {
+        if (is_interleaved) {
+            HK_USUAL(HK_INTERLEAVED, 4, HK_F16)
+            HK_USUAL(HK_INTERLEAVED, 4, HK_BF16)
+        } else {
+            HK_USUAL(HK_BLOCKED, 0, HK_F16)
+            HK_USUAL(HK_BLOCKED, 0, HK_BF16)
+#if HK_LANES == 32
+            HK_USUAL(HK_BLOCKED, 1, HK_F16)
+            HK_USUAL(HK_BLOCKED, 1, HK_BF16)
+            HK_USUAL(HK_BLOCKED, 2, HK_FP8)
+            HK_USUAL(HK_BLOCKED, 3, HK_FP8)
+#endif
+        }
+    }
+#undef HK_USUAL
+    if (is_interleaved)
+        hk_wave_floats(HK_INTERLEAVED, d, c, &f);
+    else
         hk_wave_floats(HK_BLOCKED, d, c, &f);
     return 0;
 }
