@@ -183,7 +183,7 @@ KERNEL(memory) {
     asm volatile("cluster_load_b128 %0, %1, off\n s_wait_loadcnt 0" : "=v"(four) : "v"(at));
     for (int k = 0; k < 4; k++) out[8 * i + 3 + k] = four[k];
 }
-KERNEL(clock) {
+KERNEL(shader_cycles) {
     unsigned long long first, second;
     asm volatile("s_get_shader_cycles_u64 %0\n s_sleep 3\n s_get_shader_cycles_u64 %1"
                  : "=&s"(first), "=&s"(second));
@@ -393,7 +393,7 @@ def test_loads_and_atomics(module: Module, random: np.random.Generator) -> None:
 
 def test_the_clock_advances(module: Module) -> None:
     empty = np.zeros(1, np.uint32)
-    assert run(module, "clock", empty, empty, empty, rows=1)[0, 0] == 1
+    assert run(module, "shader_cycles", empty, empty, empty, rows=1)[0, 0] == 1
 
 
 @pytest.mark.parametrize(

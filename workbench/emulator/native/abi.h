@@ -1003,8 +1003,10 @@ enum { HK_WMMA_F32, HK_WMMA_F16, HK_WMMA_BF16, HK_WMMA_I32 };
 #define HK_WMMA_HALVES 0x00100000u      /* 16 bits of C and D are half a register, the high half with HK_WMMA_HIGH */
 #define HK_WMMA_HIGH 0x00200000u
 #define HK_WMMA_ORDERED 0x00400000u /* indices of a sparse A are in the order of K */
-#define HK_WMMA_TALL 0x00800000u    /* 32 rows of A: of the second sixteen, A, C and D are in the second half of registers */
-/* Op.offset of a V_WMMA whose elements have scales, HK_MATRIX_SCALED: HK_SCALE_* of A in bits 1:0 and of B in 3:2, and: */
+#define HK_WMMA_TALL                                                                                                   \
+    0x00800000u /* 32 rows of A: of the second sixteen, A, C and D are in the second half of registers */
+/* Op.offset of a V_WMMA whose elements have scales, HK_MATRIX_SCALED: HK_SCALE_* of A in bits 1:0 and of B in 3:2, and:
+ */
 enum { HK_SCALE_E8M0, HK_SCALE_E5M3, HK_SCALE_E4M3 };
 #define HK_SCALE_UPPER_A 16 /* lanes 16 to 31 have the scales of A, else lanes 0 to 15 */
 #define HK_SCALE_UPPER_B 32

@@ -397,8 +397,8 @@ _TENSORS = {
     abi.TENSOR_RESERVED: "has a tensor descriptor with bits of the first group set that belong to the "
     "hardware, 29:2 or 125:121: clear them",
     abi.TENSOR_CLUSTER: "has a tensor descriptor whose bits 15:0 of the second group name work-groups that "
-    "its cluster does not have, or not the work-group itself: outside of clusters clear them, and else have each "
-    "work-group that they name do the same copy",
+    "its cluster does not have, or not the work-group itself: outside of clusters clear them, and else have "
+    "each work-group that they name do the same copy",
 }
 
 

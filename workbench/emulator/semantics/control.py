@@ -121,8 +121,8 @@ def barrier(block: BlockTranslator, instruction: Instruction) -> None:
 
 
 _WORK_GROUP, _CLUSTER = -1, -3
-"""Numbers of the barriers that every work-group and every cluster has. Positive numbers are named barriers; -2
-and -4 are the trap handler's."""
+"""Numbers of the barriers that every work-group and every cluster has. Positive numbers are named barriers;
+-2 and -4 are the trap handler's."""
 
 
 def _barrier_number(instruction: Instruction) -> int | None:

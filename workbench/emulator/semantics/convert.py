@@ -245,8 +245,8 @@ for _letter in ("i", "u"):
 
 
 def small_format(block: BlockTranslator, name: str) -> str:
-    """The C function's name for a format in this target's encoding. On gfx1250, clamp selects the fp8 without a
-    sign (LLVM's intrinsics of e5m3)."""
+    """The C function's name for a format in this target's encoding. On gfx1250, clamp selects the fp8 without
+    a sign (LLVM's intrinsics of e5m3)."""
     if name == "fp8" and block.clamp and target(block.options.target).clamp_selects_e5m3:
         return "fp8_e5m3"
     return f"{name}_{target(block.options.target).fp8_encoding.name}"

@@ -111,8 +111,7 @@ static inline uint32_t upper_bits(uint32_t random, int count) { return random >>
     void hk_##name##_stochastic_x16(uint32_t *restrict out, const float *restrict in, const uint32_t *restrict random, \
                                     const uint32_t *restrict saturate) {                                               \
         const int dropped = 23 - format.mantissa_bits;                                                                 \
-        LOOP out[i] =                                                                                                  \
-            encode((double)in[i], format, saturate[i] != 0, upper_bits(random[i], dropped), dropped) & 255;            \
+        LOOP out[i] = encode((double)in[i], format, saturate[i] != 0, upper_bits(random[i], dropped), dropped) & 255;  \
     }                                                                                                                  \
     HK_EXPORT void hk_f32_from_##name##_x16(float *restrict, const uint32_t *restrict);                                \
     void hk_f32_from_##name##_x16(float *restrict out, const uint32_t *restrict in) {                                  \
@@ -137,9 +136,9 @@ SMALL_FORMAT(fp8_e5m3, E5M3)
     void hk_##name##_stochastic_f16_x16(uint32_t *restrict out, const uint32_t *restrict in,                           \
                                         const uint32_t *restrict random, const uint32_t *restrict saturate) {          \
         const int dropped = 10 - format.mantissa_bits;                                                                 \
-        LOOP out[i] = encode(decode(in[i] & 0xffff, F16), format, saturate[i] != 0, upper_bits(random[i], dropped),    \
-                             dropped) &                                                                                \
-                      255;                                                                                             \
+        LOOP out[i] =                                                                                                  \
+            encode(decode(in[i] & 0xffff, F16), format, saturate[i] != 0, upper_bits(random[i], dropped), dropped) &   \
+            255;                                                                                                       \
     }
 
 SMALL_FROM_HALF(fp8_ocp, FP8_OCP)
@@ -233,12 +232,12 @@ void hk_convert_scaled(uint32_t *out, const uint32_t *in, const uint32_t *in2, c
     }
 }
 
-/* V_CVT_SCALE_PK8 and PK16 of gfx1250: numbers of 8, 6 or 4 bits times 2^(byte - 127), with 255 a NaN, to a large format.
- * Lane l takes the scales of lane l % 16, or of the 16 lanes above.
+/* V_CVT_SCALE_PK8 and PK16 of gfx1250: numbers of 8, 6 or 4 bits times 2^(byte - 127), with 255 a NaN, to a large
+ * format. Lane l takes the scales of lane l % 16, or of the 16 lanes above.
  *
- * Op fields: dst; src0 the numbers; src1 the row of scales, or scalar register ssrc0, or the constant imm[1]; imm[0] the
- * formats and the number of values, as for hk_convert_scaled; flags: bits 1:0 and 3:2 the byte for lanes 0 to 15 and for
- * those above, bit 4 the scales of the upper lanes. */
+ * Op fields: dst; src0 the numbers; src1 the row of scales, or scalar register ssrc0, or the constant imm[1]; imm[0]
+ * the formats and the number of values, as for hk_convert_scaled; flags: bits 1:0 and 3:2 the byte for lanes 0 to 15
+ * and for those above, bit 4 the scales of the upper lanes. */
 HK_EXPORT int32_t hk_convert_blocks(Wave *w, const Op *op);
 int32_t hk_convert_blocks(Wave *w, const Op *op) {
     uint32_t how = op->imm[0];
@@ -273,8 +272,8 @@ int32_t hk_convert_blocks(Wave *w, const Op *op) {
     return 0;
 }
 
-/* V_PERM_PK16: sixteen entries of a table by indices of 4 bits. The table has src0 above src1, each of as many registers
- * as imm[1] and imm[0] say; imm[2] is the number of bits of an entry; src2 the indices. */
+/* V_PERM_PK16: sixteen entries of a table by indices of 4 bits. The table has src0 above src1, each of as many
+ * registers as imm[1] and imm[0] say; imm[2] is the number of bits of an entry; src2 the indices. */
 HK_EXPORT int32_t hk_perm_pk16(Wave *w, const Op *op);
 int32_t hk_perm_pk16(Wave *w, const Op *op) {
     uint64_t exec = hk_exec(w);

@@ -10,8 +10,8 @@
  * saturate at the end, else they wrap. EXEC is ignored.
  *
  * V_WMMA of formats of 8, 6 and 4 bits (f8f6f4): elements of 6 bits follow each other without gaps. With scales, each
- * 32 or 16 elements of K of a row of A, and of a column of B, are multiplied by one: byte k / 32 or k / 16 of one or two
- * registers in the row's or column's lane.
+ * 32 or 16 elements of K of a row of A, and of a column of B, are multiplied by one: byte k / 32 or k / 16 of one or
+ * two registers in the row's or column's lane.
  *
  * Op fields: dst (D), src0 (A), src1 (B), src2 (C, or the indices of a sparse A), flags (abi.h); imm[0] a constant C;
  * imm[1] and imm[2] how A and B are spread: registers in bits 7:0, groups of lanes in 15:8, and in 31:16 the logarithm

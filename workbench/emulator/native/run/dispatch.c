@@ -79,7 +79,8 @@ static inline int stops(Wave *w, const uint8_t *holds, int32_t block) {
     return result;
 }
 
-/* Runs a wave's turn; HK_END, HK_BARRIER, HK_AWAIT, HK_FAULT, or HK_YIELD, TURN_OVER or HELD if it is to continue later. */
+/* Runs a wave's turn; HK_END, HK_BARRIER, HK_AWAIT, HK_FAULT, or HK_YIELD, TURN_OVER or HELD if it is to continue
+ * later. */
 __attribute__((always_inline)) static inline int32_t run_blocks(const Launch *l, uint64_t *counts, Wave *w,
                                                                 uint32_t turn, uint64_t *spent, HkWay *way,
                                                                 HkTape *tape, const HkWatch *watch,
