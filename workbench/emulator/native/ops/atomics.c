@@ -413,7 +413,8 @@ HK_EXPORT int32_t hk_ds_atomic(Wave *w, const Op *op) {
     HkAtomicData from = {hk_row(w, op->src1), op->src2 == HK_NO_REGISTER ? NULL : hk_row(w, op->src2)};
     uint32_t returned[2 * HK_LANES] __attribute__((aligned(64)));
     uint32_t flush = hk_mode_flush(w, kind);
-    if (__builtin_expect(lanes.exec != exec, 0)) hk_load_nothing(op, wide ? HK_B64 : HK_B32, returned, exec & ~lanes.exec);
+    if (__builtin_expect(lanes.exec != exec, 0))
+        hk_load_nothing(op, wide ? HK_B64 : HK_B32, returned, exec & ~lanes.exec);
     HK_FOR_LANES(lane, lanes.exec) { hk_update_own(kind, wide, w->lds + row[lane] + at, from, returned, lane, flush); }
     hk_put_returned(w, op, returned, wide, exec);
     return 0;

@@ -163,7 +163,7 @@ static void start_wave(const Worker *worker, Resident *r, uint32_t index, uint32
     uint32_t next = 0;
     for (; next < l->user_sgpr_count; next++) w->s[next] = l->user_sgpr[next];
     if (l->architected_group_ids) {
-        w->s[HK_TTMP + 6] = 0; /* in no cluster */
+        w->s[HK_TTMP + 6] = 0;           /* in no cluster */
         w->s[HK_TTMP + 8] = index << 25; /* its number in the work-group in bits 29:25 */
         w->s[HK_TTMP + 9] = g->id[0];
         w->s[HK_TTMP + 7] = g->id[1] | g->id[2] << 16;
