@@ -173,8 +173,10 @@ VARIANTS = {
     "wave32": ("gfx1201", ()),
     "wave64": ("gfx1201", ("-mwavefrontsize64",)),
     "gfx1250": ("gfx1250", ()),
+    "gfx1100": ("gfx1100", ()),
+    "gfx1100 wave64": ("gfx1100", ("-mwavefrontsize64",)),
 }
-PRODUCTS = {"gfx1201": "RX 9070 XT", "gfx1250": "MI455X"}
+PRODUCTS = {"gfx1201": "RX 9070 XT", "gfx1100": "RX 7900 XTX", "gfx1250": "MI455X"}
 
 
 @pytest.fixture(scope="module", params=VARIANTS)

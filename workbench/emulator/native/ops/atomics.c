@@ -262,7 +262,8 @@ static void hk_update_own(HkAtomic kind, int wide, uint8_t *p, HkAtomicData from
 
 HK_INLINE HkAtomicData hk_memory_data(const Wave *w, const Op *op, HkAtomic kind, int wide) {
     const uint32_t *rows = hk_row(w, op->src1);
-    return (HkAtomicData){rows, kind == HK_CMPSWAP ? rows + (wide ? 2 : 1) * HK_LANES : NULL};
+    int compares = kind == HK_CMPSWAP || kind == HK_CMPSWAP_FLOAT;
+    return (HkAtomicData){rows, compares ? rows + (wide ? 2 : 1) * HK_LANES : NULL};
 }
 
 /* The data rows may also be the result rows, so old values are written only after all lanes are done. */
@@ -413,8 +414,7 @@ HK_EXPORT int32_t hk_ds_atomic(Wave *w, const Op *op) {
     HkAtomicData from = {hk_row(w, op->src1), op->src2 == HK_NO_REGISTER ? NULL : hk_row(w, op->src2)};
     uint32_t returned[2 * HK_LANES] __attribute__((aligned(64)));
     uint32_t flush = hk_mode_flush(w, kind);
-    if (__builtin_expect(lanes.exec != exec, 0))
-        hk_load_nothing(op, wide ? HK_B64 : HK_B32, returned, exec & ~lanes.exec);
+    if (__builtin_expect(lanes.exec != exec, 0)) hk_load_nothing(wide ? HK_B64 : HK_B32, returned, exec & ~lanes.exec);
     HK_FOR_LANES(lane, lanes.exec) { hk_update_own(kind, wide, w->lds + row[lane] + at, from, returned, lane, flush); }
     hk_put_returned(w, op, returned, wide, exec);
     return 0;
@@ -434,7 +434,7 @@ HK_EXPORT int32_t hk_ds_wrxchg2(Wave *w, const Op *op) {
         row[i] = hk_lds_wrap(hk_row(w, op->src0), &at[i], exec, wrapped[i]);
         lanes[i] = hk_check_lds_row(w, op, row[i], at[i], exec, bytes, HK_LDS_WRITE);
         if (lanes[i].fault) return 1;
-        hk_load_nothing(op, wide ? HK_B64 : HK_B32, returned + i * (1 + wide) * HK_LANES, exec & ~lanes[i].exec);
+        hk_load_nothing(wide ? HK_B64 : HK_B32, returned + i * (1 + wide) * HK_LANES, exec & ~lanes[i].exec);
     }
     HK_FOR_LANES(lane, exec) {
         for (int i = 0; i < 2; i++) {

@@ -115,7 +115,7 @@ static int32_t hk_buffer_slow(Wave *w, const Op *op, const HkResource *r, HkBuff
             uint32_t *reg = rows + c * HK_LANES + lane;
             HkData one = count > 1 ? HK_B32 : data;
             if (!is_write)
-                *reg = (*reg & hk_kept_bits(op)) | hk_loaded(one, inside ? p : zero);
+                *reg = hk_loaded(one, inside ? p : zero);
             else if (inside)
                 hk_put_small(one, p, *reg);
         }
@@ -157,9 +157,9 @@ HK_INLINE int32_t hk_buffer_access(Wave *w, const Op *op, HkData data, int is_wr
             hk_scatter(data, rows, 0, a->base, a->offsets, exec);
     } else {
         if (a->wide)
-            hk_load_rows(op, data, rows, 1, NULL, a->at, exec);
+            hk_gather_masked(data, rows, 1, NULL, a->at, exec);
         else
-            hk_load_rows(op, data, rows, 0, a->base, a->offsets, exec);
+            hk_gather_masked(data, rows, 0, a->base, a->offsets, exec);
     }
     return 0;
 }

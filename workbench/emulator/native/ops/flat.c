@@ -17,9 +17,9 @@ HK_INLINE int32_t hk_global_load(Wave *w, const Op *op, HkData data) {
     hk_global_addresses(w, op, exec, &a);
     if (hk_check_addresses(w, op, &a, hk_data_bytes(data), 0)) return 1;
     if (a.wide)
-        hk_load_rows(op, data, hk_row(w, op->dst), 1, NULL, a.at, exec);
+        hk_gather_masked(data, hk_row(w, op->dst), 1, NULL, a.at, exec);
     else
-        hk_load_rows(op, data, hk_row(w, op->dst), 0, a.base, a.offsets, exec);
+        hk_gather_masked(data, hk_row(w, op->dst), 0, a.base, a.offsets, exec);
     return 0;
 }
 
@@ -46,9 +46,9 @@ static void hk_scratch_write(const Wave *w, uint32_t offset, unsigned lane, uint
     for (uint32_t b = 0; b < bytes; b++) *hk_scratch_byte(w, offset + b, lane) = from[b];
 }
 
-HK_INLINE void hk_put_lane(const Op *op, HkData data, uint32_t *rows, unsigned lane, const uint8_t *from) {
+HK_INLINE void hk_put_lane(HkData data, uint32_t *rows, unsigned lane, const uint8_t *from) {
     if (hk_data_rows(data) == 1)
-        rows[lane] = (rows[lane] & hk_kept_bits(op)) | hk_loaded(data, from);
+        rows[lane] = hk_loaded(data, from);
     else
         for (int r = 0; r < hk_data_rows(data); r++) rows[HK_LANES * r + lane] = hk_get32(from + 4 * r);
 }
@@ -73,7 +73,7 @@ HK_INLINE int32_t hk_flat_access(Wave *w, const Op *op, HkData data, int is_writ
         if (is_write)
             hk_scatter(data, rows, 1, NULL, a.at, exec);
         else
-            hk_load_rows(op, data, rows, 1, NULL, a.at, exec);
+            hk_gather_masked(data, rows, 1, NULL, a.at, exec);
         return 0;
     }
     uint8_t owners[HK_LANES];
@@ -98,7 +98,7 @@ HK_INLINE int32_t hk_flat_access(Wave *w, const Op *op, HkData data, int is_writ
                 hk_scratch_write(w, offset, owners[lane], bytes, copy);
             } else {
                 hk_scratch_read(w, offset, owners[lane], bytes, copy);
-                hk_put_lane(op, data, rows, lane, copy);
+                hk_put_lane(data, rows, lane, copy);
             }
         } else {
             uint8_t *p = window == HK_SHARED_APERTURE ? w->lds + offset : (uint8_t *)(uintptr_t)a.at[lane];
@@ -109,7 +109,7 @@ HK_INLINE int32_t hk_flat_access(Wave *w, const Op *op, HkData data, int is_writ
             if (is_write)
                 hk_get_lane(data, rows, lane, p);
             else
-                hk_put_lane(op, data, rows, lane, p);
+                hk_put_lane(data, rows, lane, p);
         }
     }
     hk_count_flat(w, op, &a, exec, bytes, is_write);
@@ -156,7 +156,7 @@ int32_t hk_scratch_move(Wave *w, const Op *op, HkData data, uint32_t uniform, co
             hk_scratch_write(w, offsets[lane], lane, bytes, copy);
         } else {
             hk_scratch_read(w, offsets[lane], lane, bytes, copy);
-            hk_put_lane(op, data, rows, lane, copy);
+            hk_put_lane(data, rows, lane, copy);
         }
     }
     return 0;
@@ -185,6 +185,29 @@ HK_INLINE int32_t hk_scratch_access(Wave *w, const Op *op, HkData data, int is_w
 
 HK_LOADS(HK_DEFINE_LOAD)
 HK_STORES(HK_DEFINE_STORE)
+
+/* GLOBAL_LOAD_ADDTID_B32, GLOBAL_STORE_ADDTID_B32: without an address register; lane l accesses the scalar base +
+ * immediate + 4 * l. */
+HK_INLINE int32_t hk_global_addtid(Wave *w, const Op *op, int is_write) {
+    uint64_t exec = hk_exec(w);
+    if (exec == 0) return 0;
+    uint64_t start = (w->s[op->ssrc0] | (uint64_t)w->s[op->ssrc0 + 1] << 32) + (uint64_t)(int64_t)op->offset;
+    uint32_t offsets[HK_LANES] __attribute__((aligned(64))), safe[HK_LANES] __attribute__((aligned(64)));
+    for (uint32_t l = 0; l < HK_LANES; l++) offsets[l] = 4 * l;
+    HkAddresses a = {.wide = 0, .exec = exec, .base = (uint8_t *)(uintptr_t)start};
+    a.offsets = hk_safe32(offsets, exec, safe);
+    a.lo = start + 4 * hk_first_lane(exec);
+    a.hi = start + 4 * (63 - (uint64_t)__builtin_clzll(exec));
+    if (hk_check_addresses(w, op, &a, 4, is_write)) return 1;
+    if (is_write)
+        hk_scatter(HK_B32, hk_row(w, op->src1), 0, a.base, offsets, exec);
+    else
+        hk_gather_masked(HK_B32, hk_row(w, op->dst), 0, a.base, a.offsets, exec);
+    return 0;
+}
+
+HK_EXPORT int32_t hk_global_load_addtid_b32(Wave *w, const Op *op) { return hk_global_addtid(w, op, 0); }
+HK_EXPORT int32_t hk_global_store_addtid_b32(Wave *w, const Op *op) { return hk_global_addtid(w, op, 1); }
 
 /* GLOBAL_LOAD_LDS_: memory to LDS. Lane l's data goes to M0 + immediate + l * (4, or 16 for 3 and 4 dwords), whether or
  * not lower lanes are active; sub-dword data is extended to a dword. */

@@ -52,7 +52,7 @@ def _scalar_base(instruction: Instruction, position: int) -> int:
     return scalar(instruction.src[position])
 
 
-def _encode_load(data: int, instruction: Instruction, rows: Rows) -> OpFields:
+def _encode_load(instruction: Instruction, rows: Rows) -> OpFields:
     if instruction.modifiers.get("lds"):
         raise unsupported(instruction, "It loads to LDS through a modifier of an older encoding.")
     return OpFields(
@@ -61,7 +61,7 @@ def _encode_load(data: int, instruction: Instruction, rows: Rows) -> OpFields:
         src0=vector_or_none(instruction.src[0], rows),
         ssrc0=(base := _scalar_base(instruction, 1)),
         offset=instruction.modifiers.get("offset", 0),
-        flags=rows.address_flags(instruction, base) | rows.kept_half(data),
+        flags=rows.address_flags(instruction, base),
     )
 
 
@@ -86,21 +86,38 @@ def _encode_to_lds(function: str, kind: int, instruction: Instruction, rows: Row
     )
 
 
+def _encode_addtid(instruction: Instruction, rows: Rows) -> OpFields:
+    *data, base = instruction.src
+    if base.kind == "off":
+        raise unsupported(instruction, "Without a scalar base it has no address.")
+    return OpFields(
+        function=f"hk_{instruction.opcode}",
+        dst=rows.row(instruction.dst[0]) if instruction.dst else NO_REGISTER,
+        src1=rows.row(data[0]) if data else NO_REGISTER,
+        ssrc0=scalar(base),
+        offset=instruction.modifiers.get("offset", 0),
+    )
+
+
 def _encode_transposing(instruction: Instruction, rows: Rows) -> OpFields:
     if rows.mask_words != 1:
         raise unsupported(instruction, "No source says which lanes of 64 exchange what they read.")
-    return _encode_load(abi.B64, instruction, rows)
+    return _encode_load(instruction, rows)
 
 
 NATIVE: dict[str, NativeOp] = {
+    **{
+        f"global_{access}_addtid_b32": NativeOp(f"hk_global_{access}_addtid_b32", _encode_addtid)
+        for access in ("load", "store")
+    },
     **{
         f"global_load_tr_b{bits}": NativeOp(f"hk_global_load_tr_b{bits}", _encode_transposing)
         for bits in (64, 128)
     },
     **{
-        f"{space}_load_{data}": NativeOp(f"hk_{space}_load_{data}", partial(_encode_load, kind))
+        f"{space}_load_{data}": NativeOp(f"hk_{space}_load_{data}", _encode_load)
         for space in ("global", "flat", "scratch")
-        for data, kind in LOADS.items()
+        for data in LOADS
     },
     **{
         f"{space}_store_{data}": NativeOp(f"hk_{space}_store_{data}", _encode_store)

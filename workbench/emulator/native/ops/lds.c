@@ -38,10 +38,10 @@ __attribute__((cold, noinline)) HkLdsLanes hk_lds_beyond(Wave *w, const Op *op, 
     return (HkLdsLanes){there, 0};
 }
 
-__attribute__((cold, noinline)) void hk_load_nothing(const Op *op, HkData data, uint32_t *rows, uint64_t lanes) {
+__attribute__((cold, noinline)) void hk_load_nothing(HkData data, uint32_t *rows, uint64_t lanes) {
     static const uint8_t nothing[64];
     static const uint32_t offsets[HK_LANES] __attribute__((aligned(64)));
-    if (lanes) hk_load_rows(op, data, rows, 0, nothing, offsets, lanes);
+    if (lanes) hk_gather_masked(data, rows, 0, nothing, offsets, lanes);
 }
 
 HK_INLINE int32_t hk_lds_read(Wave *w, const Op *op, HkData data) {
@@ -54,11 +54,11 @@ HK_INLINE int32_t hk_lds_read(Wave *w, const Op *op, HkData data) {
     HkLdsLanes lanes = hk_check_lds_row(w, op, row, offset, exec, hk_data_bytes(data), HK_LDS_READ);
     if (__builtin_expect(lanes.exec != exec, 0)) {
         if (lanes.fault) return 1;
-        hk_load_nothing(op, data, hk_row(w, op->dst), exec & ~lanes.exec);
+        hk_load_nothing(data, hk_row(w, op->dst), exec & ~lanes.exec);
         if (lanes.exec == 0) return 0;
     }
     uint32_t temporary[HK_LANES] __attribute__((aligned(64)));
-    hk_load_rows(op, data, hk_row(w, op->dst), 0, w->lds + offset, hk_safe32(row, lanes.exec, temporary), lanes.exec);
+    hk_gather_masked(data, hk_row(w, op->dst), 0, w->lds + offset, hk_safe32(row, lanes.exec, temporary), lanes.exec);
     return 0;
 }
 
@@ -108,7 +108,7 @@ HK_INLINE int32_t hk_lds_read2(Wave *w, const Op *op, HkData data) {
     for (int i = 0; i < 2; i++) {
         uint32_t *half = loaded + i * rows * HK_LANES;
         if (pair.exec[i]) hk_gather(data, half, 0, w->lds + pair.offset[i], hk_safe32(pair.row[i], pair.exec[i], safe));
-        if (__builtin_expect(pair.exec[i] != exec, 0)) hk_load_nothing(op, data, half, exec & ~pair.exec[i]);
+        if (__builtin_expect(pair.exec[i] != exec, 0)) hk_load_nothing(data, half, exec & ~pair.exec[i]);
     }
     if (exec == HK_ALL_LANES)
         memcpy(hk_row(w, op->dst), loaded, (size_t)(2 * rows) * HK_LANES * 4);
@@ -169,7 +169,7 @@ HK_INLINE int32_t hk_lds_addtid(Wave *w, const Op *op, int is_write) {
     for (uint32_t l = 0; l < HK_LANES; l++) offsets[l] = (w->s[HK_M0] & 0xffff) + 4 * l;
     HkLdsLanes lanes =
         hk_check_lds_row(w, op, offsets, (uint32_t)op->offset, exec, 4, is_write ? HK_LDS_WRITE : HK_LDS_READ);
-    if (!is_write && !lanes.fault) hk_load_nothing(op, HK_B32, hk_row(w, op->dst), exec & ~lanes.exec);
+    if (!is_write && !lanes.fault) hk_load_nothing(HK_B32, hk_row(w, op->dst), exec & ~lanes.exec);
     if (lanes.exec == 0) return lanes.fault;
     uint32_t temporary[HK_LANES] __attribute__((aligned(64)));
     uint8_t *base = w->lds + op->offset;

@@ -36,7 +36,7 @@ HK_INLINE HkLdsLanes hk_check_lds_row(Wave *w, const Op *op, const uint32_t *row
 }
 
 /* Loads 0 into `lanes`, which are outside the LDS. */
-void hk_load_nothing(const Op *op, HkData data, uint32_t *rows, uint64_t lanes);
+void hk_load_nothing(HkData data, uint32_t *rows, uint64_t lanes);
 
 /* The rows to use with `*offset`. Address and immediate are added in 32 bits, so a negative base may be combined with
  * an immediate that makes it positive (compilers do that for s[255 - i]). */

@@ -5,16 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 from workbench.codeobject.instruction import Instruction
-from workbench.emulator.native import abi
 from workbench.emulator.native.abi import NO_REGISTER
 from workbench.emulator.native.ops.operation import NativeOp, OpFields, Rows, unsupported
 
-READS = {
-    "u8": abi.U8, "i8": abi.I8, "u16": abi.U16, "i16": abi.I16,
-    "u8_d16": abi.U8_LO, "u8_d16_hi": abi.U8_HI, "i8_d16": abi.I8_LO, "i8_d16_hi": abi.I8_HI,
-    "u16_d16": abi.U16_LO, "u16_d16_hi": abi.U16_HI,
-    "b32": abi.B32, "b64": abi.B64, "b96": abi.B96, "b128": abi.B128,
-}  # fmt: skip
+READS = (
+    "u8", "i8", "u16", "i16", "u8_d16", "u8_d16_hi", "i8_d16", "i8_d16_hi", "u16_d16", "u16_d16_hi",
+    "b32", "b64", "b96", "b128",
+)  # fmt: skip
 TRANSPOSED_READS = ("b64_tr_b16", "b64_tr_b8", "b64_tr_b4", "b96_tr_b6")
 WRITES = ("b8", "b16", "b8_d16_hi", "b16_d16_hi", "b32", "b64", "b96", "b128")
 
@@ -34,13 +31,12 @@ def two_lds_offsets(instruction: Instruction) -> tuple[int, int]:
     return modifiers.get("offset0", 0) * memory.stride, modifiers.get("offset1", 0) * memory.stride
 
 
-def _encode_read(kind: int, instruction: Instruction, rows: Rows) -> OpFields:
+def _encode_read(instruction: Instruction, rows: Rows) -> OpFields:
     return OpFields(
         function=f"hk_{instruction.opcode}",
         dst=rows.row(instruction.dst[0]),
         src0=rows.row(instruction.src[0]),
         offset=lds_offset(instruction),
-        flags=rows.kept_half(kind),
     )
 
 
@@ -88,8 +84,8 @@ def _encode_addtid(instruction: Instruction, rows: Rows) -> OpFields:
 
 NATIVE: dict[str, NativeOp] = {
     **{
-        f"ds_read_{data}": NativeOp(f"hk_ds_read_{data}", partial(_encode_read, kind))
-        for data, kind in (*READS.items(), *((data, abi.B64) for data in TRANSPOSED_READS))
+        f"ds_read_{data}": NativeOp(f"hk_ds_read_{data}", _encode_read)
+        for data in (*READS, *TRANSPOSED_READS)
     },
     **{f"ds_write_{data}": NativeOp(f"hk_ds_write_{data}", _encode_write) for data in WRITES},
     **{

@@ -10,15 +10,9 @@ from dataclasses import dataclass, field
 
 from workbench.codeobject import printer
 from workbench.codeobject.instruction import Instruction, Operand
-from workbench.emulator.native import abi
 from workbench.emulator.native.abi import MAX_LANES, NO_REGISTER, SCALE_SHIFT, SIGNED_OFFSET, ffi
 from workbench.errors import UnsupportedInstruction
 from workbench.targets import target as target_record
-
-_KEPT = {
-    **dict.fromkeys((abi.U8_LO, abi.I8_LO, abi.U16_LO), abi.KEEPS_HIGH),
-    **dict.fromkeys((abi.U8_HI, abi.I8_HI, abi.U16_HI), abi.KEEPS_LOW),
-}
 
 
 @dataclass(frozen=True)
@@ -53,12 +47,6 @@ class Rows:
         if base != NO_REGISTER and target_record(self.target).has_signed_offsets:
             flags |= SIGNED_OFFSET
         return flags
-
-    def kept_half(self, data: int) -> int:
-        """Bits of `OpFields.flags` for the half of a register that a load of `data`, an HkData, keeps."""
-        if target_record(self.target).clears_halves:
-            return 0
-        return _KEPT.get(data, 0)
 
     def row(self, operand: Operand) -> int:
         """First row of a vector register operand.

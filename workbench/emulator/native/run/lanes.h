@@ -101,9 +101,9 @@ HK_INLINE uint32_t hk_data_bytes(HkData data) {
 
 /* The new value of a register after a load of at most 32 bits.
  *
- * A load of half a register clears the other half on targets with SRAM-ECC: Tensile joins two such loads by OR
+ * A load of half a register clears the other half, as these targets have SRAM-ECC: Tensile joins two such loads by OR
  * (HasEccHalf, true for gfx906 to gfx950), and LLVM does not expect the other half to stay (d16PreservesUnusedBits).
- * The ISA guides' pseudocode, which leaves it, is that of the opcode without SRAM-ECC; see hk_load_rows. */
+ * The ISA guides' pseudocode, which leaves it, is that of the opcode without SRAM-ECC. */
 HK_INLINE uint32_t hk_loaded(HkData data, const uint8_t *p) {
     switch (data) {
     case HK_U8:
@@ -247,18 +247,6 @@ HK_INLINE void hk_gather(HkData data, uint32_t *rows, int wide, const uint8_t *b
 
 HK_INLINE int hk_data_rows(HkData data) { return data == HK_B128 ? 4 : data == HK_B96 ? 3 : data == HK_B64 ? 2 : 1; }
 
-/* Bits of a register that a load leaves as they are. */
-HK_INLINE uint32_t hk_kept_bits(const Op *op) {
-    return (op->flags & HK_KEEPS_LOW ? 0xffffu : 0) | (op->flags & HK_KEEPS_HIGH ? 0xffff0000u : 0);
-}
-
-/* Puts back the bits `kept` of a row as it was. */
-HK_INLINE void hk_keep_bits(uint32_t *row, const uint32_t *before, uint32_t kept) {
-    for (int l = 0; l < HK_LANES; l++) row[l] = (row[l] & ~kept) | (before[l] & kept);
-}
-
-HK_INLINE int hk_is_half(HkData data) { return data >= HK_U8_LO && data <= HK_U16_HI; }
-
 /* Loads into the active lanes of EXEC; the `offsets` of the others must be readable. */
 HK_INLINE void hk_gather_masked(HkData data, uint32_t *rows, int wide, const uint8_t *base, const void *offsets,
                                 uint64_t exec) {
@@ -268,15 +256,6 @@ HK_INLINE void hk_gather_masked(HkData data, uint32_t *rows, int wide, const uin
     hk_gather(data, to, wide, base, offsets);
     if (to == rows) return;
     for (int r = 0; r < hk_data_rows(data); r++) hk_row_blend(rows + HK_LANES * r, temporary + HK_LANES * r, exec);
-}
-
-/* The same for an instruction, which may keep half of the register. */
-HK_INLINE void hk_load_rows(const Op *op, HkData data, uint32_t *rows, int wide, const uint8_t *base,
-                            const void *offsets, uint64_t exec) {
-    uint32_t before[HK_LANES], kept = hk_is_half(data) ? hk_kept_bits(op) : 0;
-    if (kept) memcpy(before, rows, sizeof before);
-    hk_gather_masked(data, rows, wide, base, offsets, exec);
-    if (kept) hk_keep_bits(rows, before, kept);
 }
 
 /* Stores from the active lanes of EXEC, the lowest lane first: where lanes write to the same address, the highest
