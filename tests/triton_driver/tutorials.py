@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
 import os
 import subprocess
 import sys
@@ -28,9 +27,12 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 import page_parts  # noqa: E402
+
+from workbench.runtime.findings import causes  # noqa: E402
+from workbench.runtime.reports import LaunchReport  # noqa: E402
 
 DOCUMENT = ROOT / "docs" / "triton.md"
 BEGIN, END = "<!-- tutorials begin -->", "<!-- tutorials end -->"
@@ -198,12 +200,14 @@ def outcome(file: Path, target: str, seconds: float, sanitized: Path | None = No
 
 def sanitized_outcome(records: Path) -> str:
     """ "right" with the number of sanitized launches, or the first finding."""
-    launches = [json.loads(line) for line in records.read_text().split("\n") if line.strip()]
+    lines = (line for line in records.read_bytes().split(b"\n") if line)
+    launches = [report for line in lines if (report := LaunchReport.of_line(line)) is not None]
     if not launches:
         return "no launch was sanitized"
     for launch in launches:
-        for finding in launch["findings"]:
-            return f"finding in {launch['kernel']}: {finding['summary']}"[:LONGEST]
+        for cause in causes(launch.findings):
+            first = cause.first
+            return f"{launch.kernel}, line {first.line}: {first.category}: {first.message}"
     return f"{RIGHT}, {len(launches)} launches without findings"
 
 
