@@ -58,7 +58,16 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     folder = tmp_path_factory.mktemp("driver")
     program, image = folder / "client", folder / "image"
     source = Path(__file__).with_name("driver_client.c")
-    words = ["cc", "-target", zig.host_target(), "-fno-sanitize=all", "-rtlib=none", str(source), "-o", str(program)]
+    words = [
+        "cc",
+        "-target",
+        zig.host_target(),
+        "-fno-sanitize=all",
+        "-rtlib=none",
+        str(source),
+        "-o",
+        str(program),
+    ]
     environment = {"ZIG_GLOBAL_CACHE_DIR": zig.cache_folder()}
     subprocess.run([sys.executable, "-m", "ziglang", *words], check=True, env=environment)
     code = CodeObject.from_bytes(compile_device(SOURCE, CompileOptions("gfx942")).code_object)

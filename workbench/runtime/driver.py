@@ -32,9 +32,9 @@ from workbench.emulator.kfd.library import build_interposer, build_queues
 from workbench.emulator.kfd.server import Server
 from workbench.emulator.native import native_library
 from workbench.emulator.node import clock
-from workbench.emulator.node.device import node, show_first
+from workbench.emulator.node.device import device_name, node, show_first
 from workbench.errors import ToolchainError
-from workbench.runtime import emulated, reports, tally
+from workbench.runtime import reports, tally
 
 _LIBRARY = "libhipkittens-driver.so"
 _PR_SET_PDEATHSIG = 1
@@ -162,7 +162,7 @@ def main() -> NoReturn:
     """Serves processes until SIGTERM, and then those that have not ended, for a while."""
     file, name = sys.argv[1:]
     product = targets.product(name)
-    show_first(emulated.device_name(product), alone=True)
+    show_first(device_name(product), alone=True)
     node()
     native_library(product.target.wave_size)
 

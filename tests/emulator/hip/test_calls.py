@@ -28,10 +28,13 @@ def check(answer):
 
 
 def test_devices_with_the_properties_of_the_hardware(hip) -> None:
-    assert check(hip.hipGetDeviceCount()) == 7
     attribute = hip.hipDeviceAttribute_t
     instinct = [(256, 163840), (304, 65536), (104, 65536), (256, 163840), (304, 65536)]
-    for ordinal, (units, lds) in enumerate([*instinct, (32, 65536), (256, 327680)]):
+    # Work-group processors of two compute units each, which share 128 KiB; a work-group has half.
+    radeon = [(units, 65536) for units in (32, 48, 48, 30, 16, 6, 20)]
+    devices = [*instinct, *radeon, (256, 327680)]
+    assert check(hip.hipGetDeviceCount()) == len(devices)
+    for ordinal, (units, lds) in enumerate(devices):
         for name, expected in (
             (attribute.hipDeviceAttributeMultiprocessorCount, units),
             (attribute.hipDeviceAttributeMaxSharedMemoryPerBlock, lds),
@@ -39,15 +42,16 @@ def test_devices_with_the_properties_of_the_hardware(hip) -> None:
             (attribute.hipDeviceAttributeMaxThreadsPerBlock, 1024),
         ):
             assert check(hip.hipDeviceGetAttribute(name, ordinal)) == expected
-    assert int(hip.hipSetDevice(7)[0]) == structures.INVALID_DEVICE
+    assert int(hip.hipSetDevice(len(devices))[0]) == structures.INVALID_DEVICE
 
 
 def test_properties_in_the_forms_of_older_and_newer_hip_python(hip) -> None:
     """A record that the call fills, before 7.14, and one that it creates."""
-    assert [(p.major, p.minor) for p in (check(hip.hipGetDeviceProperties(n)) for n in (0, 2, 5, 6))] == [
+    assert [(p.major, p.minor) for p in (check(hip.hipGetDeviceProperties(n)) for n in (0, 2, 5, 6, 12))] == [
         (9, 5),
         (9, 0),
         (12, 0),
+        (11, 0),
         (12, 5),
     ]
     fresh, record = check(hip.hipGetDeviceProperties(1)), hip.hipDeviceProp_t()
@@ -231,7 +235,7 @@ def test_no_device_reaches_anothers_memory(hip) -> None:
         assert handle.hipDeviceGetP2PAttribute(ctypes.byref(value), attribute, 0, 1) == 0
         assert value.value == 0
     assert handle.hipDeviceGetP2PAttribute(ctypes.byref(value), 4, 0, 1) == structures.INVALID_VALUE
-    assert handle.hipDeviceGetP2PAttribute(ctypes.byref(value), 0, 0, 7) == structures.INVALID_DEVICE
+    assert handle.hipDeviceGetP2PAttribute(ctypes.byref(value), 0, 0, 99) == structures.INVALID_DEVICE
 
 
 def test_the_device_that_fits_best(hip) -> None:
@@ -265,7 +269,7 @@ def test_a_pool_of_another_device(hip) -> None:
     check(hip.hipFree(memory.value))
     assert handle.hipMemPoolDestroy(pool) == 0
     assert handle.hipMemPoolDestroy(pool) == structures.INVALID_VALUE
-    bad = structures.MemPoolProps(allocType=1, location=structures.MemLocation(1, 8))
+    bad = structures.MemPoolProps(allocType=1, location=structures.MemLocation(1, 99))
     assert handle.hipMemPoolCreate(ctypes.byref(pool), ctypes.byref(bad)) == structures.INVALID_DEVICE
 
 

@@ -31,9 +31,7 @@ FLAGS = ("-O1", "-g0", "-Wall", "-Wextra")
 DTYPES = {"float": torch.float32, "bf16": torch.bfloat16, "half": torch.float16}
 """Element types that are the same on all targets, by their C++ names."""
 
-FP8 = {
-    arch: torch.float8_e4m3fnuz if arch == "gfx942" else torch.float8_e4m3fn for arch in LIBRARY_TARGETS
-}
+FP8 = {arch: torch.float8_e4m3fnuz if arch == "gfx942" else torch.float8_e4m3fn for arch in LIBRARY_TARGETS}
 """The dtype of fp8e4m3 on each target."""
 
 LANES = {arch: 64 if arch in TILE_TARGETS else 32 for arch in LIBRARY_TARGETS}

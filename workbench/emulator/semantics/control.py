@@ -482,7 +482,7 @@ its cluster (LLVM's lowering of the ids of clusters)."""
 
 
 def _mode_alone(instruction: Instruction) -> None:
-    """Refuses other fields than MODE's rounding, denormals, FP16_OVFL and, on targets that have it, IEEE mode."""
+    """Refuses other fields than MODE's rounding, denormals, FP16_OVFL and, where it exists, IEEE mode."""
     number, first, size = hardware_field(instruction)
     known = 10 if target_record(instruction.form.target).has_ieee_mode else 8
     if number != HW_MODE or (first + size > known and (first, size) not in (*_WITHOUT_EFFECT, _SATURATES)):

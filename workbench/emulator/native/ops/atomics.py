@@ -119,8 +119,6 @@ LDS_ATOMICS: dict[str, int] = {
 }
 
 
-
-
 def _encode_memory(function: str, kind: int, instruction: Instruction, rows: Rows) -> OpFields:
     address, data, *base = instruction.src
     return OpFields(
