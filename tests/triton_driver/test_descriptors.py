@@ -121,7 +121,9 @@ def test_a_kernel_takes_the_bytes_of_a_descriptor_or_its_parts() -> None:
 def test_metadata_of_the_compiler() -> None:
     class Metadata:
         num_warps = 4
-        tensordesc_meta = ({"elem_bits": 16, "block_size": [64, 32], "interval_padding_pairs": [[32, 8]]},)
+        tensordesc_meta: tuple[object, ...] = (
+            {"elem_bits": 16, "block_size": [64, 32], "interval_padding_pairs": [[32, 8]]},
+        )
 
     assert descriptors.tiles(Metadata()) == [Tile(16, (64, 32), 32, 8, 4)]
     Metadata.tensordesc_meta = ()

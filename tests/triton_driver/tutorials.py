@@ -1,6 +1,7 @@
 """Triton's unmodified tutorials on the emulated devices: which are right, by target.
 
-    python tests/triton_driver/tutorials.py FOLDER [--only 02] [--seconds 300] [--write]
+    python tests/triton_driver/tutorials.py FOLDER [--only 02] [--targets gfx1201] [--seconds 300]
+        [--sanitize] [--write]
 
 FOLDER is a checkout of Triton at the installed release; it is read only, and nothing of it is stored.
 Each tutorial is a process. It runs completely, except for benchmarks (only Triton's lines at the first size),
@@ -8,7 +9,8 @@ autotuned kernels (two configurations), and functions that it would start as a p
 `TUTORIALS` calls on small problems. PyTorch's layer normalization, its reference, is taken in float64: of
 fp16 on a
 CPU its gradients are further off than the tutorial's tolerance. This table adds checks to the tutorial's.
-`--write` puts the table into docs/triton.md.
+On a target without modelled times, autotuned kernels take their first configuration, and benchmarks are nan.
+`--sanitize` sanitizes every launch, and a finding is a failure. `--write` puts the table into docs/triton.md.
 """
 
 from __future__ import annotations
@@ -18,19 +20,23 @@ import importlib.util
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 import page_parts  # noqa: E402
 
+from workbench.runtime.findings import causes  # noqa: E402
+from workbench.runtime.reports import LaunchReport  # noqa: E402
+
 DOCUMENT = ROOT / "docs" / "triton.md"
 BEGIN, END = "<!-- tutorials begin -->", "<!-- tutorials end -->"
-TARGETS = ("gfx950", "gfx942")
+TARGETS = ("gfx950", "gfx942", "gfx1201", "gfx1250")
 RIGHT = "right"
 LONGEST = 90
 """Characters of a message."""
@@ -167,13 +173,19 @@ def run_here(file: Path, target: str) -> None:
         print(wb.triton.spent)
 
 
-def outcome(file: Path, target: str, seconds: float) -> tuple[str, float]:
-    """ "right" or the last line of the error, and the seconds that it took."""
+def outcome(file: Path, target: str, seconds: float, sanitized: Path | None = None) -> tuple[str, float]:
+    """ "right" or the last line of the error, and the seconds that it took.
+
+    Args:
+        sanitized: an empty file for the sanitizer's records; None: launches are not sanitized.
+    """
     if target not in TUTORIALS[file.stem].only:
         return "not for this target", 0.0
     began = time.perf_counter()
     path = os.pathsep.join((str(ROOT), os.environ.get("PYTHONPATH", "")))
     environment = {**os.environ, "PYTHONPATH": path, "HIPKITTENS_HISTORY": "off"}
+    if sanitized is not None:
+        environment["HIPKITTENS_SANITIZE"] = str(sanitized)
     command = [sys.executable, __file__, str(file), "--here", target]
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=seconds)
@@ -181,9 +193,22 @@ def outcome(file: Path, target: str, seconds: float) -> tuple[str, float]:
         return "too long", time.perf_counter() - began
     took = time.perf_counter() - began
     if done.returncode == 0:
-        return RIGHT, took
+        return RIGHT if sanitized is None else sanitized_outcome(sanitized), took
     lines = (done.stderr or done.stdout).strip().splitlines()
     return (lines[-1][:LONGEST] if lines else f"ended by signal {-done.returncode}"), took
+
+
+def sanitized_outcome(records: Path) -> str:
+    """ "right" with the number of sanitized launches, or the first finding."""
+    lines = (line for line in records.read_bytes().split(b"\n") if line)
+    launches = [report for line in lines if (report := LaunchReport.of_line(line)) is not None]
+    if not launches:
+        return "no launch was sanitized"
+    for launch in launches:
+        for cause in causes(launch.findings):
+            first = cause.first
+            return f"{launch.kernel}, line {first.line}: {first.category}: {first.message}"
+    return f"{RIGHT}, {len(launches)} launches without findings"
 
 
 def main() -> None:
@@ -192,21 +217,28 @@ def main() -> None:
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", help="beginning of names")
+    parser.add_argument("--targets", nargs="+", default=TARGETS, choices=TARGETS)
     parser.add_argument("--seconds", type=float, default=300, help="of one tutorial")
+    parser.add_argument("--sanitize", action="store_true", help="sanitize every launch")
     parser.add_argument("--write", action="store_true", help="put the table into docs/triton.md")
     parser.add_argument("--here", metavar="TARGET", help="run one file in this process")
     options = parser.parse_args()
     if options.here:
         run_here(options.folder, options.here)
         return
-    rows = [f"| tutorial | what | {' | '.join(TARGETS)} |", "| --- | --- |" + " --- |" * len(TARGETS)]
+    targets = options.targets
+    rows = [f"| tutorial | what | {' | '.join(targets)} |", "| --- | --- |" + " --- |" * len(targets)]
     for name, tutorial in TUTORIALS.items():
         if not name.startswith(options.only):
             continue
         file = options.folder.resolve() / "python" / "tutorials" / f"{name}.py"
         cells = []
-        for target in TARGETS:
-            verdict, took = outcome(file, target, options.seconds)
+        for target in targets:
+            with tempfile.TemporaryDirectory() as scratch:
+                records = Path(scratch) / "sanitized.jsonl"
+                records.touch()
+                sanitized = records if options.sanitize else None
+                verdict, took = outcome(file, target, options.seconds, sanitized)
             print(f"{name} {target}: {verdict}, {took:.0f} s", flush=True)
             cells.append(verdict.replace("|", "\\|"))
         rows.append(f"| {name} | {tutorial.topic} | {' | '.join(cells)} |")

@@ -104,7 +104,7 @@ def _evaluated(name: str, text: str, variables: dict[str, Any], kind: Any, descr
         note = f"{error.msg}, at column {error.offset}" if isinstance(error, SyntaxError) else str(error)
         raise UsageError(
             f"--{name}: `{text}` raised {type(error).__name__}: {note}; expected {described}, as Python over "
-            "the notebook's variables and the cell's kernels"
+            "the variables of the notebook or file, and the kernels"
         ) from None
     if not isinstance(value, kind):
         raise UsageError(f"--{name}: `{text}` is a {type(value).__name__}; expected {described}")

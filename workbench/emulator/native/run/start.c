@@ -162,6 +162,8 @@ static void start_wave(const Worker *worker, Resident *r, uint32_t index, uint32
 
     uint32_t next = 0;
     for (; next < l->user_sgpr_count; next++) w->s[next] = l->user_sgpr[next];
+    /* The wave's number in the work-group, in bits 29:25. */
+    if (l->architected_group_ids) w->s[HK_TTMP + 8] = index << 25;
     if (l->architected_group_ids && g->cluster != NULL) {
         /* LLVM's AMDGPULowerKernelArguments and SIISelLowering, lowerWorkGroupId: the cluster's id instead of the
          * work-group's, whose id in the cluster, with the greatest, is in ttmp6. */
@@ -173,7 +175,6 @@ static void start_wave(const Worker *worker, Resident *r, uint32_t index, uint32
         w->s[HK_TTMP + 7] = g->id[1] / c[1] | g->id[2] / c[2] << 16;
     } else if (l->architected_group_ids) {
         w->s[HK_TTMP + 6] = 0; /* in no cluster */
-        w->s[HK_TTMP + 8] = index << 25; /* its number in the work-group in bits 29:25 */
         w->s[HK_TTMP + 9] = g->id[0];
         w->s[HK_TTMP + 7] = g->id[1] | g->id[2] << 16;
     }
