@@ -240,12 +240,16 @@ def test_signed_offsets(module: Module, random: np.random.Generator) -> None:
     assert torch.equal(out, x[50 + where.long()])
 
 
-def test_what_copies_may_do_is_not_checked(module: Module) -> None:
-    x, out = torch.zeros(1024, dtype=torch.int32), torch.zeros(512, dtype=torch.int32)
-    with pytest.raises(errors.DeviceError, match="gfx1250 cannot be sanitized yet: the order of its async"):
-        wb.sanitize(module["async_copies"][1, 32], x, out)
-    with wb.late_loads(), pytest.raises(errors.DeviceError, match="gfx1250 cannot have its loads come late"):
-        module["async_copies"][1, 32](x, out)
+def test_copies_are_clean_and_may_come_late(module: Module, random: np.random.Generator) -> None:
+    x, out, late = (
+        torch.from_numpy(random.integers(1, 99, 1024).astype(np.int32)),
+        *(torch.zeros(512, dtype=torch.int32) for _ in range(2)),
+    )
+    result = wb.sanitize(module["async_copies"][1, 32], x, out)
+    assert result.passed, str(result)
+    with wb.late_loads():
+        module["async_copies"][1, 32](x, late)
+    assert torch.equal(out, late)
 
 
 def test_asynchronous_copies(module: Module, random: np.random.Generator) -> None:

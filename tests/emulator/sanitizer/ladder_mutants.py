@@ -154,9 +154,7 @@ class Rung:
         try:
             if not torch.equal(self.output(kernel), self.output(self.kernel)):
                 return True
-            return (
-                wb.prove(lambda: self.output(kernel), tries=SCHEDULES, seconds=PROOF_SECONDS) is not None
-            )
+            return wb.prove(lambda: [self.output(kernel)], tries=SCHEDULES, seconds=PROOF_SECONDS) is not None
         except (KernelFault, UsageError):
             return False
 
