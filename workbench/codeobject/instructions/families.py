@@ -35,7 +35,7 @@ Rows = tuple[tuple[str, T], ...]
 
 _KEEPS: Rows[Keeps] = (
     (r"s_(addk|mulk)_i32|s_bitset.*|s_cmovk?_.*", Keeps.VALUE),
-    (r"v_(pk_)?f?mac_.*|v_dot\dc_.*|v_smfmac_.*|v_cvt_pkaccum_u8_f32", Keeps.VALUE),
+    (r"v_(pk_)?f?mac_.*|v_dot\d(c|acc)_.*|v_smfmac_.*|v_cvt_pkaccum_u8_f32", Keeps.VALUE),
     (r"v_swap_b32|v_permlane.*", Keeps.VALUE),
     (r"v_writelane_b32", Keeps.LANES),
     # Among the 16-bit instructions, those introduced with gfx9 preserve the high half; the others clear it.
@@ -56,7 +56,7 @@ _READS: Rows[Registers] = (
     # source unchanged (LLVM's has no implicit $mode). An instruction that writes one field leaves the others.
     (r"v_(?!s?mfma|smfmac|cmpx?_class_)\w*_b?f(16|32|64)(_\w+)?", Registers.MODE),
     (r"v_mfma_f32_\d+x\d+x\d+_?(\d+b_)?x?f32", Registers.MODE),
-    (r"ds_(pk_)?(add|min|max|cmpst)_(rtn_)?b?f(16|32)", Registers.MODE),
+    (r"ds_(pk_)?(add|min|max|cmpst|cmpstore)_(rtn_)?b?f(16|32)", Registers.MODE),
     (r"s_[gs]etreg_.*|s_set_gpr_idx_(on|off)|s_setvskip", Registers.MODE),
 )
 _LANEWISE = re.compile(r"VOP.*|DS|FLAT|GLOBAL|SCRATCH|M[TU]BUF|VBUFFER")
@@ -91,7 +91,7 @@ _FLOW: Rows[Flow] = (
 _BRANCHES = (Flow.BRANCH, Flow.CONDITIONAL, Flow.CALL, Flow.JUMP, Flow.INDIRECT_CALL)
 
 _CONTROL: Rows[Control] = (
-    (r"s_waitcnt|s_wait_\w+cnt|s_wait_idle", Control.WAIT),
+    (r"s_waitcnt(_(vm|exp|lgkm|vs)cnt)?|s_wait_\w+cnt|s_wait_idle", Control.WAIT),
     (r"s_nop", Control.IDLE),
     (r"s_sleep", Control.SLEEP),
     (r"s_barrier|s_barrier_wait", Control.BARRIER),
@@ -147,7 +147,7 @@ _TRAITS: Rows[Trait] = (
         Trait.M0_NOT_INTERLOCKED,
     ),
     (r"buffer_wbl2|global_wb", Trait.WRITES_BACK),
-    (r"buffer_inv|buffer_wbinvl1(_vol)?", Trait.INVALIDATES),
+    (r"buffer_inv|buffer_wbinvl1(_vol)?|buffer_gl1_inv", Trait.INVALIDATES),
     (r"v_cvt_.*", Trait.CONVERTS),
     (rf"v_({_WIDE_PRODUCTS})|v_lshl_add_u64", Trait.WIDE_INTEGER),
     (r".*_async_(to|from)_lds_.*|ds_atomic_async_barrier_.*", Trait.ASYNCHRONOUS),

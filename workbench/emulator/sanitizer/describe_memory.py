@@ -13,6 +13,7 @@ from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.native.ops import NATIVE, OpFields, Rows
 from workbench.emulator.sanitizer.op_fields import set_results, set_scalar_source, set_vector_source
 from workbench.targets import Request
+from workbench.targets import target as target_record
 
 _SPACES = {
     Space.LDS: abi.SAN_LDS,
@@ -176,7 +177,11 @@ def scalar_memory(record: CData, instruction: Instruction, memory: Memory) -> CD
         base, *others = instruction.src
         record.op.ssrc0 = base.index
         record.op.offset = instruction.modifiers.get("offset", 0)
-        record.flags |= abi.SAN_RESOURCE if memory.space is Space.SCALAR_BUFFER else 0
+        if memory.space is Space.SCALAR_BUFFER:
+            record.flags |= abi.SAN_RESOURCE
+            record.op.flags = (
+                abi.WIDE_RESOURCE if target_record(instruction.form.target).has_wide_resources else 0
+            )
         for operand in others:
             if operand.kind == "s":
                 record.op.ssrc1 = operand.index

@@ -135,7 +135,11 @@ static void read_descriptor(const Wave *w, const Op *op, int to_lds, Tile *t) {
     int gathers = (int)bits(first, 31, 1), repeats = (int)bits(second, 19, 1) && !gathers;
     if (bits(first, 126, 2) != 2) t->wrong = HK_TENSOR_TYPE;
     if (bits(first, 2, 28) != 0 || bits(first, 121, 5) != 0) t->wrong = HK_TENSOR_RESERVED;
-    if (to_lds && bits(second, 0, 16) != 0) t->wrong = HK_TENSOR_CLUSTER;
+    /* Each work-group that the mask names does the same copy, to its own LDS (waiting for the others, which the order of
+     * their accesses does not show). */
+    uint32_t mask = (uint32_t)bits(second, 0, 16), size = w->group->cluster != NULL ? w->group->cluster_size : 0;
+    if (to_lds && mask != 0 && (mask >> size != 0 || !(mask >> w->group->cluster_rank & 1)))
+        t->wrong = HK_TENSOR_CLUSTER;
     if (t->wrong) return;
     t->memory = bits(first, 64, 57);
     t->lds = first[1];

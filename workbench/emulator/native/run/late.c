@@ -151,11 +151,21 @@ static int32_t run_in_lds(Wave *w, const Access *a) {
     return fault;
 }
 
-static int32_t take_effect(Wave *w, const Access *a) {
+/* The half of the last register that a load leaves: another load may have changed it since this one was issued. */
+static void keep_half(Wave *w, Access *a) {
+    uint32_t flags = a->op->op.flags & (HK_KEEPS_LOW | HK_KEEPS_HIGH), last = a->op->dst_count - 1;
+    if (flags == 0) return;
+    const uint32_t *now = hk_row(w, a->op->dst + last);
+    uint32_t *loaded = a->rows + last * HK_LANES, kept = flags & HK_KEEPS_LOW ? 0xffff : 0xffff0000;
+    for (int l = 0; l < HK_LANES; l++) loaded[l] = (loaded[l] & ~kept) | (now[l] & kept);
+}
+
+static int32_t take_effect(Wave *w, Access *a) {
     const SanOp *o = a->op;
     int32_t fault = 0;
     switch (a->effect) {
     case TO_REGISTER:
+        keep_half(w, a);
         for (uint32_t n = 0; n < o->dst_count; n++)
             hk_row_blend(hk_row(w, o->dst + n), a->rows + n * HK_LANES, a->exec);
         break;
@@ -178,7 +188,7 @@ static int32_t take_effect(Wave *w, const Access *a) {
 /* Lets the oldest accesses take effect until at most `left` are in flight. */
 static int32_t leave(Wave *w, Queue *q, uint32_t left) {
     while (q->count > left) {
-        const Access *a = &q->accesses[q->first];
+        Access *a = &q->accesses[q->first];
         q->first = (q->first + 1) % q->room;
         q->count--;
         if (take_effect(w, a)) return 1;

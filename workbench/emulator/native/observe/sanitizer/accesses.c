@@ -255,8 +255,9 @@ static void scalar_load(Wave *w, SanWave *sw, const SanOp *o) {
     uint64_t base = hk_s64(w, op->ssrc0), bytes = 4ull * o->sdst_count[0];
     uint64_t offset = (uint64_t)(int64_t)op->offset + (op->ssrc1 == HK_NO_REGISTER ? 0 : w->s[op->ssrc1]);
     if (o->flags & SAN_RESOURCE) {
-        uint64_t records = w->s[op->ssrc0 + 2];
-        base &= 0xffffffffffffull;
+        int wide = (op->flags & HK_WIDE_RESOURCE) != 0;
+        uint64_t records = wide ? hk_wide_records(w->s + op->ssrc0) : w->s[op->ssrc0 + 2];
+        base &= wide ? 0x1ffffffffffffffull : 0xffffffffffffull;
         if (offset >= records) return;
         if (bytes > records - offset) bytes = records - offset;
     }
