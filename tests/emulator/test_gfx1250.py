@@ -588,3 +588,20 @@ def test_wmma(matrices: Module, random: np.random.Generator, name: str) -> None:
     matrices[f"wmma_{name}"][1, 32](*factors, sums, out)
     actual = out.view(DTYPES[s.d]).reshape(2, 16, 8).permute(1, 0, 2).reshape(16, 16).T
     assert torch.equal(actual.to(torch.int64), a @ b.T + c)
+
+
+def test_the_stepper_has_what_copies_change(module: Module, random: np.random.Generator) -> None:
+    x = torch.from_numpy(random.integers(1, 99, 1024).astype(np.int32))
+    stepper = wb.step(module["async_copies"][1, 32], x, torch.zeros(512, dtype=torch.int32))
+    stepper.goto(stepper.length)
+    tile = stepper.lds.view(torch.int32)[:128].reshape(32, 4)
+    assert torch.equal(tile[torch.arange(32) ^ 1], x[:128].reshape(32, 4))
+
+
+def test_barriers_beside_the_work_groups_are_not_sanitized() -> None:
+    source = r"""
+#include <hip/hip_runtime.h>
+extern "C" __global__ void cluster() { asm volatile("s_barrier_signal -3\n s_barrier_wait -3" ::: "memory"); }
+"""
+    with pytest.raises(errors.DeviceError, match=r"s_barrier_signal -3 .* is a named barrier or a cluster's"):
+        wb.sanitize(wb.compile(source, arch="gfx1250")["cluster"][1, 32])
