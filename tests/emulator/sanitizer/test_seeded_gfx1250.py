@@ -7,7 +7,9 @@ from functools import cache
 
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
+
+import torch
 
 import workbench as wb
 from tests.emulator.sanitizer.seeded_gfx1250 import (

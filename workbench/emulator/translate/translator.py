@@ -290,10 +290,11 @@ def _check_barriers(code_object: CodeObject, kernel: str, blocks: Iterable[Seque
     for instruction in (i for block in blocks for i in block):
         is_barrier = instruction.record.control in (Control.SIGNAL, Control.BARRIER)
         if is_barrier and instruction.src and barrier_number(instruction) != WORK_GROUP_BARRIER:
+            name = code_object.kernels[kernel].short_name
             place = f"{instruction.address:#x}{_source_line(code_object, instruction.address)}"
             raise DeviceError(
-                f"kernel {code_object.kernels[kernel].short_name} cannot be sanitized: {_text(instruction)} at "
-                f"{place} is a named barrier or a cluster's, and which accesses these order is not followed. A plain launch still reports "
+                f"kernel {name} cannot be sanitized: {_text(instruction)} at {place} is a named barrier or a "
+                "cluster's, and which accesses these order is not followed. A plain launch still reports "
                 "accesses out of bounds; wb.late_loads() and wb.prove show missing waits by their results."
             )
 
