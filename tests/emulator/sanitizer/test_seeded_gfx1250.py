@@ -1,4 +1,4 @@
-"""On gfx1250: every seeded fault is found on its line, and no twin without it is; late loads show those of copies."""
+"""On gfx1250: every seeded fault is found on its line, and no twin without it is; late loads show copies'."""
 
 from __future__ import annotations
 
