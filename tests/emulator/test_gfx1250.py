@@ -240,12 +240,16 @@ def test_signed_offsets(module: Module, random: np.random.Generator) -> None:
     assert torch.equal(out, x[50 + where.long()])
 
 
-def test_what_copies_may_do_is_not_checked(module: Module) -> None:
-    x, out = torch.zeros(1024, dtype=torch.int32), torch.zeros(512, dtype=torch.int32)
-    with pytest.raises(errors.DeviceError, match="gfx1250 cannot be sanitized yet: the order of its async"):
-        wb.sanitize(module["async_copies"][1, 32], x, out)
-    with wb.late_loads(), pytest.raises(errors.DeviceError, match="gfx1250 cannot have its loads come late"):
-        module["async_copies"][1, 32](x, out)
+def test_copies_are_clean_and_may_come_late(module: Module, random: np.random.Generator) -> None:
+    x, out, late = (
+        torch.from_numpy(random.integers(1, 99, 1024).astype(np.int32)),
+        *(torch.zeros(512, dtype=torch.int32) for _ in range(2)),
+    )
+    result = wb.sanitize(module["async_copies"][1, 32], x, out)
+    assert result.passed, str(result)
+    with wb.late_loads():
+        module["async_copies"][1, 32](x, late)
+    assert torch.equal(out, late)
 
 
 def test_asynchronous_copies(module: Module, random: np.random.Generator) -> None:
@@ -584,3 +588,20 @@ def test_wmma(matrices: Module, random: np.random.Generator, name: str) -> None:
     matrices[f"wmma_{name}"][1, 32](*factors, sums, out)
     actual = out.view(DTYPES[s.d]).reshape(2, 16, 8).permute(1, 0, 2).reshape(16, 16).T
     assert torch.equal(actual.to(torch.int64), a @ b.T + c)
+
+
+def test_the_stepper_has_what_copies_change(module: Module, random: np.random.Generator) -> None:
+    x = torch.from_numpy(random.integers(1, 99, 1024).astype(np.int32))
+    stepper = wb.step(module["async_copies"][1, 32], x, torch.zeros(512, dtype=torch.int32))
+    stepper.goto(stepper.length)
+    tile = stepper.lds.view(torch.int32)[:128].reshape(32, 4)
+    assert torch.equal(tile[torch.arange(32) ^ 1], x[:128].reshape(32, 4))
+
+
+def test_barriers_beside_the_work_groups_are_not_sanitized() -> None:
+    source = r"""
+#include <hip/hip_runtime.h>
+extern "C" __global__ void cluster() { asm volatile("s_barrier_signal -3\n s_barrier_wait -3" ::: "memory"); }
+"""
+    with pytest.raises(errors.DeviceError, match=r"s_barrier_signal -3 .* is a named barrier or a cluster's"):
+        wb.sanitize(wb.compile(source, arch="gfx1250")["cluster"][1, 32])

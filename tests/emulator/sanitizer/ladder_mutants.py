@@ -3,8 +3,8 @@
     python -m tests.emulator.sanitizer.ladder_mutants CHECKOUT [--mutants 20] [--seed 0] [--only async]
 
 CHECKOUT has the layout of June 2026. Its seven rungs have findings, which are printed; `REPAIRS` of their
-text, in a copy, leave none. Mutants of the repaired rungs are drawn: without one wait, or without one barrier,
-of which a schedule proves that it matters (`wb.prove` changes the results), an equal number of each rung as
+text, in a copy, leave none. Mutants of the repaired rungs are drawn: without one wait, or one barrier, of
+which a schedule proves that it matters (`wb.prove` changes the results), an equal number of each rung as
 far as it has them. A mutant is found if the sanitizer has a finding.
 """
 
@@ -154,7 +154,7 @@ class Rung:
         try:
             if not torch.equal(self.output(kernel), self.output(self.kernel)):
                 return True
-            return wb.prove(lambda: self.output(kernel), tries=SCHEDULES, seconds=PROOF_SECONDS) is not None
+            return wb.prove(lambda: [self.output(kernel)], tries=SCHEDULES, seconds=PROOF_SECONDS) is not None
         except (KernelFault, UsageError):
             return False
 

@@ -83,7 +83,7 @@ def tile_copy(record: CData, instruction: Instruction, rows: Rows) -> CData:
 
 
 def _copy(record: CData, instruction: Instruction, fields: OpFields, rows: Rows) -> CData:
-    """The record of a copy between memory and LDS: source 0 is the address in memory, source 2 that in LDS."""
+    """The record of a copy: source 0 is the address in memory, source 2 that in LDS."""
     record.kind, record.space = abi.SAN_MEMORY, abi.SAN_GLOBAL
     record.op = ffi.from_buffer("Op *", fields.record(instruction.address))[0]
     is_load = fields.function in ("hk_async_to_lds", "hk_tensor_to_lds")

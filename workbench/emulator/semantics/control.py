@@ -120,12 +120,12 @@ def barrier(block: BlockTranslator, instruction: Instruction) -> None:
     _resume_later(block, abi.BARRIER)
 
 
-_WORK_GROUP, _CLUSTER = -1, -3
+WORK_GROUP_BARRIER, _CLUSTER = -1, -3
 """Numbers of the barriers that every work-group and every cluster has. Positive numbers are named barriers;
 -2 and -4 are the trap handler's."""
 
 
-def _barrier_number(instruction: Instruction) -> int | None:
+def barrier_number(instruction: Instruction) -> int | None:
     """Number of the barrier that an instruction names; None if M0 has it."""
     operand = instruction.src[0]
     if operand.kind == "s" and operand.index == abi.M0:
@@ -134,7 +134,9 @@ def _barrier_number(instruction: Instruction) -> int | None:
         raise Unsupported("a barrier whose number is neither a constant nor in M0")
     number = ((int(operand.value or 0) & 0xFFFF) ^ 0x8000) - 0x8000
     has_more = target_record(instruction.form.target).cluster_groups > 1
-    if number == _WORK_GROUP or (has_more and (number == _CLUSTER or 0 <= number < abi.NAMED_BARRIERS)):
+    if number == WORK_GROUP_BARRIER or (
+        has_more and (number == _CLUSTER or 0 <= number < abi.NAMED_BARRIERS)
+    ):
         return number
     raise Unsupported("a barrier other than the work-group's")
 
@@ -164,18 +166,18 @@ def _signal_other(
 
 @straight("s_barrier_init")
 def barrier_init(block: BlockTranslator, instruction: Instruction) -> None:
-    _other_barrier(block, instruction, "hk_named_init", _barrier_number(instruction))
+    _other_barrier(block, instruction, "hk_named_init", barrier_number(instruction))
 
 
 @straight("s_barrier_join")
 def barrier_join(block: BlockTranslator, instruction: Instruction) -> None:
-    _other_barrier(block, instruction, "hk_named_join", _barrier_number(instruction))
+    _other_barrier(block, instruction, "hk_named_join", barrier_number(instruction))
 
 
 @straight("s_barrier_signal")
 def barrier_signal(block: BlockTranslator, instruction: Instruction) -> None:
-    number = _barrier_number(instruction)
-    if number != _WORK_GROUP:
+    number = barrier_number(instruction)
+    if number != WORK_GROUP_BARRIER:
         _signal_other(block, instruction, number, False)
         return
     signal = block.emitter.const(I32, abi.SIGNAL_GIVEN)
@@ -185,8 +187,8 @@ def barrier_signal(block: BlockTranslator, instruction: Instruction) -> None:
 @straight("s_barrier_signal_isfirst")
 def barrier_signal_first(block: BlockTranslator, instruction: Instruction) -> None:
     """SCC: no other wave has signalled since the barrier was last complete."""
-    number = _barrier_number(instruction)
-    if number != _WORK_GROUP:
+    number = barrier_number(instruction)
+    if number != WORK_GROUP_BARRIER:
         _signal_other(block, instruction, number, True)
         return
     block.scalars.flush()
@@ -197,10 +199,10 @@ def barrier_signal_first(block: BlockTranslator, instruction: Instruction) -> No
 @straight("s_get_barrier_state")
 def barrier_state(block: BlockTranslator, instruction: Instruction) -> None:
     """Signals in bits 22:16, members in bits 10:4, and bit 0: the barrier is valid."""
-    number = _barrier_number(instruction)
+    number = barrier_number(instruction)
     if number == _CLUSTER:
         raise Unsupported("the state of a cluster's barrier")
-    if number != _WORK_GROUP:
+    if number != WORK_GROUP_BARRIER:
         _other_barrier(block, instruction, "hk_named_state", number)
         return
     fields = OpFields("", sdst=instruction.dst[0].index)
@@ -211,8 +213,8 @@ def barrier_state(block: BlockTranslator, instruction: Instruction) -> None:
 @ends_block("s_barrier_wait")
 def barrier_wait(block: BlockTranslator, instruction: Instruction) -> None:
     """Goes on if all waves have signalled, else stops until they have."""
-    number = _barrier_number(instruction)
-    if number != _WORK_GROUP:
+    number = barrier_number(instruction)
+    if number != WORK_GROUP_BARRIER:
         _wait_for_other(block, instruction, number)
         return
     block.close_run()

@@ -187,6 +187,8 @@ def _changes(block: Sequence[Instruction], acc_offset: int, everywhere: bool) ->
         ranges, flags = [], abi.TAPE_ROWS
     for instruction in block:
         memory = instruction.record.memory
+        if instruction.record.traits & (Trait.ASYNCHRONOUS | Trait.COPIES_TILES):
+            flags |= abi.TAPE_LDS
         if memory is None:
             continue
         # A modifier of a buffer load says that its data goes to LDS.

@@ -91,7 +91,7 @@ static void copy_tile(Wave *w, SanWave *sw, const SanOp *o) {
     /* The arrival comes behind the copy. */
     uint32_t unused;
     san_lds_access(w, sw, o, barrier, 8, ~0u, 1, 2, how_of(o) | 4, rows.number, &unused);
-    san_release_copies(sw, sw->apart[COUNTS_ASYNC].done, rows.number);
+    san_release_copies(sw, sw->apart[COUNTS_ASYNC].done, sw->apart[COUNTS_TENSOR].done);
 }
 
 void san_copy(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {

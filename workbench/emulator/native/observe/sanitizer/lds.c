@@ -43,11 +43,14 @@ HK_INLINE int nothing_new(const SanGroup *sg, uint64_t dword, uint64_t bit) {
     return bit && (sg->quick[dword] & (0xffffffff00000000ull | bit)) == wanted;
 }
 
-/* What of this wave's copies is complete at a write. */
+/* What of this wave's copies is complete at a write. An arrival that a counter of copies counts comes behind those
+ * before it, and at the end of a copy of a tile behind that one. */
 HK_INLINE void note_copied(const SanWave *sw, LdsWrite *write) {
 #if HK_COPIES
     write->copied[0] = sw->apart[COUNTS_ASYNC].done;
     write->copied[1] = sw->apart[COUNTS_TENSOR].done;
+    if ((write->how & 4) && (write->how & COPIES))
+        write->copied[write->how & SAN_UNDER_WAY_ASYNC ? 0 : 1] = write->number;
 #else
     (void)sw, (void)write;
 #endif

@@ -62,6 +62,7 @@ void san_lds_learn(SanWave *sw, const LdsCell *c, uint32_t number) {
     memcpy(order.copied, c->write.copied, sizeof order.copied);
 #endif
     learn_of_all(sw, c->write.atomics | 1u << c->write.writer, c->write.atomics ? NOBODY : c->write.writer, &order);
+    for (unsigned i = 0; HK_COPIES && i < 2; i++) at_least(&sw->learned.of[c->write.writer].copied[i], order.copied[i]);
     sw->learned_lgkm = number;
 }
 
