@@ -1,4 +1,4 @@
-"""What only gfx1250 has: copies to shared memory, split barriers, scheduling, segments, padded tiles.
+"""What only gfx1250 has: copies to shared memory, split barriers, clusters, scheduling, padded tiles.
 
 Copies and parts of tiles are compared with slices of a matrix, products with exact ones of small integers.
 """
@@ -138,6 +138,38 @@ extern "C" __global__ void places(int *out) {
     for (int i = 0; i < 5; i++) out[i] = static_cast<int>(reinterpret_cast<const char *>(at[i]) - reinterpret_cast<const char *>(al.base));
 }
 
+// Two work-groups of a cluster fill their tiles with the same data, and hand a number to each other, twice.
+__device__ inline void put(int *to, int value) {
+    __hip_atomic_store(to, value, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_AGENT);
+}
+__device__ inline int get(const int *from) {
+    return __hip_atomic_load(from, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT);
+}
+extern "C" __global__ __cluster_dims__(2, 1, 1) void clusters(const bf16 *x, bf16 *y, int *slots, int *out, int by_tdm) {
+    __shared__ st_bf<32, 64> t;
+    const gl<bf16, 1, 1, -1, 64> from(const_cast<bf16 *>(x), nullptr, nullptr, 32 * gridDim.x / 2, nullptr);
+    const gl<bf16, 1, 1, -1, 64> to(y, nullptr, nullptr, 32 * gridDim.x, nullptr);
+    const int group = static_cast<int>(blockIdx.x), other = group ^ 1;
+    const coord<> at(0, 0, group / 2, 0);
+    if (by_tdm) {
+        if (warpid() == 0) load_tdm(t, from, at, static_cast<int>(from.rows()), 64, 64, cluster::mask(3));
+    } else {
+        load_async<64>(t, from, at, 64, cluster::mask(3));
+    }
+    sync::wait_async(), sync::wait_tdm();
+    if (threadIdx.x == 0) put(slots + group, 10 + group);
+    cluster::sync();
+    store<64>(to, t, {0, 0, group, 0}, 64);
+    const int before = get(slots + other);
+    cluster::sync();
+    if (threadIdx.x == 32) put(slots + group, 100 * before);
+    sync::wait_store();
+    sync::sync();
+    if (warpid() == 0) cluster::arrive();
+    cluster::wait();
+    if (threadIdx.x == 0) out[group] = get(slots + other);
+}
+
 template <typename T, typename pair>
 __device__ inline void multiply(const T *a, const T *b, float *c, float *d) {
     rt<T, 16, 32, row_l, rt_16x32_s> x, y;
@@ -235,6 +267,16 @@ def test_barriers(module: Module) -> None:
     for turn in range(3):
         expected = expected * 10 + turn + 1
     assert out.item() == expected
+
+
+@pytest.mark.parametrize("by_tdm", [0, 1])
+def test_clusters(module: Module, by_tdm: int) -> None:
+    x = numbers(64, 64, torch.bfloat16)
+    y = torch.zeros(128, 64, dtype=x.dtype)
+    slots, out = torch.zeros(4, dtype=torch.int32), torch.zeros(4, dtype=torch.int32)
+    module["clusters"][4, 64](x, y, slots, out, by_tdm)
+    assert same(y, torch.cat([x[:32], x[:32], x[32:], x[32:]]))
+    assert out.tolist() == [100 * (10 + group) for group in range(4)]
 
 
 def test_segments(module: Module) -> None:
