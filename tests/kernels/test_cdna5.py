@@ -1,4 +1,4 @@
-"""What only gfx1250 has: copies to shared memory, split barriers, scheduling, segments, padded tiles.
+"""What only gfx1250 has: copies to shared memory, split barriers, clusters, scheduling, padded tiles.
 
 Copies and parts of tiles are compared with slices of a matrix, products with exact ones of small integers.
 """
@@ -22,11 +22,13 @@ SOURCE = """
 using namespace kittens;
 
 // Sizes of padded tiles: 8 elements after every 128, or as the base shape says.
-static_assert(st_bf<64, 64>::storage_elements == 64 * 64 + 32 * 8 && st_bf<64, 64>::storage_for<st_16x16_s>() == 4096);
+static_assert(st_bf<64, 64>::storage_elements == 64 * 64 + 32 * 8);
+static_assert(st_bf<64, 64>::storage_for<st_16x16_s>() == 64 * 64);
 static_assert(sizeof(st_fl<16, 32, ducks::st_shape::st_16x32_padded<64, 4>>) == 4 * (512 + 8 * 4));
 static_assert(st_bf<32, 64>::lds_offset(127) == 127 && st_bf<32, 64>::lds_offset(128) == 136);
 static_assert(st_bf<32, 64>::padded(256) == 272 && st_bf<32, 64>::subtile_flat(256) == 256);
-static_assert(st<bf16, 32, 64, st_16x32_s>::subtile_flat(32) == 512 && st<bf16, 32, 64, st_16x32_s>::padded(9) == 9);
+using plain = st<bf16, 32, 64, st_16x32_s>;
+static_assert(plain::subtile_flat(32) == 512 && plain::padded(9) == 9);
 static_assert(st_fp8e4m3<32, 64>::atom_bytes == 8 && st_bf<32, 64>::atom_bytes == 16);
 static_assert(cluster::mask(5) == 5 && cluster::mask(5, true) == 0x10005);
 static_assert(ducks::segment_tag::all<segment<4>> && !ducks::segment_tag::all<float>);
@@ -36,7 +38,9 @@ template <typename T>
 __device__ inline void copy(const T *x, T *y, int rows, int cols, int way) {
     extern __shared__ alignment_dummy __shm[];
     shared_allocator al(reinterpret_cast<int *>(&__shm[0]));
-    using tile = st<T, ROWS, COLS, ducks::st_shape::st_16x32_padded<sizeof(T) == 1 ? 256 : 128, sizeof(T) == 1 ? 16 : 8>>;
+    constexpr bool bytes = sizeof(T) == 1;
+    using shape = ducks::st_shape::st_16x32_padded<bytes ? 256 : 128, bytes ? 16 : 8>;
+    using tile = st<T, ROWS, COLS, shape>;
     sync::barrier_lds &bar = al.allocate_in<segment<0>, sync::barrier_lds>();
     tile &t = al.allocate_in<segment<1>, tile>();
     const gl<T, 1, 1, -1, -1> from(const_cast<T *>(x), nullptr, nullptr, rows, cols);
@@ -60,7 +64,9 @@ __device__ inline void copy(const T *x, T *y, int rows, int cols, int way) {
     sync::wait();
     store<96>(to, t, at, static_cast<int>(to.cols()));
 }
-extern "C" __global__ void copy_bf16(const bf16 *x, bf16 *y, int rows, int cols, int way) { copy(x, y, rows, cols, way); }
+extern "C" __global__ void copy_bf16(const bf16 *x, bf16 *y, int rows, int cols, int way) {
+    copy(x, y, rows, cols, way);
+}
 extern "C" __global__ void copy_float(const float *x, float *y, int rows, int cols, int way) {
     copy(x, y, rows, cols, way);
 }
@@ -79,8 +85,10 @@ __device__ inline void part(const T *x, T *y, int row, int col) {
     load(a, t, row * cols + col);
     store(gl<T, 1, 1, 32, 32>(y, nullptr, nullptr, nullptr, nullptr), a, {0, 0, 0, 0});
 }
-#define PART(name, T, cols, shape)                                                                                     \\
-    extern "C" __global__ void name(const T *x, T *y, int row, int col) { part<T, cols, shape>(x, y, row, col); }
+#define PART(name, T, cols, shape) \\
+    extern "C" __global__ void name(const T *x, T *y, int row, int col) { \\
+        part<T, cols, shape>(x, y, row, col); \\
+    }
 PART(part_32, bf16, 32, st_16x32_padded_s)
 PART(part_64, bf16, 64, st_16x32_padded_s)
 PART(part_256, float, 256, st_16x32_padded_s)
@@ -91,7 +99,8 @@ PART(part_swizzled, bf16, 64, st_16x64_s)
 // A whole tile to registers, rows and columns, and back.
 extern "C" __global__ void whole(const bf16 *x, bf16 *y) {
     __shared__ st_bf<32, 64> t, u;
-    load<32>(t, gl<bf16, 1, 1, 32, 64>(const_cast<bf16 *>(x), nullptr, nullptr, nullptr, nullptr), {0, 0, 0, 0}, 64);
+    const gl<bf16, 1, 1, 32, 64> from(const_cast<bf16 *>(x), nullptr, nullptr, nullptr, nullptr);
+    load<32>(t, from, {0, 0, 0, 0}, 64);
     sync::sync();
     rt_bf<32, 64, col_l, rt_32x16_s> columns;
     load(columns, t);
@@ -135,7 +144,40 @@ extern "C" __global__ void places(int *out) {
     const int *const at[5] = {&al.allocate<int>(), &al.allocate_in<segment<1>, int[4]>()[0],
                               &al.allocate_in<segment<1>, int>(), &al.allocate_in<segment<4>, int>(),
                               &al.allocate_in<segment<2>, int>()};
-    for (int i = 0; i < 5; i++) out[i] = static_cast<int>(reinterpret_cast<const char *>(at[i]) - reinterpret_cast<const char *>(al.base));
+    for (int i = 0; i < 5; i++) out[i] = static_cast<int>(at[i] - al.base) * 4;
+}
+
+// Two work-groups of a cluster fill their tiles with the same data, and hand a number to each other, twice.
+__device__ inline void put(int *to, int value) {
+    __hip_atomic_store(to, value, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_AGENT);
+}
+__device__ inline int get(const int *from) {
+    return __hip_atomic_load(from, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT);
+}
+extern "C" __global__ __cluster_dims__(2, 1, 1) void clusters(const bf16 *x, bf16 *y, int *slots, int *out,
+                                                              int by_tdm) {
+    __shared__ st_bf<32, 64> t;
+    const gl<bf16, 1, 1, -1, 64> from(const_cast<bf16 *>(x), nullptr, nullptr, 32 * gridDim.x / 2, nullptr);
+    const gl<bf16, 1, 1, -1, 64> to(y, nullptr, nullptr, 32 * gridDim.x, nullptr);
+    const int group = static_cast<int>(blockIdx.x), other = group ^ 1;
+    const coord<> at(0, 0, group / 2, 0);
+    if (by_tdm) {
+        if (warpid() == 0) load_tdm(t, from, at, static_cast<int>(from.rows()), 64, 64, cluster::mask(3));
+    } else {
+        load_async<64>(t, from, at, 64, cluster::mask(3));
+    }
+    sync::wait_async(), sync::wait_tdm();
+    if (threadIdx.x == 0) put(slots + group, 10 + group);
+    cluster::sync();
+    store<64>(to, t, {0, 0, group, 0}, 64);
+    const int before = get(slots + other);
+    cluster::sync();
+    if (threadIdx.x == 32) put(slots + group, 100 * before);
+    sync::wait_store();
+    sync::sync();
+    if (warpid() == 0) cluster::arrive();
+    cluster::wait();
+    if (threadIdx.x == 0) out[group] = get(slots + other);
 }
 
 template <typename T, typename pair>
@@ -144,7 +186,8 @@ __device__ inline void multiply(const T *a, const T *b, float *c, float *d) {
     load(x, gl<T, 1, 1, 16, 32>(const_cast<T *>(a), nullptr, nullptr, nullptr, nullptr), {0, 0, 0, 0});
     load(y, gl<T, 1, 1, 16, 32>(const_cast<T *>(b), nullptr, nullptr, nullptr, nullptr), {0, 0, 0, 0});
     rt_fl<16, 16, col_l, rt_16x16_s> sum, other;
-    const gl<float, 1, 1, 16, 16> to(c, nullptr, nullptr, nullptr, nullptr), too(d, nullptr, nullptr, nullptr, nullptr);
+    const gl<float, 1, 1, 16, 16> to(c, nullptr, nullptr, nullptr, nullptr);
+    const gl<float, 1, 1, 16, 16> too(d, nullptr, nullptr, nullptr, nullptr);
     load(sum, to, {0, 0, 0, 0});
     wmma161632(other.tiles[0][0].data, x.tiles[0][0].data, y.tiles[0][0].data, sum.tiles[0][0].data);
     {
@@ -237,6 +280,16 @@ def test_barriers(module: Module) -> None:
     assert out.item() == expected
 
 
+@pytest.mark.parametrize("by_tdm", [0, 1])
+def test_clusters(module: Module, by_tdm: int) -> None:
+    x = numbers(64, 64, torch.bfloat16)
+    y = torch.zeros(128, 64, dtype=x.dtype)
+    slots, out = torch.zeros(4, dtype=torch.int32), torch.zeros(4, dtype=torch.int32)
+    module["clusters"][4, 64](x, y, slots, out, by_tdm)
+    assert same(y, torch.cat([x[:32], x[:32], x[32:], x[32:]]))
+    assert out.tolist() == [100 * (10 + group) for group in range(4)]
+
+
 def test_segments(module: Module) -> None:
     out = torch.zeros(5, dtype=torch.int32)
     module["places"][1, 1, 5 << 16](out)
@@ -253,7 +306,8 @@ def test_matrix_instruction(module: Module, name: str) -> None:
     expected = a.double() @ b.double().T + c
     d = torch.zeros_like(c)
     module[f"multiply_{name}"][1, 32](a, b, c, d)
-    assert torch.equal(c.double(), expected) and torch.equal(d.double(), expected)
+    assert torch.equal(c.double(), expected)
+    assert torch.equal(d.double(), expected)
 
 
 def test_instructions(module: Module) -> None:

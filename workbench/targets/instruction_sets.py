@@ -118,7 +118,7 @@ class Target:
         cluster_groups: most work-groups of a cluster, which has a barrier and its work-groups named ones; 1:
             no clusters.
         clamp_selects_e5m3: whether clamp on a conversion of fp8 selects the format without a sign, e5m3.
-        has_wide_resources: whether buffer resources have 57 bits of base and 45 of num_records, not 48 and 32.
+        has_wide_resources: whether buffer resources have 57 bits of base and 45 of num_records (else 48, 32).
         user_sgpr_bits: bits of the kernel descriptor's count of user SGPRs.
         has_register_banks: whether s_set_vgpr_msb chooses which 256 vector registers instructions name.
         has_ieee_mode: whether the kernel descriptor chooses IEEE mode, and how a clamp treats NaN; without

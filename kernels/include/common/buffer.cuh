@@ -11,8 +11,8 @@ namespace kittens {
 
 namespace detail {
 /** Last word of a resource: a 32-bit data format, which must be valid even for untyped accesses, and no swizzling; on
- * gfx1201 also the range check of raw buffers, by bytes. gfx1250 has no formats, and checks a resource of stride zero by
- * bytes. */
+ * gfx1201 also the range check of raw buffers, by bytes. gfx1250 has no formats, and checks a resource of stride zero
+ * by bytes. */
 #if defined(KITTENS_CDNA5)
 inline constexpr int RESOURCE_FORMAT = 0;
 #elif defined(KITTENS_RDNA4)

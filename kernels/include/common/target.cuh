@@ -38,8 +38,8 @@
     "several of KITTENS_CDNA3, KITTENS_CDNA4, KITTENS_CDNA5 and KITTENS_RDNA4 are defined; a compilation is for one of them"
 #endif
 
-/** Targets with gfx12's instructions: waves of 32 lanes, WMMA, a wait counter for each kind of memory operation; without
- * AGPRs and without buffer loads straight to shared memory. */
+/** Targets with gfx12's instructions: waves of 32 lanes, WMMA, a wait counter for each kind of memory operation;
+ * without AGPRs and without buffer loads straight to shared memory. */
 #if defined(KITTENS_CDNA5) || defined(KITTENS_RDNA4)
 #define KITTENS_GFX12
 #endif

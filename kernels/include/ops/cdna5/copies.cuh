@@ -139,26 +139,28 @@ template <typename ST>
 struct tdm_padding<ST> {
     static constexpr int interval = ST::shape::pad_interval * static_cast<int>(sizeof(typename ST::dtype)) / 4;
     static constexpr int amount = ST::shape::pad_amount * static_cast<int>(sizeof(typename ST::dtype)) / 4;
-    static_assert(is_power_of_two(interval) && interval >= 2 && interval <= 256 && amount >= 1 && amount <= 128,
-                  "load_tdm: the tensor data mover leaves gaps of 1 to 128 dwords, every 2 to 256 dwords, a power of 2");
+    static_assert(
+        is_power_of_two(interval) && interval >= 2 && interval <= 256 && amount >= 1 && amount <= 128,
+        "load_tdm: the tensor data mover leaves gaps of 1 to 128 dwords, every 2 to 256 dwords, a power of 2");
 };
 
 /**
  * @brief tensor_load_to_lds of a tile with two dimensions. Rows and columns past the tensor's end become zero.
  *
- * Fields by bits (MI400's descriptor, as in Triton's TDMUtility.cpp and rocjitsu): group 0: count 1:0, LDS address 63:32,
- * address 120:64, type (2) 127:126; group 1: work-groups 15:0, log2 of an element's bytes 17:16, arrival 18, padding 20,
- * log2 of its interval in dwords, less one, 24:22, its dwords less one 31:25, barrier's address / 8 47:32, columns 79:48
- * and rows 111:80 of the tensor from the tile on, columns 127:112 and rows 143:128 of the tile, elements from a row to
- * the next 207:160.
+ * Fields by bits (MI400's descriptor, as in Triton's TDMUtility.cpp and rocjitsu): group 0: count 1:0, LDS address
+ * 63:32, address 120:64, type (2) 127:126; group 1: work-groups 15:0, log2 of an element's bytes 17:16, arrival 18,
+ * padding 20, log2 of its interval in dwords, less one, 24:22, its dwords less one 31:25, barrier's address / 8 47:32,
+ * columns 79:48 and rows 111:80 of the tensor from the tile on, columns 127:112 and rows 143:128 of the tile, elements
+ * from a row to the next 207:160.
  */
 template <bool arrives = false, typename ST, typename GL, typename COORD>
 __device__ inline void tdm_tile(ST &dst, const GL &src, const COORD &idx, int tensor_rows, int tensor_cols,
                                 int row_stride, uint32_t cluster_mask, uint32_t barrier, uint32_t count) {
     using T = typename ST::dtype;
     static_assert(is_same<T, typename GL::dtype>, "load_tdm: the tile and the matrix have one element type");
-    static_assert(ST::order::by_rows, "load_tdm: the tensor data mover writes whole rows one after the other: use a tile "
-                                      "with the base shape st_16x32_padded");
+    static_assert(ST::order::by_rows,
+                  "load_tdm: the tensor data mover writes whole rows one after the other: use a tile "
+                  "with the base shape st_16x32_padded");
     const program_order order;
     const auto address = reinterpret_cast<uint64_t>(tile_of<ST>(src, idx));
     const auto left = [](int size, int skipped) { return static_cast<uint32_t>(max(size - skipped, 0)); };
@@ -188,8 +190,8 @@ __device__ inline void tdm_tile(ST &dst, const GL &src, const COORD &idx, int te
 /**
  * @brief Starts copying tile `idx` of src to dst by one instruction of one wave: tensor_load_to_lds.
  *
- * It does not depend on which lanes are active. The copy is complete after `sync::wait_tdm` of the same wave, for others
- * also after a `sync::sync`. Elements past the matrix become zero.
+ * It does not depend on which lanes are active. The copy is complete after `sync::wait_tdm` of the same wave, for
+ * others also after a `sync::sync`. Elements past the matrix become zero.
  *
  * @param tensor_rows,tensor_cols size of the matrix in elements.
  * @param cluster_mask from `cluster::mask`; 0 for this work-group alone.

@@ -20,7 +20,8 @@ template <typename T, ducks::st_shape::all shape, int pitch>
 struct st_order {
     static constexpr int subtile_bytes = shape::num_elements * static_cast<int>(sizeof(T));
     /** True if the whole tile is in memory row by row. */
-    static constexpr bool by_rows = pitch == 1 && shape::template swizzle<static_cast<int>(sizeof(T))>(1u << 7) == 1u << 7;
+    static constexpr bool by_rows =
+        pitch == 1 && shape::template swizzle<static_cast<int>(sizeof(T))>(1u << 7) == 1u << 7;
     static constexpr bool by_flips = !is_same<T, fp8e8m0> && !is_fp6<T> && !is_six_bits<T>;
     static constexpr int atom_bytes = !by_flips ? 16 : shape::template swizzle<static_cast<int>(sizeof(T))>.atom();
 

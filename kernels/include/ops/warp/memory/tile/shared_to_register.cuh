@@ -168,10 +168,10 @@ struct cells {
     static constexpr int run_bytes = is_row ? base::stride * size : size * side;
     static constexpr int total_bytes = base::elements_per_thread * size;
     /** True if the scheme applies: whole words, sides that are powers of two, and the library's own swizzle. */
-    static constexpr bool possible = !ducks::st_shape::padded<typename ST::shape> && !own_swizzle<ST> && is_power_of_two(size) && run_bytes % 4 == 0 &&
-                                     ST::atom_bytes % 4 == 0 && is_power_of_two(base::rows) &&
-                                     is_power_of_two(base::cols) && is_power_of_two(base::stride) &&
-                                     (is_row || (base::stride % side == 0 && base::cols % side == 0));
+    static constexpr bool possible =
+        !ducks::st_shape::padded<typename ST::shape> && !own_swizzle<ST> && is_power_of_two(size) &&
+        run_bytes % 4 == 0 && ST::atom_bytes % 4 == 0 && is_power_of_two(base::rows) && is_power_of_two(base::cols) &&
+        is_power_of_two(base::stride) && (is_row || (base::stride % side == 0 && base::cols % side == 0));
     static constexpr int widest = min(min(run_bytes & -run_bytes, ST::atom_bytes), 16);
 
     /** Row and column in the base tile of the first element of a lane's cell. */

@@ -64,7 +64,8 @@ using bf16x16 = __bf16 __attribute__((ext_vector_type(16)));
 using f32x2 = float __attribute__((ext_vector_type(2)));
 
 // WMMA of gfx1250. Lane l has row l % 16 of A (column of B) and runs of 16 bytes of K, the first from 16 (l / 16) bytes
-// on, the next 32 bytes further; floats have runs of 8 bytes. Of the result it has column l % 16 and 8 consecutive rows.
+// on, the next 32 bytes further; floats have runs of 8 bytes. Of the result it has column l % 16 and 8 consecutive
+// rows.
 template <>
 struct mfma<bf16, 16, 32> : mfma_of<bf16x16, f32x8> {
     template <bool a_again = false, bool b_again = false>

@@ -10,7 +10,8 @@
  * accumulators must be created with `zero_agpr` and used only after `settle_agpr`, and only memory loads may write an
  * operand right before.
  *
- * CDNA5 and RDNA4 have no AGPRs: there the functions are ordinary multiplications, and the compiler places the accumulators.
+ * CDNA5 and RDNA4 have no AGPRs: there the functions are ordinary multiplications, and the compiler places the
+ * accumulators.
  */
 #pragma once
 
