@@ -175,6 +175,11 @@ SETTINGS = (
         "this computer's clock",
         "`modelled`",
     ),
+    Setting(
+        "HIPKITTENS_DRIVER_LOG",
+        "prints the ioctls of a program under `exec --driver` ([page](driver.md)) on standard error",
+        "unset",
+    ),
     Setting("HIPKITTENS_TIMEOUT", "seconds that a launch may take", "600"),
     Setting(
         "HIPKITTENS_SANITIZE",

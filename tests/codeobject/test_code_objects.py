@@ -17,7 +17,7 @@ from tests.fuzz.template import template
 from workbench.targets import TILE_TARGETS
 
 _FLAGS = 48
-_GFX1100 = 0x41
+_GFX1200 = 0x48
 NO_INSTRUCTION = b"\xff\xff\xff\xff"
 
 
@@ -42,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
     (here / "no_instruction.co").write_bytes(template("gfx950").filled(NO_INSTRUCTION, {}))
     damaged = with_kernels_changed(gfx950, lambda kernel: kernel.update({".sgpr_count": -1}))
     (here / "damaged.co").write_bytes(damaged)
-    (here / "later.co").write_bytes(for_processor(gfx950, _GFX1100))
+    (here / "later.co").write_bytes(for_processor(gfx950, _GFX1200))
     (here / "notes.txt").write_text("no code object")
     return here
 
@@ -77,7 +77,7 @@ def test_each_code_object_is_counted_with_its_reasons(folder: Path) -> None:
 
     others = results[code_objects.OTHERS]
     assert (others["objects"], others["read"]) == (1, 0)
-    assert "for gfx1100" in others["why not"]["later.co not read"]
+    assert "for gfx1200" in others["why not"]["later.co not read"]
     assert code_objects.complete({"gfx942": whole, code_objects.OTHERS: others})
 
 

@@ -164,7 +164,7 @@ def test_other_target_is_refused() -> None:
     ("offset", "value", "message"),
     [
         (48, 0x7F, "unknown processor"),
-        (48, 0x41, "for gfx1100, whose instructions can be decoded but not run"),
+        (48, 0x48, "for gfx1200, whose instructions can be decoded but not run"),
         (8, 0, "version 2 is not supported"),
         (8, 77, "ABI number 77 is not supported"),
         (7, 0, "OS ABI 0"),

@@ -95,9 +95,9 @@ def test_the_command_prints_it(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 def test_the_device_refuses_it_by_name(tmp_path: Path) -> None:
     with pytest.raises(
-        CodeObjectError, match="a code object for gfx1100, whose instructions can be decoded but"
+        CodeObjectError, match="a code object for gfx1200, whose instructions can be decoded but"
     ):
-        CodeObject.from_bytes(_compiled(tmp_path, "gfx1100"))
+        CodeObject.from_bytes(_compiled(tmp_path, "gfx1200"))
 
 
 @pytest.mark.parametrize(

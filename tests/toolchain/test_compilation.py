@@ -245,7 +245,7 @@ def test_no_source_at_all(zig: toolchain.Compiler) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"arch": "gfx1100"}, "target 'gfx1100': expected one of gfx950, gfx942, gfx90a"),
+        ({"arch": "gfx1030"}, "target 'gfx1030': expected one of gfx950, gfx942, gfx90a"),
         ({"flags": "-o x"}, "flag -o"),
         ({"flags": ["-c"]}, "flag -c"),
         ({"flags": "other.cpp"}, "flag 'other.cpp'"),

@@ -283,13 +283,28 @@ GENERATIONS: Mapping[str, str] = {
     "gfx1201": "gfx12",
     "gfx1250": "gfx1250",
     "gfx1100": "gfx11",
+    "gfx1151": "gfx11",
 }
 """Each recorded target's encodings."""
 
-PROCESSORS: Mapping[int, str] = {0x41: "gfx1100", 0x48: "gfx1200", 0x49: "gfx1250", 0x4E: "gfx1201"}
+PROCESSORS: Mapping[int, str] = {
+    0x41: "gfx1100",
+    0x44: "gfx1103",
+    0x46: "gfx1101",
+    0x47: "gfx1102",
+    0x48: "gfx1200",
+    0x49: "gfx1250",
+    0x4A: "gfx1151",
+    0x4E: "gfx1201",
+}
 """Targets by EF_AMDGPU_MACH of the ELF header (LLVM AMDGPUUsage)."""
 
-ALIASES: Mapping[str, str] = {"gfx1200": "gfx1201"}
+ALIASES: Mapping[str, str] = {
+    "gfx1101": "gfx1100",
+    "gfx1102": "gfx1100",
+    "gfx1103": "gfx1100",
+    "gfx1200": "gfx1201",
+}
 """Targets with the instructions of another one."""
 
 HALVES: Mapping[str, str] = {"VOPDX": "VOPDY", "VOPD3X": "VOPD3Y"}

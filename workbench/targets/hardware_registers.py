@@ -26,6 +26,8 @@ GFX940_REGISTERS: Mapping[int, str] = {
     23: "HW_REG_SQ_PERF_SNAPSHOT_PC_LO",
     24: "HW_REG_SQ_PERF_SNAPSHOT_PC_HI",
 }
+GFX11_REGISTERS: Mapping[int, str] = {1: "HW_REG_MODE", 29: "HW_REG_SHADER_CYCLES"}
+"""Of the registers of RDNA 3, those that the emulated device has; the decoder names the others."""
 GFX12_REGISTERS: Mapping[int, str] = {
     1: "HW_REG_MODE",
     29: "HW_REG_SHADER_CYCLES_LO",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from workbench.dtypes import FNUZ, OCP, DataType, Fp8
@@ -11,6 +11,7 @@ from workbench.errors import UsageError
 from workbench.targets.fact import Fact
 from workbench.targets.hardware_registers import (
     GFX9_REGISTERS,
+    GFX11_REGISTERS,
     GFX12_REGISTERS,
     GFX940_REGISTERS,
     GFX1250_REGISTERS,
@@ -22,6 +23,7 @@ from workbench.targets.matrix_units import (
     CDNA3_PASSES,
     CDNA4_MATRIX_RATES,
     CDNA5_MATRIX_RATES,
+    RDNA3_MATRIX_RATES,
     RDNA4_MATRIX_RATES,
 )
 from workbench.targets.sources import (
@@ -35,14 +37,21 @@ from workbench.targets.sources import (
     LDS_BLOG,
     LLVM,
     MI350_PAGE,
+    RDNA3_GUIDE,
     RDNA4_GUIDE,
     ROCCLR,
     ROCJITSU_MI455X,
+    RX7900XTX_PAGE,
     RX9070XT_PAGE,
 )
 from workbench.targets.timing import CDNA3_TIMING, CDNA4_TIMING, Timing
-from workbench.targets.waits import GFX9_WAITS, GFX12_WAITS, GFX1250_WAITS, WaitCounters
-from workbench.targets.wave_matrices import GFX12_WAVE_MATRICES, GFX1250_WAVE_MATRICES, WaveMatrixLayout
+from workbench.targets.waits import GFX9_WAITS, GFX11_WAITS, GFX12_WAITS, GFX1250_WAITS, WaitCounters
+from workbench.targets.wave_matrices import (
+    GFX11_WAVE_MATRICES,
+    GFX12_WAVE_MATRICES,
+    GFX1250_WAVE_MATRICES,
+    WaveMatrixLayout,
+)
 
 WAVE = Fact(64, "", GPU_SPECS)
 """Lanes of a wave of every target, for code without a target; otherwise use `Target.wave_size`."""
@@ -54,6 +63,7 @@ _WAVES = Fact(8, "", "ROCm Compute Profiler, 'Shader engine'; rocprofv3 agent_in
 _VGPRS = Fact(512, "", f"{GPU_SPECS}: 512 KiB a compute unit, 4 bytes by 64 lanes by 4 SIMDs each")
 _VGPR_GRANULE = Fact(8, "", f"{LLVM}, GRANULATED_WORKITEM_VGPR_COUNT of GFX90A and later")
 _VGPR_ENCODING = {64: _VGPR_GRANULE}
+_NO_CLUSTERS = Fact(1, "", f"{LLVM}: only gfx1250 has clusters")
 _USER_SGPR_BITS = Fact(5, "bits", f"{LLVM}, compute_pgm_rsrc2, USER_SGPR_COUNT")
 _SGPRS = Fact(800, "", f"{GPU_SPECS}: 12.5 KiB a compute unit, 4 bytes by 4 SIMDs each")
 _SGPR_GRANULE = Fact(16, "", f"{LLVM}, GRANULATED_WAVEFRONT_SGPR_COUNT of GFX9")
@@ -66,6 +76,7 @@ class Target:
     Attributes:
         name: name as in `--offload-arch`: "gfx950".
         generation: "CDNA4"; the tile library's macro is `KITTENS_CDNA4`.
+        former_generations: what HipKittens has called it before.
         processors: LLVM's processor names of code that runs on it, by EF_AMDGPU_MACH of the ELF header.
         features: target features of the products, as in gcnArchName.
         tiles: whether the tile library, the kernels, the timing model and the sanitizer's wait states support
@@ -94,13 +105,20 @@ class Target:
         vgpr_encoding: vector registers that a unit of the kernel descriptor's count stands for, by wave size.
         has_agprs: whether a part of the vector registers are accumulation registers.
         sgprs, sgpr_granule: the same for scalar registers.
+        keeps_halves: whether a load of half a register leaves the other half as it was, as it does without
+            SRAM-ECC.
         has_null: whether scalar register 125 is null: it reads as 0, and writes to it are dropped. Decoded
             instructions number it so, and M0 124, whatever a target's encodings do.
         wave_sgprs: scalar registers that every wave gets; None if its kernel descriptor has their number.
         architected_group_ids: whether a wave finds the ids of its work-group in trap temporaries rather than
-            behind the user SGPRs: x in ttmp9, y and z in the halves of ttmp7.
+            behind the user SGPRs: x in ttmp9, y and z in the halves of ttmp7. Bits 29:25 of ttmp8 then have
+            the wave's number in the work-group (LLVM, SIISelLowering.cpp, lowerWaveID).
         has_global_scratch: whether scratch has global addresses, which contain the lane's number.
         has_signed_offsets: whether the vector offset to a scalar base is signed.
+        cluster_groups: most work-groups of a cluster, which has a barrier and its work-groups named ones; 1:
+            no clusters.
+        clamp_selects_e5m3: whether clamp on a conversion of fp8 selects the format without a sign, e5m3.
+        has_wide_resources: whether buffer resources have 57 bits of base and 45 of num_records, not 48 and 32.
         user_sgpr_bits: bits of the kernel descriptor's count of user SGPRs.
         has_register_banks: whether s_set_vgpr_msb chooses which 256 vector registers instructions name.
         has_ieee_mode: whether the kernel descriptor chooses IEEE mode, and how a clamp treats NaN; without
@@ -140,11 +158,15 @@ class Target:
     has_agprs: bool = True
     sgprs: Fact = _SGPRS
     sgpr_granule: Fact = _SGPR_GRANULE
+    keeps_halves: bool = False
     has_null: bool = False
     wave_sgprs: Fact | None = None
     architected_group_ids: bool = False
     has_global_scratch: bool = False
     has_signed_offsets: bool = False
+    cluster_groups: Fact = _NO_CLUSTERS
+    clamp_selects_e5m3: bool = False
+    has_wide_resources: bool = False
     user_sgpr_bits: Fact = _USER_SGPR_BITS
     has_register_banks: bool = False
     has_ieee_mode: bool = True
@@ -153,6 +175,7 @@ class Target:
     wave_matrices: WaveMatrixLayout | None = None
     matrix_arithmetic: str = ""
     library: bool = False
+    former_generations: tuple[str, ...] = ()
 
     @property
     def fp8_encoding(self) -> Fp8:
@@ -299,6 +322,7 @@ GFX1201 = Target(
         64: Fact(4, "", f"{LLVM}, GRANULATED_WORKITEM_VGPR_COUNT of GFX10 to GFX12 in wave64"),
     },
     has_agprs=False,
+    keeps_halves=True,
     has_null=True,
     wave_sgprs=Fact(128, "", f"{LLVM}, GRANULATED_WAVEFRONT_SGPR_COUNT: 106, VCC and the trap handler's"),
     architected_group_ids=True,
@@ -307,12 +331,61 @@ GFX1201 = Target(
     wave_matrices=GFX12_WAVE_MATRICES,
 )
 
+GFX1100 = Target(
+    name="gfx1100",
+    generation="RDNA3",
+    processors={0x041: "gfx1100", 0x054: "gfx11-generic"},
+    features="",
+    tiles=False,
+    fp8=None,
+    architected_flat_scratch=True,
+    scratch_vector_bit=True,
+    hardware_registers=GFX11_REGISTERS,
+    matrix_passes=None,
+    matrix_rates=RDNA3_MATRIX_RATES,
+    vector_rate=Fact(256, "operations/clock", f"{RX7900XTX_PAGE}: 61.4 TFLOP/s of 96 compute units"),
+    lds_bytes=Fact(64, "KiB", f"{RDNA3_GUIDE}, half of a work-group processor's; the most of a work-group"),
+    lds_granule=Fact(512, "bytes", f"{LLVM}, GRANULATED_LDS_SIZE"),
+    lds_banks=Fact(
+        32, "", f"{RDNA3_GUIDE}: 64 of a work-group processor, half of them for each compute unit"
+    ),
+    l1_bytes=Fact(32, "KiB", GPU_SPECS),
+    wave_size=GFX1201.wave_size,
+    wave_sizes=GFX1201.wave_sizes,
+    simds=Fact(2, "", f"{RDNA3_GUIDE}: four of a work-group processor, which is two compute units"),
+    multiprocessor_units=GFX1201.multiprocessor_units,
+    waves_per_simd=GFX1201.waves_per_simd,
+    vgprs=GFX1201.vgprs,
+    vgpr_granule=GFX1201.vgpr_granule,
+    vgpr_encoding=GFX1201.vgpr_encoding,
+    has_agprs=False,
+    keeps_halves=True,
+    has_null=True,
+    wave_sgprs=GFX1201.wave_sgprs,
+    waits=GFX11_WAITS,
+    wave_matrices=GFX11_WAVE_MATRICES,
+)
+_GFX11_GENERIC = {0x054: "gfx11-generic"}
+GFX1101 = replace(GFX1100, name="gfx1101", processors={0x046: "gfx1101", **_GFX11_GENERIC})
+GFX1102 = replace(
+    GFX1100,
+    name="gfx1102",
+    processors={0x047: "gfx1102", **_GFX11_GENERIC},
+    vgprs=Fact(1024, "", "LLVM, AMDGPUBaseInfo.cpp, getTotalNumVGPRs, wave32"),
+    vgpr_granule=Fact(16, "", "LLVM, AMDGPUBaseInfo.cpp, getVGPRAllocGranule, likewise"),
+)
+GFX1103 = replace(GFX1102, name="gfx1103", processors={0x044: "gfx1103", **_GFX11_GENERIC})
+GFX1151 = replace(GFX1100, name="gfx1151", processors={0x04A: "gfx1151", **_GFX11_GENERIC})
+"""RDNA 3.5, whose scalar unit has floats besides; for the tile library it is RDNA 3."""
+
 GFX1250 = Target(
     name="gfx1250",
     generation="CDNA5",
     processors={0x049: "gfx1250"},
     features="",
     tiles=False,
+    library=True,
+    former_generations=("UDNA1",),
     fp8=OCP,
     architected_flat_scratch=True,
     scratch_vector_bit=True,
@@ -343,6 +416,9 @@ GFX1250 = Target(
     architected_group_ids=True,
     has_global_scratch=True,
     has_signed_offsets=True,
+    cluster_groups=Fact(16, "", "clang refuses larger ones; HipKittens, cdna5: WG_in_Cluster has 4 bits"),
+    clamp_selects_e5m3=True,
+    has_wide_resources=True,
     user_sgpr_bits=Fact(6, "bits", f"{LLVM}, compute_pgm_rsrc2 of GFX125x, USER_SGPR_COUNT"),
     has_register_banks=True,
     has_ieee_mode=False,
@@ -353,7 +429,15 @@ GFX1250 = Target(
 TARGETS: tuple[Target, ...] = (GFX950, GFX942, GFX90A)
 """The targets whose instructions the emulated device has, newest first."""
 
-PARTIAL: tuple[Target, ...] = (GFX1250, GFX1201)
+PARTIAL: tuple[Target, ...] = (
+    GFX1250,
+    GFX1201,
+    GFX1151,
+    GFX1103,
+    GFX1102,
+    GFX1101,
+    GFX1100,
+)
 """Targets whose kernels run, without modelled times. Code is compiled for them and runs where they are named;
 operators name them (`LIBRARY_TARGETS`), and nowhere else do they count as targets."""
 
@@ -386,6 +470,11 @@ def wave_size(name: str) -> int:
 def waits_of(name: str) -> WaitCounters:
     """Wait counters of a target, likewise."""
     return next((known.waits for known in KNOWN if known.name == name), GFX9_WAITS)
+
+
+def keeps_halves(name: str) -> bool:
+    """`Target.keeps_halves`, likewise."""
+    return next((known.keeps_halves for known in KNOWN if known.name == name), False)
 
 
 def is_timed(record: Target) -> bool:

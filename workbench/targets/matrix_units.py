@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workbench.targets.fact import Fact
-from workbench.targets.sources import CDNA2_RATES, CDNA3_RATES, CDNA4_RATES, MI400_PAGES, RX9070XT_PAGE
+from workbench.targets.sources import (
+    CDNA2_RATES,
+    CDNA3_RATES,
+    CDNA4_RATES,
+    MI400_PAGES,
+    RX7900XTX_PAGE,
+    RX9070XT_PAGE,
+)
 
 CYCLES_OF_A_PASS = Fact(4, "cycles", "LLVM, SISchedule.td: MFMA latencies are in passes of four clocks")
 CDNA2_PASSES = Fact(8, "", "LLVM, SISchedule.td, MFMA latencies of GFX90A")
@@ -29,6 +36,10 @@ CDNA3_MATRIX_RATES: Mapping[str, Fact] = {
 CDNA4_MATRIX_RATES: Mapping[str, Fact] = {
     **_rates(CDNA4_RATES, F64=128, F32=256, F16=4096, BF16=4096, F8=8192, I8=8192),
     **_rates(f"{CDNA4_RATES} (it prints 16,834, against the 10 PFLOP/s beside it)", F6F4=16384),
+}
+RDNA3_MATRIX_RATES: Mapping[str, Fact] = {
+    **_rates(f"{RX7900XTX_PAGE}: 122.8 TFLOP/s of 96 compute units at 2.5 GHz", F16=512, BF16=512),
+    **_rates("GPUOpen, 'How to accelerate AI applications on RDNA 3 using WMMA': as f16's", I8=512),
 }
 RDNA4_MATRIX_RATES: Mapping[str, Fact] = {
     **_rates(f"{RX9070XT_PAGE}: 195 TFLOP/s of 64 compute units at 2.97 GHz", F16=1024, BF16=1024),

@@ -7,15 +7,34 @@ from dataclasses import dataclass
 from workbench.errors import UsageError
 from workbench.targets import memory
 from workbench.targets.fact import Fact
-from workbench.targets.instruction_sets import GFX90A, GFX942, GFX950, GFX1201, GFX1250, Target, target
+from workbench.targets.instruction_sets import (
+    GFX90A,
+    GFX942,
+    GFX950,
+    GFX1100,
+    GFX1101,
+    GFX1102,
+    GFX1103,
+    GFX1151,
+    GFX1201,
+    GFX1250,
+    Target,
+    target,
+)
 from workbench.targets.sources import (
     CDNA2_PAPER,
     CDNA3_PAPER,
     GPU_SPECS,
     MI350_PAGE,
     MI400_PAGES,
+    PHOENIX_PAGE,
     ROCJITSU_MI455X,
+    RX7600_PAGE,
+    RX7800XT_PAGE,
+    RX7900XTX_PAGE,
     RX9070XT_PAGE,
+    STRIX_HALO_PAGE,
+    W7900_PAGE,
 )
 from workbench.targets.under_load import BURST, MI300X_LOAD, MI325X_LOAD, MI355X_LOAD, SETTLING, UnderLoad
 
@@ -43,7 +62,9 @@ class Product:
         settling_ms: time in which the clock falls from there; 0 if it was never seen above.
         under_load: clocks that it was seen to sustain.
         hbm_latency_ns: latency of a load from HBM, including caches on the way.
+        memory_spread_ns, hbm_spread_ns: standard deviation of the latencies of both.
         hbm_read, hbm_write: percent of `hbm_bytes_per_second` that kernels reach.
+        hbm_fresh_read, hbm_fresh_write: the same in memory that no launch used shortly before.
         infinity_cache_achievable: bytes/s that kernels have read from the Infinity Cache.
         host_link_bytes_per_second: bandwidth of the link to the host, in one direction.
     """
@@ -66,8 +87,12 @@ class Product:
     settling_ms: Fact | None = None
     under_load: tuple[UnderLoad, ...] = ()
     hbm_latency_ns: Fact = memory.HBM_LATENCY
+    memory_spread_ns: Fact = memory.MEMORY_SPREAD
+    hbm_spread_ns: Fact = memory.HBM_SPREAD
     hbm_read: Fact = memory.HBM_READ_CDNA3
     hbm_write: Fact = memory.HBM_WRITE_CDNA3
+    hbm_fresh_read: Fact = memory.HBM_READ_CDNA3
+    hbm_fresh_write: Fact = memory.HBM_WRITE_CDNA3
     infinity_cache_achievable: Fact = memory.INFINITY_CACHE_CDNA3
     host_link_bytes_per_second: Fact = memory.HOST_LINK_GEN5
     brand: str = "AMD Instinct"
@@ -138,6 +163,8 @@ MI355X = Product(
     under_load=MI355X_LOAD,
     hbm_read=memory.HBM_READ_CDNA4,
     hbm_write=memory.HBM_WRITE_CDNA4,
+    hbm_fresh_read=memory.HBM_FRESH_READ_CDNA4,
+    hbm_fresh_write=memory.HBM_FRESH_WRITE_CDNA4,
     infinity_cache_achievable=memory.INFINITY_CACHE_CDNA4,
 )
 MI350X = Product(
@@ -157,6 +184,8 @@ MI350X = Product(
     memory_latency_ns=memory.CDNA4_LATENCY,
     hbm_read=memory.HBM_READ_CDNA4,
     hbm_write=memory.HBM_WRITE_CDNA4,
+    hbm_fresh_read=memory.HBM_FRESH_READ_CDNA4,
+    hbm_fresh_write=memory.HBM_FRESH_WRITE_CDNA4,
     infinity_cache_achievable=memory.INFINITY_CACHE_CDNA4,
 )
 MI300X = Product(
@@ -240,6 +269,116 @@ RX9070XT = Product(
 )
 """Its launches are counted and sanitized; they have no times, for which too little is published."""
 
+RX7900XTX = Product(
+    name="RX 7900 XTX",
+    brand="AMD Radeon",
+    target=GFX1100,
+    compute_units=Fact(96, "", f"{RX7900XTX_PAGE}; {GPU_SPECS}"),
+    xcds=Fact(1, "", f"one graphics compute die: {RX7900XTX_PAGE}"),
+    clock_hz=Fact(2500, "MHz", f"{RX7900XTX_PAGE} (boost frequency)"),
+    board_power_watts=Fact(355, "W", RX7900XTX_PAGE),
+    hbm_bytes=Fact(24, "GiB", f"GDDR6: {RX7900XTX_PAGE}; {GPU_SPECS}"),
+    hbm_bytes_per_second=Fact(0.96, "TB/s", f"GDDR6: {RX7900XTX_PAGE}, 960 GB/s"),
+    hbm_bus_bits=Fact(384, "bits", RX7900XTX_PAGE),
+    l2_bytes_per_xcd=Fact(6, "MiB", GPU_SPECS),
+    l2_bytes_per_clock_per_xcd=None,
+    infinity_cache_bytes=Fact(96, "MiB", f"{RX7900XTX_PAGE}; {GPU_SPECS}"),
+    infinity_cache_bytes_per_second=None,
+    memory_latency_ns=None,
+    host_link_bytes_per_second=memory.HOST_LINK_GEN4,
+)
+"""As the RX 9070 XT, without times; so are the following."""
+W7900 = Product(
+    name="PRO W7900",
+    brand="AMD Radeon",
+    target=GFX1100,
+    compute_units=Fact(96, "", f"{W7900_PAGE}; {GPU_SPECS}"),
+    xcds=Fact(1, "", f"one graphics compute die: {W7900_PAGE}"),
+    clock_hz=Fact(2495, "MHz", f"{W7900_PAGE} (61.3 TFLOP/s of 96 compute units of 256 a clock)"),
+    board_power_watts=Fact(295, "W", W7900_PAGE),
+    hbm_bytes=Fact(48, "GiB", f"GDDR6: {W7900_PAGE}; {GPU_SPECS}"),
+    hbm_bytes_per_second=Fact(0.864, "TB/s", f"GDDR6: {W7900_PAGE}, 864 GB/s"),
+    hbm_bus_bits=Fact(384, "bits", W7900_PAGE),
+    l2_bytes_per_xcd=Fact(6, "MiB", GPU_SPECS),
+    l2_bytes_per_clock_per_xcd=None,
+    infinity_cache_bytes=Fact(96, "MiB", f"{W7900_PAGE}; {GPU_SPECS}"),
+    infinity_cache_bytes_per_second=None,
+    memory_latency_ns=None,
+    host_link_bytes_per_second=memory.HOST_LINK_GEN4,
+)
+RX7800XT = Product(
+    name="RX 7800 XT",
+    brand="AMD Radeon",
+    target=GFX1101,
+    compute_units=Fact(60, "", f"{RX7800XT_PAGE}; {GPU_SPECS}"),
+    xcds=Fact(1, "", f"one graphics compute die: {RX7800XT_PAGE}"),
+    clock_hz=Fact(2430, "MHz", f"{RX7800XT_PAGE} (boost frequency)"),
+    board_power_watts=Fact(263, "W", RX7800XT_PAGE),
+    hbm_bytes=Fact(16, "GiB", f"GDDR6: {RX7800XT_PAGE}; {GPU_SPECS}"),
+    hbm_bytes_per_second=Fact(0.624, "TB/s", f"GDDR6: {RX7800XT_PAGE}, 624 GB/s"),
+    hbm_bus_bits=Fact(256, "bits", RX7800XT_PAGE),
+    l2_bytes_per_xcd=Fact(4, "MiB", GPU_SPECS),
+    l2_bytes_per_clock_per_xcd=None,
+    infinity_cache_bytes=Fact(64, "MiB", f"{RX7800XT_PAGE}; {GPU_SPECS}"),
+    infinity_cache_bytes_per_second=None,
+    memory_latency_ns=None,
+    host_link_bytes_per_second=memory.HOST_LINK_GEN4,
+)
+RX7600 = Product(
+    name="RX 7600",
+    brand="AMD Radeon",
+    target=GFX1102,
+    compute_units=Fact(32, "", f"{RX7600_PAGE}; {GPU_SPECS}"),
+    xcds=Fact(1, "", f"one die: {RX7600_PAGE}"),
+    clock_hz=Fact(2655, "MHz", f"{RX7600_PAGE} (boost frequency; early reports have 2,625)"),
+    board_power_watts=Fact(165, "W", RX7600_PAGE),
+    hbm_bytes=Fact(8, "GiB", f"GDDR6: {RX7600_PAGE}; {GPU_SPECS}"),
+    hbm_bytes_per_second=Fact(0.288, "TB/s", f"GDDR6: {RX7600_PAGE}, 288 GB/s"),
+    hbm_bus_bits=Fact(128, "bits", RX7600_PAGE),
+    l2_bytes_per_xcd=Fact(2, "MiB", GPU_SPECS),
+    l2_bytes_per_clock_per_xcd=None,
+    infinity_cache_bytes=Fact(32, "MiB", f"{RX7600_PAGE}; {GPU_SPECS}"),
+    infinity_cache_bytes_per_second=None,
+    memory_latency_ns=None,
+    host_link_bytes_per_second=memory.HOST_LINK_GEN4,
+)
+RADEON780M = Product(
+    name="780M",
+    brand="AMD Radeon",
+    target=GFX1103,
+    compute_units=Fact(12, "", f"{PHOENIX_PAGE}; {GPU_SPECS}"),
+    xcds=Fact(1, "", f"part of the chip: {PHOENIX_PAGE}"),
+    clock_hz=Fact(2700, "MHz", f"{PHOENIX_PAGE} (graphics frequency)"),
+    board_power_watts=Fact(28, "W", f"{PHOENIX_PAGE}, default of the whole chip"),
+    hbm_bytes=Fact(16, "GiB", f"assumed: it shares the host's memory ({GPU_SPECS})"),
+    hbm_bytes_per_second=Fact(0.12, "TB/s", f"{PHOENIX_PAGE}: LPDDR5X-7500 of 128 bits"),
+    hbm_bus_bits=Fact(128, "bits", PHOENIX_PAGE),
+    l2_bytes_per_xcd=Fact(2, "MiB", GPU_SPECS),
+    l2_bytes_per_clock_per_xcd=None,
+    infinity_cache_bytes=Fact(0, "MiB", f"none: {GPU_SPECS}"),
+    infinity_cache_bytes_per_second=None,
+    memory_latency_ns=None,
+    host_link_bytes_per_second=memory.HOST_LINK_GEN4,
+)
+RADEON8060S = Product(
+    name="8060S",
+    brand="AMD Radeon",
+    target=GFX1151,
+    compute_units=Fact(40, "", f"{STRIX_HALO_PAGE}; {GPU_SPECS}"),
+    xcds=Fact(1, "", f"part of the chip: {STRIX_HALO_PAGE}"),
+    clock_hz=Fact(2900, "MHz", f"{STRIX_HALO_PAGE} (graphics frequency)"),
+    board_power_watts=Fact(55, "W", f"{STRIX_HALO_PAGE}: 45 to 120 for the whole chip, by default 55"),
+    hbm_bytes=Fact(96, "GiB", f"{STRIX_HALO_PAGE}: of 128 GiB that it shares with the host"),
+    hbm_bytes_per_second=Fact(0.256, "TB/s", f"{STRIX_HALO_PAGE}: LPDDR5X-8000 of 256 bits"),
+    hbm_bus_bits=Fact(256, "bits", STRIX_HALO_PAGE),
+    l2_bytes_per_xcd=Fact(2, "MiB", GPU_SPECS),
+    l2_bytes_per_clock_per_xcd=None,
+    infinity_cache_bytes=Fact(32, "MiB", f"{GPU_SPECS}"),
+    infinity_cache_bytes_per_second=None,
+    memory_latency_ns=None,
+    host_link_bytes_per_second=memory.HOST_LINK_GEN4,
+)
+
 MI455X = Product(
     name="MI455X",
     target=GFX1250,
@@ -261,7 +400,16 @@ MI455X = Product(
 PRODUCTS: tuple[Product, ...] = (MI355X, MI300X, MI210, MI350X, MI325X)
 """The first product of a target represents it if nothing says which one."""
 
-PARTIAL_PRODUCTS: tuple[Product, ...] = (RX9070XT, MI455X)
+PARTIAL_PRODUCTS: tuple[Product, ...] = (
+    RX9070XT,
+    RX7900XTX,
+    W7900,
+    RX7800XT,
+    RX7600,
+    RADEON780M,
+    RADEON8060S,
+    MI455X,
+)
 """Products of targets that the emulated device has in part (`instruction_sets.PARTIAL`)."""
 
 

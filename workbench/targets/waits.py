@@ -107,6 +107,24 @@ GFX9_WAITS = WaitCounters(
 )
 """vmcnt has six bits, 3:0 and 15:14, expcnt three, 6:4, lgkmcnt four, 11:8 (CDNA3 ISA guide, S_WAITCNT)."""
 
+GFX11_WAITS = WaitCounters(
+    (
+        WaitCounter(
+            "vmcnt", frozenset((Request.LOAD,)), {"s_waitcnt": ((10, 6),), "s_waitcnt_vmcnt": ((0, 6),)}
+        ),
+        WaitCounter(
+            "expcnt", frozenset((Request.EXPORT,)), {"s_waitcnt": ((0, 3),), "s_waitcnt_expcnt": ((0, 3),)}
+        ),
+        WaitCounter(
+            "lgkmcnt",
+            frozenset((Request.LDS, Request.SCALAR, Request.MESSAGE)),
+            {"s_waitcnt": ((4, 6),), "s_waitcnt_lgkmcnt": ((0, 6),)},
+        ),
+        WaitCounter("vscnt", frozenset((Request.STORE,)), {"s_waitcnt_vscnt": ((0, 6),)}),
+    )
+)
+"""Three counters in s_waitcnt, and an instruction for one of the four, whose count has a register beside it
+(RDNA3 ISA guide, "Data dependency resolution", S_WAITCNT; widths: LLVM, AMDGPUBaseInfo.cpp)."""
 
 _IDLE = "s_wait_idle"
 """gfx12's wait for all that is under way."""

@@ -86,10 +86,14 @@ Product = tuple[tuple[str, str, str], str, str]
 
 
 def shapes_of(arch: str, dtype: str) -> list[str]:
-    """Base shapes of operands. WMMA has no float operands, and 16 rows."""
+    """Base shapes of operands. WMMA has 16 rows, and on gfx1201 no float operands."""
     if arch in TILE_TARGETS:
         return SHAPES_OF[dtype]
-    return [] if dtype == "float" else [shape for shape in SHAPES_OF["bf16"] if ALL_SHAPES[shape][0] == 16]
+    return (
+        []
+        if (arch, dtype) == ("gfx1201", "float")
+        else [shape for shape in SHAPES_OF["bf16"] if ALL_SHAPES[shape][0] == 16]
+    )
 
 
 ROWS = [

@@ -35,7 +35,7 @@ Rows = tuple[tuple[str, T], ...]
 
 _KEEPS: Rows[Keeps] = (
     (r"s_(addk|mulk)_i32|s_bitset.*|s_cmovk?_.*", Keeps.VALUE),
-    (r"v_(pk_)?f?mac_.*|v_dot\dc_.*|v_smfmac_.*|v_cvt_pkaccum_u8_f32", Keeps.VALUE),
+    (r"v_(pk_)?f?mac_.*|v_dot\d(c|acc)_.*|v_smfmac_.*|v_cvt_pkaccum_u8_f32", Keeps.VALUE),
     (r"v_swap_b32|v_permlane.*", Keeps.VALUE),
     (r"v_writelane_b32", Keeps.LANES),
     # Among the 16-bit instructions, those introduced with gfx9 preserve the high half; the others clear it.
@@ -56,7 +56,7 @@ _READS: Rows[Registers] = (
     # source unchanged (LLVM's has no implicit $mode). An instruction that writes one field leaves the others.
     (r"v_(?!s?mfma|smfmac|cmpx?_class_)\w*_b?f(16|32|64)(_\w+)?", Registers.MODE),
     (r"v_mfma_f32_\d+x\d+x\d+_?(\d+b_)?x?f32", Registers.MODE),
-    (r"ds_(pk_)?(add|min|max|cmpst)_(rtn_)?b?f(16|32)", Registers.MODE),
+    (r"ds_(pk_)?(add|min|max|cmpst|cmpstore)_(rtn_)?b?f(16|32)", Registers.MODE),
     (r"s_[gs]etreg_.*|s_set_gpr_idx_(on|off)|s_setvskip", Registers.MODE),
 )
 _LANEWISE = re.compile(r"VOP.*|DS|FLAT|GLOBAL|SCRATCH|M[TU]BUF|VBUFFER")
@@ -91,7 +91,7 @@ _FLOW: Rows[Flow] = (
 _BRANCHES = (Flow.BRANCH, Flow.CONDITIONAL, Flow.CALL, Flow.JUMP, Flow.INDIRECT_CALL)
 
 _CONTROL: Rows[Control] = (
-    (r"s_waitcnt|s_wait_\w+cnt|s_wait_idle", Control.WAIT),
+    (r"s_waitcnt(_(vm|exp|lgkm|vs)cnt)?|s_wait_\w+cnt|s_wait_idle", Control.WAIT),
     (r"s_nop", Control.IDLE),
     (r"s_sleep", Control.SLEEP),
     (r"s_barrier|s_barrier_wait", Control.BARRIER),
@@ -146,8 +146,8 @@ _TRAITS: Rows[Trait] = (
         r"s_movrel.*|s_sendmsg.*|s_ttracedata|ds_.*_addtid_b32|ds_gws_.*|.*_load_lds_.*",
         Trait.M0_NOT_INTERLOCKED,
     ),
-    (r"buffer_wbl2", Trait.WRITES_BACK),
-    (r"buffer_inv|buffer_wbinvl1(_vol)?", Trait.INVALIDATES),
+    (r"buffer_wbl2|global_wb", Trait.WRITES_BACK),
+    (r"buffer_inv|buffer_wbinvl1(_vol)?|buffer_gl1_inv", Trait.INVALIDATES),
     (r"v_cvt_.*", Trait.CONVERTS),
     (rf"v_({_WIDE_PRODUCTS})|v_lshl_add_u64", Trait.WIDE_INTEGER),
     (r".*_async_(to|from)_lds_.*|ds_atomic_async_barrier_.*", Trait.ASYNCHRONOUS),
@@ -180,7 +180,7 @@ _SPACES: Rows[Space] = (
 )
 _ACCESSES: Rows[Access] = (
     (r"ds_(bpermute|permute|swizzle)_b32|ds_gws_.*|ds_nop", Access.NONE),
-    (r"ds_read.*|(?!ds_).*_load_.*", Access.LOAD),
+    (r"ds_read.*|ds_load_tr.*|(?!ds_).*_load_.*", Access.LOAD),
     (r"ds_write.*|(?!ds_).*_store_.*", Access.STORE),
     (r"ds_.*|.*_atomic_.*", Access.ATOMIC),
 )
@@ -188,10 +188,10 @@ _BYTES: Rows[int] = (
     (r"t?buffer_.*_format_.*", 0),
     (r".*_dwordx16", 64),
     (r".*_dwordx8", 32),
-    (r".*_dwordx4|ds_(read|write)_b128", 16),
-    (r".*_dwordx3|ds_(read|write)_b96(_tr_b6)?", 12),
-    (r".*_dwordx2|ds_(read|write).*_b64(_tr_b\d+)?", 8),
-    (r".*_[us]?byte(_d16(_hi)?)?|ds_(read|write)_[uib]8(_d16(_hi)?)?", 1),
+    (r".*_dwordx4|ds_(read|write)_b128|.*(_load_tr16|_async_(to|from)_lds)_b128", 16),
+    (r".*_dwordx3|ds_(read|write)_b96(_tr_b6)?|.*_load_tr6_b96", 12),
+    (r".*_dwordx2|ds_(read|write).*_b64(_tr_b\d+)?|.*(_load_tr[48]|_async_(to|from)_lds)_b64", 8),
+    (r".*_[us]?byte(_d16(_hi)?)?|ds_(read|write)_[uib]8(_d16(_hi)?)?|.*_async_(to|from)_lds_b8", 1),
     (r".*_[us]?short(_d16(_hi)?)?|ds_(read|write)_[uib]16(_d16(_hi)?)?", 2),
     (r".*_atomic_.*(_x2|_f64)|ds_.*_[biuf]64", 8),
     (r".*", 4),
@@ -243,7 +243,7 @@ def _memory(format_: str, opcode: str) -> Memory | None:
         addresses=addresses,
         stride=(64 if "st64" in opcode else 1) * size if addresses == 2 else 1,
         to_lds="_load_lds_" in opcode,
-        transposed="_tr_" in opcode,
+        transposed=re.search(r"_tr\d*_", opcode) is not None,
         exchanges=access is Access.ATOMIC and "swap" in opcode,
         compares=access is Access.ATOMIC and ("cmpswap" in opcode or "cmpst" in opcode),
     )

@@ -17,7 +17,7 @@ from workbench.codeobject.encodings_gfx11 import ALIASES, GENERATIONS
 from workbench.codeobject.instructions.families import record_of
 from workbench.codeobject.instructions.record import Entry, Keeps, Record
 from workbench.errors import CodeObjectError
-from workbench.targets import NAMES
+from workbench.targets import NAMES, keeps_halves
 
 DECODED: tuple[str, ...] = (*NAMES, *GENERATIONS, *ALIASES)
 """Targets whose machine code can be decoded: the emulated device runs `targets.NAMES` alone."""
@@ -25,6 +25,7 @@ DECODED: tuple[str, ...] = (*NAMES, *GENERATIONS, *ALIASES)
 _SCALES = "v_mfma_ld_scale_b32"
 _DUAL = "v_dual_"
 _FLOATS = ("f64", "f32", "bf16", "f16")
+_HALF_LOAD = re.compile(r"_load_(?!.*_format_xy(zw)?$).*d16")
 _SUFFIXES = ("_dpp", "_sdwa", "_e32", "_e64")
 
 
@@ -95,7 +96,8 @@ class Form:
     def record(self) -> Record:
         """The opcode's record: operands, class, memory, implicit registers."""
         record = record_of(self.target, self.base_format, self.meaning or self.opcode, self.entries)
-        if any(entry.role == "=" and entry.kind == "h" for entry in self.entries):
+        loads_half = _HALF_LOAD.search(self.opcode) is not None and keeps_halves(self.target)
+        if loads_half or any(entry.role == "=" and entry.kind == "h" for entry in self.entries):
             # A result that is half a register leaves the other half as it was.
             keeps = Keeps.PART if record.keeps is Keeps.NOTHING else record.keeps
             record = replace(record, keeps=keeps)

@@ -203,7 +203,7 @@ def _dot2_float(opcodes: str, kind: str, products_first: bool) -> None:
     register(opcodes, handle)
 
 
-_dot2_float("v_dot2_f32_f16 v_dot2c_f32_f16 v_dual_dot2acc_f32_f16", "f16", False)
+_dot2_float("v_dot2_f32_f16 v_dot2c_f32_f16 v_dot2acc_f32_f16 v_dual_dot2acc_f32_f16", "f16", False)
 _dot2_float("v_dot2_f32_bf16", "bf16", True)
 _dot2_float(f"v_dot2c_f32_bf16 v_dual_dot2acc_f32_bf16 {CHANGED}v_dot2_f32_bf16", "bf16", False)
 

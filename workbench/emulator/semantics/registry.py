@@ -121,15 +121,10 @@ def _old(block: BlockTranslator, operand: Operand, kind: str) -> Value:
     return fetch(block, plain, kind, 3)
 
 
-def compare(
-    condition: str, kind: str, second: str | None = None, *, everywhere: bool = True
-) -> Callable[[Meaning], Meaning]:
+def compare(condition: str, kind: str, second: str | None = None) -> Callable[[Meaning], Meaning]:
     """Register v_cmp_ and v_cmpx_ with a condition, as "lt_f32": meaning(block, a, b) gives lanes of i1.
 
     v_cmpx also writes EXEC; on later targets it writes EXEC alone.
-
-    Args:
-        everywhere: False for a condition that later targets do not have.
     """
 
     def decorate(meaning: Meaning) -> Meaning:
@@ -150,9 +145,8 @@ def compare(
                 run.set_mask(abi.EXEC, value)
 
         register(f"v_cmp_{condition} v_cmpx_{condition}", handle)
-        if everywhere:
-            later = f"{CHANGED}v_cmpx_{condition}"
-            register(later, lambda block, instruction: handle(block, instruction, (_EXEC,)))
+        later = f"{CHANGED}v_cmpx_{condition}"
+        register(later, lambda block, instruction: handle(block, instruction, (_EXEC,)))
         return meaning
 
     return decorate

@@ -83,11 +83,11 @@ for _kind in FLOATS:
 
 for _kind in ("f16", "f32"):
 
-    @lanes(f"v_minmax_num_{_kind}", f"{_kind} <- {_kind} {_kind} {_kind}")
+    @lanes(f"v_minmax_num_{_kind} v_minmax_{_kind}", f"{_kind} <- {_kind} {_kind} {_kind}")
     def minmax(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
         return maximum(block, minimum(block, a, b), c)
 
-    @lanes(f"v_maxmin_num_{_kind}", f"{_kind} <- {_kind} {_kind} {_kind}")
+    @lanes(f"v_maxmin_num_{_kind} v_maxmin_{_kind}", f"{_kind} <- {_kind} {_kind} {_kind}")
     def maxmin(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
         return minimum(block, maximum(block, a, b), c)
 
@@ -122,6 +122,16 @@ def pk_min_f16(block: BlockTranslator, a: Value, b: Value) -> Value:
 @packed("v_pk_max_f16 v_pk_max_num_f16", "f16 <- f16 f16")
 def pk_max_f16(block: BlockTranslator, a: Value, b: Value) -> Value:
     return maximum(block, a, b)
+
+
+@packed("v_pk_min3_num_f16", "f16 <- f16 f16 f16")
+def pk_min3_f16(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
+    return minimum(block, minimum(block, a, b), c)
+
+
+@packed("v_pk_max3_num_f16", "f16 <- f16 f16 f16")
+def pk_max3_f16(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
+    return maximum(block, maximum(block, a, b), c)
 
 
 @packed("v_pk_minimum_f16", "f16 <- f16 f16")

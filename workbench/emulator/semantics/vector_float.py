@@ -136,6 +136,7 @@ def mul_legacy(block: BlockTranslator, a: Value, b: Value) -> Value:
     return zero.select(0.0, a * b)
 
 
+@lanes("v_fmac_dx9_zero_f32", "f32 <- f32 f32 old")
 @lanes("v_fma_dx9_zero_f32", "f32 <- f32 f32 f32")
 def fma_dx9_zero(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
     zero = a.eq(0.0) | b.eq(0.0)

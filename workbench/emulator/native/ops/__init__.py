@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
+import re
+
 from workbench.emulator.native.ops import (
     atomics,
     buffer,
+    conversions,
     copies,
     crosslane,
     flat,
+    half_loads,
     lds,
     matrix,
     typed_buffer,
@@ -28,6 +32,12 @@ NATIVE: dict[str, NativeOp] = {
     **matrix.NATIVE,
     **wmma.NATIVE,
     **copies.NATIVE,
+    **conversions.NATIVE,
+}
+NATIVE |= {
+    opcode: half_loads.keeping(operation)
+    for opcode, operation in NATIVE.items()
+    if re.search(r"_(load|read)_.*d16", opcode)
 }
 
 __all__ = ["NATIVE", "NativeOp", "OpFields", "Rows"]

@@ -262,7 +262,8 @@ static void hk_update_own(HkAtomic kind, int wide, uint8_t *p, HkAtomicData from
 
 HK_INLINE HkAtomicData hk_memory_data(const Wave *w, const Op *op, HkAtomic kind, int wide) {
     const uint32_t *rows = hk_row(w, op->src1);
-    return (HkAtomicData){rows, kind == HK_CMPSWAP ? rows + (wide ? 2 : 1) * HK_LANES : NULL};
+    int compares = kind == HK_CMPSWAP || kind == HK_CMPSWAP_FLOAT;
+    return (HkAtomicData){rows, compares ? rows + (wide ? 2 : 1) * HK_LANES : NULL};
 }
 
 /* The data rows may also be the result rows, so old values are written only after all lanes are done. */

@@ -44,8 +44,18 @@ _LATER = {
     "max_num_f32": abi.MAX_NUMBER,
     "cond_sub_u32": abi.COND_SUB,
     "sub_clamp_u32": abi.SUB_CLAMP,
+    "min_num_f64": abi.MIN_NUMBER | abi.ATOMIC_64,
+    "max_num_f64": abi.MAX_NUMBER | abi.ATOMIC_64,
 }
 """Those that later targets have in addition, in memory and in LDS."""
+_LATER_MEMORY = {
+    **_LATER,
+    "min_f32": abi.MIN_FLOAT,
+    "max_f32": abi.MAX_FLOAT,
+    "cmpswap_f32": abi.CMPSWAP_FLOAT,
+    "csub_u32": abi.SUB_CLAMP,
+}
+"""Those of memory; the last four are RDNA 3's."""
 
 # (name without ds_, kind, has a returning form named ..._rtn_...)
 _LDS_NAMES = (
@@ -106,13 +116,6 @@ LDS_ATOMICS: dict[str, int] = {
     "wrxchg_rtn_b64": abi.SWAP | abi.ATOMIC_64,
     "wrap_rtn_b32": abi.WRAP,
     "condxchg32_rtn_b64": abi.CONDXCHG32 | abi.ATOMIC_64,
-}
-
-
-_LATER_LDS = {
-    **_LATER,
-    "min_num_f64": abi.MIN_NUMBER | abi.ATOMIC_64,
-    "max_num_f64": abi.MAX_NUMBER | abi.ATOMIC_64,
 }
 
 
@@ -189,25 +192,26 @@ NATIVE: dict[str, NativeOp] = {
         f"{space}_atomic_{name}": NativeOp(function, partial(_encode_memory, function, kind))
         for space in ("global", "flat")
         for function in (f"hk_{space}_atomic",)
-        for name, kind in {**MEMORY_ATOMICS, **_LATER}.items()
+        for name, kind in {**MEMORY_ATOMICS, **_LATER_MEMORY}.items()
     },
     **{
         f"buffer_atomic_{name}": NativeOp("hk_buffer_atomic", partial(_encode_buffer, kind))
-        for name, kind in {**MEMORY_ATOMICS, **_LATER}.items()
+        for name, kind in {**MEMORY_ATOMICS, **_LATER_MEMORY}.items()
     },
     **{
         f"ds_{name}": NativeOp("hk_ds_atomic", partial(_encode_lds, kind))
         for name, kind in {
             **LDS_ATOMICS,
-            **_LATER_LDS,
-            **{_returning(name): kind for name, kind in _LATER_LDS.items()},
+            **_LATER,
+            **{_returning(name): kind for name, kind in _LATER.items()},
         }.items()
     },
     # Later targets have the operands the other way round, and another name.
     **{
-        f"ds_cmpstore{returning}_b{bits}": NativeOp(
-            "hk_ds_atomic", partial(_encode_lds, abi.CMPSWAP | wide, stores_first=True)
+        f"ds_cmpstore{returning}_{letter}{bits}": NativeOp(
+            "hk_ds_atomic", partial(_encode_lds, kind | wide, stores_first=True)
         )
+        for letter, kind in (("b", abi.CMPSWAP), ("f", abi.CMPSWAP_FLOAT))
         for returning in ("", "_rtn")
         for bits, wide in ((32, 0), (64, abi.ATOMIC_64))
     },

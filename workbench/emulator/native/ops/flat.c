@@ -186,6 +186,29 @@ HK_INLINE int32_t hk_scratch_access(Wave *w, const Op *op, HkData data, int is_w
 HK_LOADS(HK_DEFINE_LOAD)
 HK_STORES(HK_DEFINE_STORE)
 
+/* GLOBAL_LOAD_ADDTID_B32, GLOBAL_STORE_ADDTID_B32: without an address register; lane l accesses the scalar base +
+ * immediate + 4 * l. */
+HK_INLINE int32_t hk_global_addtid(Wave *w, const Op *op, int is_write) {
+    uint64_t exec = hk_exec(w);
+    if (exec == 0) return 0;
+    uint64_t start = (w->s[op->ssrc0] | (uint64_t)w->s[op->ssrc0 + 1] << 32) + (uint64_t)(int64_t)op->offset;
+    uint32_t offsets[HK_LANES] __attribute__((aligned(64))), safe[HK_LANES] __attribute__((aligned(64)));
+    for (uint32_t l = 0; l < HK_LANES; l++) offsets[l] = 4 * l;
+    HkAddresses a = {.wide = 0, .exec = exec, .base = (uint8_t *)(uintptr_t)start};
+    a.offsets = hk_safe32(offsets, exec, safe);
+    a.lo = start + 4 * hk_first_lane(exec);
+    a.hi = start + 4 * (63 - (uint64_t)__builtin_clzll(exec));
+    if (hk_check_addresses(w, op, &a, 4, is_write)) return 1;
+    if (is_write)
+        hk_scatter(HK_B32, hk_row(w, op->src1), 0, a.base, offsets, exec);
+    else
+        hk_gather_masked(HK_B32, hk_row(w, op->dst), 0, a.base, a.offsets, exec);
+    return 0;
+}
+
+HK_EXPORT int32_t hk_global_load_addtid_b32(Wave *w, const Op *op) { return hk_global_addtid(w, op, 0); }
+HK_EXPORT int32_t hk_global_store_addtid_b32(Wave *w, const Op *op) { return hk_global_addtid(w, op, 1); }
+
 /* GLOBAL_LOAD_LDS_: memory to LDS. Lane l's data goes to M0 + immediate + l * (4, or 16 for 3 and 4 dwords), whether or
  * not lower lanes are active; sub-dword data is extended to a dword. */
 HK_EXPORT int32_t hk_global_load_lds(Wave *w, const Op *op) {

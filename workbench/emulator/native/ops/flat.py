@@ -86,6 +86,19 @@ def _encode_to_lds(function: str, kind: int, instruction: Instruction, rows: Row
     )
 
 
+def _encode_addtid(instruction: Instruction, rows: Rows) -> OpFields:
+    *data, base = instruction.src
+    if base.kind == "off":
+        raise unsupported(instruction, "Without a scalar base it has no address.")
+    return OpFields(
+        function=f"hk_{instruction.opcode}",
+        dst=rows.row(instruction.dst[0]) if instruction.dst else NO_REGISTER,
+        src1=rows.row(data[0]) if data else NO_REGISTER,
+        ssrc0=scalar(base),
+        offset=instruction.modifiers.get("offset", 0),
+    )
+
+
 def _encode_transposing(instruction: Instruction, rows: Rows) -> OpFields:
     if rows.mask_words != 1:
         raise unsupported(instruction, "No source says which lanes of 64 exchange what they read.")
@@ -93,6 +106,10 @@ def _encode_transposing(instruction: Instruction, rows: Rows) -> OpFields:
 
 
 NATIVE: dict[str, NativeOp] = {
+    **{
+        f"global_{access}_addtid_b32": NativeOp(f"hk_global_{access}_addtid_b32", _encode_addtid)
+        for access in ("load", "store")
+    },
     **{
         f"global_load_tr_b{bits}": NativeOp(f"hk_global_load_tr_b{bits}", _encode_transposing)
         for bits in (64, 128)

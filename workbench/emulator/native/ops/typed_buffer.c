@@ -2,7 +2,8 @@
  *
  * Op fields as in buffer.c; imm[1] the registers' components in bits 2:0, 16-bit components in bit 3,
  * the high half only in bit 4, a store in bit 5, and the data and number format of a TBUFFER instruction in
- * bits 11:8 and 14:12 with bit 15 set (without it both come from the resource). Element formats and the order
+ * bits 11:8 and 14:12 with bit 15 set (without it both come from the resource); with bit 16 both are one number, in
+ * bits 14:8, or 17:12 of the resource's last dword. Element formats and the order
  * of their bits as in the CDNA3 ISA guide, "Data formats".
  */
 #include "ops/bits.h"
@@ -33,6 +34,37 @@ static const HkFormat hk_formats[16] = {
     {3, {32, 32, 32}},
     {4, {32, 32, 32, 32}},
     {0, {0}},
+};
+
+/* Data and number format of each unified format of gfx11 and later (RDNA3 ISA guide, "Buffer formats"). */
+static const uint8_t hk_unified_formats[64][2] = {
+    {0, 0},
+#define HK_NORMS(data) {data, HK_UNORM}, {data, HK_SNORM}
+#define HK_SCALED(data) {data, HK_USCALED}, {data, HK_SSCALED}
+#define HK_INTEGERS(data) {data, HK_UINT}, {data, HK_SINT}
+#define HK_ALL_BUT_FLOAT(data) HK_NORMS(data), HK_SCALED(data), HK_INTEGERS(data)
+    HK_ALL_BUT_FLOAT(1),
+    HK_ALL_BUT_FLOAT(2),
+    {2, HK_FLOAT},
+    HK_ALL_BUT_FLOAT(3),
+    HK_INTEGERS(4),
+    {4, HK_FLOAT},
+    HK_ALL_BUT_FLOAT(5),
+    {5, HK_FLOAT},
+    {6, HK_FLOAT},
+    {7, HK_FLOAT},
+    HK_NORMS(8),
+    HK_INTEGERS(8),
+    HK_ALL_BUT_FLOAT(9),
+    HK_ALL_BUT_FLOAT(10),
+    HK_INTEGERS(11),
+    {11, HK_FLOAT},
+    HK_ALL_BUT_FLOAT(12),
+    {12, HK_FLOAT},
+    HK_INTEGERS(13),
+    {13, HK_FLOAT},
+    HK_INTEGERS(14),
+    {14, HK_FLOAT},
 };
 
 static int hk_is_integer(uint32_t number) { return number == HK_UINT || number == HK_SINT; }
@@ -172,6 +204,10 @@ HK_EXPORT int32_t hk_buffer_format(Wave *w, const Op *op) {
     HkResource r = hk_resource(w, op);
     uint32_t data = op->imm[1] & HK_FORMAT_TYPED ? op->imm[1] >> 8 & 15 : r.data_format;
     uint32_t number = op->imm[1] & HK_FORMAT_TYPED ? op->imm[1] >> 12 & 7 : r.num_format;
+    if (op->imm[1] & HK_FORMAT_UNIFIED) {
+        const uint8_t *both = hk_unified_formats[op->imm[1] & HK_FORMAT_TYPED ? op->imm[1] >> 8 & 63 : r.unified];
+        data = both[0], number = both[1];
+    }
     int is_write = (op->imm[1] & HK_FORMAT_STORE) != 0;
     HkElementMove move = {&r, hk_formats[data], number, 0};
     for (uint32_t c = 0; c < move.format.count; c++) move.bytes += move.format.bits[c];

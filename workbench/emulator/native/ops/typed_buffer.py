@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from workbench.codeobject.decoder_gfx11 import decodes
 from workbench.codeobject.instruction import Instruction
 from workbench.emulator.native import abi
 from workbench.emulator.native.abi import NO_REGISTER
 from workbench.emulator.native.ops.buffer import address_fields
 from workbench.emulator.native.ops.operation import NativeOp, OpFields, Rows, unsupported
+
+_SINGLE_BYTE = 1
+"""The format, BUF_FMT_8_UNORM, of an instruction whose text has none."""
 
 
 def _encode(how: int, instruction: Instruction, rows: Rows) -> OpFields:
@@ -21,7 +25,9 @@ def _encode(how: int, instruction: Instruction, rows: Rows) -> OpFields:
     fields = address_fields(instruction, rows)
     fields["flags"] |= abi.BUFFER_FORMAT
     constant = fields.pop("constant")
-    if how & abi.FORMAT_TYPED:
+    if decodes(instruction.form.target):
+        how |= abi.FORMAT_UNIFIED | instruction.modifiers.get("format", _SINGLE_BYTE) << 8
+    elif how & abi.FORMAT_TYPED:
         how |= instruction.modifiers.get("dfmt", 0) << 8 | instruction.modifiers.get("nfmt", 0) << 12
     store = how & abi.FORMAT_STORE
     register = rows.row(instruction.src[0] if store else instruction.dst[0])
