@@ -54,8 +54,8 @@ with `curr` and `next` as for the tiles, would order them; so does reading the s
 GPU all waves have usually read it by then, and results are right here, too.
 """,
     "fp8_gemm.py": """\
-Its `results.txt` lists measurements of many tile sizes on an MI300X. The best at this benchmark is 16.9 us, with
-the launch that transposes; what it submits is modelled at the time above.
+Its `results.txt` lists measurements of many tile sizes on an MI300X. The best at this benchmark is 16.9 us,
+with the launch that transposes.
 """,
     "GPU_MODE/Fp8/108.9us.py": """\
 A remark that harms nothing on a GPU: at m = 64 the kernel reads `a_scale` up to 256 bytes past its end, since
