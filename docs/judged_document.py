@@ -53,6 +53,10 @@ lies between them, so a wave that is late may multiply by the scale of the next 
 with `curr` and `next` as for the tiles, would order them; so does reading the scale before the barrier. On a
 GPU all waves have usually read it by then, and results are right here, too.
 """,
+    "fp8_gemm.py": """\
+Its `results.txt` lists measurements of many tile sizes on an MI300X. The best at this benchmark is 16.9 us,
+with the launch that transposes.
+""",
     "GPU_MODE/Fp8/108.9us.py": """\
 A remark that harms nothing on a GPU: at m = 64 the kernel reads `a_scale` up to 256 bytes past its end, since
 a tile has 128 rows. The values are not used. At k = 256, where the tensor fills its block of PyTorch's
@@ -159,7 +163,8 @@ def _remarks(rows: Sequence[Row]) -> Iterator[str]:
         notes = row.verdict.notes
         if file in REMARKS or notes:
             yield f"\n### {row.source['repository']}, {file}\n\n"
-            yield REMARKS.get(file, "")
+            remark = REMARKS.get(file, "")
+            yield remark + "\n" if remark and notes else remark
             yield "".join(f"- note: {_short(note)}\n" for note in notes)
 
 

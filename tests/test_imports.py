@@ -85,8 +85,9 @@ LAZY: dict[str, tuple[set[str], str]] = {
         {"emulator", "judge", "kernel", "runtime", "toolchain"},
         "the device is chosen before anything is imported; a fork imports what its form needs",
     ),
+    "workbench.operations.on_kernels": ({"views"}, "only a picture needs them"),
     "workbench.operations.on_submissions": (
-        {"judge", "operations", "runtime", "views"},
+        {"bench", "judge", "operations", "runtime", "views"},
         "a judge needs PyTorch, which takes 2 s",
     ),
     "workbench.emulator.node.loaded": ({"emulator"}, "the translator loads LLVM, with the first kernel"),

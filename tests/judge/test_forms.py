@@ -18,7 +18,7 @@ import torch
 
 import workbench as wb
 from workbench.judge.judging import Bench, Options, Processes, References
-from workbench.judge.problems import fresh_sizes, problem
+from workbench.judge.problems import Instance, compared, fresh_sizes, problem
 from workbench.judge.verdicts import Result, Verdict, is_tie, ranks
 from workbench.operations import operations
 from workbench.operations.plain_problem import PlainProblem
@@ -162,6 +162,18 @@ def test_times_inside_each_others_range_are_a_tie() -> None:
     # Only one of the two is in the other's range.
     assert not is_tie(verdict("wide", 10, 1, 100), slow)
     assert ranks([slow, near, fast, Verdict("wrong", "", Result.WRONG)]) == {"fast": 1, "near": 1, "slow": 3}
+
+
+def test_precision_is_that_of_the_coarser_type() -> None:
+    exact = torch.linspace(1, 2, 1000, dtype=torch.float64)
+    rounded = exact.bfloat16()
+    # This reference rounds to bfloat16 also where it computes in float64.
+    instance = Instance(None, None, rounded, rounded.double(), lambda output: (True, ""))
+    assert compared(exact.float(), instance) == ""
+    assert compared(rounded, instance) == ""
+    assert "expected at most 0.016" in compared(exact.float() * 1.02, instance)
+    precise = Instance(None, None, exact.float(), exact, lambda output: (True, ""))
+    assert "PyTorch's own" in compared(exact.half().float(), precise)
 
 
 def test_fresh_sizes_are_those_that_a_problem_allows() -> None:

@@ -85,6 +85,15 @@ def test_reads_behind_a_tensor_are_a_note(judged: Judged) -> None:
     assert "PyTorch's allocator" in note
 
 
+def test_counting_an_operator_imports_nothing(judged: Judged) -> None:
+    # What the first one needs is loaded before submissions fork; it would cost each of them a second.
+    verdict = judged(
+        "import sys\nbefore = set(sys.modules)\nx.double()\n"
+        "assert len(set(sys.modules) - before) < 20\nreturn out"
+    )
+    assert verdict.result is Result.HOST_WORK, verdict
+
+
 def test_a_time_is_the_devices(judged: Judged) -> None:
     plain = judged(submissions.HONEST["plain"])
     for name, body in submissions.TIMED.items():

@@ -38,8 +38,8 @@ from workbench.judge.verdicts import CaseVerdict, Result, Verdict, scored
 from workbench.runtime import device
 from workbench.targets import MI300X
 
-_INTERVAL = 0.05
-"""Seconds between two looks at a process."""
+_INTERVAL = 0.25
+"""Seconds between two looks at a process that has not answered: each reads those of all processes."""
 
 _LINE = 1 << 20
 """Bytes of the longest answer of a submission's process."""

@@ -709,7 +709,9 @@ class Waves(Answer):
 
     @property
     def picture(self) -> str:
-        return self.svg
+        from workbench.views.picture import png_of_svg
+
+        return png_of_svg(self.svg)
 
 
 @operation

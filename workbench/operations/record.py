@@ -52,7 +52,7 @@ class Answer:
 
     @property
     def picture(self) -> str:
-        """The same as a picture, as SVG; "" if there is none. JSON has no pictures."""
+        """The same as a picture, PNG in base64; "" if there is none. JSON has no pictures."""
         return ""
 
     def __str__(self) -> str:
