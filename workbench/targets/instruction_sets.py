@@ -326,6 +326,7 @@ GFX1100 = Target(
     processors={0x041: "gfx1100", 0x054: "gfx11-generic"},
     features="",
     tiles=False,
+    library=True,
     fp8=None,
     architected_flat_scratch=True,
     scratch_vector_bit=True,
