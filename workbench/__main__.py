@@ -17,8 +17,8 @@ from workbench.paths import kernels_dir
 from workbench.targets import TILE_TARGETS
 
 _EXEC_USAGE = (
-    "python -m workbench exec [--device DEVICE] [--sanitize] [--counters] [--clock CLOCK] [--json FILE] "
-    "[--quiet] -- PROGRAM [ARGUMENT ...]"
+    "python -m workbench exec [--device DEVICE] [--driver] [--sanitize] [--counters] [--clock CLOCK] "
+    "[--json FILE] [--quiet] -- PROGRAM [ARGUMENT ...]"
 )
 _EXEC = "run a program, a Python script or a C++ source, with all its child processes, on the emulated device"
 

@@ -234,10 +234,12 @@ class KernelFault(WorkbenchError):
         cause: what happened, without kernel, place and lane; "" if only the message has it.
         findings: earlier findings of the sanitizer, if it was on.
         code: digest of the code object that ran, as `Module.digest`; "" if unknown.
+        memory_address: device address of the access that faulted; None if it was not an access to memory.
     """
 
     findings: tuple[Any, ...] = ()
     code: str = ""
+    memory_address: int | None = None
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from workbench.errors import WorkbenchError
 from workbench.profile.simulation import native as simulation
-from workbench.runtime import device
+from workbench.runtime import device, driver
 from workbench.toolchain import cpu, native
 
 MACHINES = tuple(dict.fromkeys(level.machine for level in cpu.LEVELS.values()))
@@ -33,6 +33,7 @@ def prebuild(target: native.Target, folder: Path) -> list[Path]:
     with native.made_for(target) as libraries:
         device("emulated").build(partial=True)
         simulation.build()
+        driver.build()
     return [Path(shutil.copyfile(path, folder / name)) for name, path in libraries.items()]
 
 

@@ -175,6 +175,11 @@ SETTINGS = (
         "this computer's clock",
         "`modelled`",
     ),
+    Setting(
+        "HIPKITTENS_DRIVER_LOG",
+        "prints the ioctls of a program under `exec --driver` ([page](driver.md)) on standard error",
+        "unset",
+    ),
     Setting("HIPKITTENS_TIMEOUT", "seconds that a launch may take", "600"),
     Setting(
         "HIPKITTENS_SANITIZE",
@@ -197,6 +202,11 @@ SETTINGS = (
         "HIPKITTENS_TALLY_COUNTERS",
         "`1`: that line has the counters of each kernel too; launches take longer",
         "no counters",
+    ),
+    Setting(
+        "HIPKITTENS_TALLY_TIMES",
+        "`0`: that line has no modelled times; each process ends 1.5 s sooner",
+        "modelled times",
     ),
     Setting("HIPKITTENS_PROGRAM_TIMEOUT", "seconds that a program of `wb.run_program` may take", "300"),
     Setting(

@@ -23,12 +23,16 @@ namespace kittens::families::attention {
 
 inline constexpr int WARPS = 4;
 inline constexpr int THREADS = WARPS * WARP_THREADS;
-#if defined(KITTENS_RDNA)
+#if defined(KITTENS_WAVE32)
 /** Base shapes of logits and O, of Q and K, and of V and P; the last has the keys of a lane in the order of the first.
  */
 using result_shape = rt_16x16_s;
 using head_shape = rt_16x32_s;
+#if defined(KITTENS_CDNA5)
+using keys_shape = rt_32x16_s;
+#else
 using keys_shape = rt_16x16_s;
+#endif
 #else
 /** Base shapes of logits and O, of Q and K, and of V and P; the last has the keys of a lane in the order of the first.
  */

@@ -63,7 +63,7 @@ struct along_k {
     using element = T;
     /** Type of the sums. */
     using sum = detail::select<detail::is_same<T, int8>, int, float>;
-#if defined(KITTENS_CDNA4)
+#if defined(KITTENS_CDNA4) || defined(KITTENS_CDNA5)
     static constexpr int BYTES = 128;
 #else
     static constexpr int BYTES = 64;

@@ -1,9 +1,10 @@
 """How fast the judge is: many submissions of an fp8 GEMM.
 
-    python tests/benchmarks/judge_throughput.py [--count 100] [--size 1024] [--jobs 2]
+    python tests/benchmarks/judge_throughput.py [--count 100] [--size 1024] [--jobs 2 | --cluster 2]
 
 All have the same kernel, compiled beforehand, and differ in a comment, so that none is taken for another.
-Prints wall time, processor seconds of all processes, and those of a submission.
+Prints wall time, processor seconds of all processes, and those of a submission. With `--cluster`, that many
+Dask workers on this computer judge, or those of a scheduler at an address.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import time
 from pathlib import Path
 
 import workbench as wb
+from workbench.bench.command import parsed_cluster
+from workbench.bench.judging import judge_on_cluster
 from workbench.judge.judging import Options, judge
 from workbench.judge.problems import problem
 
@@ -105,6 +108,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--size", type=int, default=1024)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--cluster", type=parsed_cluster)
     options = parser.parse_args()
     code = wb.compile(KERNEL, arch="gfx942").code
     with tempfile.TemporaryDirectory() as scratch:
@@ -118,9 +122,11 @@ def main() -> None:
             (folder / "submission.py").write_text(SUBMISSION.format(number=number))
             (folder / "gemm.co").write_bytes(code)
         wall, processor = time.monotonic(), processor_seconds()
-        verdicts = judge(
-            problem(place / "problem"), place / "submissions", Options("MI300X"), jobs=options.jobs
-        )
+        of, submissions, how = problem(place / "problem"), place / "submissions", Options("MI300X")
+        if options.cluster is not None:
+            verdicts = judge_on_cluster(of, submissions, how, cluster=options.cluster)
+        else:
+            verdicts = judge(of, submissions, how, jobs=options.jobs)
         wall, processor = time.monotonic() - wall, processor_seconds() - processor
     # Submissions' processes are ended by a signal, and nobody waits for those of their namespace.
     processor += sum(verdict.seconds for verdict in verdicts)

@@ -38,14 +38,17 @@ def checkout(folder: Path, trees: dict[str, str]) -> Path:
 
 def test_trees_of_one_checkout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Compares each tree by its own target; one without a target is compared with the others."""
-    wave32 = f"{HERE} namespace kittens {{ void load_tdm(); }}"
+    wave32 = f"{HERE} namespace kittens {{ void load_tdm(); void load_by_mail(); }}"
+    unknown = f"{HERE} namespace kittens {{ void load_tdm(); }}"
     newer = f"{HERE} namespace kittens {{ void of_next_year(); }}"
-    checkout(tmp_path, {"cdna3": HERE, "cdna4": newer, "udna1": wave32})
+    checkout(tmp_path, {"cdna3": HERE, "cdna4": newer, "udna1": wave32, "other": unknown})
     trees = {tree.folder.name: tree for tree in compare(tmp_path)}
-    assert [trees[name].arch for name in ("cdna3", "cdna4", "udna1")] == ["gfx942", "gfx950", None]
+    names = ("cdna3", "cdna4", "udna1", "other")
+    assert [trees[name].arch for name in names] == ["gfx942", "gfx950", "gfx1250", None]
     assert trees["cdna3"].absent == ()
     assert [name.name for name in trees["cdna4"].absent] == ["of_next_year"]
-    assert [name.name for name in trees["udna1"].absent] == ["load_tdm"]
+    assert [name.name for name in trees["udna1"].absent] == ["load_by_mail"]
+    assert trees["other"].absent == ()
 
     assert main(["compatibility", str(tmp_path)]) == 1
     printed = capsys.readouterr().out

@@ -34,6 +34,13 @@ __global__ void places(int *out) {
     out[group * blockDim.x * blockDim.y * blockDim.z + item] = group << 16 | item;
 }
 
+// The number of the wave in its work-group as Triton reads it: bits 29:25 of ttmp8.
+__global__ void wave_numbers(int *out) {
+    int number;
+    asm volatile("s_bfe_u32 %0, ttmp8, 0x50019" : "=s"(number)::"scc");
+    out[threadIdx.x] = number;
+}
+
 __global__ void integers(const int *x, const int *y, int *out, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
@@ -202,6 +209,12 @@ def test_places_in_a_grid(module: Module) -> None:
     module["places"][(3, 2, 2), (4, 3, 2)](out)
     group, item = np.divmod(np.arange(12 * 24), 24)
     assert np.array_equal(out.numpy(), group << 16 | item)
+
+
+def test_a_wave_knows_its_number(module: Module) -> None:
+    out = torch.full((1024,), -1, dtype=torch.int32)
+    module["wave_numbers"][1, 1024](out)
+    assert torch.equal(out, torch.arange(1024, dtype=torch.int32) // module["axpy"].info.wave_size)
 
 
 def test_integers_with_divergence(module: Module, random: np.random.Generator) -> None:

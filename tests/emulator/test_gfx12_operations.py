@@ -5,6 +5,7 @@ Kernels are one wave of 32 lanes; each lane has a place in `x` and in `out`.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import cache
 
 import numpy as np
@@ -64,6 +65,51 @@ KERNEL(singles) {
     const int a = UNIFORM(0), b = UNIFORM(1);
     HALF(0, "s_cvt_f16_f32 %0, %1") HALF(1, "s_cvt_pk_rtz_f16_f32 %0, %1, %2")
     HALF(2, "s_cvt_hi_f32_f16 %0, %1")
+}
+#define FLUSHED(row, mode, text) { int r; \
+    asm volatile("s_denorm_mode " #mode "\n " text "\n s_denorm_mode 15" \
+    : "=&s"(r) : "s"(a), "s"(b) : "scc"); out[row] = r; }
+KERNEL(flushing) {
+    const int a = UNIFORM(0), b = UNIFORM(1);
+    FLUSHED(0, 15, "s_mul_f32 %0, %1, 0.5") FLUSHED(1, 13, "s_mul_f32 %0, %1, 0.5")
+    FLUSHED(2, 15, "s_add_f32 %0, %2, %2") FLUSHED(3, 14, "s_add_f32 %0, %2, %2")
+    FLUSHED(4, 12, "s_cmp_lg_f32 %2, 0\n s_cselect_b32 %0, 5, 6")
+    FLUSHED(5, 12, "s_cvt_f32_u32 %0, 7") FLUSHED(6, 12, "s_cvt_f16_f32 %0, 0x33800000")
+    FLUSHED(7, 3, "s_cvt_f16_f32 %0, 0x33800000")
+}
+// Two loads fill the halves of a register; the second one comes before the first one is waited for.
+#define PAIR(row, first, second, wait) { int r = -1; \
+    asm volatile("s_wait_loadcnt_dscnt 0\n " first "\n " second "\n " wait \
+                 : "+v"(r) : "v"(at), "v"(lds), "v"(0), "s"(x), "s"(resource) : "memory"); \
+    out[32 * row + i] = r; }
+KERNEL(pairs) {
+    __shared__ int place[32];
+    const int i = threadIdx.x;
+    const int *at = x + i;
+    place[i] = x[i];
+    const unsigned lds = (unsigned)(size_t)(__attribute__((address_space(3))) int *)&place[i];
+    const I4 resource = {(int)(size_t)x, (int)((size_t)x >> 32), 4096, 0x31027000};
+    PAIR(0, "global_load_d16_b16 %0, %1, off offset:2", "global_load_d16_hi_b16 %0, %1, off",
+         "s_wait_loadcnt 0")
+    PAIR(1, "global_load_d16_hi_b16 %0, %1, off", "global_load_d16_b16 %0, %1, off offset:2",
+         "s_wait_loadcnt 0")
+    PAIR(2, "ds_load_u16_d16 %0, %2 offset:2", "ds_load_u16_d16_hi %0, %2", "s_wait_dscnt 0")
+    PAIR(3, "ds_load_u8_d16_hi %0, %2", "ds_load_i8_d16 %0, %2 offset:3", "s_wait_dscnt 0")
+    PAIR(4, "buffer_load_d16_b16 %0, %3, %5, null offen offset:2",
+         "buffer_load_d16_hi_b16 %0, %3, %5, null offen", "s_wait_loadcnt 0")
+    PAIR(5, "flat_load_d16_u8 %0, %1 offset:3", "flat_load_d16_hi_i8 %0, %1", "s_wait_loadcnt_dscnt 0")
+    // A lane that is off keeps all.
+    int r = 7;
+    if (i & 1) asm volatile("ds_load_u16_d16_hi %0, %1\n s_wait_dscnt 0" : "+v"(r) : "v"(lds) : "memory");
+    out[192 + i] = r;
+}
+KERNEL(saturates) {
+    int r;
+    asm volatile("s_setreg_imm32_b32 hwreg(HW_REG_WAVE_MODE, 23, 1), 1\n v_cvt_pk_fp8_f32 %0, %1, %1\n"
+                 "s_setreg_imm32_b32 hwreg(HW_REG_WAVE_MODE, 23, 1), 0" : "=v"(r) : "v"(UNIFORM(0)));
+    out[0] = r & 0xffff;
+    asm volatile("v_cvt_pk_fp8_f32 %0, %1, %1" : "=v"(r) : "v"(UNIFORM(0)));
+    out[1] = r & 0xffff;
 }
 #define FUNCTION(row, name, bits) { int r, v; \
     asm volatile("s_mov_b32 s20, exec_lo\n s_mov_b32 exec_lo, 0\n v_s_" name " %0, %1\n" \
@@ -254,6 +300,40 @@ def test_scalar_conversions() -> None:
     # Towards zero: 1 and the largest half.
     assert out[1:2].view(np.uint16).tolist() == [0x3C00, 0xFBFF]
     assert out[2] == np.float32(a.reshape(1).view(np.float16)[1]).view(np.int32)
+
+
+def test_scalar_floats_flush_as_mode_says() -> None:
+    # The smallest normal number times 1.5, and half of that.
+    normal, denormal = 0x00C00000, 0x00600000
+    out = run("flushing", np.array([normal, denormal], np.int32), 8)
+    seven = int(np.float32(7).view(np.int32))
+    assert out.tolist() == [denormal, 0, normal, 0, 6, seven, 1, 0]
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_loads_of_half_a_register_keep_the_other_half(random: np.random.Generator, late: bool) -> None:
+    x = integers(random, LANES)
+    with wb.late_loads() if late else nullcontext():
+        out = run("pairs", x, 7 * LANES).reshape(7, LANES)
+    u = x.view(np.uint32)
+    low, high, byte = u & 0xFFFF, u >> 16, u & 0xFF
+    signed = (x >> 24).view(np.uint32) & 0xFFFF
+    swapped = low << 16 | high
+    narrow = (byte.view(np.int32) << 24 >> 24).view(np.uint32) << 16
+    odd = np.arange(LANES) % 2 == 1
+    expected = (
+        *(swapped, swapped, swapped, byte << 16 | signed),
+        np.broadcast_to(swapped[0], LANES),
+        narrow | u >> 24,
+        np.where(odd, low << 16 | 7, 7),
+    )
+    for row, values in enumerate(expected):
+        assert np.array_equal(out[row].view(np.uint32), values), row
+
+
+def test_fp16_ovfl_makes_conversions_to_fp8_saturate() -> None:
+    # The largest number of e4m3, and NaN.
+    assert run("saturates", np.array([1e6], np.float32), 2).tolist() == [0x7E7E, 0x7F7F]
 
 
 def test_functions_of_scalars_ignore_exec() -> None:

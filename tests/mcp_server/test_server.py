@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,11 +15,13 @@ import pytest
 pytest.importorskip("mcp_types")
 
 from mcp import Client
+from PIL import Image
 
 from workbench.mcp_server.jobs import JobLimits, Worker
 from workbench.mcp_server.prompts import PROMPTS
 from workbench.mcp_server.server import http_application, server
 from workbench.operations import operations
+from workbench.views.waves.picture import WIDTH
 
 
 async def looked_at(client: Client) -> None:
@@ -50,6 +54,27 @@ def test_a_client_sees_tools_resources_and_prompts() -> None:
     async def main() -> None:
         async with Client(server()) as client:
             await looked_at(client)
+
+    anyio.run(main)
+
+
+def test_an_answer_has_its_picture(tmp_path: Path) -> None:
+    file = tmp_path / "scale.cpp"
+    file.write_text('// %%hipkittens scale --launch "k[1, 64]" --inputs "dict(x=torch.ones(64))"\n'
+                    "#include <hip/hip_runtime.h>\n"
+                    "extern \"C\" __global__ void k(float *x) { x[threadIdx.x] *= 2; }\n")  # fmt: skip
+
+    async def main() -> None:
+        async with Client(server()) as client:
+            done = await client.call_tool("timeline", {"source": str(file), "device": "MI300X"})
+            text, picture = done.content
+            assert text.text == done.structured_content["text"]
+            assert picture.mime_type == "image/png"
+            image = Image.open(io.BytesIO(base64.b64decode(picture.data))).convert("RGB")
+            # White where nothing is, and the colours of what the waves do.
+            assert image.width == WIDTH
+            assert image.getpixel((2, 2)) == (255, 255, 255)
+            assert len(image.getcolors(1 << 16)) > 10
 
     anyio.run(main)
 

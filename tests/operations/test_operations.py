@@ -82,6 +82,15 @@ def test_a_kernel_file_goes_through_all_operations(file: Path) -> None:
     assert {line["place"] for line in page["instructions"]} == {"scale.cpp:6"}
     stepped = run("step", source=source, line=6)["result"]
     assert (stepped["line"], stepped["kernel"]) == (6, "scale")
+    outcome = operations()["timeline"].run({"source": source})
+    lanes = outcome.data["result"]
+    # Four work-groups of a wave each, on as many compute units: the simulated one has one.
+    assert lanes["waves"] == 1
+    assert lanes["duration"]["low"] < lanes["duration"]["value"] < lanes["duration"]["high"]
+    # The kernel waits for its load, which takes most of so short a run.
+    assert max(lanes["stalls"], key=lanes["stalls"].get) == "WAIT_MEMORY"
+    assert outcome.result is not None
+    assert outcome.result.picture.startswith("<svg")
 
 
 def test_a_wrong_kernel_is_wrong(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -135,7 +135,7 @@ def run_trial(workplace: Workplace, product: Path, *, sanitize: bool = False, ti
     command = _command(workplace, product, answer, outputs)
     with contextlib.ExitStack() as stack:
         report_file = stack.enter_context(reports.of_process(variables)) if sanitize else None
-        tally_file = stack.enter_context(tally.of_process(variables, counters=timed))
+        tally_file = stack.enter_context(tally.of_process(variables, counters=timed, times=timed))
         limits = workplace.limits
         ended = run_limited(
             command, workplace.path.parent, variables, seconds=limits.run, memory=limits.memory

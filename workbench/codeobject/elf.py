@@ -115,6 +115,12 @@ class KernelInfo:
         return self.descriptor.wave_size
 
     @property
+    def cluster_dims(self) -> tuple[int, int, int]:
+        """Work-groups of its clusters in each dimension; ones if it was not compiled for clusters."""
+        x, y, z = (*self.metadata.get(".cluster_dims", ()), 1, 1, 1)[:3]
+        return max(int(x), 1), max(int(y), 1), max(int(z), 1)
+
+    @property
     def own_bytes(self) -> int:
         """Bytes of the arguments that the caller passes, even if the argument block has no room for them."""
         return max((arg.offset + arg.size for arg in self.args if not arg.hidden), default=0)

@@ -6,6 +6,7 @@ declarations in its headers are read.
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 import tempfile
@@ -17,7 +18,12 @@ from workbench import paths, targets, toolchain
 from workbench.compatibility.cpp_names import Name, public_names
 from workbench.errors import UsageError, WorkbenchError
 
-TREES = {record.generation.lower(): record.name for record in targets.TARGETS if record.tiles}
+TREES = {
+    generation.lower(): record.name
+    for record in targets.KNOWN
+    if record.library
+    for generation in (record.generation, *record.former_generations)
+}
 """Targets of the folders that `include` of a checkout may have; without such folders, the newest."""
 
 
@@ -102,7 +108,7 @@ _EXAMPLES = {
     "rt_base": "rt_base<bf16, row_l, rt_16x16_s>",
     "rv": "rt_bf<32, 32>::row_vec",
     "st": "st_bf<32, 32>",
-    "st_subtile": "st_subtile<st_bf<32, 32>, 16, 16>",
+    "st_subtile": "st_subtile<st<bf16, 32, 32, ducks::st_shape::st_16x16>, 16, 16>",
     "sv": "sv_bf<64>",
     "gl": "gl<bf16, 1, 1, -1, 64>",
     "crt": "crt_bf<32, 32>",
@@ -113,6 +119,9 @@ _EXAMPLES = {
     "coord": "coord<>",
     "group": "group<4>",
     "shared_allocator": "shared_allocator<>",
+    "segment": "segment<0>",
+    "ducks::segment_tag::is_segment": "ducks::segment_tag::is_segment<segment<0>>",
+    "ducks::st_shape::st_16x32_padded": "ducks::st_shape::st_16x32_padded<>",
     "move": "move<float>",
     "base_types::packing": "base_types::packing<bf16>",
     "base_types::convertor": "base_types::convertor<float, bf16>",
@@ -150,6 +159,9 @@ def _lines_about(name: Name, at: int, types: set[str]) -> list[str]:
     inside = name.scope.removeprefix("kittens::")
     if inside in _EXAMPLES or name.scope in types:
         of = _EXAMPLES.get(inside, f"::{name.scope}")
+        if name.name == "operator=":
+            # Every class has one.
+            return [f"static_assert(sizeof({of}) > 0);"]
         member = {"operator[]": "operator[](int)", "operator()": "operator()(int, int, int)"}.get(
             name.name, name.name
         )
@@ -181,14 +193,23 @@ def missing(names: Sequence[Name], arch: str, define: Sequence[str] = ()) -> set
         source = Path(folder) / "names.hip"
         source.write_text("\n".join([*lines, "}", ""]))
         output = device_errors(source, arch, define, [paths.include_dir()])
-    located = re.findall(r"^(\S+?):(\d+):\d+: (?:fatal )?error: (.*)", output, re.MULTILINE)
+    located = list(re.finditer(r"^(\S+?):(\d+):\d+: (?:fatal )?error: (.*)", output, re.MULTILINE))
     if output and not located:
         raise WorkbenchError(f"the names were not compiled for {arch}: {output.strip()[:500]}")
-    for file, line, message in located:
-        if not file.endswith(source.name):
+    wrong: set[int] = set()
+    refused: set[str] = set()
+    for error, following in itertools.zip_longest(located, located[1:]):
+        file, line, message = error.groups()
+        if file.endswith(source.name):
+            wrong.add(int(line))
+            continue
+        # A class that refuses the target says so where it is instantiated, once for all of its members.
+        notes = output[error.end() : following.start() if following else len(output)]
+        places = re.findall(rf"^\S*{re.escape(source.name)}:(\d+):\d+: note: ", notes, re.MULTILINE)
+        if not places:
             raise WorkbenchError(f"the tile library does not compile for {arch}: {file}:{line}: {message}")
-    wrong = {int(line) for _, line, _ in located}
-    return {name for line, name in about.items() if line in wrong}
+        refused |= {about[int(place)].scope for place in places}
+    return {name for line, name in about.items() if line in wrong or name.scope in refused}
 
 
 def device_errors(source: Path, arch: str, define: Iterable[str] = (), include: Iterable[Path] = ()) -> str:

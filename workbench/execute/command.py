@@ -19,6 +19,7 @@ from workbench.errors import MissingFile, UsageError
 from workbench.execute.folder import environment, rocm_folder
 from workbench.profile.counters import NOTE, table_lines
 from workbench.runtime import device, reports, tally
+from workbench.runtime.driver import driver as kernel_driver
 from workbench.runtime.tally import launches
 from workbench.settings import AS_HARDWARE, CLOCKS, LAST
 from workbench.toolchain.hipcc import main as hipcc
@@ -26,6 +27,7 @@ from workbench.toolchain.hipcc import main as hipcc
 FINDINGS, NOTHING_LAUNCHED = 1, 2
 """Exit statuses of a sanitized run; if there were launches and no findings, the command's own."""
 
+_NO_DRIVER = contextlib.nullcontext()
 _SOURCES = (".hip", ".cpp", ".cc", ".cxx")
 
 
@@ -39,6 +41,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--counters", action="store_true", help="print the counters of a profile for each kernel, at the end"
+    )
+    parser.add_argument(
+        "--driver",
+        action="store_true",
+        help="answer as the kernel's driver does, for a program with AMD's own runtime; see docs/driver.md",
     )
     parser.add_argument(
         "--as-hardware",
@@ -64,6 +71,7 @@ def run_options(options: argparse.Namespace) -> int:
         device_name=options.device,
         sanitize=options.sanitize,
         counters=options.counters,
+        driver=options.driver,
         as_hardware=options.as_hardware,
         clock=options.clock,
         json_file=options.json,
@@ -77,6 +85,7 @@ def run(
     device_name: str | None = None,
     sanitize: bool = False,
     counters: bool = False,
+    driver: bool = False,
     as_hardware: bool = False,
     clock: str | None = None,
     json_file: str | None = None,
@@ -93,6 +102,8 @@ def run(
         sanitize: True to sanitize launches; with findings the status is `FINDINGS`, and without a launch
             `NOTHING_LAUNCHED`.
         counters: True to count launches; the summary includes each kernel's sums.
+        driver: True for a program with AMD's own runtime, which finds the device as one of the Linux kernel's
+            driver.
         as_hardware: True to set HIPKITTENS_AS_HARDWARE to "last", unless it is set.
         clock: one of `settings.CLOCKS`, for scripts; None: from the environment.
         json_file: file for launches, times and counters.
@@ -107,10 +118,10 @@ def run(
         raise UsageError(
             "exec: expected a program, then its arguments: python -m workbench exec -- ./program 100"
         )
-    variables = environment(rocm_folder(), os.environ)
+    variables = dict(os.environ) if driver else environment(rocm_folder(), os.environ)
     if device_name is not None:
         variables["HIPKITTENS_DEVICE"] = device(device_name).name
-    elif not device().observes:
+    elif driver or not device().observes:
         # A GPU's own libraries work without this command.
         variables["HIPKITTENS_DEVICE"] = device("emulated").name
     # Containers with PyTorch for ROCm set it: scripts that have a default of their own then leave it alone.
@@ -123,6 +134,11 @@ def run(
         variables["HIPKITTENS_CLOCK"] = clock
     with contextlib.ExitStack() as stack:
         if Path(words[0]).suffix in _SOURCES:
+            if driver:
+                raise UsageError(
+                    f"exec --driver: {words[0]} is a source, which our hipcc would link with our own "
+                    "runtime; expected a program that is linked with AMD's"
+                )
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="hipkittens-program-"))
             program = str(Path(folder) / Path(words[0]).stem)
             status = _compile(words[0], program, variables)
@@ -139,7 +155,10 @@ def run(
         # Modelling times slows down every process, so it is done only if somebody reads them.
         is_read = counters or json_file is not None or not quiet
         file = stack.enter_context(tally.of_process(variables, counters=counters)) if is_read else None
-        code = _wait(_start(command, variables))
+        with (
+            kernel_driver(device(variables["HIPKITTENS_DEVICE"]).product, variables) if driver else _NO_DRIVER
+        ):
+            code = _wait(_start(command, variables))
         launched = tally.total(file) if file is not None else None
         if watch is not None:
             print(watch, file=sys.stderr)

@@ -164,10 +164,14 @@ class _Run:
             tuple(provenances),
             tuple(self._writes),
             {str(name): int(count) for name, count in self._document["operators"].items()},
-            tuple(dict.fromkeys(map(str, self._findings))),
+            tuple(dict.fromkeys(map(self._text, self._findings))),
             _ranged(time_target(self._target(self._calls))) if self._request.time and self._calls else None,
-            notes=tuple(dict.fromkeys(f"{cause}: {_HARMLESS}" for cause in self._notes)),
+            notes=tuple(dict.fromkeys(f"{self._text(cause)}: {_HARMLESS}" for cause in self._notes)),
         )
+
+    def _text(self, cause: Cause) -> str:
+        """A cause with paths as the submission's author knows them, without the judge's temporary folder."""
+        return str(cause).replace(f"{self._request.folder / 'own'}/", "")
 
     def _write(self, event: Sequence[Any], is_after: bool) -> None:
         kind, base, size, place = (event[0], *map(int, event[1:4]))

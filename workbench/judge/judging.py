@@ -79,11 +79,17 @@ class _EndedError(Exception):
 
 
 class References:
-    """Inputs and references of a problem, computed once for all submissions of a run."""
+    """Inputs and references of a problem, computed once for all submissions of a run.
+
+    Attributes:
+        problem: the problem.
+        folder: folder for inputs and results, which submissions must not be able to write.
+        cases: the problem's cases, with one draw of fresh sizes.
+    """
 
     def __init__(self, of: Problem, folder: Path, options: Options) -> None:
         self.problem = of
-        self._folder = folder
+        self.folder = folder
         self._options = options
         # PyTorch's "cuda" is exchanged for the whole process while a problem computes.
         self._lock = threading.RLock()
@@ -96,7 +102,7 @@ class References:
         with self._lock:
             if (case, call) not in self._instances:
                 instance = self.problem.instance(self.cases[case], self._seeds[call] ^ (case * 7919))
-                file = self._folder / f"case-{case}-{call}"
+                file = self.folder / f"case-{case}-{call}"
                 write(instance.inputs, file)
                 self._instances[case, call] = instance, file
             return self._instances[case, call]
@@ -251,7 +257,7 @@ class _Process:
             "compilation": of.compilation,
         }
         self.enclosure = ""
-        self.seconds = 0.0
+        self._seconds = 0.0
         self._buffer = b""
 
     def __enter__(self) -> _Process:
@@ -291,10 +297,15 @@ class _Process:
         os.write(self._calls, f"{json.dumps(command)}\n".encode())
         self._checked(self._answer())
 
-    @staticmethod
-    def _checked(answer: dict[str, Any]) -> None:
+    @property
+    def seconds(self) -> float:
+        """Processor time so far; what was last seen, if it has ended."""
+        return used(self._group)[0] or self._seconds
+
+    def _checked(self, answer: dict[str, Any]) -> None:
         if "error" in answer:
-            raise _EndedError(str(answer["error"]))
+            # Its author does not know the judge's temporary folder.
+            raise _EndedError(str(answer["error"]).replace(f"{self.own}/", ""))
 
     def _answer(self) -> dict[str, Any]:
         begin = time.monotonic()
@@ -317,8 +328,8 @@ class _Process:
             self._look(time.monotonic() - begin)
 
     def _look(self, wall: float) -> None:
-        self.seconds, resident = used(self._group)
-        if self.seconds > self._options.seconds or wall > 3 * self._options.seconds:
+        self._seconds, resident = used(self._group)
+        if self._seconds > self._options.seconds or wall > 3 * self._options.seconds:
             raise _EndedError(f"it was not done after {self._options.seconds:g} s of processor time")
         if resident > self._options.memory:
             raise _EndedError(f"it needs more than {self._options.memory / 2**30:.1f} GiB of memory")
@@ -392,7 +403,7 @@ class _Trial:
             findings=self._findings,
             notes=(*self._notes, *notes),
             enclosure=self._process.enclosure,
-            seconds=round(used(self._process._group)[0] or self._process.seconds, 2),
+            seconds=round(self._process.seconds, 2),
         )
         return scored(verdict)
 
@@ -421,7 +432,7 @@ class _Trial:
                 number,
                 self._process.folder,
                 file,
-                self._references._folder / f"results-{id(self._process)}",
+                self._references.folder / f"results-{id(self._process)}",
                 self._options.device,
                 sanitize=index == 0 and call == 0,
                 time=case.role == "benchmark" and call == 0,
@@ -566,9 +577,7 @@ def judge(
     entries = submissions(Path(path), of)
     if jobs < 1:
         raise UsageError(f"judge: jobs is {jobs}; expected a positive number of submissions at a time")
-    stored = Path(out) / "submissions" if out is not None else None
-    if stored is not None:
-        stored.mkdir(parents=True, exist_ok=True)
+    results = Results(out)
     with tempfile.TemporaryDirectory(prefix="hipkittens-judge-") as scratch, unreadable():
         private = Path(scratch) / "references"
         private.mkdir(mode=0o700)
@@ -577,9 +586,8 @@ def judge(
         started: list[Processes] = []
 
         def one(submission: Path) -> Verdict:
-            digest = _digest(of, submission, options)
-            file = stored / f"{digest}.json" if stored is not None else None
-            if file is not None and not again and (earlier := _stored(file)) is not None:
+            digest = submission_digest(of, submission, options)
+            if not again and (earlier := results.find(digest)) is not None:
                 return earlier
             if not hasattr(local, "bench"):
                 folder = Path(tempfile.mkdtemp(prefix="bench-", dir=scratch))
@@ -587,8 +595,7 @@ def judge(
                 local.bench = Bench(references, folder, options, started[-1])
             bench: Bench = local.bench
             verdict = bench.judge(submission, digest)
-            if file is not None:
-                write_atomically(file, verdict.to_json().encode())
+            results.put(verdict)
             report(str(verdict))
             return verdict
 
@@ -606,7 +613,35 @@ def judge(
                 processes.close()
 
 
-def _digest(of: Problem, submission: Path, options: Options) -> str:
+class Results:
+    """Verdicts in a folder, a JSON file a submission.
+
+    Args:
+        out: the folder, which is made; None to store nothing.
+    """
+
+    def __init__(self, out: str | Path | None) -> None:
+        self._folder = Path(out) / "submissions" if out is not None else None
+        if self._folder is not None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+
+    def find(self, digest: str) -> Verdict | None:
+        """The verdict with a digest; None if there is none, or if it is of another version."""
+        if self._folder is None:
+            return None
+        try:
+            return Verdict.of_json((self._folder / f"{digest}.json").read_text(encoding="utf-8"))
+        except (OSError, KeyError, TypeError, ValueError):
+            return None
+
+    def put(self, verdict: Verdict) -> None:
+        """Stores a verdict by its digest."""
+        if self._folder is not None:
+            write_atomically(self._folder / f"{verdict.digest}.json", verdict.to_json().encode())
+
+
+def submission_digest(of: Problem, submission: Path, options: Options) -> str:
+    """Digest of a submission, its problem, how it is judged, and the judge."""
     content = hashlib.sha256(f"{of.digest} {options} {tool()} {submission.name}".encode())
     files = [submission] if submission.is_file() else sorted(f for f in submission.rglob("*") if f.is_file())
     for file in files:
@@ -614,11 +649,13 @@ def _digest(of: Problem, submission: Path, options: Options) -> str:
     return content.hexdigest()[:24]
 
 
-def _stored(file: Path) -> Verdict | None:
-    try:
-        return Verdict.of_json(file.read_text(encoding="utf-8"))
-    except (OSError, KeyError, TypeError, ValueError):
-        return None
-
-
-__all__ = ["Bench", "Options", "Processes", "References", "judge", "submissions"]
+__all__ = [
+    "Bench",
+    "Options",
+    "Processes",
+    "References",
+    "Results",
+    "judge",
+    "submission_digest",
+    "submissions",
+]

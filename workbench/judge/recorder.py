@@ -150,8 +150,9 @@ class Recorder:
         digest = _digest(base, size)
         if self._digests.get(base) == digest and self._sizes.get(base) == size:
             return
-        allocation = _block(base)
-        is_tensor = allocation is not None and allocation.kind is MemoryKind.TENSOR
+        # While foreign code launches, the device lists what it reaches of a tensor as a host buffer.
+        storage = node().memory.storage_at(base)
+        is_tensor = storage is not None and storage.base == base
         if base not in self._sizes and self._input_digests.get(base) == digest:
             self._events.append(["input", base, size, self._inputs[base], is_tensor])
         else:

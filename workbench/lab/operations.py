@@ -28,6 +28,7 @@ workbench.lab.operations` writes this page.
 """
 
 TITLES = {
+    "cdna5": "CDNA5 (gfx1250) alone",
     "group": "Groups of waves",
     "warp/memory": "Loads and stores",
     "warp/register/tile": "Register tiles",

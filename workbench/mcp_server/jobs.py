@@ -52,12 +52,14 @@ class Worker:
         *,
         progress: Callable[[float], None] = lambda seconds: None,
         stopped: threading.Event | None = None,
+        pictured: Callable[[str], None] = lambda picture: None,
     ) -> dict[str, Any]:
         """The outcome of an operation as JSON has it; one that a limit or a crash ended says so.
 
         Args:
             progress: called now and then with the seconds so far.
             stopped: ends the operation when it is set.
+            pictured: gets the answer's picture, PNG in base64, if it has one.
         """
         with self._lock:
             process, answers = self._started()
@@ -76,7 +78,10 @@ class Worker:
                 progress(seconds)
                 limit = self._limit(process.pid, seconds, stopped)
             if answer and answer[0]:
-                data: dict[str, Any] = json.loads(answer[0])
+                answered: dict[str, Any] = json.loads(answer[0])
+                if answered["picture"]:
+                    pictured(answered["picture"])
+                data: dict[str, Any] = answered["data"]
                 return data
             end(process)
             reader.join()

@@ -54,6 +54,10 @@ def _tools(worker: Worker) -> dict[str, Any]:
         stopped = threading.Event()
 
         reported = 0
+        pictures: list[types.ContentBlock] = []
+
+        def pictured(data: str) -> None:
+            pictures.append(types.ImageContent(type="image", data=data, mime_type="image/png"))
 
         def report(seconds: float) -> None:
             nonlocal reported
@@ -66,13 +70,15 @@ def _tools(worker: Worker) -> dict[str, Any]:
 
         try:
             data = await anyio.to_thread.run_sync(
-                lambda: worker.call(params.name, params.arguments or {}, progress=report, stopped=stopped),
+                lambda: worker.call(
+                    params.name, params.arguments or {}, progress=report, stopped=stopped, pictured=pictured
+                ),
                 abandon_on_cancel=True,
             )
         finally:
             stopped.set()
         return types.CallToolResult(
-            content=[types.TextContent(type="text", text=data["text"])],
+            content=[types.TextContent(type="text", text=data["text"]), *pictures],
             structured_content=data,
             is_error=data["status"] == Status.NOT_RUN,
         )

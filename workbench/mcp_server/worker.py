@@ -9,7 +9,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from workbench.operations.record import Outcome
 
 
 def main() -> None:
@@ -20,7 +23,17 @@ def main() -> None:
         for line in sys.stdin:
             request: dict[str, Any] = json.loads(line)
             outcome = operations()[request["operation"]].run(request["arguments"])
-            print(json.dumps(outcome.data, allow_nan=False), file=answers, flush=True)
+            answer = {"data": outcome.data, "picture": _picture(outcome)}
+            print(json.dumps(answer, allow_nan=False), file=answers, flush=True)
+
+
+def _picture(outcome: Outcome) -> str:
+    """The picture of an answer as PNG in base64; "" if it has none."""
+    if outcome.result is None or not outcome.result.picture:
+        return ""
+    from workbench.views.picture import png_of_svg
+
+    return png_of_svg(outcome.result.picture)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from workbench.errors import UsageError
 from workbench.kernel import Kernel
 from workbench.operations.record import Answer, Place, for_people, operation
 from workbench.operations.subject import Subject, subject
-from workbench.origin import Figure
+from workbench.origin import Figure, Origin
 from workbench.profile.findings import Finding as AdviceFinding
 from workbench.profile.profiler import profile_target
 from workbench.profile.results import ProfileResult
@@ -684,6 +684,71 @@ def _place(kernel: Kernel, address: int) -> str:
     file, line = (own or list(places) or [("", 0)])[0]
     name = kernel.module.name if own else PurePath(file).name
     return f"{name}:{line}" if line else ""
+
+
+@dataclass(frozen=True)
+class Waves(Answer):
+    """A compute unit's waves over time.
+
+    Attributes:
+        kernel, device: names of the kernel and the device.
+        waves: waves that the simulated unit ran.
+        duration: until the last of them ended.
+        stalls: what waves waited for, as a share of the time of all waves, the largest first.
+        text: the same for people.
+        svg: the waves as lanes: what each issued, and what it waited for.
+    """
+
+    kernel: str
+    device: str
+    waves: int
+    duration: Quantity
+    stalls: dict[str, float]
+    text: str = for_people()
+    svg: str = for_people()
+
+    @property
+    def picture(self) -> str:
+        return self.svg
+
+
+@operation
+def timeline(
+    source: Source,
+    device: OnDevice = "",
+    shape: Sizes = "",
+    seed: Seed = 0,
+    launch: Annotated[int, "index of the launch, for an operator of several"] = 0,
+) -> Waves:
+    """Show a compute unit's waves over time: what they issue and what they wait for.
+
+    Agents get a picture as well. Times are modelled, so the device must be an emulated one.
+    """
+    from workbench.views.waves import pack, waves_svg
+
+    target = subject(source, device, shape, seed).target()
+    target.device.check_observes("what each wave does from cycle to cycle")
+    result = profile_target(target)
+    launches = [result] if isinstance(result, ProfileResult) else list(result)
+    if not 0 <= launch < len(launches):
+        raise UsageError(f"timeline: launch is {launch}; expected 0 to {len(launches) - 1}")
+    line = launches[launch].timeline if launches[launch].has_time else None
+    if line is None:
+        raise UsageError(
+            f"timeline: nothing was simulated of {launches[launch].name} on {target.device.name}; expected a "
+            "product whose time is modelled, such as MI355X, and a launch of at least one wave"
+        )
+    total = sum(lane.end - lane.start for lane in line.lanes) or 1.0
+    low, high = line.error.around(line.cycles / line.clock_hz * 1e6) or (None, None)
+    return Waves(
+        line.name,
+        line.device,
+        len(line.lanes),
+        Quantity(line.cycles / line.clock_hz * 1e6, "us", str(Origin.MODELLED), low, high),
+        {reason: round(cycles / total, 4) for reason, cycles in line.stalls().items()},
+        str(line),
+        waves_svg([pack(line)]),
+    )
 
 
 @dataclass(frozen=True)

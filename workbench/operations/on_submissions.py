@@ -121,6 +121,9 @@ def judge(
     memory: Annotated[float, "memory of a submission's process, in GiB"] = 8.0,
     largest: Annotated[float, "GiB of inputs and outputs beyond which a case is left out"] = 1.0,
     sizes: Annotated[str, 'sizes in place of those that a KernelBench file names, such as "N=256,M=64"'] = "",
+    cluster: Annotated[
+        str, 'Dask workers instead of jobs: "local", a number of processes, or a scheduler\'s address'
+    ] = "",
 ) -> Judged:
     """Judge kernels that others submit: right or wrong, and ranked by modelled time.
 
@@ -138,7 +141,14 @@ def judge(
         raise UsageError(f"judge: {device} is a GPU; expected an emulated product, such as MI300X")
     of = _problem(problem, sizes)
     options = Options(device, seconds, int(memory * 2**30), largest=int(largest * 2**30))
-    verdicts = judged(of, submission, options, out=out or None, jobs=jobs)
+    if cluster:
+        from workbench.bench.command import parsed_cluster
+        from workbench.bench.judging import judge_on_cluster
+
+        workers = parsed_cluster(cluster)
+        verdicts = judge_on_cluster(of, submission, options, cluster=workers, out=out or None)
+    else:
+        verdicts = judged(of, submission, options, out=out or None, jobs=jobs)
     places = ranks(verdicts)
     ordered = sorted(verdicts, key=lambda v: (v.time is None, v.time or 0.0, v.submission))
     if out:
@@ -156,6 +166,8 @@ def _problem(path: str, sizes: str) -> Problem:
     from workbench.judge.problems import problem
     from workbench.operations.plain_problem import PlainProblem
 
+    # Processes of a cluster have other working folders.
+    path = str(Path(path).absolute())
     if Path(path).suffix in SUFFIXES and Path(path).is_file():
         return PlainProblem(Path(path))
     try:

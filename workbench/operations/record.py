@@ -50,6 +50,11 @@ class Answer:
         """False if it shows a fault of the kernel."""
         return bool(getattr(self, "passed", True))
 
+    @property
+    def picture(self) -> str:
+        """The same as a picture, as SVG; "" if there is none. JSON has no pictures."""
+        return ""
+
     def __str__(self) -> str:
         return str(getattr(self, "text", ""))
 

@@ -255,7 +255,8 @@ def model_time(
         spans: maximum number of spans of the timeline to keep.
         warm: the launch repeats one that left the Infinity Cache as `Tally.repeated` found it.
         in_turn: the caches were not cleared by writing but by launches with other operands, as AITER's tuner
-            does: their lines were only read, and need no write-back.
+            does: their lines were only read, and need no write-back; and no launch used this one's memory
+            shortly before.
         adjust: changes of instructions (`profile.what_if`).
     """
     if warm:
@@ -263,7 +264,7 @@ def model_time(
     machine, tally = launch.machine, launch.tally
     if launch.record.steps is None:
         return _bound(launch, clock_hz or machine.clock_hz)
-    simulation = _Simulation.from_launch(launch, spans, adjust, warm=warm, clean=warm or in_turn)
+    simulation = _Simulation.from_launch(launch, spans, adjust, warm=warm, in_turn=in_turn)
     if clock_hz is not None:
         return simulation.at(clock_hz)
 
@@ -283,7 +284,7 @@ class _Simulation:
     Attributes:
         launch: what was counted; its bytes are those that memory has to move at least.
         traffic, evicted, width: `traffic_of`, `evicted_lines`, `access_width` of it.
-        spans, adjust, warm: as for `model_time`.
+        spans, adjust, warm, in_turn: as for `model_time`.
     """
 
     launch: CountedLaunch
@@ -293,12 +294,12 @@ class _Simulation:
     spans: int
     adjust: Adjust | None
     warm: bool
+    in_turn: bool
 
     @classmethod
     def from_launch(
-        cls, launch: CountedLaunch, spans: int, adjust: Adjust | None, *, warm: bool, clean: bool
+        cls, launch: CountedLaunch, spans: int, adjust: Adjust | None, *, warm: bool, in_turn: bool
     ) -> _Simulation:
-        """Prepares it; `clean`: no other lines in the Infinity Cache have to be written back."""
         tally, instructions, counts = launch.tally, launch.instructions, launch.record.counts or {}
         if warm:
             launch = replace(launch, argument_bytes=min(launch.argument_bytes, memory_bytes(tally)))
@@ -306,11 +307,12 @@ class _Simulation:
         return cls(
             launch,
             traffic_of(tally, instructions),
-            evicted_lines(tally, launch.machine, clean=clean, streamed=streamed),
+            evicted_lines(tally, launch.machine, clean=warm or in_turn, streamed=streamed),
             access_width(counts, instructions),
             spans,
             adjust,
             warm,
+            in_turn,
         )
 
     def at(self, clock: float) -> TimeModel:
@@ -321,6 +323,7 @@ class _Simulation:
         run = simulate_chip(
             *(launch.record.steps, launch.instructions, launch.occupancy, machine, clock, self.traffic),
             evicted=self.evicted,
+            fresh=self.in_turn,
             spans=self.spans,
             adjust=self.adjust,
         )

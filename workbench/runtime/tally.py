@@ -30,6 +30,9 @@ VARIABLE = "HIPKITTENS_TALLY"
 COUNTERS_VARIABLE = "HIPKITTENS_TALLY_COUNTERS"
 """Environment variable: whether the tally includes counters of each launch."""
 
+TIMES_VARIABLE = "HIPKITTENS_TALLY_TIMES"
+"""Environment variable: "0" if the tally has no modelled times, so that the time model is not loaded."""
+
 _SHARE = "%"
 """Unit of counters that are a fraction of a launch's time: for several launches, the mean."""
 
@@ -218,14 +221,16 @@ def keep(node: Launches, model: Callable[[], LaunchModel]) -> None:
     path = os.environ.get(VARIABLE)
     if not path:
         return
-    # As if an event had been timed: this starts the clock.
-    node.clock.event_made()
+    is_timed = os.environ.get(TIMES_VARIABLE) != "0"
+    if is_timed:
+        # As if an event had been timed: this starts the clock.
+        node.clock.event_made()
     counts = _Counts(model) if os.environ.get(COUNTERS_VARIABLE) else None
     node.counter = counts
     import concurrent.futures.thread  # noqa: F401  (cannot be imported any more when it is needed)
 
     global _appender
-    _appender = appender = _Appender(path, node, counts)
+    _appender = appender = _Appender(path, node, counts, may_load=is_timed)
     node.after_launch = appender.launched
     # The time model is loaded by then, which Python can do until its threads have ended. In a process that
     # Python did not start, `leave` loads it.
@@ -248,8 +253,8 @@ class _Appender:
             earlier ones have.
     """
 
-    def __init__(self, path: str, node: Launches, counts: _Counts | None) -> None:
-        self.may_load = True
+    def __init__(self, path: str, node: Launches, counts: _Counts | None, *, may_load: bool = True) -> None:
+        self.may_load = may_load
         self._path, self._node, self._counts = path, node, counts
         self._begin()
         os.register_at_fork(after_in_child=self._begin)
@@ -304,16 +309,18 @@ _appender: _Appender | None = None
 
 
 @contextlib.contextmanager
-def of_process(environment: dict[str, str], *, counters: bool = False) -> Iterator[Path]:
+def of_process(environment: dict[str, str], *, counters: bool = False, times: bool = True) -> Iterator[Path]:
     """Path of the file to which a process with this environment, and its children, append.
 
     Args:
         counters: True to also count each launch, which takes longer.
+        times: False for no modelled times: each process is 1.5 s faster, which the time model takes to load.
     """
     with tempfile.TemporaryDirectory(prefix="hipkittens-tally-") as folder:
         path = Path(folder) / "launches.jsonl"
         environment[VARIABLE] = str(path)
         environment[COUNTERS_VARIABLE] = "1" if counters else ""
+        environment[TIMES_VARIABLE] = "" if times else "0"
         yield path
 
 
@@ -325,6 +332,7 @@ def total(path: Path) -> Tally:
 
 __all__ = [
     "COUNTERS_VARIABLE",
+    "TIMES_VARIABLE",
     "VARIABLE",
     "KernelTally",
     "Tally",

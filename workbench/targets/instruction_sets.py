@@ -63,6 +63,7 @@ _WAVES = Fact(8, "", "ROCm Compute Profiler, 'Shader engine'; rocprofv3 agent_in
 _VGPRS = Fact(512, "", f"{GPU_SPECS}: 512 KiB a compute unit, 4 bytes by 64 lanes by 4 SIMDs each")
 _VGPR_GRANULE = Fact(8, "", f"{LLVM}, GRANULATED_WORKITEM_VGPR_COUNT of GFX90A and later")
 _VGPR_ENCODING = {64: _VGPR_GRANULE}
+_NO_CLUSTERS = Fact(1, "", f"{LLVM}: only gfx1250 has clusters")
 _USER_SGPR_BITS = Fact(5, "bits", f"{LLVM}, compute_pgm_rsrc2, USER_SGPR_COUNT")
 _SGPRS = Fact(800, "", f"{GPU_SPECS}: 12.5 KiB a compute unit, 4 bytes by 4 SIMDs each")
 _SGPR_GRANULE = Fact(16, "", f"{LLVM}, GRANULATED_WAVEFRONT_SGPR_COUNT of GFX9")
@@ -75,6 +76,7 @@ class Target:
     Attributes:
         name: name as in `--offload-arch`: "gfx950".
         generation: "CDNA4"; the tile library's macro is `KITTENS_CDNA4`.
+        former_generations: what HipKittens has called it before.
         processors: LLVM's processor names of code that runs on it, by EF_AMDGPU_MACH of the ELF header.
         features: target features of the products, as in gcnArchName.
         tiles: whether the tile library, the kernels, the timing model and the sanitizer's wait states support
@@ -109,9 +111,14 @@ class Target:
             instructions number it so, and M0 124, whatever a target's encodings do.
         wave_sgprs: scalar registers that every wave gets; None if its kernel descriptor has their number.
         architected_group_ids: whether a wave finds the ids of its work-group in trap temporaries rather than
-            behind the user SGPRs: x in ttmp9, y and z in the halves of ttmp7.
+            behind the user SGPRs: x in ttmp9, y and z in the halves of ttmp7. Bits 29:25 of ttmp8 then have
+            the wave's number in the work-group (LLVM, SIISelLowering.cpp, lowerWaveID).
         has_global_scratch: whether scratch has global addresses, which contain the lane's number.
         has_signed_offsets: whether the vector offset to a scalar base is signed.
+        cluster_groups: most work-groups of a cluster, which has a barrier and its work-groups named ones; 1:
+            no clusters.
+        clamp_selects_e5m3: whether clamp on a conversion of fp8 selects the format without a sign, e5m3.
+        has_wide_resources: whether buffer resources have 57 bits of base and 45 of num_records, not 48 and 32.
         user_sgpr_bits: bits of the kernel descriptor's count of user SGPRs.
         has_register_banks: whether s_set_vgpr_msb chooses which 256 vector registers instructions name.
         has_ieee_mode: whether the kernel descriptor chooses IEEE mode, and how a clamp treats NaN; without
@@ -157,6 +164,9 @@ class Target:
     architected_group_ids: bool = False
     has_global_scratch: bool = False
     has_signed_offsets: bool = False
+    cluster_groups: Fact = _NO_CLUSTERS
+    clamp_selects_e5m3: bool = False
+    has_wide_resources: bool = False
     user_sgpr_bits: Fact = _USER_SGPR_BITS
     has_register_banks: bool = False
     has_ieee_mode: bool = True
@@ -165,6 +175,7 @@ class Target:
     wave_matrices: WaveMatrixLayout | None = None
     matrix_arithmetic: str = ""
     library: bool = False
+    former_generations: tuple[str, ...] = ()
 
     @property
     def fp8_encoding(self) -> Fp8:
@@ -375,6 +386,8 @@ GFX1250 = Target(
     processors={0x049: "gfx1250"},
     features="",
     tiles=False,
+    library=True,
+    former_generations=("UDNA1",),
     fp8=OCP,
     architected_flat_scratch=True,
     scratch_vector_bit=True,
@@ -405,6 +418,9 @@ GFX1250 = Target(
     architected_group_ids=True,
     has_global_scratch=True,
     has_signed_offsets=True,
+    cluster_groups=Fact(16, "", "clang refuses larger ones; HipKittens, cdna5: WG_in_Cluster has 4 bits"),
+    clamp_selects_e5m3=True,
+    has_wide_resources=True,
     user_sgpr_bits=Fact(6, "bits", f"{LLVM}, compute_pgm_rsrc2 of GFX125x, USER_SGPR_COUNT"),
     has_register_banks=True,
     has_ieee_mode=False,

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from workbench.targets.fact import Fact
-from workbench.targets.sources import CDNA3_MEMORY, CDNA3_PAPER, CDNA4_PAPER, GLUON, GPU_SPECS, MT4G
+from workbench.targets.sources import (
+    CDNA3_MEMORY,
+    CDNA3_PAPER,
+    CDNA4_PAPER,
+    GLUON,
+    GPU_SPECS,
+    MT4G,
+    MT4G_CDNA4,
+)
 
 HBM_BUS = Fact(8192, "bits", f"8 stacks of 1,024 bits: {CDNA3_PAPER}; {CDNA4_PAPER}")
 L2 = Fact(4, "MiB", f"{GPU_SPECS}: 4 per XCD")
@@ -28,6 +36,10 @@ HOST_LINK_GEN4 = Fact(0.0315, "TB/s", "PCIe Gen4 x16 (ROCm's hardware pages): ha
 HBM_LATENCY = Fact(
     417, "ns", f"{MT4G}: 876 cycles at 2,100 MHz (median); others say 300 for the near stacks and 340 to 370"
 )
+HBM_SPREAD = Fact(
+    69, "ns", f"{MT4G}: standard deviation of 145 cycles at 2,100 MHz, 95 % within 1,114.8; 60 on an MI350P"
+)
+MEMORY_SPREAD = Fact(15, "ns", f"{MT4G_CDNA4}: standard deviation of 33.8 cycles at 2,200 MHz")
 HBM_READ_CDNA3 = Fact(75, "%", "mt4g on an MI300X: 3.96 of 5.3 TB/s; BabelStream's dot has 3.87")
 HBM_WRITE_CDNA3 = Fact(
     83,
@@ -42,6 +54,13 @@ HBM_WRITE_CDNA4 = Fact(
     "cleared by writing) comes within 6 % once the Infinity Cache's evictions are counted; with 62 a copy of "
     "doubles reaches the 5,600 GB/s of ROCm/rocm-systems pull request 8480",
 )
+HBM_FRESH_READ_CDNA4 = Fact(
+    64,
+    "%",
+    f"{MT4G_CDNA4}: 2,448.9 GiB/s of 4.1 TB/s, each byte of 1 GiB read once. That loops over the same memory "
+    "reach 80 % suggests that address translation costs the rest; no source says so",
+)
+HBM_FRESH_WRITE_CDNA4 = Fact(55, "%", f"{MT4G_CDNA4}: 2,105.9 GiB/s of 4.1 TB/s, as for reads")
 INFINITY_CACHE_CDNA3 = Fact(
     5.8,
     "TB/s",

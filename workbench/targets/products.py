@@ -62,7 +62,9 @@ class Product:
         settling_ms: time in which the clock falls from there; 0 if it was never seen above.
         under_load: clocks that it was seen to sustain.
         hbm_latency_ns: latency of a load from HBM, including caches on the way.
+        memory_spread_ns, hbm_spread_ns: standard deviation of the latencies of both.
         hbm_read, hbm_write: percent of `hbm_bytes_per_second` that kernels reach.
+        hbm_fresh_read, hbm_fresh_write: the same in memory that no launch used shortly before.
         infinity_cache_achievable: bytes/s that kernels have read from the Infinity Cache.
         host_link_bytes_per_second: bandwidth of the link to the host, in one direction.
     """
@@ -85,8 +87,12 @@ class Product:
     settling_ms: Fact | None = None
     under_load: tuple[UnderLoad, ...] = ()
     hbm_latency_ns: Fact = memory.HBM_LATENCY
+    memory_spread_ns: Fact = memory.MEMORY_SPREAD
+    hbm_spread_ns: Fact = memory.HBM_SPREAD
     hbm_read: Fact = memory.HBM_READ_CDNA3
     hbm_write: Fact = memory.HBM_WRITE_CDNA3
+    hbm_fresh_read: Fact = memory.HBM_READ_CDNA3
+    hbm_fresh_write: Fact = memory.HBM_WRITE_CDNA3
     infinity_cache_achievable: Fact = memory.INFINITY_CACHE_CDNA3
     host_link_bytes_per_second: Fact = memory.HOST_LINK_GEN5
     brand: str = "AMD Instinct"
@@ -157,6 +163,8 @@ MI355X = Product(
     under_load=MI355X_LOAD,
     hbm_read=memory.HBM_READ_CDNA4,
     hbm_write=memory.HBM_WRITE_CDNA4,
+    hbm_fresh_read=memory.HBM_FRESH_READ_CDNA4,
+    hbm_fresh_write=memory.HBM_FRESH_WRITE_CDNA4,
     infinity_cache_achievable=memory.INFINITY_CACHE_CDNA4,
 )
 MI350X = Product(
@@ -176,6 +184,8 @@ MI350X = Product(
     memory_latency_ns=memory.CDNA4_LATENCY,
     hbm_read=memory.HBM_READ_CDNA4,
     hbm_write=memory.HBM_WRITE_CDNA4,
+    hbm_fresh_read=memory.HBM_FRESH_READ_CDNA4,
+    hbm_fresh_write=memory.HBM_FRESH_WRITE_CDNA4,
     infinity_cache_achievable=memory.INFINITY_CACHE_CDNA4,
 )
 MI300X = Product(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from workbench.targets.fact import Fact
-from workbench.targets.sources import GLUON, HAZARDS, MT4G, ROCPROF_DOCS
+from workbench.targets.sources import GLUON, HAZARDS, MT4G, ROCPROF_DOCS, TRACES
 
 LINE_BYTES = 128
 """Bytes of a line of L1 and L2 (AMD CDNA 3 white paper)."""
@@ -45,7 +45,10 @@ class Timing:
         memory_queue: maximum number of a compute unit's vector memory instructions that wait for L1.
         in_flight: maximum bytes of loads of a compute unit in flight.
         scalar_hit, scalar_miss: latency of a scalar load from its cache, and from L2.
+        scalar_line: bytes of a line of the scalar cache.
+        wave_start: cycles from a wave's start to its first instruction.
         atomic_latency: latency of an atomic that returns.
+        atomic: cycles for which a channel of L2 is busy with an atomic of 64 bytes.
         instruction_cache, instruction_ways: size and ways of the cache that two compute units share.
         instruction_miss: cycles to fetch a line from L2.
     """
@@ -77,7 +80,10 @@ class Timing:
     in_flight: Fact
     scalar_hit: Fact
     scalar_miss: Fact
+    scalar_line: Fact
+    wave_start: Fact
     atomic_latency: Fact
+    atomic: Fact
     instruction_cache: Fact
     instruction_ways: Fact
     instruction_miss: Fact
@@ -118,7 +124,15 @@ CDNA3_TIMING = Timing(
     in_flight=Fact(44, "KiB", f"{GLUON} for gfx950: 32 of L1 and the queue; 48 in another place"),
     scalar_hit=Fact(48, "cycles", MT4G),
     scalar_miss=Fact(172, "cycles", f"{MT4G}: 48 and a penalty of 123.94"),
+    scalar_line=Fact(64, "bytes", MT4G),
+    wave_start=Fact(32, "cycles", f"{TRACES}: 17 of 20; in 3 the code came from beyond the cache"),
     atomic_latency=Fact(382, "cycles", "ROCm Compute Profiler's counter on an MI300X: 381.68 uncontended"),
+    atomic=Fact(
+        16,
+        "cycles",
+        "assumed: a dword a cycle. Backward attention in blocks of 256 keys, which adds 64 KB of bf16 for "
+        "each 84 MFLOP, allows 25 at 1,000 TFLOP/s; one half of AITER's split GEMMs would fit 32",
+    ),
     instruction_cache=Fact(64, "KiB", "AMD CDNA 3 white paper; AMD SHARK's AMDGPU optimization guide"),
     instruction_ways=Fact(8, "", "AMD SHARK's AMDGPU optimization guide"),
     instruction_miss=Fact(172, "cycles", "assumed: as a scalar load, which goes the same way"),

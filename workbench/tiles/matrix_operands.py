@@ -6,7 +6,7 @@ python -m workbench.tiles.matrix_operands
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -22,8 +22,8 @@ TARGETS = (
 LANES = {name: int(targets.wave_size(name)) for name in TARGETS}
 _NEWEST = targets.TILE_TARGETS[0]
 """The target of the instructions that the header has for CDNA4 alone."""
-_KINDS = {"mfma": targets.TILE_TARGETS, "wmma": tuple(t for t in TARGETS if t not in targets.TILE_TARGETS)}
-"""Targets by the kind of their matrix instructions."""
+_OF_MACRO = {f"KITTENS_{targets.target(name).generation}": name for name in TARGETS}
+"""Targets by the macro of their part of the header."""
 
 ELEMENTS = ("float", "bf16", "half", "fp8e4m3", "fp8e5m2", "int8")
 """Types whose instructions have no scales, in the order of the rows."""
@@ -44,10 +44,16 @@ _ANY_FLOAT = re.compile(r"__builtin_amdgcn_mfma_scale_(f32_(\d+)x\d+x(\d+)_f8f6f
 _FORMAT = re.compile(r"^inline constexpr int matrix_format<(\w+)> =", re.M)
 _CDNA4 = re.compile(r"^#if defined\(KITTENS_CDNA4\)$.*?^#endif$", re.M | re.S)
 
+_PART = re.compile(r"^#(?:el)?if defined\((KITTENS_\w+)\)$", re.M)
+_REST_IS_ZERO = re.compile(
+    r"requires\(mfma<T, (\d+), (\d+)>::exists && \(bytes == (\d+) \|\| bytes == (\d+)\)\)"
+)
+"""Fewer bytes of an operand that a lane may hold, of which the instruction takes the rest as zero."""
+
 HEAD = """# Operands of matrix instructions
 
-Which base shape of a register tile goes with which operand of which matrix instruction (MFMA, on gfx1201
-WMMA), by type of the elements. The compiler's errors about `mma` name this page.
+Which base shape of a register tile goes with which operand of which matrix instruction (MFMA, on gfx1250
+and gfx1201 WMMA), by type of the elements. The compiler's errors about `mma` name this page.
 
 ## Layouts
 
@@ -122,9 +128,22 @@ def instructions() -> tuple[Instruction, ...]:
     for match in _INSTRUCTION.finditer(text):
         element, side, width, kind, result, size, suffix = match.groups()
         mnemonic = _mnemonic(kind, result, size, suffix)
-        is_newer = any(first <= match.start() < end for first, end in newer)
-        having = (_NEWEST,) if is_newer else _KINDS[kind]
+        if kind == "wmma":
+            part = [found[1] for found in _PART.finditer(text, 0, match.start())][-1]
+            having: tuple[str, ...] = (_OF_MACRO[part],)
+        else:
+            is_newer = any(first <= match.start() < end for first, end in newer)
+            having = (_NEWEST,) if is_newer else targets.TILE_TARGETS
         records.append(Instruction(element, int(side), int(width), mnemonic, having))
+    for match in _REST_IS_ZERO.finditer(text):
+        side, width, *fewer = (int(number) for number in match.groups())
+        part = [found[1] for found in _PART.finditer(text, 0, match.start())][-1]
+        records += [
+            replace(record, width=less)
+            for record in list(records)
+            if (record.side, record.width, record.targets) == (side, width, (_OF_MACRO[part],))
+            for less in fewer
+        ]
     for name, side, depth in _ANY_FLOAT.findall(text):
         width = int(side) * int(depth) // LANES[_NEWEST]
         for element in set(_FORMAT.findall(text)) & set(BYTES):

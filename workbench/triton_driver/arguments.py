@@ -1,8 +1,8 @@
 """Arguments of a Triton kernel, as the parameters of its machine code.
 
 Triton's signature of a kernel has the types of its parameters: "*fp32", "i64", "constexpr", a tuple of these,
-or "tensordesc<fp16[64, 64]>". The machine code has no constants, the items of tuples, and the base, shape and
-strides of a tensor descriptor.
+or "tensordesc<fp16[64, 64]>". The machine code has no constants, the items of tuples, and for a tensor
+descriptor either its bytes (`descriptors`) or its base, shape and strides.
 """
 
 from __future__ import annotations
@@ -16,9 +16,13 @@ from workbench.codeobject import KernelInfo
 from workbench.codeobject.debug import Field, Type
 from workbench.errors import LaunchError
 from workbench.kernel.arguments import Plan
-from workbench.kernel.packed import Strided
+from workbench.kernel.devices import Place
+from workbench.kernel.packed import Packed, Strided
 from workbench.kernel.scalars import is_tensor
+from workbench.triton_driver import descriptors
+from workbench.triton_driver.descriptors import HostDescriptor, Tile
 
+_POINTER = Type("pointer", "*i8", 8)
 _KINDS = {"i": "int", "u": "uint", "f": "float", "b": "float"}
 
 
@@ -34,6 +38,14 @@ class TritonPlan(Plan):
     def _check_tensor(self, *_: Any, **__: Any) -> None:
         """Triton has checked dtypes; a tensor may claim to be on the GPU of `cuda_means_cpu`."""
 
+    def _put(self, packed: Packed, name: str, kind: Type, offset: int, value: Any, place: Place) -> None:
+        if isinstance(value, HostDescriptor):
+            at = offset + descriptors.ADDRESS
+            address = self._address(packed, name, _POINTER, at, value.base, place)
+            packed.data[offset : offset + kind.size] = value.content(address)
+        else:
+            super()._put(packed, name, kind, offset, value, place)
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -48,27 +60,39 @@ class Parameter:
     type: str
 
 
-def parameters(names: Sequence[str], signature: Sequence[Any]) -> Iterator[Parameter]:
-    """The machine code's parameters from the function's, without constants and with tuples split."""
+def parameters(names: Sequence[str], signature: Sequence[Any], whole: bool = False) -> Iterator[Parameter]:
+    """The machine code's parameters from the function's, without constants and with tuples split.
+
+    Args:
+        whole: the kernel takes the bytes of tensor descriptors.
+    """
     for name, kind in zip(names, signature, strict=True):
         if isinstance(kind, tuple):
-            yield from parameters([f"{name}[{i}]" for i in range(len(kind))], kind)
+            yield from parameters([f"{name}[{i}]" for i in range(len(kind))], kind, whole)
         elif str(kind).startswith("tensordesc"):
-            yield from _descriptor(name, str(kind))
+            yield from _descriptor(name, str(kind), whole)
         elif kind != "constexpr":
             yield Parameter(name, str(kind))
 
 
-def values(signature: Sequence[Any], passed: Sequence[Any]) -> Iterator[Any]:
-    """The values of `parameters`, in their order; tensors may have any strides."""
+def values(signature: Sequence[Any], passed: Sequence[Any], tiles: Iterator[Tile]) -> Iterator[Any]:
+    """The values of `parameters`, in their order; tensors may have any strides.
+
+    Args:
+        tiles: those of the kernel's tensor descriptors, if it takes their bytes.
+    """
     for kind, value in zip(signature, passed, strict=True):
         if isinstance(kind, tuple):
-            yield from values(kind, value)
+            yield from values(kind, value, tiles)
         elif str(kind).startswith("tensordesc"):
-            shape, strides = [int(n) for n in value.shape], [int(n) for n in value.strides]
-            rounds = bool(getattr(value, "round_f32_to_tf32", False))
-            flags = (value.padding == "nan", rounds)
-            yield from (_plain(value.base), *shape, *strides, *flags, *shape, *strides)
+            shape, strides = tuple(int(n) for n in value.shape), tuple(int(n) for n in value.strides)
+            tile = next(tiles, None)
+            if tile is None:
+                rounds = bool(getattr(value, "round_f32_to_tf32", False))
+                yield from (_plain(value.base), *shape, *strides, value.padding == "nan", rounds)
+            else:
+                yield HostDescriptor(_plain(value.base), shape, strides, tile)
+            yield from (*shape, *strides)
         elif kind != "constexpr":
             yield _plain(value)
 
@@ -94,13 +118,16 @@ def plan(kernel: str, info: KernelInfo, arch: str, taken: Sequence[Parameter]) -
     return TritonPlan(kernel, arch, fields, info.own_bytes)
 
 
-def _descriptor(name: str, kind: str) -> Iterator[Parameter]:
+def _descriptor(name: str, kind: str, whole: bool) -> Iterator[Parameter]:
     element, _, shape = kind.removeprefix("tensordesc<").partition("[")
     rank = shape.count(",") + 1
-    yield Parameter(name, f"*{element}")
-    for part in ("shape", "strides"):
-        yield from (Parameter(f"{name}.{part}[{i}]", "i64") for i in range(rank))
-    yield from (Parameter(f"{name}.{flag}", "i1") for flag in ("padding", "round_f32_to_tf32"))
+    if whole:
+        yield Parameter(name, "tensordesc")
+    else:
+        yield Parameter(name, f"*{element}")
+        for part in ("shape", "strides"):
+            yield from (Parameter(f"{name}.{part}[{i}]", "i64") for i in range(rank))
+        yield from (Parameter(f"{name}.{flag}", "i1") for flag in ("padding", "round_f32_to_tf32"))
     yield from (Parameter(f"{name}.shape[{i}] again", "i32") for i in range(rank))
     yield from (Parameter(f"{name}.strides[{i}] again", "i64") for i in range(rank))
 

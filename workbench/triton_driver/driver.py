@@ -16,7 +16,7 @@ from workbench import targets
 from workbench.errors import DeviceError, EmptyGrid
 from workbench.kernel import Kernel, Launch, by_file, load
 from workbench.runtime import Device
-from workbench.triton_driver import arguments
+from workbench.triton_driver import arguments, descriptors
 from workbench.triton_driver.benchmark import quietly_modelled
 
 if TYPE_CHECKING:
@@ -74,7 +74,8 @@ class Launcher:
     def __init__(self, source: Any, metadata: Any) -> None:
         self._signature = tuple(source.signature.values())
         names = getattr(source.fn, "arg_names", None) or list(map(str, source.signature))
-        self._parameters = tuple(arguments.parameters(names, self._signature))
+        self._tiles = descriptors.tiles(metadata)
+        self._parameters = tuple(arguments.parameters(names, self._signature, bool(self._tiles)))
         function = getattr(source.fn, "fn", None)
         self._file = Path(function.__code__.co_filename).name if function is not None else ""
         self._block = metadata.num_warps * metadata.warp_size
@@ -110,7 +111,7 @@ class Launcher:
             # cell's.
             debug = kernel.module.debug
             kernel.module.own_file = Path(debug.source if debug is not None else self._file).name
-        passed = list(arguments.values(self._signature, values))
+        passed = list(arguments.values(self._signature, values, iter(self._tiles)))
         passed += [None] * (len(kernel.plan.parameters) - len(passed))
         dynamic = max(self._shared - kernel.resources.lds, 0)
         if enter is not None:

@@ -30,7 +30,7 @@ struct program_order {
 };
 } // namespace detail
 
-#if defined(KITTENS_RDNA)
+#if defined(KITTENS_WAVE32)
 // Loads, stores and shared memory have counters of their own. Loads to shared memory pass through registers, for which
 // the compiler waits; they end as writes to shared memory, all of which the function waits for, since it cannot tell
 // them from others.
@@ -106,7 +106,7 @@ __device__ inline void barrier() {
  * memory that they read may be overwritten.
  */
 __device__ inline void wait_and_barrier() {
-#if defined(KITTENS_RDNA)
+#if defined(KITTENS_WAVE32)
     wait_vmcnt<0>();
 #else
     asm volatile("s_waitcnt vmcnt(0) lgkmcnt(0)" ::: "memory");

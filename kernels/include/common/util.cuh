@@ -109,6 +109,32 @@ struct array_of<A, first, rest...> {
 
 } // namespace detail
 
+#if defined(KITTENS_CDNA5)
+/**
+ * @brief A segment of gfx1250's shared memory, for `shared_allocator::allocate_in`. Reads of two tiles in different
+ * segments do not wait for each other.
+ */
+template <int number>
+struct segment {
+    static_assert(number >= 0 && number < SHARED_MEMORY_NUM_SEGMENTS, "segment: shared memory has segments 0 to 4");
+    static constexpr int index = number;
+    static constexpr int byte_offset = number * MAX_SHARED_MEMORY_PER_SEGMENT;
+};
+
+namespace ducks::segment_tag {
+template <typename T>
+struct is_segment {
+    static constexpr bool value = false;
+};
+template <int number>
+struct is_segment<segment<number>> {
+    static constexpr bool value = true;
+};
+template <typename T>
+concept all = is_segment<T>::value;
+} // namespace ducks::segment_tag
+#endif
+
 /**
  * @brief Allocates shared memory from a pointer upwards, without deallocation.
  *
@@ -120,8 +146,22 @@ struct shared_allocator {
     static_assert(detail::is_power_of_two(default_alignment), "shared_allocator: the alignment is a power of two");
 
     int *ptr;
+#if defined(KITTENS_CDNA5)
+    /** The beginning of the memory, from which segments count. */
+    int *base;
 
+    __device__ shared_allocator(int *first) : ptr(first), base(first) {}
+
+    /** The next A, or array of A, at the beginning of a `segment` or behind what has been allocated there. */
+    template <ducks::segment_tag::all Segment, typename A, size_t... dims>
+    __device__ inline typename detail::array_of<A, dims...>::type &allocate_in() {
+        int *const first = base + Segment::byte_offset / static_cast<int>(sizeof(int));
+        if (ptr < first) ptr = first;
+        return allocate_aligned<default_alignment, A, dims...>();
+    }
+#else
     __device__ shared_allocator(int *first) : ptr(first) {}
+#endif
 
     /**
      * @brief The next A, or array of A with the given dimensions: `allocate<ST, 2, 2>()` is an `ST (&)[2][2]`.

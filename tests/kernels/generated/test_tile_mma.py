@@ -9,7 +9,7 @@ import torch
 from tile_batches import LANES, Batch, Family, Inputs, Kernel, batch_id, close, same_values
 from tile_types import ALL_SHAPES, SCALED_SHAPES, SHAPES, Tile, integers, normal, turned
 
-from workbench.targets import LIBRARY_TARGETS, TILE_TARGETS, target
+from workbench.targets import LIBRARY_TARGETS, TILE_TARGETS
 
 FORMS = ("AB", "ABt", "AtB", "AtBt")
 
@@ -86,12 +86,14 @@ Product = tuple[tuple[str, str, str], str, str]
 
 
 def shapes_of(arch: str, dtype: str) -> list[str]:
-    """Base shapes of operands. WMMA has no float operands, RDNA3's none of fp8, and 16 rows."""
+    """Base shapes of operands. WMMA has 16 rows, and on gfx1201 and gfx1100 no float operands."""
     if arch in TILE_TARGETS:
         return SHAPES_OF[dtype]
-    if dtype == "float" or (dtype == "fp8e4m3" and target(arch).fp8 is None):
-        return []
-    return [shape for shape in SHAPES_OF["bf16"] if ALL_SHAPES[shape][0] == 16]
+    return (
+        []
+        if (arch, dtype) in (("gfx1201", "float"), ("gfx1100", "float"), ("gfx1100", "fp8e4m3"))
+        else [shape for shape in SHAPES_OF["bf16"] if ALL_SHAPES[shape][0] == 16]
+    )
 
 
 ROWS = [
@@ -106,8 +108,8 @@ ROWS = [
 
 def kernels(arch: str, products: list[Product]) -> Iterator[Kernel]:
     for number, row in enumerate(ROWS):
-        (name, dtype, shape), form, layout = row
-        if name == arch and row in products:
+        (target, dtype, shape), form, layout = row
+        if target == arch and row in products:
             yield kernel_of(arch, number, form, dtype, shape, layout)
 
 

@@ -31,15 +31,10 @@ FLAGS = ("-O1", "-g0", "-Wall", "-Wextra")
 DTYPES = {"float": torch.float32, "bf16": torch.bfloat16, "half": torch.float16}
 """Element types that are the same on all targets, by their C++ names."""
 
-FP8 = {
-    "gfx950": torch.float8_e4m3fn,
-    "gfx942": torch.float8_e4m3fnuz,
-    "gfx1201": torch.float8_e4m3fn,
-    "gfx1100": torch.float8_e4m3fn,
-}
-"""The dtype of fp8e4m3 on each target; gfx1100 has no instruction for it."""
+FP8 = {arch: torch.float8_e4m3fnuz if arch == "gfx942" else torch.float8_e4m3fn for arch in LIBRARY_TARGETS}
+"""The dtype of fp8e4m3 on each target."""
 
-LANES = {"gfx950": 64, "gfx942": 64, "gfx1201": 32, "gfx1100": 32}
+LANES = {arch: 64 if arch in TILE_TARGETS else 32 for arch in LIBRARY_TARGETS}
 """Lanes of a wave on each target."""
 
 ELEMENTS = (*DTYPES, "fp8e4m3")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
 import workbench as wb
-from workbench.launches import CacheCounts, LaunchOptions, Replayed, StepOptions
+from workbench.launches import STEP, CacheCounts, LaunchOptions, Replayed, StepOptions, WaveSteps
 from workbench.operators.launch_target import resolve
 from workbench.profile.counters import Tally
 from workbench.profile.launch import DISPATCH_SECONDS
@@ -139,3 +140,19 @@ def test_lengths_that_nobody_recorded_lie_between_those_that_were(monkeypatch):
     assert (few.kinds, whole.kinds) == (12, lengths)
     assert few.cycles == pytest.approx(whole.cycles, rel=0.002)
     assert few.memory == pytest.approx(whole.memory, rel=0.002)
+
+
+@pytest.mark.parametrize(
+    ("path", "polls", "once"),
+    [
+        # A loop of one block, of two, and none: blocks that load nothing shared stay as often as they ran.
+        ([0, 3, 3, 3, 3, 5], {3}, [0, 3, 5]),
+        ([0, 2, 3, 2, 3, 2, 3, 2, 5], {3}, [0, 2, 3, 5]),
+        ([0, 2, 2, 1, 2, 1, 5], {3}, [0, 2, 2, 1, 2, 1, 5]),
+        ([0, 3, -1, 3, 5], {3}, [0, 3, -1, 5]),
+    ],
+)
+def test_a_wave_polls_once(path, polls, once):
+    steps = np.zeros(len(path), np.dtype(list(STEP)))
+    steps["block"] = path
+    assert chip.without_polls(WaveSteps(steps, False), polls).steps["block"].tolist() == once

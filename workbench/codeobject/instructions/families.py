@@ -146,7 +146,7 @@ _TRAITS: Rows[Trait] = (
         r"s_movrel.*|s_sendmsg.*|s_ttracedata|ds_.*_addtid_b32|ds_gws_.*|.*_load_lds_.*",
         Trait.M0_NOT_INTERLOCKED,
     ),
-    (r"buffer_wbl2", Trait.WRITES_BACK),
+    (r"buffer_wbl2|global_wb", Trait.WRITES_BACK),
     (r"buffer_inv|buffer_wbinvl1(_vol)?|buffer_gl1_inv", Trait.INVALIDATES),
     (r"v_cvt_.*", Trait.CONVERTS),
     (rf"v_({_WIDE_PRODUCTS})|v_lshl_add_u64", Trait.WIDE_INTEGER),
@@ -180,7 +180,7 @@ _SPACES: Rows[Space] = (
 )
 _ACCESSES: Rows[Access] = (
     (r"ds_(bpermute|permute|swizzle)_b32|ds_gws_.*|ds_nop", Access.NONE),
-    (r"ds_read.*|(?!ds_).*_load_.*", Access.LOAD),
+    (r"ds_read.*|ds_load_tr.*|(?!ds_).*_load_.*", Access.LOAD),
     (r"ds_write.*|(?!ds_).*_store_.*", Access.STORE),
     (r"ds_.*|.*_atomic_.*", Access.ATOMIC),
 )
@@ -188,10 +188,10 @@ _BYTES: Rows[int] = (
     (r"t?buffer_.*_format_.*", 0),
     (r".*_dwordx16", 64),
     (r".*_dwordx8", 32),
-    (r".*_dwordx4|ds_(read|write)_b128", 16),
-    (r".*_dwordx3|ds_(read|write)_b96(_tr_b6)?", 12),
-    (r".*_dwordx2|ds_(read|write).*_b64(_tr_b\d+)?", 8),
-    (r".*_[us]?byte(_d16(_hi)?)?|ds_(read|write)_[uib]8(_d16(_hi)?)?", 1),
+    (r".*_dwordx4|ds_(read|write)_b128|.*(_load_tr16|_async_(to|from)_lds)_b128", 16),
+    (r".*_dwordx3|ds_(read|write)_b96(_tr_b6)?|.*_load_tr6_b96", 12),
+    (r".*_dwordx2|ds_(read|write).*_b64(_tr_b\d+)?|.*(_load_tr[48]|_async_(to|from)_lds)_b64", 8),
+    (r".*_[us]?byte(_d16(_hi)?)?|ds_(read|write)_[uib]8(_d16(_hi)?)?|.*_async_(to|from)_lds_b8", 1),
     (r".*_[us]?short(_d16(_hi)?)?|ds_(read|write)_[uib]16(_d16(_hi)?)?", 2),
     (r".*_atomic_.*(_x2|_f64)|ds_.*_[biuf]64", 8),
     (r".*", 4),
@@ -243,7 +243,7 @@ def _memory(format_: str, opcode: str) -> Memory | None:
         addresses=addresses,
         stride=(64 if "st64" in opcode else 1) * size if addresses == 2 else 1,
         to_lds="_load_lds_" in opcode,
-        transposed="_tr_" in opcode,
+        transposed=re.search(r"_tr\d*_", opcode) is not None,
         exchanges=access is Access.ATOMIC and "swap" in opcode,
         compares=access is Access.ATOMIC and ("cmpswap" in opcode or "cmpst" in opcode),
     )

@@ -26,7 +26,7 @@ class Matrix:
         m, n, k, blocks: the shape.
         type_a, type_b, type_d: types of the elements: "f16", "bf16", "f32", "xf32", "f64", "i8", "i32",
             "fp8", "bf8"; "iu8" and "iu4" are signed if the instruction's neg_lo says so; "f8f6f4" if its cbsz
-            and blgp select them.
+            and blgp, or matrix_a_fmt and matrix_b_fmt, select them; "f4" is e2m1.
         sparse: True if only half of A's elements are stored, with their indices; C is the destination.
         passes: passes of the matrix core, four cycles each, on the record's target (LLVM's SISchedule.td). An
             f8f6f4 instruction with an 8-bit input takes twice as many. 0 for V_WMMA, whose times are unknown.
@@ -165,7 +165,8 @@ MATRICES: Mapping[str, Matrix] = {
 """Every matrix instruction with layouts of CDNA, of any target, without its passes."""
 
 _WAVE_MATRIX = re.compile(
-    r"v_(?P<kind>wmma|swmmac)_(?P<d>bf16f32|[a-z]+\d+)_(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)_(?P<a>[a-z]+\d+)(_(?P<b>\w+))?"
+    r"v_(?P<kind>wmma(_scale(16)?)?|swmmac)_(?P<d>bf16f32|[a-z]+\d+)_(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)"
+    r"_(?P<a>f8f6f4|[a-z]+\d+)(_(?P<b>\w+))?"
 )
 
 
@@ -194,9 +195,16 @@ def _wave_matrices() -> Iterator[str]:
     for names in ("f32 f16", "f32 bf16", "f16 f16", "bf16 bf16", "bf16f32 bf16"):
         result, factor = names.split()
         yield f"v_wmma_{result}_16x16x32_{factor}"
+        yield f"v_swmmac_{result}_16x16x64_{factor}"
     yield "v_wmma_i32_16x16x64_iu8"
-    for k in (64, 128):
-        yield from (f"v_wmma_{result}_16x16x{k}_{factors}" for result in ("f32", "f16") for factors in eights)
+    yield "v_swmmac_i32_16x16x128_iu8"
+    for result in ("f32", "f16"):
+        for k in (64, 128):
+            yield from (f"v_wmma_{result}_16x16x{k}_{factors}" for factors in eights)
+        yield from (f"v_swmmac_{result}_16x16x128_{factors}" for factors in eights)
+    for scales in ("", "_scale", "_scale16"):
+        yield f"v_wmma{scales}_f32_16x16x128_f8f6f4"
+        yield f"v_wmma{scales}_f32_32x16x128_f4"
 
 
 WAVE_MATRICES: Mapping[str, Matrix] = {opcode: _wave_matrix(opcode) for opcode in _wave_matrices()}

@@ -52,6 +52,7 @@ enum {
     HK_FAULT = -3,   /* Wave.fault and Wave.pc describe the fault */
     HK_JUMP = -4,    /* continue at the device address in Wave.target */
     HK_YIELD = -5,   /* let other waves run (s_sleep); Wave.block is the block to resume at */
+    HK_AWAIT = -6,   /* wait for the barrier Wave.awaits; Wave.block is the block to resume at */
 };
 
 /* Fault.kind. */
@@ -78,7 +79,7 @@ enum {
 enum {
     HK_TENSOR_TYPE = 1,     /* its type is not 2 */
     HK_TENSOR_RESERVED = 2, /* bits that belong to the hardware are set */
-    HK_TENSOR_CLUSTER = 3,  /* it names work-groups of a cluster, and there is none */
+    HK_TENSOR_CLUSTER = 3,  /* it names work-groups that the cluster does not have, or others alone */
 };
 
 /* s_trap with this operand is trap 2 to hardware, which reads 8 bits of it; the emulator reports HK_FAULT_MASK, with
@@ -90,6 +91,8 @@ enum {
 #define HK_SIGNED_OFFSET 0x80000000u
 #define HK_SCALE_SHIFT 24
 #define HK_SCALE_MASK 7
+/* Bit of Op.flags of accesses through a buffer resource: its base has 57 bits and num_records 45. */
+#define HK_WIDE_RESOURCE 0x40000000u
 /* Bits of Op.flags of a load of half a register: which half of the destination stays as it was. */
 #define HK_KEEPS_LOW 0x10000000u
 #define HK_KEEPS_HIGH 0x20000000u
@@ -176,7 +179,11 @@ struct Wave {
     HkLate *late;
     uint64_t held;                      /* one more than the block before which a schedule just stopped the wave */
     uint32_t signalled;                 /* HK_SIGNAL_*: the work-group's barrier, between signal and wait */
-    uint32_t unused[7];                 /* padding: waves begin at cache lines */
+    uint32_t awaits;                    /* HK_AWAITS_*: what a wave in state HK_WAVE_AWAITING waits for */
+    uint32_t cluster_passed;            /* completions of the cluster's barrier that the wave has seen */
+    uint32_t named;                     /* number of the named barrier that it has joined; 0: none */
+    uint32_t named_passed;              /* completions of that barrier that it has seen */
+    uint32_t unused[3];                 /* padding: waves begin at cache lines */
     uint32_t scratch_low, scratch_high; /* range of a lane's scratch, in bytes, written since the tape last looked */
     /* Indexed by row; nonzero: the row holds the result of a chain of matrix instructions, so a later chain may add to
      * it without checking it again (ops/matrix.c). Generated code clears the entries of rows that any other instruction
@@ -187,7 +194,18 @@ struct Wave {
 /* Wave.signalled: the wave has signalled the barrier; all have, so its next wait does not stop it. */
 enum { HK_SIGNAL_NONE = 0, HK_SIGNAL_GIVEN = 1, HK_SIGNAL_COMPLETE = 2 };
 
-enum { HK_WAVE_READY = 0, HK_WAVE_WAITING = 1, HK_WAVE_ENDED = 2 };
+/* Waiting: at the work-group's barrier; awaiting: at a named one or the cluster's. */
+enum { HK_WAVE_READY = 0, HK_WAVE_WAITING = 1, HK_WAVE_ENDED = 2, HK_WAVE_AWAITING = 3 };
+
+enum { HK_AWAITS_CLUSTER = 1, HK_AWAITS_NAMED = 2 };
+
+#define HK_NAMED_BARRIERS 32
+
+/* A named barrier of a work-group. */
+typedef struct HkNamedBarrier {
+    uint32_t members, signals; /* signals since it was last complete */
+    uint32_t completions;
+} HkNamedBarrier;
 
 /* Bits of Group.profile: count everything; count only accesses to global memory, for `traffic`; record the memory that
  * the work-group's next steps touch (run/waiting.h). */
@@ -214,6 +232,11 @@ struct Group {
     HkPast *past;       /* the worker's */
     /* The launch's schedule if it has one that deviates in this work-group; else NULL. */
     const HkSchedule *schedule;
+    /* The barrier of its cluster: completions in bits 63:32, signals since the last in 31:0; NULL: in no cluster. */
+    uint64_t *cluster;
+    uint32_t cluster_size; /* work-groups of the cluster */
+    uint32_t cluster_rank; /* the work-group's number in the cluster */
+    HkNamedBarrier named[HK_NAMED_BARRIERS];
 };
 
 /* HK_ALLOCATION_HOST: the host may write the memory while a kernel runs. HK_ALLOCATION_ROUNDED: the memory may be
@@ -372,7 +395,7 @@ typedef struct Launch {
     uint32_t user_sgpr[HK_MAX_USER_SGPRS];
     uint32_t enable_group_id; /* bits 0..2: work-group id x, y, z in the SGPRs after the user SGPRs */
     uint32_t enable_group_info;
-    uint32_t architected_group_ids; /* nonzero: they are in ttmp9 and ttmp7 instead, on targets that have them there */
+    uint32_t architected_group_ids; /* nonzero: they are in ttmp9 and ttmp7 instead, and the wave's number in ttmp8 */
     uint32_t
         enable_wave_offset;   /* an SGPR with the wave's scratch offset follows (targets without architected scratch) */
     uint32_t item_id_mode;    /* 0: x, 1: x and y, 2: x, y and z */
@@ -410,6 +433,9 @@ typedef struct Launch {
     const uint8_t *only;        /* [group_total] nonzero: run this work-group; NULL: run all */
     HkTape *tape;               /* tape of one work-group's execution, or NULL */
     const HkSchedule *schedule; /* deviations from the plain order, or NULL; one worker only */
+    uint32_t cluster[3];        /* work-groups of a cluster, which divide those of the grid */
+    uint32_t reserved_too;
+    uint64_t *clusters; /* each cluster's barrier, as Group.cluster; NULL: no clusters */
 } Launch;
 
 typedef struct HkQueue {
@@ -703,7 +729,8 @@ enum {
     SAN_VECTOR = 0,      /* each lane by itself */
     SAN_SCALAR = 1,      /* any undefined source makes every result undefined */
     SAN_SCALAR_BITS = 2, /* each bit by itself; the flags give the operation */
-    /* imm: what may be left: loads | LDS << 8 | scalar << 16 | stores << 24; SAN_NOT_WAITED: any number. */
+    /* imm: what may be left: loads | LDS << 8 | scalar << 16 | stores << 24; op.imm[0]: asynchronous copies | copies of
+     * tiles << 8; SAN_NOT_WAITED: any number. */
     SAN_WAIT = 3,
     SAN_MEMORY = 4, /* imm: code object address of the variable that it should access; 0: unknown */
     SAN_BRANCH = 5, /* a branch on its scalar sources */
@@ -753,6 +780,8 @@ enum {
     SAN_PATTERN = 1u << 25,    /* the pattern in the offset field names each lane's source */
     SAN_SPILLS = 1u << 26,     /* v_writelane fills lanes of a register with spilled scalars, whatever EXEC is */
     SAN_APART = 1u << 27,      /* the target counts stores, which load nothing, apart from loads */
+    SAN_ASYNC = 1u << 28,      /* counted by asynccnt; src[2] of a copy: addresses in LDS */
+    SAN_TENSOR = 1u << 29,     /* a copy of a tensor's tile, counted by tensorcnt */
 };
 /* SAN_SCALAR_BITS: the operation, in the upper byte of the flags. */
 enum { SAN_BITS_ANY = 0, SAN_BITS_AND = 1, SAN_BITS_OR = 2, SAN_BITS_ANDN2 = 3, SAN_BITS_SELECT = 4 };
@@ -838,6 +867,8 @@ enum {
     SAN_UNDER_WAY_READ = 4,
     SAN_UNDER_WAY_OWN_READ = 8,
     SAN_UNDER_WAY_OWN_WRITE = 16,
+    SAN_UNDER_WAY_ASYNC = 32,  /* with one of the others: counted by asynccnt */
+    SAN_UNDER_WAY_TENSOR = 64, /* with one of the others: counted by tensorcnt */
 };
 
 /* Fields of SAN_FOUND_HEAP's detail: bytes past the end or from the start | kind of fault << 24 | bytes of the block <<
@@ -971,6 +1002,13 @@ enum { HK_WMMA_F32, HK_WMMA_F16, HK_WMMA_BF16, HK_WMMA_I32 };
 #define HK_WMMA_INTERLEAVED 0x00080000u /* neighbouring rows of D are in neighbouring groups of 16 lanes */
 #define HK_WMMA_HALVES 0x00100000u      /* 16 bits of C and D are half a register, the high half with HK_WMMA_HIGH */
 #define HK_WMMA_HIGH 0x00200000u
+#define HK_WMMA_ORDERED 0x00400000u /* indices of a sparse A are in the order of K */
+#define HK_WMMA_TALL 0x00800000u    /* 32 rows of A: of the second sixteen, A, C and D are in the second half of registers */
+/* Op.offset of a V_WMMA whose elements have scales, HK_MATRIX_SCALED: HK_SCALE_* of A in bits 1:0 and of B in 3:2, and: */
+enum { HK_SCALE_E8M0, HK_SCALE_E5M3, HK_SCALE_E4M3 };
+#define HK_SCALE_UPPER_A 16 /* lanes 16 to 31 have the scales of A, else lanes 0 to 15 */
+#define HK_SCALE_UPPER_B 32
+#define HK_SCALE_16 64 /* a scale for 16 elements, else for 32 */
 
 /* Op.flags of a buffer instruction. */
 enum {

@@ -481,6 +481,20 @@ class Memory:
         base, end = map(int, rows[position, :2])
         return Allocation(base, end - base, MemoryKind.TENSOR, None)
 
+    def adopt(self, allocation: Allocation) -> bool:
+        """Lets kernels access memory that the caller has mapped; False if it overlaps another allocation."""
+        with self.lock:
+            if self._overlaps(allocation.base, allocation.size):
+                return False
+            self._insert(allocation)
+            return True
+
+    def abandon(self, allocation: Allocation) -> None:
+        """Ends `adopt`; messages about later accesses say that the memory was freed."""
+        with self.lock:
+            self._remove(allocation)
+            self._freed.append(allocation)
+
     def unregister(self, allocation: Allocation) -> None:
         """End one registration of a host range."""
         with self.lock:

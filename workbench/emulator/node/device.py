@@ -406,9 +406,15 @@ class EmulatedDevice:
                 arguments=block,
                 private_bytes=form.scene.scratch_bytes,
             )
+        return self._prepared(form, request, served, form.registers)
+
+    def _prepared(
+        self, form: _Form, request: Request, served: Served, registers: tuple[int, ...]
+    ) -> Dispatch:
+        """Describes a launch whose arguments are in memory for the C side."""
         return dispatch.prepare(
             form.description,
-            registers=form.registers,
+            registers=registers,
             allocations=self.node.memory.table(self.ordinal, request.options.sanitize),
             hostcalls=served.hostcalls,
             serve=served.callback,

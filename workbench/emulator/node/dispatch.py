@@ -6,6 +6,7 @@ GIL is released there), and checks a few times a second for the time limit or an
 
 from __future__ import annotations
 
+import math
 import os
 import struct
 import time
@@ -303,7 +304,13 @@ def dispatch_packet(
 
 
 def user_sgprs(
-    descriptor: KernelDescriptor, *, kernarg: int, packet: int, arguments: bytes, private_bytes: int
+    descriptor: KernelDescriptor,
+    *,
+    kernarg: int,
+    packet: int,
+    arguments: bytes,
+    private_bytes: int,
+    queue: int = 0,
 ) -> tuple[int, ...]:
     """The SGPRs that a wave starts with, in the descriptor's order (LLVM AMDGPUUsage, "Initial kernel
     execution state"), kernel arguments that are preloaded last."""
@@ -315,7 +322,7 @@ def user_sgprs(
 
     add(descriptor.enable_private_segment_buffer, _PRIVATE_BUFFER, 4)
     add(descriptor.enable_dispatch_ptr, packet, 2)
-    add(descriptor.enable_queue_ptr, 0, 2)
+    add(descriptor.enable_queue_ptr, queue, 2)
     add(descriptor.enable_kernarg_ptr, kernarg, 2)
     add(descriptor.enable_dispatch_id, 0, 2)
     add(descriptor.enable_flat_scratch_init, 0, 2)
@@ -446,6 +453,7 @@ def describe(
             "last_group": _NO_GROUP,
             "xcds": xcds,
             "units": units,
+            "cluster": kernel.cluster_dims,
         },
     )
     return Description(
@@ -495,7 +503,11 @@ def prepare(
     launch.user_sgpr[0 : len(registers)] = registers
     if serve is not None:
         launch.serve = serve
-    return Dispatch(launch, description, [machine, allocations, serve])
+    size = math.prod(launch.cluster)
+    clusters = ffi.new("uint64_t[]", launch.group_total // size) if size > 1 else None
+    if clusters is not None:
+        launch.clusters = clusters
+    return Dispatch(launch, description, [machine, allocations, serve, clusters])
 
 
 def _initial_state(descriptor: KernelDescriptor, unit: targets.Target) -> dict[str, Any]:

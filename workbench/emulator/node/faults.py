@@ -140,7 +140,7 @@ def exception(scene: Scene, report: abi.CData, assertions: Sequence[Assertion] =
     address = _address(scene, report)
     cause = what_happened(scene, report)
     who = _work_item(scene, report)
-    return _CLASSES.get(kind, errors.KernelFault)(
+    error = _CLASSES.get(kind, errors.KernelFault)(
         f"{scene.who(address)}: {who} {cause} ({scene.instruction_at(address)}).",
         cause=cause,
         kernel=scene.kernel.name,
@@ -150,6 +150,9 @@ def exception(scene: Scene, report: abi.CData, assertions: Sequence[Assertion] =
         wave=int(report.wave),
         lane=int(fault.lane) if fault.lane >= 0 else None,
     )
+    if isinstance(error, errors.AddressFault):
+        error.memory_address = int(fault.address)
+    return error
 
 
 def _assertion(scene: Scene, report: abi.CData, failed: Sequence[Assertion]) -> errors.AssertionFault:
@@ -393,8 +396,9 @@ _TENSORS = {
     "it to 2",
     abi.TENSOR_RESERVED: "has a tensor descriptor with bits of the first group set that belong to the "
     "hardware, 29:2 or 125:121: clear them",
-    abi.TENSOR_CLUSTER: "has a tensor descriptor that names work-groups of a cluster, bits 15:0 of the "
-    "second group, outside of clusters: clear them, since the emulated device launches no clusters",
+    abi.TENSOR_CLUSTER: "has a tensor descriptor whose bits 15:0 of the second group name work-groups that "
+    "its cluster does not have, or not the work-group itself: outside of clusters clear them, and else have each "
+    "work-group that they name do the same copy",
 }
 
 
@@ -530,7 +534,7 @@ def _waiting(scene: Scene, report: abi.CData) -> str:
     ended = []
     for index in range(report.wave_count):
         wave = report.waves[index]
-        if wave.state == abi.WAVE_WAITING:
+        if wave.state in (abi.WAVE_WAITING, abi.WAVE_AWAITING):
             places.setdefault(int(wave.pc), []).append(index)
         elif wave.state == abi.WAVE_ENDED:
             ended.append(index)

@@ -52,6 +52,7 @@ def check(kernel: KernelInfo, geometry: Geometry, dynamic_shared: int, target: T
         LaunchError: the launch does not fit; the message says what is too large and what would fit.
     """
     _check_shape(kernel, geometry)
+    _check_clusters(kernel, geometry, target)
     _check_registers(kernel, geometry.block, geometry.block_size, target)
     if dynamic_shared < 0:
         raise LaunchError(
@@ -92,6 +93,23 @@ def _check_shape(kernel: KernelInfo, geometry: Geometry) -> None:
     if required is not None and required != geometry.block:
         raise LaunchError(
             f"kernel {name}: it was compiled for blocks of exactly {required}; got {geometry.block}."
+        )
+
+
+def _check_clusters(kernel: KernelInfo, geometry: Geometry, target: Target) -> None:
+    cluster = kernel.cluster_dims
+    size = math.prod(cluster)
+    if size == 1:
+        return
+    if size > target.cluster_groups:
+        raise LaunchError(
+            f"kernel {kernel.short_name}: it was compiled for clusters of {cluster}, {size} work-groups, and "
+            f"{target.name} has at most {target.cluster_groups} in a cluster; use smaller ones."
+        )
+    if any(groups % across for groups, across in zip(geometry.groups, cluster, strict=True)):
+        raise LaunchError(
+            f"kernel {kernel.short_name}: grid {geometry.groups} does not consist of whole clusters of "
+            f"{cluster} work-groups, for which it was compiled; make each dimension a multiple."
         )
 
 

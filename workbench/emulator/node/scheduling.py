@@ -9,7 +9,7 @@ import numpy as np
 
 from workbench import schedules
 from workbench.codeobject.instruction import Instruction
-from workbench.codeobject.instructions import Access, Space
+from workbench.codeobject.instructions import Access, Space, Trait
 from workbench.emulator.native import abi
 from workbench.emulator.native.abi import ffi
 from workbench.emulator.node.dispatch import Dispatch
@@ -90,7 +90,9 @@ def points_of(code: Iterable[Instruction]) -> tuple[tuple[int, ...], frozenset[i
 
 def _can_be_late(instruction: Instruction) -> bool:
     """True if a wait decides when registers or LDS have the effect: stores to memory are not late here."""
-    memory = instruction.record.memory
+    memory, traits = instruction.record.memory, instruction.record.traits
+    if traits & (Trait.ASYNCHRONOUS | Trait.COPIES_TILES):
+        return True
     if memory is None:
         return False
     if memory.space in (Space.SCALAR, Space.SCALAR_BUFFER):

@@ -9,7 +9,7 @@ from workbench.codeobject.waits import requests_left
 from workbench.emulator.native import abi
 from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.native.ops import Rows
-from workbench.emulator.sanitizer.describe_memory import apart, scalar_memory, vector_memory
+from workbench.emulator.sanitizer.describe_memory import apart, scalar_memory, tile_copy, vector_memory
 from workbench.emulator.sanitizer.describe_vector import matrix_instruction, vector_instruction
 from workbench.emulator.sanitizer.op_fields import CARRIES, set_results, set_scalar_source
 from workbench.targets import Request
@@ -30,7 +30,8 @@ def describe(instruction: Instruction, rows: Rows) -> CData | None:
     isa_record = instruction.record
     if isa_record.control is Control.WAIT:
         record.kind = abi.SAN_WAIT
-        record.imm = _wait(instruction)
+        record.imm = _wait(instruction, Request.LOAD, Request.LDS, Request.SCALAR, Request.STORE)
+        record.op.imm[0] = _wait(instruction, Request.ASYNC, Request.TENSOR)
         record.flags = apart(instruction)
     elif isa_record.control is Control.SIGNAL:
         record.kind = abi.SAN_ARRIVES
@@ -38,6 +39,8 @@ def describe(instruction: Instruction, rows: Rows) -> CData | None:
         return _program(record, instruction, rows.mask_words)
     elif instruction.format == "SMEM" and isa_record.memory is not None:
         return scalar_memory(record, instruction, isa_record.memory)
+    elif Trait.COPIES_TILES in isa_record.traits:
+        return tile_copy(record, instruction, rows)
     elif isa_record.memory is not None:
         return vector_memory(record, instruction, isa_record.memory, rows)
     elif isa_record.matrix is not None:
@@ -49,9 +52,8 @@ def describe(instruction: Instruction, rows: Rows) -> CData | None:
     return record
 
 
-def _wait(instruction: Instruction) -> int:
-    """Loads, LDS and scalar requests, and stores, that a wait leaves, a byte each."""
-    kinds = (Request.LOAD, Request.LDS, Request.SCALAR, Request.STORE)
+def _wait(instruction: Instruction, *kinds: Request) -> int:
+    """Requests of each kind that a wait leaves, a byte each."""
     left = [requests_left(instruction, kind) for kind in kinds]
     counts = (abi.SAN_NOT_WAITED if count is None else count for count in left)
     return sum(count << 8 * place for place, count in enumerate(counts))

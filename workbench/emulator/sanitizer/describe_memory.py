@@ -10,9 +10,10 @@ from workbench.codeobject.instructions import Access, Lanes, Memory, Space, Trai
 from workbench.codeobject.waits import counter_of
 from workbench.emulator.native import abi
 from workbench.emulator.native.abi import CData, ffi
-from workbench.emulator.native.ops import NATIVE, Rows
+from workbench.emulator.native.ops import NATIVE, OpFields, Rows
 from workbench.emulator.sanitizer.op_fields import set_results, set_scalar_source, set_vector_source
 from workbench.targets import Request
+from workbench.targets import target as target_record
 
 _SPACES = {
     Space.LDS: abi.SAN_LDS,
@@ -33,6 +34,8 @@ def vector_memory(record: CData, instruction: Instruction, memory: Memory, rows:
     record.kind = abi.SAN_MEMORY
     record.space = _SPACES[memory.space]
     native = NATIVE.get(instruction.opcode)
+    if native is not None and copies(instruction):
+        return _copy(record, instruction, native.encode(instruction, rows), rows)
     if native is None:
         if memory.access is Access.NONE:
             return cache_control(record, instruction)
@@ -48,6 +51,7 @@ def vector_memory(record: CData, instruction: Instruction, memory: Memory, rows:
         record.flags = _TAKES.get(instruction.record.lanes, 0)
         return record
     record.flags |= _ACCESSES[memory.access] | apart(instruction)
+    record.flags |= abi.SAN_ASYNC if Trait.ASYNCHRONOUS in instruction.record.traits else 0
     if memory.access is Access.ATOMIC and record.dst_count:
         record.flags |= abi.SAN_LOAD
     if memory.space is Space.LDS:
@@ -63,6 +67,38 @@ def vector_memory(record: CData, instruction: Instruction, memory: Memory, rows:
         record.flags |= _scope(modifiers)
     if not memory.bytes:
         record.flags |= abi.SAN_PLAIN_ADDRESS
+    return record
+
+
+def copies(instruction: Instruction) -> bool:
+    """True if an instruction copies between memory and LDS by a counter of its own."""
+    memory, traits = instruction.record.memory, instruction.record.traits
+    is_lanes = memory is not None and memory.space is Space.GLOBAL and Trait.ASYNCHRONOUS in traits
+    return is_lanes or Trait.COPIES_TILES in traits
+
+
+def tile_copy(record: CData, instruction: Instruction, rows: Rows) -> CData:
+    """The record of a copy of a tensor's tile."""
+    return _copy(record, instruction, NATIVE[instruction.opcode].encode(instruction, rows), rows)
+
+
+def _copy(record: CData, instruction: Instruction, fields: OpFields, rows: Rows) -> CData:
+    """The record of a copy between memory and LDS: source 0 is the address in memory, source 2 that in LDS."""
+    record.kind, record.space = abi.SAN_MEMORY, abi.SAN_GLOBAL
+    record.op = ffi.from_buffer("Op *", fields.record(instruction.address))[0]
+    is_load = fields.function in ("hk_async_to_lds", "hk_tensor_to_lds")
+    record.flags = abi.SAN_LOAD | abi.SAN_TO_LDS if is_load else abi.SAN_STORE
+    record.flags |= apart(instruction)
+    for position, operand in enumerate(instruction.src):
+        set_scalar_source(record, position, operand)
+    if Trait.COPIES_TILES in instruction.record.traits:
+        record.flags |= abi.SAN_TENSOR
+        return record
+    record.flags |= abi.SAN_ASYNC
+    record.bytes = fields.imm[0]
+    written, read, *_ = instruction.src
+    set_vector_source(record, 0, read if is_load else written, rows)
+    set_vector_source(record, 2, written if is_load else read, rows)
     return record
 
 
@@ -141,7 +177,11 @@ def scalar_memory(record: CData, instruction: Instruction, memory: Memory) -> CD
         base, *others = instruction.src
         record.op.ssrc0 = base.index
         record.op.offset = instruction.modifiers.get("offset", 0)
-        record.flags |= abi.SAN_RESOURCE if memory.space is Space.SCALAR_BUFFER else 0
+        if memory.space is Space.SCALAR_BUFFER:
+            record.flags |= abi.SAN_RESOURCE
+            record.op.flags = (
+                abi.WIDE_RESOURCE if target_record(instruction.form.target).has_wide_resources else 0
+            )
         for operand in others:
             if operand.kind == "s":
                 record.op.ssrc1 = operand.index

@@ -259,6 +259,15 @@ def _wait(scene: Scene, request: Request, count: int | None = None) -> str:
     return counter.wait(count)
 
 
+def _request(detail: int) -> Request:
+    """The kind of an access to LDS that is under way, by SAN_UNDER_WAY_*."""
+    if detail & abi.SAN_UNDER_WAY_ASYNC:
+        return Request.ASYNC
+    if detail & abi.SAN_UNDER_WAY_TENSOR:
+        return Request.TENSOR
+    return Request.LOAD if detail & abi.SAN_UNDER_WAY_VECTOR else Request.LDS
+
+
 def _shared(scene: Scene, report: CData) -> str:
     address = int(report.address)
     return f"shared memory at byte {address}{scene.shared_at(address)}"
@@ -267,14 +276,16 @@ def _shared(scene: Scene, report: CData) -> str:
 def _overwrite(scene: Scene, report: CData) -> str:
     detail = int(report.detail)
     access = _where(scene, int(report.other_pc))
-    direction = "read" if detail in (abi.SAN_UNDER_WAY_READ, abi.SAN_UNDER_WAY_OWN_READ) else "write"
-    if detail in (abi.SAN_UNDER_WAY_OWN_READ, abi.SAN_UNDER_WAY_OWN_WRITE):
+    own = detail & (abi.SAN_UNDER_WAY_OWN_READ | abi.SAN_UNDER_WAY_OWN_WRITE)
+    direction = "read" if detail & (abi.SAN_UNDER_WAY_READ | abi.SAN_UNDER_WAY_OWN_READ) else "write"
+    request = _request(detail)
+    if own:
+        what = "a load to LDS" if request is Request.LDS else "a write"
         return (
-            f"missing wait: a load to LDS overwrites {_shared(scene, report)} while the same wave's "
+            f"missing wait: {what} overwrites {_shared(scene, report)} while the same wave's "
             f"{direction} {access} may still be in flight; nothing keeps the two in order: put an "
-            f"{_wait(scene, Request.LDS)} between them"
+            f"{_wait(scene, request)} between them"
         )
-    request = Request.LOAD if detail == abi.SAN_UNDER_WAY_VECTOR else Request.LDS
     return (
         f"missing wait: {_shared(scene, report)} is written after a barrier that wave "
         f"{report.other_wave} passed before its {direction} {access} had to be complete; put "
@@ -457,13 +468,15 @@ def _message(scene: Scene, report: CData) -> str:
                 f"{_wait(scene, Request.SCALAR, 0)} between them"
             )
         case abi.SAN_FOUND_WAIT_LDS:
+            request = _request(detail)
+            write = "write" if request is Request.LDS else "load to LDS"
             return (
-                f"missing wait: {_shared(scene, report)} is used while the load to LDS "
+                f"missing wait: {_shared(scene, report)} is used while the {write} "
                 f"{_where(scene, other)} of the same wave may still be in flight; expected an "
-                f"{_wait(scene, Request.LOAD)} between them"
+                f"{_wait(scene, request)} between them"
             )
         case abi.SAN_FOUND_PUBLISH_LDS:
-            request = Request.LOAD if detail & abi.SAN_UNDER_WAY_VECTOR else Request.LDS
+            request = _request(detail)
             return (
                 f"missing wait: shared memory is read after a barrier that wave {report.other_wave} "
                 f"passed before its write {_where(scene, other)} had to be complete; put "

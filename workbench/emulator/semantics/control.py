@@ -5,6 +5,7 @@ from __future__ import annotations
 from workbench.codeobject.instruction import Instruction
 from workbench.codeobject.instructions import Control
 from workbench.emulator.native import abi
+from workbench.emulator.native.abi import NO_REGISTER
 from workbench.emulator.native.ops.operation import OpFields
 from workbench.emulator.semantics.executed import CHANGED
 from workbench.emulator.semantics.registry import ends_block, nothing, straight
@@ -119,19 +120,64 @@ def barrier(block: BlockTranslator, instruction: Instruction) -> None:
     _resume_later(block, abi.BARRIER)
 
 
-_WORK_GROUP = 0xFFFF
-"""Number, -1, of the barrier that every work-group has; others are named barriers and the trap handler's."""
+_WORK_GROUP, _CLUSTER = -1, -3
+"""Numbers of the barriers that every work-group and every cluster has. Positive numbers are named barriers; -2
+and -4 are the trap handler's."""
 
 
-def _check_barrier(instruction: Instruction) -> None:
+def _barrier_number(instruction: Instruction) -> int | None:
+    """Number of the barrier that an instruction names; None if M0 has it."""
     operand = instruction.src[0]
-    if operand.kind not in ("imm", "simm") or int(operand.value or 0) & 0xFFFF != _WORK_GROUP:
-        raise Unsupported("a barrier other than the work-group's")
+    if operand.kind == "s" and operand.index == abi.M0:
+        return None
+    if operand.kind not in ("imm", "simm"):
+        raise Unsupported("a barrier whose number is neither a constant nor in M0")
+    number = ((int(operand.value or 0) & 0xFFFF) ^ 0x8000) - 0x8000
+    has_more = target_record(instruction.form.target).cluster_groups > 1
+    if number == _WORK_GROUP or (has_more and (number == _CLUSTER or 0 <= number < abi.NAMED_BARRIERS)):
+        return number
+    raise Unsupported("a barrier other than the work-group's")
+
+
+def _other_barrier(
+    block: BlockTranslator, instruction: Instruction, function: str, number: int | None, flags: int = 0
+) -> None:
+    """Call a function of native/ops/barriers.c, which may read M0 and write SCC or the result."""
+    if target_record(instruction.form.target).cluster_groups <= 1:
+        raise Unsupported("a named barrier")
+    block.close_run()
+    block.scalars.flush()
+    result = instruction.dst[0].index if instruction.dst else NO_REGISTER
+    fields = OpFields("", sdst=result, flags=flags | (number is None), imm=(max(number or 0, 0),))
+    block.native(function, fields.record(instruction.address), can_fault=False)
+    block.scalars.forget()
+
+
+def _signal_other(
+    block: BlockTranslator, instruction: Instruction, number: int | None, is_first: bool
+) -> None:
+    if number == _CLUSTER:
+        _other_barrier(block, instruction, "hk_cluster_signal", 0, int(is_first))
+    else:
+        _other_barrier(block, instruction, "hk_named_signal", number, 2 * is_first)
+
+
+@straight("s_barrier_init")
+def barrier_init(block: BlockTranslator, instruction: Instruction) -> None:
+    _other_barrier(block, instruction, "hk_named_init", _barrier_number(instruction))
+
+
+@straight("s_barrier_join")
+def barrier_join(block: BlockTranslator, instruction: Instruction) -> None:
+    _other_barrier(block, instruction, "hk_named_join", _barrier_number(instruction))
 
 
 @straight("s_barrier_signal")
 def barrier_signal(block: BlockTranslator, instruction: Instruction) -> None:
-    _check_barrier(instruction)
+    number = _barrier_number(instruction)
+    if number != _WORK_GROUP:
+        _signal_other(block, instruction, number, False)
+        return
     signal = block.emitter.const(I32, abi.SIGNAL_GIVEN)
     block.emitter.store(signal, block.function.field("signalled"), 4)
 
@@ -139,7 +185,10 @@ def barrier_signal(block: BlockTranslator, instruction: Instruction) -> None:
 @straight("s_barrier_signal_isfirst")
 def barrier_signal_first(block: BlockTranslator, instruction: Instruction) -> None:
     """SCC: no other wave has signalled since the barrier was last complete."""
-    _check_barrier(instruction)
+    number = _barrier_number(instruction)
+    if number != _WORK_GROUP:
+        _signal_other(block, instruction, number, True)
+        return
     block.scalars.flush()
     block.native("hk_barrier_signal_first", OpFields("").record(instruction.address), can_fault=False)
     block.scalars.forget()
@@ -148,7 +197,12 @@ def barrier_signal_first(block: BlockTranslator, instruction: Instruction) -> No
 @straight("s_get_barrier_state")
 def barrier_state(block: BlockTranslator, instruction: Instruction) -> None:
     """Signals in bits 22:16, members in bits 10:4, and bit 0: the barrier is valid."""
-    _check_barrier(instruction)
+    number = _barrier_number(instruction)
+    if number == _CLUSTER:
+        raise Unsupported("the state of a cluster's barrier")
+    if number != _WORK_GROUP:
+        _other_barrier(block, instruction, "hk_named_state", number)
+        return
     fields = OpFields("", sdst=instruction.dst[0].index)
     block.native("hk_barrier_state", fields.record(instruction.address), can_fault=False)
     block.scalars.forget()
@@ -157,7 +211,10 @@ def barrier_state(block: BlockTranslator, instruction: Instruction) -> None:
 @ends_block("s_barrier_wait")
 def barrier_wait(block: BlockTranslator, instruction: Instruction) -> None:
     """Goes on if all waves have signalled, else stops until they have."""
-    _check_barrier(instruction)
+    number = _barrier_number(instruction)
+    if number != _WORK_GROUP:
+        _wait_for_other(block, instruction, number)
+        return
     block.close_run()
     emitter, signalled = block.emitter, block.function.field("signalled")
     address = emitter.const(I64, instruction.address)
@@ -168,6 +225,17 @@ def barrier_wait(block: BlockTranslator, instruction: Instruction) -> None:
     complete = state.eq(abi.SIGNAL_COMPLETE)
     emitter.store(complete.select(abi.SIGNAL_NONE, state, I32), signalled, 4)
     block.finish(complete.select(following, abi.BARRIER, I32))
+
+
+def _wait_for_other(block: BlockTranslator, instruction: Instruction, number: int | None) -> None:
+    """Waits for the cluster's barrier or, whatever its number, for the named one that the wave has joined."""
+    _other_barrier(block, instruction, "hk_barrier_await", 0, int(number != _CLUSTER))
+    emitter, function = block.emitter, block.function
+    emitter.store(emitter.const(I64, instruction.address), function.field("pc"), 8)
+    following = emitter.value(I32, block.entered(block.next_index))
+    emitter.store(following, function.field("block"), 4)
+    awaits = emitter.load(I32, function.field("awaits"), 4)
+    block.finish(awaits.eq(0).select(following, abi.AWAIT, I32))
 
 
 @ends_block("s_sleep_var")
@@ -406,15 +474,18 @@ _HW_IB_STS2 = 28
 _WITHOUT_EFFECT = ((24, 1), (25, 1))
 """Bits of MODE: 24 enables scalar prefetches, which are hints (RDNA4 ISA guide, SCALAR_PREFETCH_EN); 25 makes
 accesses repeat after page faults, of which there are none here."""
-_IN_CLUSTER = (6, 4)
-"""The field of IB_STS2 that is 0 in work-groups outside of clusters."""
+_SATURATES = (23, 1)
+"""The bit of MODE that makes conversions to 8 bits saturate: FP16_OVFL."""
+_IN_CLUSTER, _CLUSTER_RANK = (6, 4), (21, 4)
+"""Fields of IB_STS2: one is 0 in work-groups outside of clusters alone, the other is a work-group's number in
+its cluster (LLVM's lowering of the ids of clusters)."""
 
 
 def _mode_alone(instruction: Instruction) -> None:
-    """Refuses other registers than MODE's rounding and denormals, and on targets that have it IEEE mode."""
+    """Refuses other fields than MODE's rounding, denormals, FP16_OVFL and, where it exists, IEEE mode."""
     number, first, size = hardware_field(instruction)
     known = 10 if target_record(instruction.form.target).has_ieee_mode else 8
-    if number != HW_MODE or (first + size > known and (first, size) not in _WITHOUT_EFFECT):
+    if number != HW_MODE or (first + size > known and (first, size) not in (*_WITHOUT_EFFECT, _SATURATES)):
         raise Unsupported(f"bits {first} to {first + size - 1} of hardware register {number}")
 
 
@@ -455,11 +526,20 @@ def getreg_later(block: BlockTranslator, instruction: Instruction) -> None:
         value = block.register(instruction.dst[0].index).lshr(first) & ((1 << size) - 1)
         block.set_register(instruction.dst[0].index, value)
         return
-    if _names_register(instruction, _HW_IB_STS2) and (first, size) == _IN_CLUSTER:
-        block.set_register(instruction.dst[0].index, block.emitter.const(I32, 0))
+    if _names_register(instruction, _HW_IB_STS2) and (first, size) in (_IN_CLUSTER, _CLUSTER_RANK):
+        fields = OpFields("", sdst=instruction.dst[0].index, imm=(int((first, size) == _CLUSTER_RANK),))
+        block.native("hk_cluster_field", fields.record(instruction.address), can_fault=False)
+        block.scalars.forget()
         return
     _mode_alone(instruction)
     getreg(block, instruction)
+
+
+@straight("s_get_shader_cycles_u64")
+def shader_cycles(block: BlockTranslator, instruction: Instruction) -> None:
+    fields = OpFields("", sdst=instruction.dst[0].index, imm=(2,))
+    block.native("hk_shader_cycles", fields.record(instruction.address), can_fault=False)
+    block.scalars.forget()
 
 
 def _setreg(block: BlockTranslator, instruction: Instruction, value: Value) -> None:

@@ -245,11 +245,20 @@ for _letter in ("i", "u"):
 
 
 def small_format(block: BlockTranslator, name: str) -> str:
-    """The C function's name for a format in this target's encoding."""
+    """The C function's name for a format in this target's encoding. On gfx1250, clamp selects the fp8 without a
+    sign (LLVM's intrinsics of e5m3)."""
+    if name == "fp8" and block.clamp and target(block.options.target).clamp_selects_e5m3:
+        return "fp8_e5m3"
     return f"{name}_{target(block.options.target).fp8_encoding.name}"
 
 
-def _selected(block: BlockTranslator, instruction: Instruction, a: Value, unit: int) -> Value:
+def saturates(block: BlockTranslator) -> Value:
+    """Whether numbers beyond a small format become its largest, for the C functions that convert to it."""
+    clamps = block.clamp and not target(block.options.target).clamp_selects_e5m3
+    return block.emitter.const(V_I32, int(clamps or block.mode.overflow_saturates))
+
+
+def selected(block: BlockTranslator, instruction: Instruction, a: Value, unit: int) -> Value:
     """The byte or word (in the low bits) that op_sel, an SDWA select or, on later targets, byte_sel or the
     half of a register names."""
     modifiers = instruction.modifiers
@@ -274,7 +283,7 @@ def _from_small(name: str, count: int) -> None:
         prepare(block, ((source, "b32"),))
         run = block.open_run()
         dword = fetch(block, source, "u32", 0) if instruction.form.is_dpp else block.dword(source)
-        packed = _selected(block, instruction, dword, 8 * count)
+        packed = selected(block, instruction, dword, 8 * count)
         row = block.row_of(result)
         function = f"hk_f32_from_{small_format(block, name)}_x16"
         for n in range(count):
@@ -316,7 +325,7 @@ def _pack_small(name: str) -> None:
         prepare(block, ((first, "f32"), (second, "f32")))
         block.open_run()
         function = f"hk_{small_format(block, name)}_from_f32_x16"
-        saturating = block.emitter.const(V_I32, int(block.clamp or block.mode.overflow_saturates))
+        saturating = saturates(block)
         low, high = (
             call_lanes(block, function, V_I32, fetch(block, operand, "f32", position), saturating)
             for position, operand in enumerate((first, second))
@@ -331,8 +340,8 @@ def _pack_small(name: str) -> None:
         block.open_run()
         function = f"hk_{small_format(block, name)}_stochastic_x16"
         value = fetch(block, first, "f32", 0)
-        saturating = block.emitter.const(V_I32, int(block.clamp or block.mode.overflow_saturates))
-        byte = call_lanes(block, function, V_I32, value, fetch(block, second, "b32", 1), saturating)
+        random = fetch(block, second, "b32", 1)
+        byte = call_lanes(block, function, V_I32, value, random, saturates(block))
         into_byte(block, instruction, byte)
 
     register(f"v_cvt_sr_{name}_f32", handle_stochastic)
@@ -358,7 +367,7 @@ _stochastic_16("f16")
 _stochastic_16("bf16")
 
 
-# Scaled conversions of gfx950
+# Scaled conversions of gfx950 and gfx1250
 
 _SMALL = {name: getattr(abi, f"SMALL_{name.upper()}") for name in ("fp8", "bf8", "fp6", "bf6", "fp4")}
 _LARGE = {name: getattr(abi, f"LARGE_{name.upper()}") for name in ("f32", "f16", "bf16")}
@@ -453,3 +462,7 @@ for _small in _SMALL:
                 _scaled(f"v_cvt_scalef32_2xpk16_{_small}_f32", _small, _large, 32, True, False, True)
             else:
                 _scaled(f"v_cvt_scalef32_pk32_{_small}_{_large}", _small, _large, 32, True, False)
+        # gfx1250's.
+        _count = 16 if _small in ("fp6", "bf6") else 8
+        _scaled(f"v_cvt_scalef32_pk{_count}_{_small}_{_large}", _small, _large, _count, True, False)
+        _scaled(f"v_cvt_scalef32_sr_pk{_count}_{_small}_{_large}", _small, _large, _count, True, True)

@@ -1,7 +1,7 @@
 """Scalar ALU of gfx11.5 and later on floats: sums, products, extremes, conversions.
 
-They follow the MODE register as vector instructions do; modes that no compiler sets here, other than rounding
-to nearest and keeping denormals, are refused.
+They flush denormals as the MODE register says, as vector instructions do; modes that round otherwise than to
+nearest are refused.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from workbench.emulator.semantics.vector_extremes import minimum, propagating
 from workbench.emulator.semantics.vector_float import fma
 from workbench.emulator.translate.block import BlockTranslator
 from workbench.emulator.translate.ir import I32, LANES, Value, floating
+from workbench.emulator.translate.operands import flush, flush_result
 from workbench.emulator.translate.options import Unsupported
 
 F32, V_F16 = floating(32), floating(16, LANES)
@@ -25,14 +26,19 @@ Meaning = Callable[..., Value]
 
 def _check_mode(block: BlockTranslator, bits: int = 32) -> None:
     mode = block.mode
-    rounding, denormals = (mode.round32, mode.denormal32) if bits == 32 else (mode.round64, mode.denormal64)
-    if rounding or denormals != 3:
-        raise Unsupported("a scalar float in a mode that rounds or flushes otherwise than by default")
+    if mode.round32 if bits == 32 else mode.round64:
+        raise Unsupported("a scalar float in a mode that rounds otherwise than to nearest")
 
 
 def _float(block: BlockTranslator, operand: Operand, bits: int) -> Value:
     value = block.scalar(operand, f"f{bits}")
-    return value.bitcast(F32) if bits == 32 else _half(block, value)
+    return _seen(block, value.bitcast(F32) if bits == 32 else _half(block, value))
+
+
+def _seen(block: BlockTranslator, value: Value) -> Value:
+    """A source as the instruction sees it."""
+    keeps = (block.mode.denormal32 if value.type.bits == 32 else block.mode.denormal64) & 1
+    return value if keeps else flush(value)
 
 
 def _half(block: BlockTranslator, value: Value) -> Value:
@@ -55,7 +61,7 @@ def _floats(block: BlockTranslator, instruction: Instruction, count: int, bits: 
 
 def _set_float(block: BlockTranslator, instruction: Instruction, result: Value) -> None:
     """The high half of a register is 0 after a result of 16 bits."""
-    bits = _first(block, result.bits())
+    bits = _first(block, flush_result(block, result).bits())
     block.set_register(instruction.dst[0].index, bits.zext(32) if bits.type.bits < 32 else bits)
 
 
@@ -97,7 +103,7 @@ def single_of_half(block: BlockTranslator, instruction: Instruction) -> None:
 def single_of_high_half(block: BlockTranslator, instruction: Instruction) -> None:
     _check_mode(block, 16)
     value = block.scalar(instruction.src[0]).lshr(16)
-    _set_float(block, instruction, _half(block, value).fpext(32))
+    _set_float(block, instruction, _seen(block, _half(block, value)).fpext(32))
 
 
 @straight("s_cvt_pk_rtz_f16_f32")

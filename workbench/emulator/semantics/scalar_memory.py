@@ -4,11 +4,12 @@ native/ops/scalar_memory.c."""
 from __future__ import annotations
 
 from workbench.codeobject.instruction import Instruction
-from workbench.emulator.native.abi import NO_REGISTER
+from workbench.emulator.native.abi import NO_REGISTER, WIDE_RESOURCE
 from workbench.emulator.native.ops.operation import OpFields, scale_flags
 from workbench.emulator.semantics.registry import register
 from workbench.emulator.translate.block import BlockTranslator
 from workbench.emulator.translate.options import Unsupported
+from workbench.targets import target as target_record
 
 
 def _address(instruction: Instruction, first: int) -> tuple[int, int]:
@@ -23,6 +24,11 @@ def _address(instruction: Instruction, first: int) -> tuple[int, int]:
         elif operand.kind != "off":
             raise Unsupported(f"operand of kind {operand.kind!r} in a scalar address")
     return index, offset
+
+
+def _form(block: BlockTranslator) -> int:
+    """Bits of `OpFields.flags` for the form of the target's buffer resources."""
+    return WIDE_RESOURCE if target_record(block.options.target).has_wide_resources else 0
 
 
 def _load(function: str, dwords: int) -> None:
@@ -42,7 +48,7 @@ def _load(function: str, dwords: int) -> None:
             ssrc0=base.index,
             ssrc1=index,
             offset=offset,
-            flags=scale_flags(instruction, 4 * dwords),
+            flags=scale_flags(instruction, 4 * dwords) | _form(block),
             imm=(dwords,),
         )
         through = "hk_late_scalar" if block.options.scheduled else ""
@@ -71,7 +77,7 @@ def _load_part(stem: str, size: int, signed: bool) -> None:
             ssrc0=base.index,
             ssrc1=index,
             offset=offset,
-            flags=scale_flags(instruction, size),
+            flags=scale_flags(instruction, size) | _form(block),
             imm=(size, signed),
         )
         block.native(function, fields.record(instruction.address), can_fault=True)

@@ -124,6 +124,16 @@ def pk_max_f16(block: BlockTranslator, a: Value, b: Value) -> Value:
     return maximum(block, a, b)
 
 
+@packed("v_pk_min3_num_f16", "f16 <- f16 f16 f16")
+def pk_min3_f16(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
+    return minimum(block, minimum(block, a, b), c)
+
+
+@packed("v_pk_max3_num_f16", "f16 <- f16 f16 f16")
+def pk_max3_f16(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
+    return maximum(block, maximum(block, a, b), c)
+
+
 @packed("v_pk_minimum_f16", "f16 <- f16 f16")
 def pk_minimum_f16(block: BlockTranslator, a: Value, b: Value) -> Value:
     return propagating(block, a, b, False)

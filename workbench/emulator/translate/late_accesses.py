@@ -12,7 +12,7 @@ from workbench.emulator.native.abi import ffi
 from workbench.emulator.native.ops import OpFields, Rows
 from workbench.emulator.sanitizer.describe import describe
 from workbench.emulator.translate.block import BlockTranslator
-from workbench.emulator.translate.late_loads import follow_at_once
+from workbench.emulator.translate.late_loads import follow_at_once, has_late_effect
 
 
 class LateAccesses:
@@ -29,7 +29,7 @@ class LateAccesses:
     def before(self, instruction: Instruction) -> None:
         """Code that runs before an instruction: a wait's effect, or time that passes after accesses."""
         waits = instruction.record.control is Control.WAIT
-        passes = waits or instruction.record.memory is None
+        passes = waits or not has_late_effect(instruction)
         if self._scheduled:
             # In the plain order an access is over before the next one, except for loads one after the other.
             passes = self._previous is None or not follow_at_once(self._previous, instruction)
@@ -37,13 +37,13 @@ class LateAccesses:
         if self._issued and passes:
             self._call("hk_late_pass", instruction, OpFields("").record(instruction.address))
             self._issued = False
-        self._issued |= self._scheduled and instruction.record.memory is not None
+        self._issued |= self._scheduled and has_late_effect(instruction)
         if waits:
             self._call("hk_late_wait", instruction, self._record(instruction))
 
     def issue(self, instruction: Instruction, function: str) -> bool:
         """Delay an instruction's effect; False for one that does not access memory or LDS."""
-        if instruction.record.memory is None:
+        if not has_late_effect(instruction):
             return False
         self._translator.native(function, self._record(instruction), True, through="hk_late_native")
         self._issued = True

@@ -68,10 +68,15 @@ def one_by_one(block: Sequence[Instruction]) -> Iterator[list[Instruction]]:
         yield piece
 
 
+def has_late_effect(instruction: Instruction) -> bool:
+    """True if an instruction accesses memory or LDS."""
+    return instruction.record.memory is not None or Trait.COPIES_TILES in instruction.record.traits
+
+
 def can_stop_before(instruction: Instruction) -> bool:
     """True if a schedule can have a wave stop before an instruction: an access, a wait, or its end."""
     record = instruction.record
-    return record.memory is not None or record.control is Control.WAIT or record.flow is Flow.END
+    return has_late_effect(instruction) or record.control is Control.WAIT or record.flow is Flow.END
 
 
 def at_stops(block: Sequence[Instruction]) -> Iterator[list[Instruction]]:

@@ -39,8 +39,8 @@ from workbench.emulator.translate.flow import (
 from workbench.emulator.translate.late_loads import at_stops, one_by_one
 from workbench.emulator.translate.options import Mode, Options
 from workbench.emulator.translate.unwritten import rows_read_first
-from workbench.errors import CodeObjectError, DeviceError, EmptyKernel, UnsupportedInstruction
-from workbench.targets import NAMES, PARTIAL, Request, waits_of
+from workbench.errors import CodeObjectError, EmptyKernel, UnsupportedInstruction
+from workbench.targets import PARTIAL
 from workbench.targets import target as target_record
 from workbench.toolchain import cpu
 
@@ -120,7 +120,6 @@ def translate(
             the first with its address and source line, and how many more there are.
         EmptyKernel: the compiler left no instructions.
         CodeObjectError: the code object has no such kernel, or its code is damaged.
-        DeviceError: the target's code cannot be observed so.
     """
     info = code_object.kernels.get(kernel)
     if info is None:
@@ -143,7 +142,6 @@ def translate(
         late=late,
         scheduled=scheduled,
     )
-    _check_observed(options, info.short_name)
     cache_ = Cache("translations")
     key = digest(
         translator_version(),
@@ -164,22 +162,6 @@ def translate(
         program = _compile(code_object, kernel, options)
         cache_.put(key, program.pack())
     return _load(code_object, kernel, program)
-
-
-def _check_observed(options: Options, kernel: str) -> None:
-    """Refuses what is not followed of a target's copies between memory and LDS.
-
-    Raises:
-        DeviceError: a target with such copies, and the launch is to be sanitized, or its loads come late.
-    """
-    if waits_of(options.target).of(Request.ASYNC) is None or not (options.sanitize or options.late):
-        return
-    what = "be sanitized" if options.sanitize else "have its loads come late"
-    raise DeviceError(
-        f"kernel {kernel}: code of {options.target} cannot {what} yet: the order of its asynchronous copies "
-        f"and tensor copies is not followed. Compile the kernel with arch={NAMES[0]!r} for that. A plain "
-        f"launch on {options.target} still reports accesses out of bounds."
-    )
 
 
 @cache

@@ -9,8 +9,8 @@ of a work-group of another length lies between those of the next shorter and the
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -219,6 +219,26 @@ class _Pace:
         return self.run.cycles + (groups - self.groups) * self.interval
 
 
+def without_polls(wave: WaveSteps, polls: Collection[int]) -> WaveSteps:
+    """A wave's path in which it polls once for what it waits for.
+
+    How often a wave went round while it waited for another work-group depends on the order in which the
+    emulated device ran them, which says nothing about a GPU.
+
+    Args:
+        wave: its path.
+        polls: blocks that load what others may change; the loop is such a block, or two with such a one.
+    """
+    if not polls:
+        return wave
+    block = wave.steps["block"]
+    is_poll = np.isin(block, list(polls))
+    again = np.zeros(len(block), dtype=bool)
+    again[1:] |= (block[1:] == block[:-1]) & is_poll[1:]
+    again[2:] |= (block[2:] == block[:-2]) & (is_poll[2:] | is_poll[1:-1])
+    return replace(wave, steps=wave.steps[~again]) if again.any() else wave
+
+
 def _pace(
     code: Program,
     steps: Steps,
@@ -229,7 +249,7 @@ def _pace(
     dispatch: float,
     spans: int,
 ) -> _Pace:
-    listed = [steps.waves_of(group) for group in kind.groups]
+    listed = [[without_polls(wave, code.polls) for wave in steps.waves_of(group)] for group in kind.groups]
     size = max(1, sum(len(wave.steps) for wave in listed[0]))
     most = max(resident, min(resident * ROUNDS, STEP_BUDGET // size))
     count = min(groups, most)
@@ -252,6 +272,7 @@ def simulate_chip(
     traffic: Traffic,
     *,
     evicted: float = 0.0,
+    fresh: bool = False,
     spans: int = 0,
     adjust: Adjust | None = None,
 ) -> ChipRun:
@@ -265,12 +286,13 @@ def simulate_chip(
         clock_hz: its engine clock.
         traffic: levels of the memory hierarchy that serve a vector memory instruction, by address.
         evicted: lines that go from the Infinity Cache to HBM for each line that enters it.
+        fresh: no launch used the memory shortly before.
         spans: of the timeline that are kept at most.
         adjust: changes of instructions.
     """
     code = program(steps.blocks, instructions, steps.text, product.target, traffic, adjust)
     units = min(steps.group_total, int(product.compute_units))
-    machine = machine_record(product, clock_hz, units, evicted=evicted)
+    machine = machine_record(product, clock_hz, units, evicted=evicted, fresh=fresh)
     kinds, mix = kinds_of(steps)
     counts = mix.counts(len(kinds))
     per_unit = -(-steps.group_total // units)

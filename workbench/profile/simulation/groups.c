@@ -13,9 +13,11 @@ int sim_prepare_unit(Unit *u) {
         if (u->places[k].waves == NULL) return 0;
     }
     u->accumulated = calloc((size_t)r->op_count * SIM_LEVELS, sizeof *u->accumulated);
-    u->seen = calloc(r->op_count, 1);
+    u->scalar_at = calloc((size_t)r->scalar_lines + 1, sizeof *u->scalar_at);
+    for (uint32_t i = 0; i < SIM_LEVELS; i++) u->share_free[i] = UNUSED;
+    u->atomic_free = UNUSED;
     for (uint32_t i = 0; i < SIM_SIMDS; i++) u->simds[i].look = FOREVER;
-    return u->accumulated != NULL && u->seen != NULL && sim_prepare_fetch(u);
+    return u->accumulated != NULL && u->scalar_at != NULL && sim_prepare_fetch(u);
 }
 
 void sim_release_unit(Unit *u) {
@@ -23,7 +25,7 @@ void sim_release_unit(Unit *u) {
         for (uint32_t k = 0; k < u->run->resident; k++) free(u->places[k].waves);
     free(u->places);
     free(u->accumulated);
-    free(u->seen);
+    free(u->scalar_at);
     free(u->fetched);
 }
 
@@ -41,6 +43,7 @@ static void start_wave(Unit *u, Place *p, SimWave *w, uint32_t index, double now
     w->live = 1;
     w->start = w->free = w->since = sim_on_turn(u, best, u->dispatched);
     w->hold = w->reason = SIM_ISSUE;
+    w->fetched = w->start + u->m->wave_start;
     w->cause = w->blame = w->held_by = w->fetched_by = -1;
     while (w->step < w->way->count && w->way->steps[w->step].block < 0) w->step++;
     uint32_t block = (uint32_t)w->way->steps[w->step++].block;

@@ -8,6 +8,7 @@
 #include "unit.h"
 
 #define FOREVER 1e30
+#define UNUSED -1.0    /* Unit.share_free before the first access */
 #define PENDING 128    /* operations of a wave in flight that a counter may distinguish, a power of two */
 #define MAX_WAVES 64   /* waves of a SIMD that are considered in one turn */
 #define WAITING 64     /* accesses in a queue that have not begun, a power of two */
@@ -87,12 +88,12 @@ typedef struct Unit {
     double pair_free[2];
     Line pair_line[2], memory_line;
     double l1_free;
-    double share_free[SIM_LEVELS];
+    double share_free[SIM_LEVELS], atomic_free;
     double in_flight;
     Flight flights[IN_FLIGHT];
     uint32_t flight_first, flight_next;
     double *accumulated; /* [ops][levels] lines of an instruction's accesses that are due at each level */
-    uint8_t *seen;       /* [ops] nonzero: the scalar load was executed before */
+    double *scalar_at;   /* [scalar_lines] cycle at which the scalar cache has a line; 0: nobody loaded it */
     uint32_t *fetched;   /* [sets][ways] lines in the instruction cache, plus 1 */
     uint32_t last_line;
     int32_t code_fits; /* nonzero: the code stays in the instruction cache between launches */
@@ -107,7 +108,7 @@ double sim_lds_room(const Unit *u, uint32_t pair, double now);
 double sim_lds(Unit *u, uint32_t pair, const SimOp *op, SimStep cost, double now);
 double sim_memory_room(const Unit *u, double now);
 double sim_memory(Unit *u, uint32_t index, SimStep cost, double now);
-double sim_scalar(Unit *u, uint32_t index);
+double sim_scalar(Unit *u, uint32_t index, double now);
 
 /* wave.c */
 double sim_on_turn(const Unit *u, uint32_t simd, double at);

@@ -3,7 +3,7 @@
  *
  * Each serves in order, so the end of an access is known as soon as it is issued. A share is a server as fast as this
  * unit's part of the bandwidth while all units request the same amount; bandwidth left unused for a while may be used
- * later, as other units leave some unused too.
+ * later, as other units leave some unused too. Nothing is saved before the first access: all units start together.
  */
 #include "machine.h"
 
@@ -57,7 +57,8 @@ static double admitted(Unit *u, double bytes, double at) {
 
 /* Cycles that a share makes an access wait. */
 static double delay(Unit *u, uint32_t level, double cycles, double at) {
-    double free = most(u->share_free[level], at - u->m->slack) + cycles;
+    double before = u->share_free[level] == UNUSED ? at : u->share_free[level];
+    double free = most(before, at - u->m->slack) + cycles;
     u->share_free[level] = free;
     u->run->memory_busy[level] += cycles;
     return most(0, free - at);
@@ -76,13 +77,19 @@ static uint32_t level_of(Unit *u, uint32_t index) {
     return best;
 }
 
-static double store(Unit *u, const SimOp *op, double lines, double begins, double spent) {
+static double store(Unit *u, const SimOp *op, double lines, double requests, double begins, double spent) {
     const SimMachine *m = u->m;
     double late = delay(u, 1, lines * m->level_cycles[1], begins);
     double beyond = op->level[2] + op->level[3];
     if (beyond > 0) late = most(late, delay(u, 2, lines * beyond * m->level_cycles[2], begins));
     if (op->level[3] > 0) late = most(late, delay(u, 3, lines * op->level[3] * m->write_cycles, begins));
-    double latency = op->flags & SIM_ATOMIC ? m->atomic_latency : m->level_latency[1];
+    double latency = m->level_latency[1];
+    if (op->flags & SIM_ATOMIC) {
+        latency = m->atomic_latency;
+        double first = u->atomic_free == UNUSED ? begins : u->atomic_free;
+        u->atomic_free = most(first, begins) + requests * m->atomic_cycles;
+        late = most(late, u->atomic_free - begins);
+    }
     return begins + spent + latency + late;
 }
 
@@ -101,20 +108,30 @@ double sim_memory(Unit *u, uint32_t index, SimStep cost, double now) {
     u->run->memory_busy[0] += spent;
     wait_in(&u->memory_line, begins, now);
     if (lines == 0) return begins + spent;
-    if (!loads) return store(u, op, lines, begins, spent - m->l1_narrow);
+    if (!loads) return store(u, op, lines, cost.turns, begins, spent - m->l1_narrow);
     uint32_t level = level_of(u, index);
     double late = 0;
     for (uint32_t l = 1; l <= level; l++) late = most(late, delay(u, l, lines * m->level_cycles[l], begins));
-    double done = begins + spent - m->l1_narrow + m->level_latency[level] + late;
+    uint32_t count = cost.lines < SIM_MOST_LINES ? cost.lines : SIM_MOST_LINES;
+    double latency = m->level_latency[level] + m->slowest[count] * m->level_spread[level];
+    double done = begins + spent - m->l1_narrow + latency + late;
     if (op->flags & SIM_TO_LDS) u->lds_free = most(u->lds_free, now) + cost.bytes / m->lds_fill;
     u->flights[u->flight_next++ % IN_FLIGHT] = (Flight){done, bytes};
     u->in_flight += bytes;
     return done;
 }
 
-/* Cycles of a scalar load; the first one comes from L2. */
-double sim_scalar(Unit *u, uint32_t index) {
-    double cycles = u->seen[index] ? u->m->scalar_hit : u->m->scalar_miss;
-    u->seen[index] = 1;
-    return cycles;
+/* Cycle at which a scalar load is done. A line that the unit touches for the first time comes from memory; until it is
+ * there, others wait for it, too. */
+double sim_scalar(Unit *u, uint32_t index, double now) {
+    const SimMachine *m = u->m;
+    const SimOp *op = &u->run->ops[index];
+    if (op->flags & SIM_SHARED) return now + m->scalar_first;
+    double done = now + m->scalar_hit;
+    for (uint32_t i = op->scalar_line; i < op->scalar_line + op->scalar_lines; i++) {
+        double *there = &u->scalar_at[i];
+        if (*there == 0) *there = now + (op->flags & SIM_ENTRY ? m->scalar_entry : m->scalar_first);
+        done = most(done, *there);
+    }
+    return done;
 }

@@ -39,12 +39,16 @@ class Program:
         addresses, mnemonics: of the instructions in the order of the blocks.
         first: [blocks + 1] where each block begins among them.
         ops: one C record per instruction, as keywords of SimOp.
+        scalar_lines: lines of the scalar cache that the code's scalar loads touch.
+        polls: blocks that load a scalar which another work-group may change.
     """
 
     addresses: tuple[int, ...]
     mnemonics: tuple[str, ...]
     first: tuple[int, ...]
     ops: tuple[dict[str, Any], ...]
+    scalar_lines: int = 0
+    polls: frozenset[int] = frozenset()
 
     @cached_property
     def records(self) -> CData:
@@ -78,16 +82,24 @@ def program(
     for block in blocks:
         listed += (instructions[address] for address in block)
         first.append(len(listed))
+    lines, line_count = _scalar_lines(instructions, target)
     records: dict[int, dict[str, Any]] = {}
     for instruction in listed:
         if instruction.address not in records:
             op = _op(instruction, text, target, levels.get(instruction.address, FROM_L2))
+            op |= lines.get(instruction.address, {})
             records[instruction.address] = op if adjust is None else adjust(instruction, op)
     return Program(
         tuple(instruction.address for instruction in listed),
         tuple(instruction.mnemonic for instruction in listed),
         tuple(first),
         tuple(records[instruction.address] for instruction in listed),
+        line_count,
+        frozenset(
+            i
+            for i, block in enumerate(blocks)
+            if any(lines.get(address, {}).get("flags") == number("SHARED") for address in block)
+        ),
     )
 
 
@@ -119,6 +131,60 @@ def _op(instruction: Instruction, text: int, target: Target, levels: Levels) -> 
     op["source"], op["sources"] = sources[-_SOURCES:], min(len(sources), _SOURCES)
     op["result"], op["results"] = results[:keep], min(len(results), keep)
     return op
+
+
+def _scalar_lines(
+    instructions: Mapping[int, Instruction], target: Target
+) -> tuple[dict[int, dict[str, Any]], int]:
+    """Lines of the scalar cache that each scalar load touches, as keywords of SimOp by address; their number.
+
+    A pointer that no earlier instruction writes is one that the wave starts with, as a rule that of the
+    kernel's arguments, so the offset from it identifies the line. Any other load has a line of its own: its
+    address is not recorded.
+    """
+    loads = {
+        address: instruction for address, instruction in instructions.items() if _loads_a_scalar(instruction)
+    }
+    changed: dict[int, int] = {}
+    for address in sorted(instructions):
+        for operand in written(instructions[address]):
+            if operand.kind == "s":
+                for register in range(operand.index, operand.index + operand.width):
+                    changed.setdefault(register, address)
+    size = int(target.timing.scalar_line)
+    numbers: dict[tuple[int, int], int] = {}
+    entries: dict[int, dict[str, Any]] = {}
+    for address, instruction in loads.items():
+        memory, (base, offset, *more) = instruction.record.memory, instruction.src
+        assert memory is not None
+        if instruction.modifiers.get("glc"):
+            entries[address] = {"flags": number("SHARED")}
+            continue
+        constant = not more and offset.kind == "simm" and isinstance(offset.value, int)
+        registers = range(base.index, base.index + base.width)
+        if not constant or any(changed.get(register, address) < address for register in registers):
+            keys, flags = [(-1, address)], 0
+        else:
+            begin = int(offset.value or 0)
+            touched = range(begin // size, (begin + memory.bytes - 1) // size + 1)
+            keys, flags = [(base.index, line) for line in touched], number("ENTRY")
+        entries[address] = {"keys": keys, "flags": flags}
+    # Lines that follow each other in memory have numbers that do.
+    for key in sorted({key for entry in entries.values() for key in entry.get("keys", ())}):
+        numbers[key] = len(numbers)
+    for entry in entries.values():
+        if keys := entry.pop("keys", None):
+            entry |= {"scalar_line": numbers[keys[0]], "scalar_lines": len(keys)}
+    return entries, len(numbers)
+
+
+def _loads_a_scalar(instruction: Instruction) -> bool:
+    memory = instruction.record.memory
+    return (
+        memory is not None
+        and memory.space in (Space.SCALAR, Space.SCALAR_BUFFER)
+        and memory.access is Access.LOAD
+    )
 
 
 def _adds_to_result(instruction: Instruction) -> bool:

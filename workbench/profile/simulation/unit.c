@@ -116,7 +116,7 @@ static double execute(Unit *u, SimWave *w, const SimOp *op, double now) {
         s->vector_op = s->matrix_op = (int32_t)w->op;
         return op->cycles;
     case SIM_SMEM:
-        put(&w->local, now + sim_scalar(u, w->op), w->op, 1);
+        put(&w->local, sim_scalar(u, w->op, now), w->op, 1);
         break;
     case SIM_LDS:
         put(&w->local, sim_lds(u, w->simd / 2, op, cost_of(r, w), now), w->op, 0);

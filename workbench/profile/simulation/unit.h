@@ -48,13 +48,16 @@ enum {
 #define SIM_RESULTS 3
 #define SIM_REGISTERS 512 /* vector registers, AGPRs from 256 on */
 #define SIM_SIMDS 4
-#define SIM_LEVELS 4 /* L1, L2, Infinity Cache, HBM */
+#define SIM_LEVELS 4      /* L1, L2, Infinity Cache, HBM */
+#define SIM_MOST_LINES 64 /* of an instruction, for SimMachine.slowest */
 
 /* SimOp.flags */
 #define SIM_ALONE 1  /* a vector instruction that no MFMA may overlap */
 #define SIM_TO_LDS 2 /* a load to LDS */
 #define SIM_ATOMIC 4
 #define SIM_JUMPS 16  /* the wave may continue elsewhere */
+#define SIM_ENTRY 32  /* a scalar load from a pointer that the wave starts with: kernel arguments */
+#define SIM_SHARED 64 /* a scalar load that no cache of the unit may serve */
 #define SIM_RETURNS 8 /* LDS: returns data, which a wait waits for */
 
 typedef struct SimRange {
@@ -74,6 +77,8 @@ typedef struct SimOp {
     uint32_t place; /* dword in the code */
     uint16_t size;  /* bytes */
     uint16_t priority;
+    uint32_t scalar_line; /* SIM_SMEM: number of its first line among those that scalar loads touch */
+    uint32_t scalar_lines;
     SimRange source[SIM_SOURCES]; /* the addend of an MFMA comes last */
     SimRange result[SIM_RESULTS];
     float level[SIM_LEVELS]; /* share of its lines that each level serves; the shares add up to 1 */
@@ -101,11 +106,18 @@ typedef struct SimMachine {
     double lds_fill;      /* bytes per cycle that loads write to LDS */
     uint32_t lds_queue;   /* most accesses of a pair of SIMDs in the queue */
     uint32_t shared_port; /* nonzero: LDS and vector memory instructions share an issue port */
-    double scalar_hit, scalar_miss;
+    double scalar_hit;
+    double scalar_first; /* scalar load of a line that this unit touches for the first time in the launch */
+    double scalar_entry; /* the same of a kernel argument */
+    double wave_start;   /* cycles from the start of a wave until its first instruction can issue */
     double level_latency[SIM_LEVELS];
     double level_cycles[SIM_LEVELS]; /* cycles per line of 128 bytes, of this unit's share of a level's bandwidth */
     double write_cycles;             /* the same for memory writes of lines that written lines evict */
+    double level_spread[SIM_LEVELS]; /* standard deviation of a level's latency */
+    /* By how many of these the slowest of so many lines is later than a single one. */
+    double slowest[SIM_MOST_LINES + 1];
     double atomic_latency;
+    double atomic_cycles; /* cycles per atomic of 64 bytes, of this unit's share of their rate */
     /* Cycles of its share that a unit may save up, since other units leave some unused meanwhile. */
     double slack;
     double l1_narrow, l1_wide; /* least number of cycles in L1 for a dword per lane, and for wider accesses */
@@ -147,9 +159,9 @@ typedef struct SimRun {
     const SimWay *ways;          /* [groups][waves] */
     uint32_t group_count;        /* groups, started in order as places become free */
     uint32_t waves;              /* most waves of a group */
+    uint32_t scalar_lines;       /* lines that scalar loads touch */
     uint32_t resident;           /* most groups at once */
-    uint32_t reserved;
-    double dispatch; /* cycles between the starts of two waves */
+    double dispatch;             /* cycles between the starts of two waves */
     /* results */
     double cycles;
     double *group_end;              /* [group_count] */

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,12 @@ MEASURED_CLOCK_HZ = int(MI300X.clock_hz)
 SLACK_CYCLES = 2000
 """Assumed time for which a unit may save up its share of a bandwidth, about two round trips to memory."""
 
+SLOWEST = [0.0, *(NormalDist().inv_cdf(0.5 ** (1 / n)) for n in range(1, number("MOST_LINES") + 1))]
+"""[lines] Standard deviations by which the slowest of so many lines is later than one, in the median."""
+
 DISPATCH_CYCLES = 1
-"""Assumed cycles between the starts of two waves on a die."""
+"""Cycles between the starts of two waves on a die: each of its four shader engines starts one every four
+cycles, as published thread traces of an MI350X show (`targets.sources.TRACES`)."""
 
 KINDS = (
     *("VALU", "MFMA", "SALU", "SMEM", "LDS", "LOAD", "STORE", "BRANCH", "WAIT", "BARRIER", "IDLE"),
@@ -69,7 +74,7 @@ _SAME_NAMES = (
 )
 """Fields that have the same name in `targets.Timing` and SimMachine."""
 
-_CHASED = ("lds_latency", "scalar_hit", "scalar_miss", "atomic_latency")
+_CHASED = ("lds_latency", "scalar_hit", "atomic_latency")
 """The same for latencies. They are measured by chasing pointers, from one load to the next, which includes
 the turn of the wait between them."""
 
@@ -133,7 +138,7 @@ class UnitRun:
 
 
 def machine_record(
-    product: Product, clock_hz: float, active: int, *, evicted: float = 0.0
+    product: Product, clock_hz: float, active: int, *, evicted: float = 0.0, fresh: bool = False
 ) -> dict[str, object]:
     """SimMachine of a compute unit while `active` units of the GPU request as much as it does.
 
@@ -143,6 +148,7 @@ def machine_record(
         active: units that have work.
         evicted: lines that the Infinity Cache writes back to HBM for each line that enters it, read or
             written: it keeps written lines until another line needs their place.
+        fresh: no launch used the memory shortly before.
     """
     timing = product.target.timing
     turn = int(timing.turn)
@@ -151,29 +157,42 @@ def machine_record(
         return LINE_BYTES / (bytes_per_second / active) * clock_hz
 
     def beyond(nanoseconds: float) -> float:
-        """Cycles of a latency, whose part up to L2 follows the engine's clock, and whose rest does not."""
-        outside = nanoseconds * 1e-9 - timing.l2_latency / MEASURED_CLOCK_HZ
-        return timing.l2_latency + max(0.0, outside) * clock_hz
+        """Cycles by which a latency exceeds L2's: that part does not follow the engine's clock."""
+        return max(0.0, nanoseconds * 1e-9 - timing.l2_latency / MEASURED_CLOCK_HZ) * clock_hz
+
+    def spread(nanoseconds: float | None) -> float:
+        return (nanoseconds or 0.0) * 1e-9 * clock_hz
+
+    infinity_latency = beyond(product.memory_latency_ns or product.hbm_latency_ns)
+    hbm_latency = beyond(product.hbm_latency_ns)
 
     dies = min(product.xcds, active)
     assert product.l2_bytes_per_clock_per_xcd is not None, product.name
     l2 = product.l2_bytes_per_clock_per_xcd * dies * clock_hz
-    hbm = share(product.hbm_bytes_per_second * product.hbm_read / 100)
+    hbm = share(product.hbm_bytes_per_second * (product.hbm_fresh_read if fresh else product.hbm_read) / 100)
     infinity = share(product.infinity_cache_achievable)
-    written_back = evicted * share(product.hbm_bytes_per_second * product.hbm_write / 100)
+    write = product.hbm_fresh_write if fresh else product.hbm_write
+    written_back = evicted * share(product.hbm_bytes_per_second * write / 100)
     return {
         **{name: int(getattr(timing, name)) for name in _SAME_NAMES},
         **{name: getattr(timing, name) - turn for name in _CHASED},
         "taken": int(timing.taken_branch),
+        "wave_start": int(timing.wave_start),
+        # Nothing that a launch reads is in L2 when it starts; the host writes its arguments to memory anew.
+        "scalar_first": timing.scalar_miss + infinity_latency - turn,
+        "scalar_entry": timing.scalar_miss + hbm_latency - turn,
         "level_latency": [
             timing.l1_latency - turn,
             timing.l2_latency - turn,
-            beyond(product.memory_latency_ns or product.hbm_latency_ns) - turn,
-            beyond(product.hbm_latency_ns) - turn,
+            timing.l2_latency + infinity_latency - turn,
+            timing.l2_latency + hbm_latency - turn,
         ],
         "level_cycles": [int(timing.l1_line), share(l2), infinity, hbm + written_back],
         "write_cycles": written_back,
         "slack": SLACK_CYCLES,
+        "slowest": SLOWEST,
+        "level_spread": [0.0, 0.0, spread(product.memory_spread_ns), spread(product.hbm_spread_ns)],
+        "atomic_cycles": timing.atomic * LINE_BYTES * active / (product.l2_bytes_per_clock_per_xcd * dies),
         "fetch_miss": int(timing.instruction_miss),
         "fetch_lines": timing.instruction_cache // LINE_BYTES,
         "fetch_ways": int(timing.instruction_ways),
@@ -226,6 +245,7 @@ def run_unit(
             "ways": ways,
             "group_count": len(groups),
             "waves": waves,
+            "scalar_lines": program.scalar_lines,
             "resident": min(resident, len(groups)),
             "dispatch": dispatch,
             "group_end": ffi.cast("double *", ends.ctypes.data),

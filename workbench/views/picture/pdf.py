@@ -1,4 +1,4 @@
-"""Pictures as PDF, for LaTeX, which needs another program to accept SVG."""
+"""Pictures as PDF and PNG, for readers that do not take SVG: LaTeX and language models."""
 
 from __future__ import annotations
 
@@ -42,23 +42,39 @@ def pdf_of_svg(picture: str) -> str:
     Raises:
         ValueError: the figure has an element of another kind.
     """
-    from matplotlib.backends.backend_pdf import FigureCanvasPdf
+    return pdf_of_drawing(_drawing_of(picture), transparent=True)
+
+
+def png_of_svg(picture: str) -> str:
+    """The same as PNG on white, in base64; a pixel for each unit of the SVG.
+
+    Raises:
+        ValueError: the figure has an element of another kind.
+    """
+    buffer = io.BytesIO()
+    _drawing_of(picture).savefig(buffer, format="png", facecolor="white")
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def _drawing_of(picture: str) -> Any:
+    """A matplotlib Figure of an SVG, with 72 units to an inch."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     tree = ElementTree.fromstring(picture)
     _, _, width, height = map(float, tree.attrib["viewBox"].split())
     drawn = Figure(figsize=(width / 72, height / 72), dpi=72)
-    FigureCanvasPdf(drawn)
+    FigureCanvasAgg(drawn)
     axes = drawn.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
     axes.axis("off")
     size = float(tree.attrib.get("font-size", 11))
     for element in tree:
         kind = element.tag.rpartition("}")[2]
         if kind not in _DRAWS:
-            raise ValueError(f"<{kind}> cannot be drawn as PDF; expected one of {', '.join(_DRAWS)}")
+            raise ValueError(f"<{kind}> cannot be drawn; expected one of {', '.join(_DRAWS)}")
         _DRAWS[kind](axes, element.attrib, "".join(element.itertext()), size)
     axes.set(xlim=(0, width), ylim=(height, 0))
-    return pdf_of_drawing(drawn, transparent=True)
+    return drawn
 
 
 def _text(axes: Any, attributes: Mapping[str, str], text: str, size: float) -> None:

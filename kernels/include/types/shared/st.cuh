@@ -19,6 +19,8 @@ namespace detail {
 template <typename T, ducks::st_shape::all shape, int pitch>
 struct st_order {
     static constexpr int subtile_bytes = shape::num_elements * static_cast<int>(sizeof(T));
+    /** True if the whole tile is in memory row by row. */
+    static constexpr bool by_rows = pitch == 1 && shape::template swizzle<static_cast<int>(sizeof(T))>(1u << 7) == 1u << 7;
     static constexpr bool by_flips = !is_same<T, fp8e8m0> && !is_fp6<T> && !is_six_bits<T>;
     static constexpr int atom_bytes = !by_flips ? 16 : shape::template swizzle<static_cast<int>(sizeof(T))>.atom();
 
@@ -52,6 +54,25 @@ struct st_order {
     }
 };
 
+/** The same of a tile with gaps: rows as wide as the tile. */
+template <typename T, ducks::st_shape::padded shape, int pitch>
+struct st_order<T, shape, pitch> {
+    static constexpr bool by_rows = true;
+    static constexpr int gap_bytes = shape::pad_amount * static_cast<int>(sizeof(T));
+    static constexpr int atom_bytes = min(16, gap_bytes & -gap_bytes);
+    static constexpr int cols = pitch * shape::cols;
+    static_assert(cols % shape::pad_interval == 0 || shape::pad_interval % cols == 0,
+                  "st: the columns of a padded tile divide the interval of its gaps, or are a multiple of it");
+    static_assert(atom_bytes >= 4, "st: a gap of a padded tile is a multiple of 4 bytes");
+    static __host__ __device__ constexpr uint32_t bytes_at(int flat) {
+        return static_cast<uint32_t>(shape::padded(flat)) * static_cast<uint32_t>(sizeof(T));
+    }
+    /** An element's offset is the sum of that of its base tile and that in the base tile. */
+    static __host__ __device__ constexpr uint32_t of_base(int row, int col) { return bytes_at(row * cols + col); }
+    static __host__ __device__ constexpr uint32_t inside(int row, int col) { return bytes_at(row * cols + col); }
+    static __host__ __device__ constexpr uint32_t offset(int row, int col) { return bytes_at(row * cols + col); }
+};
+
 /** The default base shape of a shared tile. */
 template <typename T>
 using default_st_shape = select<is_six_bits<T>, st_16x128_s, st_16x16_s>;
@@ -68,7 +89,7 @@ struct st_subtile;
  * @tparam _rows,_cols dimensions, multiples of the base shape's.
  * @tparam _shape base shape: the order of elements in memory, chosen for the register tiles that read it.
  *
- * Takes rows * cols * sizeof(T) bytes.
+ * Takes rows * cols * sizeof(T) bytes, and those of the gaps of `st_16x32_padded`.
  */
 template <typename _T, int _rows, int _cols, ducks::st_shape::all _shape = detail::default_st_shape<_T>>
 struct KITTENS_DEFAULT_ALIGN st {
@@ -125,7 +146,39 @@ struct KITTENS_DEFAULT_ALIGN st {
     template <int rows, int cols>
     using subtile = st_subtile<st, rows, cols>;
 
-    dtype data[num_elements];
+    /** Elements of memory of a tile with such a base shape, and of this one. */
+    template <typename S>
+    static constexpr int storage_for() {
+        if constexpr (ducks::st_shape::padded<S>)
+            return S::storage_elems(num_elements);
+        else
+            return num_elements;
+    }
+    static constexpr int storage_elements = storage_for<shape>();
+
+    dtype data[storage_elements];
+
+    /** Position in memory, but for gaps and swizzle, of element `flat`, counted row by row. */
+    static __host__ __device__ constexpr int subtile_flat(int flat) {
+        if constexpr (ducks::st_shape::padded<shape>) {
+            return flat;
+        } else {
+            const int row = flat / cols, col = flat % cols;
+            return (row / shape::rows * underlying_subtiles_per_row + col / shape::cols) * underlying_subtile_elements +
+                   row % shape::rows * shape::cols + col % shape::cols;
+        }
+    }
+    /** The position with gaps. */
+    static __host__ __device__ constexpr int padded(int flat) {
+        if constexpr (ducks::st_shape::padded<shape>)
+            return shape::padded(flat);
+        else
+            return flat;
+    }
+    /** Position in memory, in elements, of element `flat`, counted row by row. */
+    static __host__ __device__ constexpr int lds_offset(int flat) {
+        return static_cast<int>(offset(flat / cols, flat % cols) / sizeof(dtype));
+    }
 
     /** Byte offset of an element in the base tile that it is in. */
     static __host__ __device__ constexpr uint32_t swizzle(int row, int col) { return order::inside(row, col); }
@@ -182,6 +235,8 @@ struct st_subtile {
     static constexpr int swizzle_repeat = ST::swizzle_repeat;
     static constexpr int underlying_subtile_bytes_per_thread = ST::underlying_subtile_bytes_per_thread;
 
+    static_assert(!ducks::st_shape::padded<shape>,
+                  "subtile_inplace: parts of a padded tile are read by `load(registers, tile, origin)`");
     static_assert(rows % shape::rows == 0 && cols % shape::cols == 0,
                   "subtile_inplace: a subtile is made of whole base tiles of the shared tile");
     static_assert(ST::rows % rows == 0 && ST::cols % cols == 0,
@@ -268,16 +323,23 @@ __device__ inline st_subtile<ST, rows, cols> subtile_inplace(ST &tile, int2 at, 
     return st_subtile<ST, rows, cols>(tile, at);
 }
 
-template <int rows, int cols, ducks::st_shape::all shape = st_16x16_s>
+#if defined(KITTENS_CDNA5)
+/** Base shape of the types below without one; on gfx1250, as in HipKittens, one with gaps. */
+using st_named_shape = st_16x32_padded_s;
+#else
+/** Base shape of the types below without one. */
+using st_named_shape = st_16x16_s;
+#endif
+template <int rows, int cols, ducks::st_shape::all shape = st_named_shape>
 using st_bf = st<bf16, rows, cols, shape>;
-template <int rows, int cols, ducks::st_shape::all shape = st_16x16_s>
+template <int rows, int cols, ducks::st_shape::all shape = st_named_shape>
 using st_hf = st<half, rows, cols, shape>;
-template <int rows, int cols, ducks::st_shape::all shape = st_16x16_s>
+template <int rows, int cols, ducks::st_shape::all shape = st_named_shape>
 using st_fl = st<float, rows, cols, shape>;
-template <int rows, int cols, ducks::st_shape::all shape = st_16x16_s>
+template <int rows, int cols, ducks::st_shape::all shape = st_named_shape>
 using st_fp8e4m3 = st<fp8e4m3, rows, cols, shape>;
 /** Tile of fp8e5m2. */
-template <int rows, int cols, ducks::st_shape::all shape = st_16x16_s>
+template <int rows, int cols, ducks::st_shape::all shape = st_named_shape>
 using st_fp8e5m2 = st<fp8e5m2, rows, cols, shape>;
 /** Tile of pairs of fp4, which `cols` counts. */
 template <int rows, int cols, ducks::st_shape::all shape = st_16x64_s>

@@ -196,9 +196,46 @@ struct st_32x128 : base<st_32x128, 32, 128> {
 #endif
 };
 
+#if defined(KITTENS_CDNA5)
+/**
+ * @brief 16x32 for `rt_16x32_s` on gfx1250. A tile's rows follow each other in memory, with a gap of `amount` elements
+ * after every `interval`, which the tensor data mover leaves, too; nothing is swizzled.
+ *
+ * The default, 16 bytes after each 256 of 2-byte elements, spreads 16 rows over the banks.
+ *
+ * @tparam interval elements between gaps, a multiple of 32; a tile's columns divide it or are a multiple of it.
+ * @tparam amount elements of a gap, a multiple of 4 bytes; of 16 for `load_async`.
+ */
+template <int interval = 128, int amount = 8>
+struct st_16x32_padded : base<st_16x32_padded<interval, amount>, 16, 32> {
+    static constexpr int pad_interval = interval;
+    static constexpr int pad_amount = amount;
+    static_assert(interval > 0 && interval % 32 == 0 && amount > 0,
+                  "st_16x32_padded: gaps come after multiples of 32 elements");
+
+    template <typename T>
+    static __host__ __device__ constexpr int bytes_per_thread() {
+        return 16;
+    }
+    /** Position in memory of element `flat` of the rows, counted in elements. */
+    static __host__ __device__ constexpr int padded(int flat) { return flat + flat / interval * amount; }
+    /** Elements of memory of a tile with `elements` elements. */
+    static constexpr int padded_elems(int elements) { return padded(elements); }
+    static constexpr int storage_elems(int elements) { return padded(elements); }
+    /** Byte offset of an element of a tile with one base tile. */
+    template <typename T>
+    static __host__ __device__ constexpr uint32_t swizzle(int2 at) {
+        return static_cast<uint32_t>(padded(at.x * 32 + at.y)) * sizeof(T);
+    }
+};
+#endif
+
 /** Any base shape of a shared tile. */
 template <typename T>
 concept all = requires { typename T::identifier; } && detail::is_same<typename T::identifier, identifier>;
+/** A base shape of tiles with gaps in memory. */
+template <typename T>
+concept padded = all<T> && requires { T::pad_interval; };
 
 } // namespace ducks::st_shape
 
@@ -212,5 +249,8 @@ using st_8x32_s = ducks::st_shape::st_8x32;
 using st_16x64_s = ducks::st_shape::st_16x64;
 using st_16x128_s = ducks::st_shape::st_16x128;
 using st_32x128_s = ducks::st_shape::st_32x128;
+#if defined(KITTENS_CDNA5)
+using st_16x32_padded_s = ducks::st_shape::st_16x32_padded<>;
+#endif
 
 } // namespace kittens

@@ -50,6 +50,13 @@ _NAMES: tuple[tuple[str, str], ...] = (
     (r"ds_store_(\w+)", r"ds_write_\1"),
     (r"ds_storexchg_(\w+)", r"ds_wrxchg_\1"),
     # Vector memory.
+    # A load that also has memory monitored, for S_MONITOR_SLEEP; one that may serve other work-groups too.
+    (r"(global|flat)_load_monitor_b32", r"\1_load_dword"),
+    (r"(global|flat)_load_monitor_b64", r"\1_load_dwordx2"),
+    (r"(global|flat)_load_monitor_b128", r"\1_load_dwordx4"),
+    (r"cluster_load_b32", "global_load_dword"),
+    (r"cluster_load_b64", "global_load_dwordx2"),
+    (r"cluster_load_b128", "global_load_dwordx4"),
     (r"global_inv", "buffer_inv"),
     (r"global_wb", "buffer_wbl2"),
 )
@@ -100,7 +107,7 @@ def _memory(space: str, access: str, rest: str) -> str:
 
 
 def _gfx9_name(opcode: str) -> str:
-    if match := _MEMORY.fullmatch(opcode):
+    if (match := _MEMORY.fullmatch(opcode)) and not match[3].startswith("monitor_"):
         return _memory(*match.groups())
     if match := re.fullmatch(r"s_(buffer_)?load_(b\d+)", opcode):
         return f"s_{match[1] or ''}load_{_ELEMENTS[match[2]]}"

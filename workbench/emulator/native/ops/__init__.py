@@ -10,6 +10,7 @@ import re
 from workbench.emulator.native.ops import (
     atomics,
     buffer,
+    conversions,
     copies,
     crosslane,
     flat,
@@ -31,6 +32,7 @@ NATIVE: dict[str, NativeOp] = {
     **matrix.NATIVE,
     **wmma.NATIVE,
     **copies.NATIVE,
+    **conversions.NATIVE,
 }
 NATIVE |= {
     opcode: half_loads.keeping(operation)

@@ -44,6 +44,8 @@ _LATER = {
     "max_num_f32": abi.MAX_NUMBER,
     "cond_sub_u32": abi.COND_SUB,
     "sub_clamp_u32": abi.SUB_CLAMP,
+    "min_num_f64": abi.MIN_NUMBER | abi.ATOMIC_64,
+    "max_num_f64": abi.MAX_NUMBER | abi.ATOMIC_64,
 }
 """Those that later targets have in addition, in memory and in LDS."""
 _LATER_MEMORY = {
@@ -114,13 +116,6 @@ LDS_ATOMICS: dict[str, int] = {
     "wrxchg_rtn_b64": abi.SWAP | abi.ATOMIC_64,
     "wrap_rtn_b32": abi.WRAP,
     "condxchg32_rtn_b64": abi.CONDXCHG32 | abi.ATOMIC_64,
-}
-
-
-_LATER_LDS = {
-    **_LATER,
-    "min_num_f64": abi.MIN_NUMBER | abi.ATOMIC_64,
-    "max_num_f64": abi.MAX_NUMBER | abi.ATOMIC_64,
 }
 
 
@@ -207,8 +202,8 @@ NATIVE: dict[str, NativeOp] = {
         f"ds_{name}": NativeOp("hk_ds_atomic", partial(_encode_lds, kind))
         for name, kind in {
             **LDS_ATOMICS,
-            **_LATER_LDS,
-            **{_returning(name): kind for name, kind in _LATER_LDS.items()},
+            **_LATER,
+            **{_returning(name): kind for name, kind in _LATER.items()},
         }.items()
     },
     # Later targets have the operands the other way round, and another name.

@@ -6,16 +6,30 @@
 
 /* Fields of a buffer resource (CDNA3 and CDNA4 ISA guides, "Buffer resource descriptor"). */
 typedef struct HkResource {
-    uint64_t base;
-    uint32_t stride, records, index_stride;
+    uint64_t base, records;
+    uint32_t stride, index_stride;
     int swizzle, add_tid;
     uint32_t num_format, data_format, unified;
     uint32_t select[4];
 } HkResource;
 
+/* Fields of the wide form (HK_WIDE_RESOURCE). */
+HK_INLINE uint64_t hk_wide_base(const uint32_t *s) { return (uint64_t)s[0] | (uint64_t)(s[1] & 0x1ffffff) << 32; }
+HK_INLINE uint64_t hk_wide_records(const uint32_t *s) {
+    return (uint64_t)(s[1] >> 25) | (uint64_t)s[2] << 7 | (uint64_t)(s[3] & 0x3f) << 39;
+}
+
 HK_INLINE HkResource hk_resource(const Wave *w, const Op *op) {
     const uint32_t *s = w->s + op->ssrc0;
     HkResource r;
+    if (op->flags & HK_WIDE_RESOURCE) {
+        /* 57 bits of base, 45 of num_records, 6 of zero, 14 of stride, 2 of its scale, 4 of flags (LLVM,
+         * SIISelLowering.cpp, lowerPointerAsRsrcIntrin). No source says how these swizzle, and LLVM sets none of them;
+         * the scale is read as 1. */
+        r = (HkResource){.base = hk_wide_base(s), .records = hk_wide_records(s), .index_stride = 8};
+        r.stride = s[3] >> 12 & 0x3fff;
+        return r;
+    }
     r.base = (uint64_t)s[0] | (uint64_t)(s[1] & 0xffff) << 32;
     r.stride = s[1] >> 16 & 0x3fff;
     r.add_tid = (int)(s[3] >> 23 & 1);

@@ -9,6 +9,7 @@ from workbench.emulator.native import abi
 from workbench.emulator.native.abi import NO_REGISTER
 from workbench.emulator.native.ops.flat import LOADS, STORES, TO_LDS, vector_or_none
 from workbench.emulator.native.ops.operation import NativeOp, OpFields, Rows, scalar, unsupported
+from workbench.targets import target as target_record
 
 
 def address_fields(instruction: Instruction, rows: Rows) -> dict[str, int]:
@@ -28,12 +29,13 @@ def address_fields(instruction: Instruction, rows: Rows) -> dict[str, int]:
     flags = (abi.BUFFER_OFFEN if modifiers.get("offen") else 0) | (
         abi.BUFFER_IDXEN if modifiers.get("idxen") else 0
     )
+    resource_form = abi.WIDE_RESOURCE if target_record(rows.target).has_wide_resources else 0
     return {
         "src0": vector_or_none(address, rows) if flags else NO_REGISTER,
         "ssrc0": scalar(resource),
         "ssrc1": register,
         "offset": modifiers.get("offset", 0),
-        "flags": flags,
+        "flags": flags | resource_form,
         "constant": constant,
     }
 

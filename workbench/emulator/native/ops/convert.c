@@ -6,6 +6,7 @@
  * (6 and 4 bits).
  */
 #include "ops/bits.h"
+#include "run/lanes.h"
 
 #include <math.h>
 
@@ -23,6 +24,8 @@ static const Format FP8_OCP = {4, 3, 7, TOP_NAN};
 static const Format BF8_OCP = {5, 2, 15, IEEE};
 static const Format FP8_FNUZ = {4, 3, 8, FNUZ};
 static const Format BF8_FNUZ = {5, 2, 16, FNUZ};
+/* No sign: its bit is above the byte. */
+static const Format E5M3 = {5, 3, 15, TOP_NAN};
 static const Format FP6 = {2, 3, 1, NUMBERS};
 static const Format BF6 = {3, 2, 3, NUMBERS};
 static const Format FP4 = {2, 1, 1, NUMBERS};
@@ -101,14 +104,15 @@ static inline uint32_t upper_bits(uint32_t random, int count) { return random >>
     HK_EXPORT void hk_##name##_from_f32_x16(uint32_t *restrict, const float *restrict, const uint32_t *restrict);      \
     void hk_##name##_from_f32_x16(uint32_t *restrict out, const float *restrict in,                                    \
                                   const uint32_t *restrict saturate) {                                                 \
-        LOOP out[i] = encode((double)in[i], format, saturate[i] != 0, 0, 0);                                           \
+        LOOP out[i] = encode((double)in[i], format, saturate[i] != 0, 0, 0) & 255;                                     \
     }                                                                                                                  \
     HK_EXPORT void hk_##name##_stochastic_x16(uint32_t *restrict, const float *restrict, const uint32_t *restrict,     \
                                               const uint32_t *restrict);                                               \
     void hk_##name##_stochastic_x16(uint32_t *restrict out, const float *restrict in, const uint32_t *restrict random, \
                                     const uint32_t *restrict saturate) {                                               \
         const int dropped = 23 - format.mantissa_bits;                                                                 \
-        LOOP out[i] = encode((double)in[i], format, saturate[i] != 0, upper_bits(random[i], dropped), dropped);        \
+        LOOP out[i] =                                                                                                  \
+            encode((double)in[i], format, saturate[i] != 0, upper_bits(random[i], dropped), dropped) & 255;            \
     }                                                                                                                  \
     HK_EXPORT void hk_f32_from_##name##_x16(float *restrict, const uint32_t *restrict);                                \
     void hk_f32_from_##name##_x16(float *restrict out, const uint32_t *restrict in) {                                  \
@@ -119,6 +123,28 @@ SMALL_FORMAT(fp8_ocp, FP8_OCP)
 SMALL_FORMAT(bf8_ocp, BF8_OCP)
 SMALL_FORMAT(fp8_fnuz, FP8_FNUZ)
 SMALL_FORMAT(bf8_fnuz, BF8_FNUZ)
+SMALL_FORMAT(fp8_e5m3, E5M3)
+
+/* From f16: a half in each dword. */
+#define SMALL_FROM_HALF(name, format)                                                                                  \
+    HK_EXPORT void hk_##name##_from_f16_x16(uint32_t *restrict, const uint32_t *restrict, const uint32_t *restrict);   \
+    void hk_##name##_from_f16_x16(uint32_t *restrict out, const uint32_t *restrict in,                                 \
+                                  const uint32_t *restrict saturate) {                                                 \
+        LOOP out[i] = encode(decode(in[i] & 0xffff, F16), format, saturate[i] != 0, 0, 0) & 255;                       \
+    }                                                                                                                  \
+    HK_EXPORT void hk_##name##_stochastic_f16_x16(uint32_t *restrict, const uint32_t *restrict,                        \
+                                                  const uint32_t *restrict, const uint32_t *restrict);                 \
+    void hk_##name##_stochastic_f16_x16(uint32_t *restrict out, const uint32_t *restrict in,                           \
+                                        const uint32_t *restrict random, const uint32_t *restrict saturate) {          \
+        const int dropped = 10 - format.mantissa_bits;                                                                 \
+        LOOP out[i] = encode(decode(in[i] & 0xffff, F16), format, saturate[i] != 0, upper_bits(random[i], dropped),    \
+                             dropped) &                                                                                \
+                      255;                                                                                             \
+    }
+
+SMALL_FROM_HALF(fp8_ocp, FP8_OCP)
+SMALL_FROM_HALF(bf8_ocp, BF8_OCP)
+SMALL_FROM_HALF(fp8_e5m3, E5M3)
 
 #define STOCHASTIC_16(name, format)                                                                                    \
     HK_EXPORT void hk_##name##_stochastic_x16(uint32_t *restrict, const float *restrict, const uint32_t *restrict);    \
@@ -205,4 +231,65 @@ void hk_convert_scaled(uint32_t *out, const uint32_t *in, const uint32_t *in2, c
             }
         }
     }
+}
+
+/* V_CVT_SCALE_PK8 and PK16 of gfx1250: numbers of 8, 6 or 4 bits times 2^(byte - 127), with 255 a NaN, to a large format.
+ * Lane l takes the scales of lane l % 16, or of the 16 lanes above.
+ *
+ * Op fields: dst; src0 the numbers; src1 the row of scales, or scalar register ssrc0, or the constant imm[1]; imm[0] the
+ * formats and the number of values, as for hk_convert_scaled; flags: bits 1:0 and 3:2 the byte for lanes 0 to 15 and for
+ * those above, bit 4 the scales of the upper lanes. */
+HK_EXPORT int32_t hk_convert_blocks(Wave *w, const Op *op);
+int32_t hk_convert_blocks(Wave *w, const Op *op) {
+    uint32_t how = op->imm[0];
+    int kind = how >> HK_SCALED_SMALL & 7, large = how >> HK_SCALED_LARGE & 3, count = how >> HK_SCALED_COUNT & 63;
+    const uint32_t *numbers = hk_row(w, op->src0);
+    uint32_t scales[HK_LANES];
+    for (int lane = 0; lane < HK_LANES; lane++) {
+        int from = lane % 16 + (op->flags & 16 ? 16 : 0);
+        uint32_t word = op->src1 != HK_NO_REGISTER    ? hk_row(w, op->src1)[from]
+                        : op->ssrc0 != HK_NO_REGISTER ? w->s[op->ssrc0]
+                                                      : op->imm[1];
+        scales[lane] = word >> 8 * (op->flags >> (lane < 16 ? 0 : 2) & 3) & 255;
+    }
+    uint64_t exec = hk_exec(w);
+    uint32_t *to = hk_row(w, op->dst);
+    for (int lane = 0; lane < HK_LANES; lane++) {
+        if (!(exec >> lane & 1)) continue;
+        double scale = scales[lane] == 255 ? NAN : power_of_two((int)scales[lane] - 127);
+        uint32_t result[16];
+        for (int n = 0; n < count; n++) {
+            double x = decode(get_bits(numbers, lane, n * SMALL_BITS[kind], SMALL_BITS[kind]), SMALL[kind]) * scale;
+            result[n] = large == HK_LARGE_F32 ? hk_float_bits((float)x)
+                                              : encode(x, large == HK_LARGE_F16 ? F16 : BF16, 0, 0, 0);
+        }
+        /* Stored after all reads: the result may overlap the source. */
+        for (int n = 0; n < count; n++)
+            if (large == HK_LARGE_F32)
+                to[n * HK_LANES + lane] = result[n];
+            else
+                set_bits(to, lane, 16 * n, 16, result[n]);
+    }
+    return 0;
+}
+
+/* V_PERM_PK16: sixteen entries of a table by indices of 4 bits. The table has src0 above src1, each of as many registers
+ * as imm[1] and imm[0] say; imm[2] is the number of bits of an entry; src2 the indices. */
+HK_EXPORT int32_t hk_perm_pk16(Wave *w, const Op *op);
+int32_t hk_perm_pk16(Wave *w, const Op *op) {
+    uint64_t exec = hk_exec(w);
+    uint32_t *to = hk_row(w, op->dst);
+    const uint32_t *high = hk_row(w, op->src0), *low = hk_row(w, op->src1), *indices = hk_row(w, op->src2);
+    int bits = (int)op->imm[2];
+    for (int lane = 0; lane < HK_LANES; lane++) {
+        if (!(exec >> lane & 1)) continue;
+        uint32_t table[5 * HK_LANES] = {0}, result[16];
+        for (uint32_t r = 0; r < op->imm[0]; r++) table[r * HK_LANES] = low[r * HK_LANES + (uint32_t)lane];
+        for (uint32_t r = 0; r < op->imm[1]; r++)
+            table[(op->imm[0] + r) * HK_LANES] = high[r * HK_LANES + (uint32_t)lane];
+        for (int n = 0; n < 16; n++)
+            result[n] = get_bits(table, 0, bits * (int)get_bits(indices, lane, 4 * n, 4), bits);
+        for (int n = 0; n < 16; n++) set_bits(to, lane, bits * n, bits, result[n]);
+    }
+    return 0;
 }

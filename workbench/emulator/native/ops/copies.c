@@ -7,6 +7,7 @@
  * as others quote it; Triton's TDMUtility.cpp, which fills descriptors as the guide says. HipKittens' headers of June
  * 2026 fill two fields otherwise (docs/compatibility.md).
  */
+#include "ops/copies.h"
 #include "ops/addresses.h"
 #include "ops/lds.h"
 #include "run/waiting.h"
@@ -108,6 +109,9 @@ typedef struct Tile {
     uint32_t lds_step;
     int arrives; /* nonzero: a barrier at `barrier` is told at the end */
     uint32_t barrier;
+    uint64_t wrong; /* HK_TENSOR_*: what is wrong with the descriptor; else 0 */
+    HkVisit visit;  /* called instead of moving anything, with `data`; NULL: the tile is copied */
+    void *data;
 } Tile;
 
 /* `width` bits of a descriptor from bit `first`. */
@@ -120,7 +124,7 @@ static uint64_t bits(const uint32_t *words, unsigned first, unsigned width) {
     return value & (~0ull >> (64 - width));
 }
 
-static int32_t read_descriptor(Wave *w, const Op *op, int to_lds, Tile *t) {
+static void read_descriptor(const Wave *w, const Op *op, int to_lds, Tile *t) {
     /* A word more than each group has, so that a field may end with its last bit. */
     uint32_t zero[4] = {0}, first[5] = {0}, second[9] = {0}, third[5] = {0}, fourth[5] = {0};
     memcpy(first, &w->s[op->ssrc0], 16);
@@ -129,11 +133,14 @@ static int32_t read_descriptor(Wave *w, const Op *op, int to_lds, Tile *t) {
     memcpy(fourth, op->sdst == HK_NO_REGISTER ? zero : &w->s[op->sdst], 16);
     memset(t, 0, sizeof *t);
     int gathers = (int)bits(first, 31, 1), repeats = (int)bits(second, 19, 1) && !gathers;
-    uint64_t wrong = 0;
-    if (bits(first, 126, 2) != 2) wrong = HK_TENSOR_TYPE;
-    if (bits(first, 2, 28) != 0 || bits(first, 121, 5) != 0) wrong = HK_TENSOR_RESERVED;
-    if (to_lds && bits(second, 0, 16) != 0) wrong = HK_TENSOR_CLUSTER;
-    if (wrong) return hk_fault(w, op, HK_FAULT_TENSOR, -1, wrong, 0, !to_lds);
+    if (bits(first, 126, 2) != 2) t->wrong = HK_TENSOR_TYPE;
+    if (bits(first, 2, 28) != 0 || bits(first, 121, 5) != 0) t->wrong = HK_TENSOR_RESERVED;
+    /* Each work-group that the mask names does the same copy, to its own LDS (waiting for the others, which the order of
+     * their accesses does not show). */
+    uint32_t mask = (uint32_t)bits(second, 0, 16), size = w->group->cluster != NULL ? w->group->cluster_size : 0;
+    if (to_lds && mask != 0 && (mask >> size != 0 || !(mask >> w->group->cluster_rank & 1)))
+        t->wrong = HK_TENSOR_CLUSTER;
+    if (t->wrong) return;
     t->memory = bits(first, 64, 57);
     t->lds = first[1];
     t->size = 1u << bits(second, 16, 2);
@@ -177,7 +184,6 @@ static int32_t read_descriptor(Wave *w, const Op *op, int to_lds, Tile *t) {
             t->tile[d] = 1;
             t->tensor[d] = 1;
         }
-    return 0;
 }
 
 /* Where the next byte goes in LDS, and how many came since the last gap. */
@@ -190,9 +196,11 @@ static int move(Wave *w, const Op *op, const Tile *t, Place *p, uint8_t *memory,
     while (bytes > 0) {
         uint32_t part = bytes;
         if (t->pad && t->pad_after - p->since < part) part = t->pad_after - p->since;
-        if (!hk_check_lds(w, op, p->lds, part, to_lds, -1)) return 0;
-        uint8_t *lds = hk_has_lds(w, p->lds, part) ? w->lds + p->lds : NULL;
-        if (to_lds && lds != NULL) {
+        if (t->visit == NULL && !hk_check_lds(w, op, p->lds, part, to_lds, -1)) return 0;
+        uint8_t *lds = t->visit == NULL && hk_has_lds(w, p->lds, part) ? w->lds + p->lds : NULL;
+        if (t->visit != NULL) {
+            if (!t->visit(t->data, (uintptr_t)memory, p->lds, part)) return 0;
+        } else if (to_lds && lds != NULL) {
             if (memory != NULL)
                 memcpy(lds, memory, part);
             else
@@ -219,8 +227,11 @@ static int move_row(Wave *w, const Op *op, const Tile *t, Place *p, uint64_t add
     uint32_t inside = !exists ? 0 : t->tile[0] < t->tensor[0] ? t->tile[0] : t->tensor[0];
     uint32_t bytes = inside * t->size, rest = (t->tile[0] - inside) * t->size;
     uint8_t *memory = NULL;
-    if (bytes > 0 && (memory = hk_check(w, op, address, bytes, !to_lds, -1)) == NULL) return 0;
-    if (w->group->profile) {
+    if (t->visit != NULL)
+        memory = (uint8_t *)(uintptr_t)address;
+    else if (bytes > 0 && (memory = hk_check(w, op, address, bytes, !to_lds, -1)) == NULL)
+        return 0;
+    if (w->group->profile && t->visit == NULL) {
         Counters *c = w->group->counters;
         *(to_lds ? &c->global_bytes_read : &c->global_bytes_written) += bytes;
         *(to_lds ? &c->lds_bytes_written : &c->lds_bytes_read) += bytes + (to_lds ? rest : 0);
@@ -230,28 +241,47 @@ static int move_row(Wave *w, const Op *op, const Tile *t, Place *p, uint64_t add
            (rest == 0 || move(w, op, t, p, NULL, rest, to_lds));
 }
 
+/* Moves or visits all rows of a tile; returns 0 where it had to stop. */
+static int move_rows(Wave *w, const Op *op, const Tile *t, int to_lds) {
+    for (uint32_t time = 0; time < t->times; time++) {
+        Place p = {t->lds + time * t->lds_step, 0};
+        uint64_t start = t->memory + time * t->memory_step;
+        for (uint32_t i = 0; i < t->indices; i++)
+            if (!move_row(w, op, t, &p, start + t->size * t->stride[1] * t->index[i], t->index[i] < t->tensor[1],
+                          to_lds))
+                return 0;
+        if (t->indices > 0) continue;
+        for (uint32_t e = 0; e < t->tile[4]; e++)
+            for (uint32_t d = 0; d < t->tile[3]; d++)
+                for (uint32_t z = 0; z < t->tile[2]; z++)
+                    for (uint32_t y = 0; y < t->tile[1]; y++) {
+                        int exists = y < t->tensor[1] && z < t->tensor[2] && d < t->tensor[3] && e < t->tensor[4];
+                        uint64_t index = y * t->stride[1] + z * t->stride[2] + d * t->stride[3] + e * t->stride[4];
+                        if (!move_row(w, op, t, &p, start + t->size * index, exists, to_lds)) return 0;
+                    }
+    }
+    return 1;
+}
+
+int hk_visit_tile(Wave *w, const Op *op, int to_lds, HkVisit visit, void *data, uint32_t *barrier) {
+    Tile t;
+    if ((w->s[op->ssrc0] & 3) == 0) return 0;
+    read_descriptor(w, op, to_lds, &t);
+    if (t.wrong || t.tile[0] == 0) return 0;
+    t.visit = visit;
+    t.data = data;
+    *barrier = t.barrier;
+    return move_rows(w, op, &t, to_lds) && t.arrives;
+}
+
 static int32_t copy_tile(Wave *w, const Op *op, int to_lds) {
     Tile t;
     if ((w->s[op->ssrc0] & 3) == 0) return 0; /* a count of 0: nothing happens, not even an arrival */
-    if (read_descriptor(w, op, to_lds, &t)) return 1;
+    read_descriptor(w, op, to_lds, &t);
+    if (t.wrong) return hk_fault(w, op, HK_FAULT_TENSOR, -1, t.wrong, 0, !to_lds);
     if (t.tile[0] == 0) return 0;
     if (w->group->watch != NULL) hk_watch_unknown(w);
-    for (uint32_t time = 0; time < t.times; time++) {
-        Place p = {t.lds + time * t.lds_step, 0};
-        uint64_t start = t.memory + time * t.memory_step;
-        for (uint32_t i = 0; i < t.indices; i++)
-            if (!move_row(w, op, &t, &p, start + t.size * t.stride[1] * t.index[i], t.index[i] < t.tensor[1], to_lds))
-                return 1;
-        if (t.indices > 0) continue;
-        for (uint32_t e = 0; e < t.tile[4]; e++)
-            for (uint32_t d = 0; d < t.tile[3]; d++)
-                for (uint32_t z = 0; z < t.tile[2]; z++)
-                    for (uint32_t y = 0; y < t.tile[1]; y++) {
-                        int exists = y < t.tensor[1] && z < t.tensor[2] && d < t.tensor[3] && e < t.tensor[4];
-                        uint64_t index = y * t.stride[1] + z * t.stride[2] + d * t.stride[3] + e * t.stride[4];
-                        if (!move_row(w, op, &t, &p, start + t.size * index, exists, to_lds)) return 1;
-                    }
-    }
+    if (!move_rows(w, op, &t, to_lds)) return 1;
     if (t.arrives) {
         if (!hk_check_lds(w, op, t.barrier, 8, 1, -1)) return 1;
         if (hk_has_lds(w, t.barrier, 8)) arrive_at(w->lds + t.barrier, 1);

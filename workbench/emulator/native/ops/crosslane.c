@@ -92,6 +92,28 @@ int32_t hk_permlane16(Wave *w, const Op *op) {
     return 0;
 }
 
+/* V_PERMLANE_BCAST, UP, DOWN and XOR of gfx1250: moves in groups of lanes whose width, a power of two, is ssrc1 or
+ * imm[1]; by ssrc0 or imm[0]. flags: 0 to 3 in this order; 4 is V_PERMLANE_IDX_GEN, the addresses for DS_BPERMUTE of
+ * places in a group. Lanes that would come from outside of their group keep their own. Inactive lanes give what they
+ * have: AMD's ISA guide, section 15.14, by what a test of it says. */
+HK_EXPORT int32_t hk_permlane_group(Wave *w, const Op *op);
+int32_t hk_permlane_group(Wave *w, const Op *op) {
+    const uint32_t *data = hk_row(w, op->src0);
+    uint32_t by = op->ssrc0 == HK_NO_REGISTER ? op->imm[0] : w->s[op->ssrc0];
+    uint32_t width = op->ssrc1 == HK_NO_REGISTER ? op->imm[1] : w->s[op->ssrc1];
+    uint32_t taken[HK_LANES] __attribute__((aligned(64)));
+    for (uint32_t l = 0; l < HK_LANES; l++) {
+        uint32_t place = l & (width - 1), base = l - place, distance = by < width ? by : width, from = l;
+        if (op->flags == 0) from = base + (by & 63 & (width - 1));
+        if (op->flags == 1 && place >= distance) from = l - distance;
+        if (op->flags == 2 && place + distance < width) from = l + distance;
+        if (op->flags == 3 && by < HK_LANES && (l ^ by) < base + width) from = l ^ by;
+        taken[l] = op->flags == 4 ? (base + (data[l] & (width - 1))) << 2 : data[from % HK_LANES];
+    }
+    hk_row_blend(hk_row(w, op->dst), taken, hk_exec(w));
+    return 0;
+}
+
 /* Swaps the halves of 64 lanes; nothing with 32. */
 HK_EXPORT int32_t hk_permlane64(Wave *w, const Op *op);
 int32_t hk_permlane64(Wave *w, const Op *op) {

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from workbench.codeobject.instruction import Instruction
 from workbench.emulator.native.abi import NO_REGISTER
-from workbench.emulator.native.ops.operation import NativeOp, OpFields, Rows
+from workbench.emulator.native.ops.operation import NativeOp, OpFields, Rows, scalar
 
 
 def _encode_permute(instruction: Instruction, rows: Rows) -> OpFields:
@@ -70,7 +72,37 @@ def _encode_permlane64(instruction: Instruction, rows: Rows) -> OpFields:
     )
 
 
+_GROUP_MOVES = ("bcast", "up", "down", "xor", "idx_gen")
+"""v_permlane_*_b32 by their numbers in crosslane.c."""
+
+
+def _encode_group_move(number: int, instruction: Instruction, rows: Rows) -> OpFields:
+    data, *selects = instruction.src
+    scalars, constants = [NO_REGISTER] * 2, [0, 0]
+    # The width of a group comes last; v_permlane_idx_gen_b32 has no other.
+    for n, select in zip((1,) if len(selects) == 1 else (0, 1), selects, strict=True):
+        if select.kind == "imm":
+            constants[n] = select.bits("b32")
+        else:
+            scalars[n] = scalar(select)
+    return OpFields(
+        function="hk_permlane_group",
+        dst=rows.row(instruction.dst[0]),
+        src0=rows.row(data),
+        ssrc0=scalars[0],
+        ssrc1=scalars[1],
+        flags=number,
+        imm=tuple(constants),
+    )
+
+
 NATIVE: dict[str, NativeOp] = {
+    **{
+        f"v_permlane_{name}_b32": NativeOp(
+            "hk_permlane_group", partial(_encode_group_move, number), can_fault=False
+        )
+        for number, name in enumerate(_GROUP_MOVES)
+    },
     "ds_bpermute_fi_b32": NativeOp("hk_ds_bpermute_fi_b32", _encode_permute, can_fault=False),
     **{
         f"v_permlane{row}16{select}_b32": NativeOp("hk_permlane16", _encode_permlane16, can_fault=False)

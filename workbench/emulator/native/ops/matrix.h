@@ -95,6 +95,17 @@ HK_INLINE f32x16 hk_element(HkElement type, u32x16 dword, int e, int with_nan) {
     }
 }
 
+/* Element e of 16 lanes, of a format with `bits` bits; each lane's follow each other in its registers from
+ * `rows` on. */
+HK_INLINE f32x16 hk_packed_element(const uint32_t *rows, int bits, int mantissa, float bias, int e) {
+    int at = e * bits, word = at / 32, shift = at % 32;
+    u32x16 value = *(const u32x16 *)(rows + HK_LANES * word) >> shift;
+    if (shift + bits > 32) value |= *(const u32x16 *)(rows + HK_LANES * (word + 1)) << (32 - shift);
+    u32x16 sign = value << (16 - bits) & 0x8000;
+    u32x16 magnitude = (value & ((1u << (bits - 1)) - 1)) << (10 - mantissa);
+    return hk_half_bits(sign | magnitude) * bias;
+}
+
 HK_INLINE int hk_per_dword(HkElement type) {
     return type == HK_F32 || type == HK_XF32 ? 1 : type == HK_F16 || type == HK_BF16 ? 2 : 4;
 }

@@ -14,16 +14,6 @@
 #include "ops/matrix_backend.h"
 #include "ops/matrix_exact.h"
 
-/* Element e of 16 lanes, of a format with `bits` bits; each lane has 32 elements from `rows` on. */
-HK_INLINE f32x16 hk_packed_element(const uint32_t *rows, int bits, int mantissa, float bias, int e) {
-    int at = e * bits, word = at / 32, shift = at % 32;
-    u32x16 value = *(const u32x16 *)(rows + HK_LANES * word) >> shift;
-    if (shift + bits > 32) value |= *(const u32x16 *)(rows + HK_LANES * (word + 1)) << (32 - shift);
-    u32x16 sign = value << (16 - bits) & 0x8000;
-    u32x16 magnitude = (value & ((1u << (bits - 1)) - 1)) << (10 - mantissa);
-    return hk_half_bits(sign | magnitude) * bias;
-}
-
 /* Unpacks A or B to floats, [k][m]. */
 static void hk_unpack_small(float *out, int m, const uint32_t *rows, uint32_t format) {
     int groups = HK_LANES / m, depth = 32 * groups;

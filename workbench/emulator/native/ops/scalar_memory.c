@@ -1,4 +1,5 @@
 /* Scalar memory: loads, stores and atomics of SGPRs, by address and through buffer resources, and the clocks. */
+#include "ops/buffer.h"
 #include "run/waiting.h"
 
 #include <time.h>
@@ -50,7 +51,13 @@ typedef struct Resource {
     uint64_t base, size;
 } Resource;
 
-static Resource resource(const Wave *w, unsigned encoding) {
+static Resource resource(const Wave *w, const Op *op) {
+    unsigned encoding = op->ssrc0;
+    if (op->flags & HK_WIDE_RESOURCE) {
+        const uint32_t *s = w->s + encoding;
+        uint64_t step = s[3] >> 12 & 0x3fff, count = hk_wide_records(s);
+        return (Resource){hk_wide_base(s), step ? step * count : count};
+    }
     uint64_t stride = w->s[encoding + 1] >> 16 & 0x3fff;
     uint64_t records = w->s[encoding + 2];
     return (Resource){hk_s64(w, encoding) & 0xffffffffffffull, stride ? stride * records : records};
@@ -66,7 +73,7 @@ static uint32_t inside(Resource r, uint64_t offset, uint32_t dwords) {
 /* Loads through the buffer resource in ssrc0..ssrc0+3: dwords beyond its range read as zero. */
 HK_EXPORT int32_t hk_s_buffer_load(Wave *w, const Op *op);
 int32_t hk_s_buffer_load(Wave *w, const Op *op) {
-    Resource r = resource(w, op->ssrc0);
+    Resource r = resource(w, op);
     uint64_t offset = (uint64_t)offset_of(w, op) & ~3ull;
     uint32_t dwords = op->imm[0], count = inside(r, offset, dwords);
     if (count && !copy_dwords(w, op, r.base + offset, count)) return 1;
@@ -77,7 +84,7 @@ int32_t hk_s_buffer_load(Wave *w, const Op *op) {
 /* The same of a byte or two as hk_s_load_part does: one beyond the range reads as zero. */
 HK_EXPORT int32_t hk_s_buffer_load_part(Wave *w, const Op *op);
 int32_t hk_s_buffer_load_part(Wave *w, const Op *op) {
-    Resource r = resource(w, op->ssrc0);
+    Resource r = resource(w, op);
     uint64_t offset = (uint64_t)offset_of(w, op) & ~(uint64_t)(op->imm[0] - 1);
     if (offset >= r.size || r.size - offset < op->imm[0]) {
         w->s[op->sdst] = 0;
@@ -103,7 +110,7 @@ int32_t hk_s_store(Wave *w, const Op *op) {
 /* The same through a buffer resource: stores to dwords beyond its range are dropped. */
 HK_EXPORT int32_t hk_s_buffer_store(Wave *w, const Op *op);
 int32_t hk_s_buffer_store(Wave *w, const Op *op) {
-    Resource r = resource(w, op->ssrc0);
+    Resource r = resource(w, op);
     uint64_t offset = (uint64_t)offset_of(w, op) & ~3ull;
     uint32_t count = inside(r, offset, op->imm[0]);
     return count ? store_dwords(w, op, r.base + offset, count) : 0;
@@ -148,7 +155,7 @@ int32_t hk_s_atomic(Wave *w, const Op *op) {
     uint32_t wide = op->imm[1], size = wide ? 8 : 4;
     uint64_t address = (hk_s64(w, op->ssrc0) + (uint64_t)offset_of(w, op)) & ~3ull;
     if (op->imm[2]) {
-        Resource r = resource(w, op->ssrc0);
+        Resource r = resource(w, op);
         uint64_t offset = (uint64_t)offset_of(w, op) & ~3ull;
         if (inside(r, offset, size / 4) < size / 4) {
             if (op->imm[3]) memset(&w->s[op->ssrc2], 0, size);
@@ -212,7 +219,9 @@ int32_t hk_s_memtime(Wave *w, const Op *op) {
 /* A half of that clock, the upper one if imm[0]; code reads that before and after the lower one. */
 HK_EXPORT int32_t hk_shader_cycles(Wave *w, const Op *op);
 int32_t hk_shader_cycles(Wave *w, const Op *op) {
-    w->s[op->sdst] = (uint32_t)(cycles(w) >> (op->imm[0] ? 32 : 0));
+    uint64_t now = cycles(w);
+    w->s[op->sdst] = (uint32_t)(now >> (op->imm[0] == 1 ? 32 : 0));
+    if (op->imm[0] == 2) w->s[op->sdst + 1] = (uint32_t)(now >> 32);
     return 0;
 }
 

@@ -9,9 +9,14 @@
  * the end, to nearest even. A NaN comes out as 0x7fc00000. Denormals are kept. Integers are exact; with clamp they
  * saturate at the end, else they wrap. EXEC is ignored.
  *
+ * V_WMMA of formats of 8, 6 and 4 bits (f8f6f4): elements of 6 bits follow each other without gaps. With scales, each
+ * 32 or 16 elements of K of a row of A, and of a column of B, are multiplied by one: byte k / 32 or k / 16 of one or two
+ * registers in the row's or column's lane.
+ *
  * Op fields: dst (D), src0 (A), src1 (B), src2 (C, or the indices of a sparse A), flags (abi.h); imm[0] a constant C;
  * imm[1] and imm[2] how A and B are spread: registers in bits 7:0, groups of lanes in 15:8, and in 31:16 the logarithm
- * of the number of adjacent K in a lane; imm[3] the set of indices.
+ * of the number of adjacent K in a lane; imm[3] the set of indices, or rows of scales of A in 15:0 and of B in 31:16
+ * (HK_NO_REGISTER: scalar registers ssrc0 and ssrc1).
  */
 #include "ops/matrix_avx512.h"
 #include "ops/matrix_dot.h"
@@ -24,6 +29,10 @@ typedef struct HkSpread {
 
 HK_INLINE HkSpread hk_spread(uint32_t bits) {
     return (HkSpread){(int)(bits & 255), (int)(bits >> 8 & 255), (int)(bits >> 16)};
+}
+
+HK_INLINE uint32_t hk_spread_bits(HkSpread s) {
+    return (uint32_t)s.rows | (uint32_t)s.groups << 8 | (uint32_t)s.run << 16;
 }
 
 /* K of element `e` of a lane of group `g`, of `of_lane` elements. */
@@ -285,11 +294,13 @@ HK_INLINE uint32_t hk_flipped(const Op *op, int factor) {
 static void hk_sparse_multiply(f32x16 *sums, const Wave *w, const Op *op, const float *a, const float *b, HkSpread s,
                                int per) {
     int of_lane = s.rows * per, first = (int)op->imm[3] * 2 * of_lane, stored = of_lane * s.groups;
+    int ordered = (op->flags & HK_WMMA_ORDERED) != 0;
     uint16_t place[MOST_K / 2 * SIDE];
     for (int g = 0; g < s.groups; g++)
         for (int e = 0; e < of_lane; e++) {
-            int bit = first + 2 * e, n = hk_spread_k(s, of_lane, g, e);
-            const uint32_t *indices = hk_row(w, op->src2 + (unsigned)(bit / 32)) + SIDE * g;
+            int n = hk_spread_k(s, of_lane, g, e);
+            int bit = first + 2 * (ordered ? n % of_lane : e), group = ordered ? n / of_lane : g;
+            const uint32_t *indices = hk_row(w, op->src2 + (unsigned)(bit / 32)) + SIDE * group;
             for (int i = 0; i < SIDE; i++)
                 place[n * SIDE + i] = (uint16_t)(n / 2 * 4 + (int)(indices[i] >> bit % 32 & 3));
         }
@@ -379,22 +390,6 @@ HK_INLINE int32_t hk_wave_matrix(Wave *w, const Op *op, int sparse) {
 
 static int32_t hk_wave_general(Wave *w, const Op *op) { return hk_wave_matrix(w, op, 0); }
 
-/* The same with the type and the places of most 16-bit factors as constants. */
-HK_INLINE void hk_wave_usual(HkOrder order, float *d, const float *c, HkWaveFactors f, HkSpread usual,
-                             const uint32_t *spreads) {
-    uint32_t bits = (uint32_t)(usual.rows | usual.groups << 8 | usual.run << 16);
-    int is_usual = spreads[0] == bits && spreads[1] == bits && !(f.flip_a | f.flip_b);
-    HkElement type = is_usual ? f.type_a : HK_F32;
-    if (type == HK_F16) {
-        f = (HkWaveFactors){HK_F16, HK_F16, usual, usual, f.rows_a, f.rows_b, 0, 0};
-        hk_wave_floats(order, d, c, &f);
-    } else if (type == HK_BF16) {
-        f = (HkWaveFactors){HK_BF16, HK_BF16, usual, usual, f.rows_a, f.rows_b, 0, 0};
-        hk_wave_floats(order, d, c, &f);
-    } else
-        hk_wave_floats(order, d, c, &f);
-}
-
 HK_EXPORT int32_t hk_wmma(Wave *w, const Op *op);
 HK_EXPORT int32_t hk_swmmac(Wave *w, const Op *op);
 int32_t hk_wmma(Wave *w, const Op *op) {
@@ -404,10 +399,148 @@ int32_t hk_wmma(Wave *w, const Op *op) {
     const float *c = (const float *)hk_row(w, op->src2);
     if (op->flags & others || (c != d && hk_rows_overlap(c, OF_LANE, d, OF_LANE))) return hk_wave_general(w, op);
     HkWaveFactors f = hk_wave_factors(w, op);
-    if (op->flags & HK_WMMA_INTERLEAVED)
-        hk_wave_usual(HK_INTERLEAVED, d, c, f, (HkSpread){8, 1, 0}, op->imm + 1);
+    /* With the type and the places of factors as constants, for the spreads of gfx12, gfx1250 and gfx11. */
+    static const HkSpread usual[] = {
+        {HK_LANES == 32 ? 4 : 2, GROUPS, 2}, /* 16 elements of 16 bits */
+        {8, GROUPS, 3},                      /* 32 of 16 bits */
+        {8, GROUPS, 4},                      /* 64 of 8 bits */
+        {16, GROUPS, 4},                     /* 128 of 8 bits */
+        {8, 1, 0},                           /* 16 of 16 bits, in each group of lanes */
+    };
+#define HK_USUAL(order, number, type)                                                                                  \
+    if (op->imm[1] == hk_spread_bits(usual[number]) && f.type_a == (type) && f.type_b == (type)) {                     \
+        const HkWaveFactors known = {type, type, usual[number], usual[number], f.rows_a, f.rows_b, 0, 0};              \
+        hk_wave_floats(order, d, c, &known);                                                                           \
+        return 0;                                                                                                      \
+    }
+    int is_interleaved = (op->flags & HK_WMMA_INTERLEAVED) != 0;
+    if (op->imm[1] == op->imm[2] && !(f.flip_a | f.flip_b)) {
+        if (is_interleaved) {
+            HK_USUAL(HK_INTERLEAVED, 4, HK_F16)
+            HK_USUAL(HK_INTERLEAVED, 4, HK_BF16)
+        } else {
+            HK_USUAL(HK_BLOCKED, 0, HK_F16)
+            HK_USUAL(HK_BLOCKED, 0, HK_BF16)
+#if HK_LANES == 32
+            HK_USUAL(HK_BLOCKED, 1, HK_F16)
+            HK_USUAL(HK_BLOCKED, 1, HK_BF16)
+            HK_USUAL(HK_BLOCKED, 2, HK_FP8)
+            HK_USUAL(HK_BLOCKED, 3, HK_FP8)
+#endif
+        }
+    }
+#undef HK_USUAL
+    if (is_interleaved)
+        hk_wave_floats(HK_INTERLEAVED, d, c, &f);
     else
-        hk_wave_usual(HK_BLOCKED, d, c, f, (HkSpread){HK_LANES == 32 ? 4 : 2, GROUPS, 2}, op->imm + 1);
+        hk_wave_floats(HK_BLOCKED, d, c, &f);
     return 0;
 }
 int32_t hk_swmmac(Wave *w, const Op *op) { return hk_wave_matrix(w, op, 1); }
+
+/* f8f6f4. */
+
+/* A or B as [k][16]. */
+static void hk_block_unpack(HkElement type, float *out, const uint32_t *rows, HkSpread s) {
+    if (type == HK_FP8 || type == HK_BF8) {
+        hk_wave_unpack(type, out, rows, s, 0);
+        return;
+    }
+    int bits = type == HK_FP4 ? 4 : 6, of_lane = 32 * s.rows / bits;
+    for (int g = 0; g < s.groups; g++)
+        for (int e = 0; e < of_lane; e++) {
+            const uint32_t *from = rows + SIDE * g;
+            f32x16 *to = (f32x16 *)(out + SIDE * hk_spread_k(s, of_lane, g, e));
+            *to = type == HK_FP4   ? hk_packed_element(from, 4, 1, 0x1p14f, e)
+                  : type == HK_FP6 ? hk_packed_element(from, 6, 3, 0x1p14f, e)
+                                   : hk_packed_element(from, 6, 2, 0x1p12f, e);
+        }
+}
+
+HK_INLINE float hk_block_scale(int format, uint32_t byte) {
+    if (format == HK_SCALE_E8M0) return byte == 255 ? __builtin_nanf("") : __builtin_ldexpf(1, (int)byte - 127);
+    if (format == HK_SCALE_E4M3) return hk_from_fp8((u32x16){byte}, 0, 1)[0];
+    /* No sign; bias 15; 255 is NaN. */
+    int exponent = (int)(byte >> 3), mantissa = (int)(byte & 7);
+    if (byte == 255) return __builtin_nanf("");
+    return __builtin_ldexpf((float)(exponent ? 8 + mantissa : mantissa), (exponent ? exponent : 1) - 18);
+}
+
+/* Scales of 16 rows of A or columns of B, as [block][16], whose lanes are from `lane` on. */
+static void hk_block_scales(float *out, const Wave *w, const Op *op, int factor, int lane) {
+    uint32_t row = op->imm[3] >> 16 * factor & 0xffff, count = op->offset & HK_SCALE_16 ? 8 : 4;
+    uint16_t scalar = factor ? op->ssrc1 : op->ssrc0;
+    int format = op->offset >> 2 * factor & 3;
+    for (uint32_t n = 0; n < count; n++)
+        for (int i = 0; i < SIDE; i++) {
+            uint32_t word = row != HK_NO_REGISTER ? hk_row(w, row + n / 4)[lane + i] : w->s[scalar + n / 4];
+            out[SIDE * n + (unsigned)i] = hk_block_scale(format, word >> 8 * (n % 4) & 255);
+        }
+}
+
+/* Multiplies elements [k][16] by their scales, which is exact below 2^112; returns 0, with nothing done, for larger. */
+static int hk_block_apply(float *elements, const float *scales, int depth, int count) {
+    for (int n = 0; n < SIDE * count; n++)
+        if (scales[n] >= 0x1p112f) return 0;
+    for (int k = 0; k < depth; k++)
+        *(f32x16 *)(elements + SIDE * k) *= *(const f32x16 *)(scales + SIDE * (k * count / depth));
+    return 1;
+}
+
+/* With a large scale: products in double precision, where they are exact. NULL scales are in the elements already. */
+static void hk_block_multiply_wide(f32x16 *sums, const float *a, const float *b, int depth, const float *scale_a,
+                                   const float *scale_b, int count) {
+    for (int i = 0; i < SIDE; i++)
+        for (int j = 0; j < SIDE; j++) {
+            float sum = sums[i][j];
+            for (int n = 0; n < depth; n++) {
+                int k = n ^ 1, block = SIDE * (k * count / depth);
+                double x = (double)a[SIDE * k + i] * (scale_a ? (double)scale_a[block + i] : 1.0);
+                double y = (double)b[SIDE * k + j] * (scale_b ? (double)scale_b[block + j] : 1.0);
+                sum = (float)((double)sum + x * y);
+            }
+            sums[i][j] = sum;
+        }
+    for (int i = 0; i < SIDE; i++) sums[i] = hk_one_nan(sums[i]);
+}
+
+HK_EXPORT int32_t hk_wmma_blocks(Wave *w, const Op *op);
+int32_t hk_wmma_blocks(Wave *w, const Op *op) {
+    enum { DEPTH = 128, MOST_BLOCKS = 8 };
+    float a[2][DEPTH * SIDE] __attribute__((aligned(64))), b[DEPTH * SIDE] __attribute__((aligned(64)));
+    float scale_a[2][MOST_BLOCKS * SIDE] __attribute__((aligned(64)));
+    float scale_b[MOST_BLOCKS * SIDE] __attribute__((aligned(64)));
+    f32x16 sums[2][SIDE] __attribute__((aligned(64)));
+    HkWaveFactors f = hk_wave_factors(w, op);
+    unsigned halves = op->flags & HK_WMMA_TALL ? 2 : 1;
+    int scaled = (op->flags & HK_MATRIX_SCALED) != 0, count = op->offset & HK_SCALE_16 ? 8 : 4, wide_b = 0;
+    hk_block_unpack(f.type_b, b, f.rows_b, f.b);
+    if (scaled) {
+        hk_block_scales(scale_b, w, op, 1, op->offset & HK_SCALE_UPPER_B ? SIDE : 0);
+        wide_b = !hk_block_apply(b, scale_b, DEPTH, count);
+    }
+    /* All is read before any result is written. */
+    for (unsigned half = 0; half < halves; half++) {
+        Op part = *op;
+        part.src2 = (uint16_t)(op->src2 + half * OF_LANE);
+        hk_load_sums(sums[half], w, &part, HK_WMMA_F32);
+        hk_block_unpack(f.type_a, a[half], f.rows_a + half * (unsigned)f.a.rows * HK_LANES, f.a);
+        int wide_a = 0;
+        if (scaled) {
+            int lane = halves == 2 ? (int)half * SIDE : op->offset & HK_SCALE_UPPER_A ? SIDE : 0;
+            hk_block_scales(scale_a[half], w, op, 0, lane);
+            wide_a = !hk_block_apply(a[half], scale_a[half], DEPTH, count);
+        }
+        if (wide_a || wide_b)
+            hk_block_multiply_wide(sums[half], a[half], b, DEPTH, wide_a ? scale_a[half] : NULL,
+                                   wide_b ? scale_b : NULL, count);
+        else
+            hk_wave_multiply(HK_IN_ORDER, (float *)sums[half], (const float *)sums[half], a[half], b, DEPTH, 1);
+    }
+    for (unsigned half = 0; half < halves; half++) {
+        Op part = *op;
+        part.dst = (uint16_t)(op->dst + half * OF_LANE);
+        hk_store_sums(w, &part, HK_WMMA_F32, sums[half]);
+    }
+    return 0;
+}

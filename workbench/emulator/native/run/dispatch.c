@@ -79,7 +79,7 @@ static inline int stops(Wave *w, const uint8_t *holds, int32_t block) {
     return result;
 }
 
-/* Runs a wave's turn; HK_END, HK_BARRIER, HK_FAULT, or HK_YIELD, TURN_OVER or HELD if it is to continue later. */
+/* Runs a wave's turn; HK_END, HK_BARRIER, HK_AWAIT, HK_FAULT, or HK_YIELD, TURN_OVER or HELD if it is to continue later. */
 __attribute__((always_inline)) static inline int32_t run_blocks(const Launch *l, uint64_t *counts, Wave *w,
                                                                 uint32_t turn, uint64_t *spent, HkWay *way,
                                                                 HkTape *tape, const HkWatch *watch,
@@ -115,7 +115,7 @@ __attribute__((always_inline)) static inline int32_t run_blocks(const Launch *l,
             next = HK_FAULT;
         }
         result = next;
-        if (next == HK_BARRIER || next == HK_YIELD) block = w->block;
+        if (next == HK_BARRIER || next == HK_YIELD || next == HK_AWAIT) block = w->block;
         break;
     }
     w->block = block;
@@ -241,6 +241,15 @@ static int run_group(Worker *worker, Resident *r, uint64_t deadline) {
         while (r->cursor < turns) {
             uint32_t index = schedule != NULL ? schedule->order[r->cursor] : r->cursor;
             Wave *w = &r->waves[index];
+            if (__builtin_expect(index < count && w->state == HK_WAVE_AWAITING, 0)) {
+                if (hk_barrier_passed(w)) {
+                    w->state = HK_WAVE_READY;
+                    r->seen |= HK_MOVED;
+                } else {
+                    r->seen |= HK_SLEPT;
+                    if (r->group.watch != NULL) hk_watch_barrier(w);
+                }
+            }
             if (index < count && w->state == HK_WAVE_READY) {
                 uint64_t blocks = 0;
                 int32_t result = run_wave(l, worker->counts, w, r->turn_blocks, &blocks);
@@ -254,7 +263,10 @@ static int run_group(Worker *worker, Resident *r, uint64_t deadline) {
                     if (!answer(worker, r, index)) return GROUP_FAULT;
                     r->seen |= HK_MOVED;
                 }
-                if (result == HK_BARRIER || result == HK_END) {
+                if (result == HK_AWAIT) {
+                    w->state = HK_WAVE_AWAITING;
+                    r->seen |= HK_MOVED;
+                } else if (result == HK_BARRIER || result == HK_END) {
                     w->state = result == HK_END ? HK_WAVE_ENDED : HK_WAVE_WAITING;
                     r->seen |= HK_MOVED;
                 } else if (result == HELD)
@@ -349,6 +361,20 @@ static void leave_room(Worker *worker) {
     if (worker->resident_count > 0) __atomic_fetch_sub(&worker->launch->companions, 1, __ATOMIC_RELAXED);
 }
 
+/* The linear index of the work-group that starts as number `n`: those of a cluster start one after another. */
+static uint64_t in_order(const Launch *l, uint64_t n) {
+    if (l->clusters == NULL || n >= l->group_total) return n;
+    const uint32_t *c = l->cluster;
+    uint64_t size = (uint64_t)c[0] * c[1] * c[2], cluster = n / size, member = n % size, id[3];
+    for (unsigned i = 0; i < 3; i++) {
+        uint64_t across = l->groups[i] / c[i];
+        id[i] = cluster % across * c[i] + member % c[i];
+        cluster /= across;
+        member /= c[i];
+    }
+    return id[0] + l->groups[0] * (id[1] + l->groups[1] * id[2]);
+}
+
 /* Takes the launch's next work-group for this worker; NULL if there is none. Sets *failed if memory ran out. */
 static Resident *take_group(Worker *worker, int *failed) {
     Launch *l = worker->launch;
@@ -359,6 +385,7 @@ static Resident *take_group(Worker *worker, int *failed) {
     do {
         index = __atomic_fetch_add(&l->next_group, 1, __ATOMIC_RELAXED);
         if (l->schedule != NULL && l->schedule->reverse && index < l->group_total) index = l->group_total - 1 - index;
+        index = in_order(l, index);
     } while (l->only != NULL && index < l->group_total && !l->only[index]);
     Resident *r = NULL;
     if (index < l->group_total && index <= __atomic_load_n(&l->last_group, __ATOMIC_RELAXED)) {

@@ -14,6 +14,8 @@
  * issue
  *   stores and atomics to memory: at the issue; they are in the queue because vmcnt counts them, and not where stores
  * have a counter of their own
+ *   copies between memory and LDS with a counter of their own: at the wait for it, in the order of issue; addresses are
+ * those in the registers at the issue
  *   scalar loads, with a schedule alone: memory is read at the issue; registers change at the wait
  *
  * All accesses in flight take effect before a wave lets others run, except at a barrier: another wave's turn takes
@@ -28,7 +30,7 @@ enum {
     DONE,        /* counted only */
     TO_REGISTER, /* `rows` has the data */
     TO_LDS,      /* `rows` has the data, lane by lane */
-    IN_LDS,      /* `rows` has the source registers' content at the issue */
+    IN_LDS, /* `rows` has the source registers' content at the issue, `scalars` that of the scalar ones of a copy */
 };
 
 #define ROWS 5 /* an address and 16 bytes (or twice 8) to write: more than any load returns */
@@ -37,6 +39,10 @@ enum {
 #define VECTOR_ROOM 63
 #define LDS_ROOM (HK_LANES == 64 ? 15 : 63)
 #define SCALAR_ROOM (HK_LANES == 64 ? 15 : 31)
+/* Copies between memory and LDS with counters of their own, of 6 bits; a tile's descriptor has 20 dwords. */
+#define COPIES (HK_LANES == 64 ? 0 : 2)
+#define COPY_ROOM 63
+#define COPY_SCALARS (HK_LANES == 64 ? 1 : 20)
 
 typedef struct Access {
     const SanOp *op;
@@ -46,6 +52,7 @@ typedef struct Access {
     uint32_t effect;
     uint32_t is_late; /* HK_LATE_LISTED: the schedule has it wait */
     uint32_t start;   /* TO_LDS: offset of the first lane's data */
+    uint32_t scalars[COPY_SCALARS];
     uint32_t rows[ROWS * HK_LANES] __attribute__((aligned(64)));
 } Access;
 
@@ -62,8 +69,8 @@ typedef struct ScalarLoad {
 } ScalarLoad;
 
 struct HkLate {
-    Queue vector, lds;
-    ScalarLoad scalars[SCALAR_ROOM]; /* with a schedule alone; counted by lgkmcnt, too */
+    Queue vector, lds, copies[COPIES + 1]; /* copies: asynchronous ones, and those of tiles */
+    ScalarLoad scalars[SCALAR_ROOM];       /* with a schedule alone; counted by lgkmcnt, too */
     uint32_t scalar_count;
     uint32_t mode;              /* HK_LATE_* */
     const HkSchedule *schedule; /* HK_LATE_LISTED: NULL if no access of this wave is late */
@@ -72,7 +79,9 @@ struct HkLate {
 
 static size_t align64(size_t n) { return (n + 63) & ~(size_t)63; }
 
-static size_t wave_bytes(void) { return align64(sizeof(HkLate)) + (VECTOR_ROOM + LDS_ROOM) * sizeof(Access); }
+static size_t wave_bytes(void) {
+    return align64(sizeof(HkLate)) + (VECTOR_ROOM + LDS_ROOM + COPIES * COPY_ROOM) * sizeof(Access);
+}
 
 size_t hk_late_bytes(const Launch *l, uint32_t waves) { return l->machine->late ? wave_bytes() * waves : 0; }
 
@@ -83,6 +92,8 @@ void hk_late_start(const Launch *l, Wave *w, void *memory) {
     Access *accesses = (Access *)(mine + align64(sizeof *late));
     late->vector = (Queue){.accesses = accesses, .room = VECTOR_ROOM};
     late->lds = (Queue){.accesses = accesses + VECTOR_ROOM, .room = LDS_ROOM};
+    for (uint32_t i = 0; i < COPIES; i++)
+        late->copies[i] = (Queue){.accesses = accesses + VECTOR_ROOM + LDS_ROOM + i * COPY_ROOM, .room = COPY_ROOM};
     late->scalar_count = 0;
     late->mode = l->machine->late;
     const HkSchedule *schedule = w->group->schedule;
@@ -101,11 +112,23 @@ static uint32_t draw(HkLate *late) {
 
 static size_t dst_bytes(const SanOp *o) { return (size_t)o->dst_count * HK_LANES * 4; }
 
+/* Stores the scalar sources of a copy in `scalars`, and puts back those in `from`; NULL: none. */
+static void swap_scalars(Wave *w, const SanOp *o, uint32_t *scalars, const uint32_t *from) {
+    uint32_t count = 0;
+    if (!(o->flags & (SAN_ASYNC | SAN_TENSOR))) return;
+    for (int i = 0; i < SAN_SOURCES; i++)
+        for (uint32_t n = 0; n < o->ssrc_count[i] && count < COPY_SCALARS; n++, count++) {
+            scalars[count] = w->s[o->ssrc[i] + n];
+            if (from != NULL) w->s[o->ssrc[i] + n] = from[count];
+        }
+}
+
 /* Runs an LDS access with the register contents of its issue; registers that it does not write keep their values. */
 static int32_t run_in_lds(Wave *w, const Access *a) {
     const SanOp *o = a->op;
     uint64_t exec = hk_exec(w);
     uint32_t m0 = w->s[HK_M0], now[ROWS * HK_LANES] __attribute__((aligned(64))), count = 0;
+    uint32_t scalars[COPY_SCALARS], issued[COPY_SCALARS];
     uint16_t places[ROWS];
     for (int i = 0; i < SAN_SOURCES; i++)
         for (uint32_t n = 0; n < o->src_count[i]; n++, count++) {
@@ -113,11 +136,13 @@ static int32_t run_in_lds(Wave *w, const Access *a) {
             memcpy(now + count * HK_LANES, row, HK_LANES * 4);
             memcpy(row, a->rows + count * HK_LANES, HK_LANES * 4);
         }
+    swap_scalars(w, o, scalars, a->scalars);
     hk_set_exec(w, a->exec);
     w->s[HK_M0] = a->m0;
     int32_t fault = a->operation(w, &o->op);
     w->s[HK_M0] = m0;
     hk_set_exec(w, exec);
+    swap_scalars(w, o, issued, scalars);
     /* In reverse order: for a register named twice, the first copy has its true content. */
     while (count-- > 0) {
         int loaded = places[count] >= o->dst && places[count] < o->dst + o->dst_count;
@@ -221,10 +246,26 @@ static int goes_to_lds(const Wave *w, const SanOp *o) {
     return 0;
 }
 
+/* Keeps an access to LDS for later, with the registers that it reads. */
+static void keep(const Wave *w, Access *a) {
+    const SanOp *o = a->op;
+    uint32_t *copy = a->rows;
+    a->effect = IN_LDS;
+    for (int i = 0; i < SAN_SOURCES; i++)
+        for (uint32_t n = 0; n < o->src_count[i]; n++, copy += HK_LANES)
+            memcpy(copy, hk_row(w, o->src[i] + n), HK_LANES * 4);
+}
+
 HK_EXPORT int32_t hk_late_native(Wave *w, const SanOp *o, NativeFn operation) {
     HkLate *late = w->late;
     if (late == NULL) return operation(w, &o->op);
     Access *a;
+    if (COPIES && (o->flags & (SAN_ASYNC | SAN_TENSOR))) {
+        if (issue(w, &late->copies[o->flags & SAN_ASYNC ? 0 : 1], o, operation, &a)) return 1;
+        keep(w, a);
+        swap_scalars(w, o, a->scalars, NULL);
+        return 0;
+    }
     if (o->flags & SAN_APART) {
         /* A flat access counts among those to LDS, too. */
         if (o->space == SAN_FLAT && issue(w, &late->lds, o, operation, &a)) return 1;
@@ -235,11 +276,7 @@ HK_EXPORT int32_t hk_late_native(Wave *w, const SanOp *o, NativeFn operation) {
         if (source_rows(o) > ROWS) return leave(w, &late->lds, 0) || operation(w, &o->op);
         if (issue(w, &late->lds, o, operation, &a)) return 1;
         if (o->space == SAN_LDS_LANES) return load(w, a);
-        a->effect = IN_LDS;
-        uint32_t *copy = a->rows;
-        for (int i = 0; i < SAN_SOURCES; i++)
-            for (uint32_t n = 0; n < o->src_count[i]; n++, copy += HK_LANES)
-                memcpy(copy, hk_row(w, o->src[i] + n), HK_LANES * 4);
+        keep(w, a);
         return 0;
     }
     if (o->space == SAN_FLAT && goes_to_lds(w, o) && leave(w, &late->lds, 0)) return 1;
@@ -297,7 +334,9 @@ HK_EXPORT int32_t hk_late_wait(Wave *w, const SanOp *o) {
     if (late == NULL) return 0;
     uint32_t left = o->imm >> 16 & 255;
     if (late->scalar_count > 0 && left < SCALAR_ROOM) come_scalars(w, late, left_stays, left);
-    /* SAN_NOT_WAITED exceeds the room of both queues. */
+    /* SAN_NOT_WAITED exceeds the room of every queue. */
+    for (uint32_t i = 0; i < COPIES; i++)
+        if (leave(w, &late->copies[i], o->op.imm[0] >> 8 * i & 255)) return 1;
     return leave(w, &late->vector, o->imm & 255) || leave(w, &late->lds, o->imm >> 8 & 255);
 }
 
@@ -318,6 +357,8 @@ static int32_t come_listed(Wave *w, Queue *q) {
 int32_t hk_late_stop(Wave *w) {
     HkLate *late = w->late;
     if (late->scalar_count > 0) come_scalars(w, late, late_stays, 0);
+    for (uint32_t i = 0; i < COPIES; i++)
+        if (come_listed(w, &late->copies[i])) return 1;
     return come_listed(w, &late->vector) || come_listed(w, &late->lds);
 }
 
@@ -326,11 +367,15 @@ HK_EXPORT int32_t hk_late_pass(Wave *w, const Op *op) {
     HkLate *late = w->late;
     if (late == NULL || late->mode == HK_LATE_LAST) return 0;
     if (late->mode == HK_LATE_LISTED) return hk_late_stop(w);
+    for (uint32_t i = 0; i < COPIES; i++)
+        if (come(w, late, &late->copies[i])) return 1;
     return come(w, late, &late->vector) || come(w, late, &late->lds);
 }
 
 int32_t hk_late_finish(Wave *w) {
     HkLate *late = w->late;
     come_scalars(w, late, none_stays, 0);
+    for (uint32_t i = 0; i < COPIES; i++)
+        if (leave(w, &late->copies[i], 0)) return 1;
     return leave(w, &late->vector, 0) || leave(w, &late->lds, 0);
 }

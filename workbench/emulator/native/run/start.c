@@ -162,8 +162,18 @@ static void start_wave(const Worker *worker, Resident *r, uint32_t index, uint32
 
     uint32_t next = 0;
     for (; next < l->user_sgpr_count; next++) w->s[next] = l->user_sgpr[next];
-    if (l->architected_group_ids) {
+    if (l->architected_group_ids && g->cluster != NULL) {
+        /* LLVM's AMDGPULowerKernelArguments and SIISelLowering, lowerWorkGroupId: the cluster's id instead of the
+         * work-group's, whose id in the cluster, with the greatest, is in ttmp6. */
+        const uint32_t *c = l->cluster;
+        uint32_t ids = 0;
+        for (unsigned i = 0; i < 3; i++) ids |= g->id[i] % c[i] << 4 * i | (c[i] - 1) << (12 + 4 * i);
+        w->s[HK_TTMP + 6] = ids | (g->cluster_size - 1) << 24;
+        w->s[HK_TTMP + 9] = g->id[0] / c[0];
+        w->s[HK_TTMP + 7] = g->id[1] / c[1] | g->id[2] / c[2] << 16;
+    } else if (l->architected_group_ids) {
         w->s[HK_TTMP + 6] = 0; /* in no cluster */
+        w->s[HK_TTMP + 8] = index << 25; /* its number in the work-group in bits 29:25 */
         w->s[HK_TTMP + 9] = g->id[0];
         w->s[HK_TTMP + 7] = g->id[1] | g->id[2] << 16;
     }
@@ -202,6 +212,13 @@ Resident *hk_start_group(Worker *worker, uint64_t index) {
         g->grid[i] = l->groups[i];
         uint32_t left = l->items[i] - g->id[i] * l->group_size[i];
         g->size[i] = left < l->group_size[i] ? left : l->group_size[i];
+    }
+    if (l->clusters != NULL) {
+        const uint32_t *c = l->cluster;
+        uint64_t across[2] = {l->groups[0] / c[0], l->groups[1] / c[1]};
+        g->cluster = l->clusters + g->id[0] / c[0] + across[0] * (g->id[1] / c[1] + across[1] * (g->id[2] / c[2]));
+        g->cluster_size = c[0] * c[1] * c[2];
+        g->cluster_rank = g->id[0] % c[0] + c[0] * (g->id[1] % c[1] + c[1] * (g->id[2] % c[2]));
     }
     uint32_t items = g->size[0] * g->size[1] * g->size[2];
     g->wave_count = (items + HK_LANES - 1) / HK_LANES;

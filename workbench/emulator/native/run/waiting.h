@@ -57,6 +57,11 @@ static inline void hk_watch_unknown(Wave *w) {
     if (__builtin_expect(w->group->watch != NULL, 0)) w->group->watch->unknown = 1;
 }
 
+/* Named barriers and clusters' (ops/barriers.c), for the driver: whether the wave need not wait any longer, and a record
+ * of the memory that says so, for a wave of a watched work-group. */
+int hk_barrier_passed(Wave *w);
+void hk_watch_barrier(Wave *w);
+
 /* Functions for the driver. */
 
 /* Begins a window; 0 if memory ran out. */

@@ -115,7 +115,7 @@ static void check_past(Wave *w, const SanOp *o, uint64_t lo, uint32_t bytes, int
 
 /* The lanes of `lanes` inside an allocation; for an atomic, a part of the dword suffices. The operation itself reports
  * the others, which are ignored from here on. */
-static uint64_t inside(Wave *w, const SanOp *o, uint64_t lanes, const uint64_t *at) {
+uint64_t san_inside(Wave *w, const SanOp *o, uint64_t lanes, const uint64_t *at) {
     int is_write = (o->flags & (SAN_STORE | SAN_ATOMIC)) != 0;
     int is_atomic = (o->flags & (SAN_ATOMIC | SAN_EXPECTS)) && o->bytes <= 4;
     uint64_t low = ~0ull, high = 0, found = lanes;
@@ -194,7 +194,7 @@ static void vector_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
         int is_write = (o->flags & (SAN_STORE | SAN_ATOMIC)) != 0;
         elsewhere = o->space == SAN_FLAT ? exec & ~lanes : 0;
         if (is_write) check_data(w, sw, o, exec & ~elsewhere, known);
-        lanes = inside(w, o, lanes, at);
+        lanes = san_inside(w, o, lanes, at);
         san_global_lanes(w, sw, o, lanes, at);
         if ((o->flags & SAN_ATOMIC) && elsewhere) san_release(sw, sw->lgkm_issued + 1);
         if (o->flags & SAN_LOAD) set_rows(sw, o->dst, o->dst_count, exec, 0);
@@ -211,7 +211,7 @@ static void vector_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     /* From gfx10 on, both counters that a flat access goes up in come down in order (LLVM, GCNSubtarget,
      * hasFlatLgkmVMemCountInOrder). */
     if (o->flags & SAN_APART) {
-        count_apart(sw, !(o->flags & SAN_LOAD));
+        count_apart(sw, o->flags & SAN_LOAD ? COUNTS_LOADS : COUNTS_STORES);
         if (o->space == SAN_FLAT) sw->lgkm_issued++;
     } else if (elsewhere) {
         stray(&sw->vm_strays, sw->vm_issued);
@@ -255,8 +255,9 @@ static void scalar_load(Wave *w, SanWave *sw, const SanOp *o) {
     uint64_t base = hk_s64(w, op->ssrc0), bytes = 4ull * o->sdst_count[0];
     uint64_t offset = (uint64_t)(int64_t)op->offset + (op->ssrc1 == HK_NO_REGISTER ? 0 : w->s[op->ssrc1]);
     if (o->flags & SAN_RESOURCE) {
-        uint64_t records = w->s[op->ssrc0 + 2];
-        base &= 0xffffffffffffull;
+        int wide = (op->flags & HK_WIDE_RESOURCE) != 0;
+        uint64_t records = wide ? hk_wide_records(w->s + op->ssrc0) : w->s[op->ssrc0 + 2];
+        base &= wide ? 0x1ffffffffffffffull : 0xffffffffffffull;
         if (offset >= records) return;
         if (bytes > records - offset) bytes = records - offset;
     }
@@ -269,6 +270,12 @@ static void scalar_load(Wave *w, SanWave *sw, const SanOp *o) {
 void san_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     sw->access = o;
     if (o->space != SAN_LDS_LANES) check_address(w, sw, o, exec);
+#if HK_COPIES
+    if (o->space != SAN_LDS && (o->flags & (SAN_ASYNC | SAN_TENSOR))) {
+        san_copy(w, sw, o, exec);
+        return;
+    }
+#endif
     if (o->space == SAN_SMEM) {
         sw->scalar_issued++;
         for (uint32_t n = 0; n < o->sdst_count[0]; n++) {

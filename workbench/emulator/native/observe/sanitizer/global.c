@@ -378,6 +378,9 @@ void san_global_lanes(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, cons
     uint32_t scope = scope_of(o);
     if (w->group->machine->dies == 1 && (o->flags & SAN_STORE) && is_flag(o) && is_one_place(o, lanes, at))
         scope = SCOPE_DEVICE;
+    /* With several dies and CU mode alone (gfx1250), those of a work-group's scope are. */
+    if (HK_COPIES && scope == SCOPE_WAVE && (o->flags & SAN_STORE) && is_flag(o) && is_one_place(o, lanes, at))
+        scope = SCOPE_GROUP;
     /* An atomic reads before it writes. */
     if (scope && is_flag(o) && (o->flags & SAN_LOAD)) {
         HK_FOR_LANES(lane, lanes) san_global_learn(w, sw, at[lane], scope, sw->vm_issued + 1);
@@ -396,4 +399,10 @@ void san_global_scalar(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, u
     if (sw->group->san->heap_end) san_heap(w, o, address, bytes, -1);
     if (o->imm) san_object(w, o, address, bytes, -1);
     global_access(w, sw, o, address, bytes, ~0u, 0, SCOPE_WAVE);
+}
+
+void san_global_row(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, uint32_t bytes) {
+    int is_write = (o->flags & SAN_STORE) != 0;
+    if (!hk_allowed(w, address, address + bytes, is_write)) return;
+    global_access(w, sw, o, address, bytes, ~0u, is_write, SCOPE_WAVE);
 }

@@ -4,6 +4,7 @@
  * other (order.c).
  */
 #include "observe/sanitizer/state.h"
+#include "observe/sanitizer/waits.h"
 
 /* Four dwords that were written together, and since then used together only, share one cell: the first one's cell, its
  * `quick` and its read numbers apply to all. This separates them. */
@@ -42,6 +43,16 @@ HK_INLINE int nothing_new(const SanGroup *sg, uint64_t dword, uint64_t bit) {
     return bit && (sg->quick[dword] & (0xffffffff00000000ull | bit)) == wanted;
 }
 
+/* What of this wave's copies is complete at a write. */
+HK_INLINE void note_copied(const SanWave *sw, LdsWrite *write) {
+#if HK_COPIES
+    write->copied[0] = sw->apart[COUNTS_ASYNC].done;
+    write->copied[1] = sw->apart[COUNTS_TENSOR].done;
+#else
+    (void)sw, (void)write;
+#endif
+}
+
 /* Reads of whole dwords whose cells need no check. */
 HK_INLINE int quick_read(const SanWave *sw, uint64_t offset, uint32_t cells) {
     for (uint64_t dword = offset / 4; dword < offset / 4 + cells; dword++)
@@ -61,6 +72,7 @@ HK_INLINE int quick_write(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t
         c->write.number = number;
         c->write.done = sw->vm_done;
         c->write.global = sw->vm_issued;
+        note_copied(sw, &c->write);
         c->write.pc = (uint32_t)o->op.pc;
         c->write.undefined = 0;
     }
@@ -75,14 +87,16 @@ HK_INLINE int follows_writes(const SanWave *sw, const LdsCell *cells, uint32_t c
     for (uint32_t n = 0; n < count; n++) {
         const LdsWrite *c = &cells[n].write;
         if (c->writer == me) {
-            if ((c->how & 2) && c->number > sw->vm_done) return 0;
+            if ((c->how & 2) && c->number > done_of(sw, c->how)) return 0;
         } else if (c->writer != 255) {
             if (c->writer != writer) {
                 const SanWave *other = &sg->waves[writer = c->writer];
                 done[0] = other->lgkm_published;
                 done[1] = other->vm_published;
             }
-            if (c->epoch == sg->epoch || c->number > done[c->how >> 1 & 1]) return 0;
+            uint32_t known =
+                HK_COPIES && (c->how & COPIES) ? published_of(&sg->waves[writer], c->how) : done[c->how >> 1 & 1];
+            if (c->epoch == sg->epoch || c->number > known) return 0;
         }
     }
     return 1;
@@ -129,7 +143,7 @@ HK_INLINE int plain_write(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t
         sg->together[offset / 16] = 1;
         count = 1;
     }
-    const LdsWrite now = {
+    LdsWrite now = {
         .epoch = epoch,
         .pc = (uint32_t)o->op.pc,
         .number = number,
@@ -139,6 +153,7 @@ HK_INLINE int plain_write(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t
         .mask = 15,
         .how = (uint8_t)how,
     };
+    note_copied(sw, &now);
     for (uint32_t n = 0; n < count; n++) {
         cells[n].write = now;
         quick[n] = (uint64_t)epoch << 32 | writes_quickly(me);
@@ -162,6 +177,7 @@ static void note_write(const SanWave *sw, const SanOp *o, LdsCell *c, uint8_t ma
     c->write.how = (uint8_t)how;
     c->write.done = sw->vm_done;
     c->write.global = sw->vm_issued;
+    note_copied(sw, &c->write);
 }
 
 void san_lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint32_t bytes, unsigned lane, int is_write,
@@ -182,29 +198,32 @@ void san_lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint3
             if (c->write.writer != me) {
                 SanWave *other = &sg->waves[c->write.writer];
                 const SanOrder *known = &sw->known.of[c->write.writer];
-                int synced = c->write.number <= (c->write.how & 2 ? known->to_lds : known->lgkm);
+                int synced = c->write.number <= ordered_of(known, c->write.how);
                 if (c->write.epoch == sg->epoch) {
                     if (!synced && !(is_write && san_same_in_lds(w, o, source, offset, lane)))
                         san_found(w, SAN_FOUND_RACE_LDS, &o->op, c->write.pc, (int32_t)lane, dword * 4,
                                   is_write ? 2 : 0, w->group->index, c->write.writer);
                 } else {
-                    uint32_t known = c->write.how & 2 ? other->vm_published : other->lgkm_published;
-                    uint32_t passed = c->write.how & 2 ? other->vm_passed : other->lgkm_passed;
+                    uint32_t known = published_of(other, c->write.how), passed = passed_of(other, c->write.how);
                     if (c->write.number > known && !synced &&
                         !(is_write && san_same_in_lds(w, o, source, offset, lane))) {
                         /* Behind the signal of the barrier, and before the wait for it. */
                         int is_apart = c->write.number > passed;
                         uint32_t kind = is_write ? SAN_FOUND_OVERWRITE_LDS : SAN_FOUND_PUBLISH_LDS;
-                        uint32_t detail = is_apart ? (is_write ? 2 : 0) : c->write.how & 3;
+                        uint32_t detail = is_apart ? (is_write ? 2 : 0) : c->write.how & (3 | COPIES);
                         san_found(w, is_apart ? SAN_FOUND_RACE_LDS : kind, &o->op, c->write.pc, (int32_t)lane,
                                   dword * 4, detail, w->group->index, c->write.writer);
                     }
                 }
-            } else if ((c->write.how & 2) && c->write.number > sw->vm_done && !(how & 2))
-                san_found(w, SAN_FOUND_WAIT_LDS, &o->op, c->write.pc, (int32_t)lane, dword * 4, 0, 0, 0);
+            } else if ((c->write.how & 2) && c->write.number > done_of(sw, c->write.how) &&
+                       (!(how & 2) || ((how ^ c->write.how) & COPIES) || (HK_COPIES && !is_write)))
+                /* Loads of one counter write in order; nothing else is in order with them. */
+                san_found(w, SAN_FOUND_WAIT_LDS, &o->op, c->write.pc, (int32_t)lane, dword * 4,
+                          c->write.how & (3 | COPIES), 0, 0);
             else if ((how & 2) && !(c->write.how & 2) && c->write.number > sw->lgkm_done)
-                san_found(w, SAN_FOUND_OVERWRITE_LDS, &o->op, c->write.pc, (int32_t)lane, dword * 4,
-                          SAN_UNDER_WAY_OWN_WRITE, w->group->index, me);
+                san_found(w, is_write ? SAN_FOUND_OVERWRITE_LDS : SAN_FOUND_WAIT_LDS, &o->op, c->write.pc,
+                          (int32_t)lane, dword * 4, is_write ? SAN_UNDER_WAY_OWN_WRITE : SAN_UNDER_WAY_LGKM,
+                          w->group->index, me);
         }
         if (is_write) {
             uint32_t others = c->readers & ~(1u << me);
@@ -277,10 +296,15 @@ static void lds_one(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, uint32_
     uint32_t rows = (o->bytes + 3u) / 4u, alignment = lds_alignment(o);
     int is_write = (o->flags & (SAN_STORE | SAN_ATOMIC)) != 0;
     uint32_t how = san_lds_how(o), number = sw->lgkm_issued + 1;
+    if (HK_COPIES && (o->flags & SAN_ASYNC)) {
+        /* An arrival at a barrier in LDS that asynccnt counts. */
+        how = (how & ~1u) | 2 | SAN_UNDER_WAY_ASYNC;
+        number = sw->apart[COUNTS_ASYNC].issued + 1;
+    }
     int learns = (o->flags & SAN_POLLS) || ((o->flags & SAN_ATOMIC) && (o->flags & SAN_LOAD));
     uint64_t result[4] = {0};
     int is_data_undefined = (o->flags & SAN_STORE) && undefined_rows(sw, o->src[source], o->src_count[source]) != 0;
-    if ((o->flags & SAN_STORE) && sw->group->reads_passed) {
+    if ((o->flags & SAN_STORE) && (sw->group->reads_passed || san_copies_out(sw))) {
         uint32_t at[HK_LANES];
         lds_addresses(w, o, offset, at);
         san_check_reads(w, sw, o, source, exec, at, o->bytes);
@@ -323,6 +347,12 @@ void san_lds_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
         if (o->flags & SAN_TWO) lds_one(w, sw, o, exec, o->op.imm[0], o->dst + rows, 2);
     } else
         set_rows(sw, o->dst, o->dst_count, exec, 0);
+    if (HK_COPIES && (o->flags & SAN_ASYNC)) {
+        sw->vm_issued++;
+        count_apart(sw, COUNTS_ASYNC);
+        san_release_copies(sw, sw->apart[COUNTS_ASYNC].issued, sw->apart[COUNTS_TENSOR].done);
+        return;
+    }
     sw->lgkm_issued++;
     if (o->flags & SAN_ATOMIC) san_release(sw, sw->lgkm_issued);
     if (exec == 0) return;

@@ -25,6 +25,7 @@ static void add_order(SanOrder *to, const SanOrder *from) {
     at_least(&to->lgkm, from->lgkm);
     at_least(&to->to_lds, from->to_lds);
     at_least(&to->global, from->global);
+    for (unsigned i = 0; HK_COPIES && i < 2; i++) at_least(&to->copied[i], from->copied[i]);
 }
 
 static void add_known(SanKnown *to, const SanKnown *from) {
@@ -54,13 +55,24 @@ static void learn_of_all(SanWave *sw, uint32_t writers, uint32_t newest, const S
 }
 
 void san_lds_learn(SanWave *sw, const LdsCell *c, uint32_t number) {
-    if (c->write.writer == 255 || (c->write.how & 2)) return;
-    SanOrder order = {c->write.number, c->write.done, c->write.global};
+    /* A load to LDS is no flag; an arrival at a barrier that copies precede is one. */
+    if (c->write.writer == 255 || (c->write.how & 6) == 2) return;
+    SanOrder order = {.lgkm = c->write.number, .to_lds = c->write.done, .global = c->write.global};
+#if HK_COPIES
+    memcpy(order.copied, c->write.copied, sizeof order.copied);
+#endif
     learn_of_all(sw, c->write.atomics | 1u << c->write.writer, c->write.atomics ? NOBODY : c->write.writer, &order);
     sw->learned_lgkm = number;
 }
 
-void san_release(SanWave *sw, uint32_t lgkm) { sw->release = (SanOrder){lgkm, sw->vm_done, sw->vm_issued}; }
+void san_release(SanWave *sw, uint32_t lgkm) {
+    sw->release =
+        (SanOrder){lgkm, sw->vm_done, sw->vm_issued, {sw->apart[COUNTS_ASYNC].done, sw->apart[COUNTS_TENSOR].done}};
+}
+
+void san_release_copies(SanWave *sw, uint32_t async, uint32_t tensor) {
+    sw->release = (SanOrder){sw->lgkm_done, sw->vm_done, sw->vm_issued, {async, tensor}};
+}
 
 static SanFlag *flag_of(San *s, uint64_t dword, int make) {
     if (s->flag_capacity == 0 && !make) return NULL;
@@ -150,7 +162,7 @@ void san_cache(const Wave *w, SanWave *sw, const SanOp *o) {
     uint32_t what = o->imm;
     sw->group->san->synced = 1;
     sw->vm_issued++;
-    if (o->flags & SAN_APART) count_apart(sw, (what & SAN_WRITES_BACK) != 0);
+    if (o->flags & SAN_APART) count_apart(sw, what & SAN_WRITES_BACK ? COUNTS_STORES : COUNTS_LOADS);
     if (what & SAN_INVALIDATES) at_least(&sw->known.acquired, sw->known.seen);
     if (!(what & SAN_WRITES_BACK)) return;
     for (uint32_t i = 0; i < sw->group->wave_count; i++) {

@@ -130,6 +130,9 @@ void hk_san_start(const Launch *l, Group *g, Wave *waves, void *memory) {
 /* Records the LDS reads that are in flight when a wave passes a barrier. */
 static void pass_reads(SanWave *sw) {
     sw->passed_count = 0;
+    for (uint32_t i = 0; i < COPY_READS && i < sw->copy_next; i++)
+        if (sw->copied[i].number > published_of(sw, sw->copied[i].copies))
+            sw->passed[sw->passed_count++] = sw->copied[i];
     if (sw->last_read <= sw->lgkm_published) return;
     for (uint32_t i = 0; i < READS; i++) {
         const LdsRead *r = &sw->reads[i];
@@ -155,6 +158,10 @@ void hk_san_barrier(const Group *g, Wave *waves) {
         SanWave *sw = waves[i].san;
         if (!sw->has_arrived) arrive(sw);
         sw->has_arrived = 0;
+        for (unsigned n = COUNTS_ASYNC; HK_COPIES && n < COUNTERS; n++) {
+            sw->apart[n].passed = sw->apart[n].arrived;
+            sw->apart[n].published = sw->apart[n].arrived_done;
+        }
         sw->vm_published = sw->arrived_vm_done;
         sw->vm_passed = sw->arrived_vm;
         sw->lgkm_published = sw->arrived_lgkm_done;

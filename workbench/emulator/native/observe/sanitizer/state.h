@@ -9,6 +9,10 @@
 #include "observe/sanitizer/sanitizer.h"
 #include "run/lanes.h"
 
+/* Nonzero where there are copies between memory and LDS with counters of their own. */
+#define HK_COPIES (HK_LANES == 32)
+#define COPIES (SAN_UNDER_WAY_ASYNC | SAN_UNDER_WAY_TENSOR)
+
 /* LDS access by a load that may read what another wave writes meanwhile. */
 #define ACCESS_FLAG 8u
 
@@ -30,11 +34,14 @@ typedef struct LdsWrite {
     uint32_t epoch, pc;
     uint32_t number;       /* number of the access, by the writer's counter */
     uint32_t done, global; /* the writer's vm_done and vm_issued at the write */
-    WaveMask atomics;      /* mask of waves with atomics since the last other write */
-    uint8_t writer;        /* wave; 255: none */
-    uint8_t mask;          /* mask of bytes */
-    uint8_t how;           /* 1: counted by lgkmcnt, 2: by vmcnt, 4: atomic */
-    uint8_t undefined;     /* mask of bytes */
+#if HK_COPIES
+    uint32_t copied[2]; /* and its complete copies: asynchronous ones, and those of tiles */
+#endif
+    WaveMask atomics;  /* mask of waves with atomics since the last other write */
+    uint8_t writer;    /* wave; 255: none */
+    uint8_t mask;      /* mask of bytes */
+    uint8_t how;       /* 1: counted by lgkmcnt, 2: by vmcnt, 4: atomic; with 2: SAN_UNDER_WAY_ASYNC, _TENSOR */
+    uint8_t undefined; /* mask of bytes */
 } LdsWrite;
 
 /* One dword of LDS. */
@@ -66,6 +73,7 @@ enum { SCOPE_WAVE, SCOPE_GROUP, SCOPE_DEVICE };
 typedef struct LdsRead {
     uint64_t lanes;
     uint32_t number, pc;
+    uint32_t copies;    /* SAN_UNDER_WAY_ASYNC or _TENSOR: a copy from LDS, with a number of that counter; else 0 */
     uint32_t low, high; /* the touched bytes lie in [low, high) */
     uint32_t bytes;     /* bytes per lane, at each address */
     uint32_t second;    /* distance of the second address; 0: none */
@@ -75,6 +83,8 @@ typedef struct LdsRead {
 /* lgkmcnt has 4 bits, and an instruction that would overflow it waits, so no more can be in flight. dscnt of targets
  * with waves of 32 lanes has 6. */
 #define READS (HK_LANES == 64 ? 16 : 64)
+/* Copies from LDS that are followed at once; older ones are forgotten. */
+#define COPY_READS (HK_COPIES ? 16 : 0)
 
 #define PAGE_SHIFT 12
 #define PAGE_CELLS ((1u << PAGE_SHIFT) / 16)
@@ -103,17 +113,22 @@ typedef struct SanStrays {
     uint32_t count, first;
 } SanStrays;
 
-/* The loads or the stores of a wave where these have a counter each. */
+/* The accesses of a wave that a counter of its own counts: loads, stores, asynchronous copies, copies of tiles. Those
+ * of a counter complete in order: of copies, LLVM's waits assume so. */
 #define COUNTED 64
+enum { COUNTS_LOADS, COUNTS_STORES, COUNTS_ASYNC, COUNTS_TENSOR, COUNTERS };
 typedef struct SanApart {
     uint32_t issued, done;
-    uint32_t numbers[COUNTED]; /* vm numbers of the newest ones: a counter of 6 bits has no more, an issue waits */
+    uint32_t arrived, arrived_done; /* at the signal of a barrier that the wave has yet to wait for */
+    uint32_t passed, published;     /* at the last barrier */
+    uint32_t numbers[COUNTED];      /* vm numbers of the newest ones: a counter of 6 bits has no more, an issue waits */
 } SanApart;
 
 /* Accesses of a wave that are ordered before another wave's next one: LDS accesses by their lgkmcnt numbers; loads to
  * LDS and accesses to global memory by their vmcnt numbers. */
 typedef struct SanOrder {
     uint32_t lgkm, to_lds, global;
+    uint32_t copied[2]; /* by the counters of copies */
 } SanOrder;
 
 /* Accesses that a wave knows to be ordered before its next one, in addition to those ordered by barriers. */
@@ -184,10 +199,11 @@ typedef struct SanWave {
     uint32_t lgkm_issued, lgkm_done, lgkm_published;
     SanStrays vm_strays, lgkm_strays;
     uint32_t vm_loaded;                     /* loads up to this number are complete; `vm_done`: stores, too */
-    SanApart apart[2];                      /* loads and stores, of targets that count them apart */
+    SanApart apart[COUNTERS];               /* by counter, of targets that count loads and stores apart */
     uint32_t scalar_issued, scalar_done[2]; /* scalar loads; done: loads of one dword, and larger ones */
     uint32_t last_read;                     /* number of the newest LDS read */
     uint32_t read_next;                     /* index of the next one in `reads` */
+    uint32_t copy_next;                     /* likewise in `copied` */
     uint32_t passed_count;
     uint32_t vm_passed, lgkm_passed; /* vm_issued and lgkm_issued at the last barrier */
     /* The same numbers at the signal of a barrier that the wave has yet to wait for. */
@@ -215,8 +231,9 @@ typedef struct SanWave {
     uint64_t *scratch; /* [dwords] mask of undefined lanes */
     uint64_t *scratch_origin;
     uint64_t scratch_dwords;
-    LdsRead reads[READS];  /* the newest reads, a ring buffer */
-    LdsRead passed[READS]; /* reads that were in flight when the wave passed the last barrier */
+    LdsRead reads[READS]; /* the newest reads, a ring buffer */
+    LdsRead copied[COPY_READS + 1];
+    LdsRead passed[READS + COPY_READS]; /* reads that were in flight when the wave passed the last barrier */
 } SanWave;
 
 struct SanGroup {
@@ -266,7 +283,19 @@ void san_lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint3
                     int source, uint32_t how, uint32_t number, uint32_t *undefined);
 void san_lds_undefine(SanWave *sw, uint64_t offset, uint32_t bytes, uint32_t words, uint64_t origin);
 void san_lds_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
+/* copies.c */
+/* A copy between memory and LDS that passes no register. */
+void san_copy(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
 /* lds_reads.c */
+/* True if a copy from LDS has not been waited for. */
+HK_INLINE int san_copies_out(const SanWave *sw) {
+    return HK_COPIES && sw->copy_next != 0 &&
+           (sw->apart[COUNTS_ASYNC].done != sw->apart[COUNTS_ASYNC].issued ||
+            sw->apart[COUNTS_TENSOR].done != sw->apart[COUNTS_TENSOR].issued);
+}
+/* Records a copy's read of LDS: `bytes` from each of the lanes' addresses. */
+void san_note_copy(SanWave *sw, const SanOp *o, uint64_t lanes, const uint32_t *at, uint32_t bytes, uint32_t copies,
+                   uint32_t number);
 /* True if a store of operand `source` to LDS would not change it: waves that write the same value do not race. */
 int san_same_in_lds(const Wave *w, const SanOp *o, int source, uint64_t offset, unsigned lane);
 /* Records an LDS read: the wave may pass a barrier, or overwrite the data by a load to LDS, before it arrives. */
@@ -280,6 +309,8 @@ void san_lds_learn(SanWave *sw, const LdsCell *c, uint32_t number);
 void san_global_learn(const Wave *w, SanWave *sw, uint64_t address, uint32_t scope, uint32_t number);
 /* Records the accesses that an atomic, or a store with a scope, makes visible to others. */
 void san_release(SanWave *sw, uint32_t lgkm);
+/* The same for an arrival that comes behind copies up to these numbers. */
+void san_release_copies(SanWave *sw, uint32_t async, uint32_t tensor);
 void san_release_global(const Wave *w, SanWave *sw, const uint64_t *at, uint64_t lanes, uint32_t scope, int is_atomic);
 /* Applies reads and write-backs that have been waited for. */
 void san_settle(SanWave *sw);
@@ -295,6 +326,8 @@ void san_order_free(San *s);
 void san_object(Wave *w, const SanOp *o, uint64_t address, uint32_t bytes, int32_t lane);
 void san_global_lanes(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const uint64_t *at);
 void san_global_scalar(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, uint32_t bytes);
+/* The same for a row of a tile. */
+void san_global_row(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, uint32_t bytes);
 /* heap.c */
 /* Reports accesses to the heap of malloc in kernels outside blocks in use. */
 void san_heap(Wave *w, const SanOp *o, uint64_t address, uint32_t bytes, int32_t lane);
@@ -305,10 +338,41 @@ void san_follow_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, con
 /* Scalar loads: marks SGPRs loaded from uninitialised memory. */
 void san_unwritten_scalars(SanWave *sw, const SanOp *o, uint64_t address);
 /* accesses.c */
+/* The lanes of `lanes` whose access the operation will do; reports those that end in the padding of an allocation. */
+uint64_t san_inside(Wave *w, const SanOp *o, uint64_t lanes, const uint64_t *at);
 void san_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
+
+/* The counter of copies that an access is counted by. */
+HK_INLINE const SanApart *copies_of(const SanWave *sw, uint32_t how) {
+    return &sw->apart[how & SAN_UNDER_WAY_ASYNC ? COUNTS_ASYNC : COUNTS_TENSOR];
+}
+
+/* Numbers of the accesses, counted as `how` says, that are complete; that were at the last barrier; and that had been
+ * issued there. */
+HK_INLINE uint32_t done_of(const SanWave *sw, uint32_t how) {
+    if (HK_COPIES && (how & COPIES)) return copies_of(sw, how)->done;
+    return how & 2 ? sw->vm_done : sw->lgkm_done;
+}
+HK_INLINE uint32_t published_of(const SanWave *sw, uint32_t how) {
+    if (HK_COPIES && (how & COPIES)) return copies_of(sw, how)->published;
+    return how & 2 ? sw->vm_published : sw->lgkm_published;
+}
+HK_INLINE uint32_t passed_of(const SanWave *sw, uint32_t how) {
+    if (HK_COPIES && (how & COPIES)) return copies_of(sw, how)->passed;
+    return how & 2 ? sw->vm_passed : sw->lgkm_passed;
+}
+/* Numbers of the accesses to LDS that an order covers. */
+HK_INLINE uint32_t ordered_of(const SanOrder *order, uint32_t how) {
+    if (HK_COPIES && (how & COPIES)) return order->copied[how & SAN_UNDER_WAY_ASYNC ? 0 : 1];
+    return how & 2 ? order->to_lds : order->lgkm;
+}
 
 /* The wave signals that it has come to a barrier: what it did before is what others rely on behind it. */
 HK_INLINE void arrive(SanWave *sw) {
+    for (unsigned i = COUNTS_ASYNC; HK_COPIES && i < COUNTERS; i++) {
+        sw->apart[i].arrived = sw->apart[i].issued;
+        sw->apart[i].arrived_done = sw->apart[i].done;
+    }
     sw->has_arrived = 1;
     sw->arrived_vm_done = sw->vm_done;
     sw->arrived_vm = sw->vm_issued;

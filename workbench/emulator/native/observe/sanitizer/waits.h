@@ -9,9 +9,10 @@
  * of more than a dword (CDNA3 ISA guide, "Scalar memory operations", dependency checking). A wait says separately what
  * it leaves of each kind, since later targets count LDS and scalar loads in counters of their own.
  *
- * Where stores have a counter of their own (storecnt of RDNA4), vector memory keeps one numbering of all accesses, and
- * each counter remembers which of them are its own (SanApart). Loads alone bring registers; an access counts as
- * complete for others once it and all before it are.
+ * Where stores have a counter of their own (storecnt of RDNA4), and copies between memory and LDS (asynccnt and
+ * tensorcnt of gfx1250), vector memory keeps one numbering of all accesses, and each counter remembers which of them
+ * are its own (SanApart). Loads alone bring registers; an access counts as complete for others once it and all before
+ * it are.
  */
 #ifndef HK_SANITIZER_WAITS_H
 #define HK_SANITIZER_WAITS_H
@@ -32,27 +33,28 @@ HK_INLINE void wait_in_order(uint32_t count, uint32_t issued, SanStrays *strays,
 
 /* Derives what is complete of all vector memory from what is complete by each counter. */
 HK_INLINE void settle_apart(SanWave *sw) {
-    uint32_t next[2];
-    for (uint32_t i = 0; i < 2; i++) {
+    uint32_t next[COUNTERS], first = sw->vm_issued + 1;
+    for (uint32_t i = 0; i < COUNTERS; i++) {
         const SanApart *a = &sw->apart[i];
         next[i] = a->done == a->issued ? sw->vm_issued + 1 : a->numbers[a->done % COUNTED];
+        if (next[i] < first) first = next[i];
     }
-    sw->vm_loaded = next[0] - 1;
-    sw->vm_done = (next[0] < next[1] ? next[0] : next[1]) - 1;
+    sw->vm_loaded = next[COUNTS_LOADS] - 1;
+    sw->vm_done = first - 1;
 }
 
-/* Counts access `vm_issued` among the loads or the stores. */
-HK_INLINE void count_apart(SanWave *sw, int is_store) {
-    SanApart *a = &sw->apart[is_store];
+/* Counts access `vm_issued` by one of COUNTS_*. */
+HK_INLINE void count_apart(SanWave *sw, int counter) {
+    SanApart *a = &sw->apart[counter];
     a->numbers[a->issued++ % COUNTED] = sw->vm_issued;
     if (a->issued - a->done < COUNTED) return;
     a->done++;
     settle_apart(sw);
 }
 
-HK_INLINE void wait_apart(SanWave *sw, uint32_t imm) {
-    uint32_t left[2] = {imm & 255, imm >> 24};
-    for (uint32_t i = 0; i < 2; i++) {
+HK_INLINE void wait_apart(SanWave *sw, uint32_t imm, uint32_t copies) {
+    uint32_t left[COUNTERS] = {imm & 255, imm >> 24, copies & 255, copies >> 8 & 255};
+    for (uint32_t i = 0; i < COUNTERS; i++) {
         SanApart *a = &sw->apart[i];
         if (left[i] == SAN_NOT_WAITED || a->issued - a->done <= left[i]) continue;
         a->done = a->issued - left[i];
@@ -63,7 +65,7 @@ HK_INLINE void wait_apart(SanWave *sw, uint32_t imm) {
 HK_INLINE void wait_for(SanWave *sw, const SanOp *o) {
     uint32_t vm = o->imm & 255, lgkm = o->imm >> 8 & 255, scalar = o->imm >> 16 & 255;
     if (o->flags & SAN_APART)
-        wait_apart(sw, o->imm);
+        wait_apart(sw, o->imm, o->op.imm[0]);
     else if (vm != SAN_NOT_WAITED) {
         wait_in_order(vm, sw->vm_issued, &sw->vm_strays, &sw->vm_done);
         sw->vm_loaded = sw->vm_done;

@@ -9,6 +9,13 @@
 #define __launch_bounds__(threads, ...)                                                                                \
     __attribute__((amdgpu_flat_work_group_size(1, threads) __VA_OPT__(, amdgpu_waves_per_eu(__VA_ARGS__))))
 
+// __cluster_dims__(x, y, z): work-groups of a cluster, on gfx1250; others have no clusters.
+#if defined(__has_attribute)
+#if __has_attribute(cluster_dims)
+#define __cluster_dims__(...) __attribute__((cluster_dims(__VA_ARGS__)))
+#endif
+#endif
+
 #define HIP_KERNEL_NAME(...) __VA_ARGS__
 #define HIP_DYNAMIC_SHARED(type, name) extern __shared__ type name[];
 #define HIP_SYMBOL(symbol) symbol

@@ -14,6 +14,9 @@ namespace kittens::detail {
 /** Pieces of `bytes` bytes per lane that the waves of a group move in turn: piece i * waves + w is wave w's i-th. */
 template <ducks::st::whole ST, int waves, int bytes>
 struct pieces {
+    static_assert(!ducks::st_shape::padded<typename ST::shape>,
+                  "group: loads of this name fill shared memory without gaps; a padded tile is filled by "
+                  "kittens::load_async, load_tdm or kittens::load with a row stride");
     static constexpr int bytes_per_wave = bytes * WARP_THREADS;
     static constexpr int tile_bytes = static_cast<int>(sizeof(typename ST::dtype)) * ST::num_elements;
     static constexpr int total = (tile_bytes + bytes_per_wave - 1) / bytes_per_wave;

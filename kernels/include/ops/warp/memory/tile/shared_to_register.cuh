@@ -77,7 +77,12 @@ __host__ __device__ constexpr uint32_t shared_offset(int i, int j, int row, int 
     using base = typename RT::base_tile;
     using shape = typename ST::shape;
     const int first_row = i * base::rows, first_col = j * base::cols;
-    if constexpr (shape::rows % base::rows == 0 && shape::cols % base::cols == 0) {
+    if constexpr (ducks::st_shape::padded<shape>) {
+        if constexpr (shape::rows % base::rows == 0 && shape::cols % base::cols == 0)
+            return ST::order::of_base(first_row, first_col) + ST::order::inside(row, col);
+        else
+            return ST::offset(first_row + row, first_col + col);
+    } else if constexpr (shape::rows % base::rows == 0 && shape::cols % base::cols == 0) {
         // The base tile lies in one of the shared tile's, so the lane's part of the offset is the same for all of
         // these.
         const int subtile = first_row / shape::rows * ST::underlying_subtiles_per_row + first_col / shape::cols;
@@ -91,6 +96,18 @@ __host__ __device__ constexpr uint32_t shared_offset(int i, int j, int row, int 
     } else {
         return ST::offset(first_row + row, first_col + col);
     }
+}
+
+/** The same of a part of a shared tile, whose first element is {part_row, part_col}. */
+template <typename RT, ducks::st::all ST>
+__host__ __device__ constexpr uint32_t shared_offset(int part_row, int part_col, int i, int j, int row, int col) {
+    using base = typename RT::base_tile;
+    using shape = typename ST::shape;
+    const int first_row = part_row + i * base::rows, first_col = part_col + j * base::cols;
+    if constexpr (ducks::st_shape::padded<shape> && shape::rows % base::rows == 0 && shape::cols % base::cols == 0)
+        return ST::order::of_base(first_row, first_col) + ST::order::inside(row, col);
+    else
+        return ST::offset(first_row + row, first_col + col);
 }
 
 /** The same for an element that a lane holds. */
@@ -151,7 +168,7 @@ struct cells {
     static constexpr int run_bytes = is_row ? base::stride * size : size * side;
     static constexpr int total_bytes = base::elements_per_thread * size;
     /** True if the scheme applies: whole words, sides that are powers of two, and the library's own swizzle. */
-    static constexpr bool possible = !own_swizzle<ST> && is_power_of_two(size) && run_bytes % 4 == 0 &&
+    static constexpr bool possible = !ducks::st_shape::padded<typename ST::shape> && !own_swizzle<ST> && is_power_of_two(size) && run_bytes % 4 == 0 &&
                                      ST::atom_bytes % 4 == 0 && is_power_of_two(base::rows) &&
                                      is_power_of_two(base::cols) && is_power_of_two(base::stride) &&
                                      (is_row || (base::stride % side == 0 && base::cols % side == 0));

@@ -58,7 +58,68 @@ struct mfma_of {
     using accumulator = Accumulator;
 };
 
-#if defined(KITTENS_RDNA4)
+#if defined(KITTENS_CDNA5)
+using f16x16 = _Float16 __attribute__((ext_vector_type(16)));
+using bf16x16 = __bf16 __attribute__((ext_vector_type(16)));
+using f32x2 = float __attribute__((ext_vector_type(2)));
+
+// WMMA of gfx1250. Lane l has row l % 16 of A (column of B) and runs of 16 bytes of K, the first from 16 (l / 16) bytes
+// on, the next 32 bytes further; floats have runs of 8 bytes. Of the result it has column l % 16 and 8 consecutive rows.
+template <>
+struct mfma<bf16, 16, 32> : mfma_of<bf16x16, f32x8> {
+    template <bool a_again = false, bool b_again = false>
+    static __device__ inline f32x8 run(bf16x16 a, bf16x16 b, f32x8 c) {
+        return __builtin_amdgcn_wmma_f32_16x16x32_bf16(false, a, false, b, 0, c, a_again, b_again);
+    }
+};
+template <>
+struct mfma<half, 16, 32> : mfma_of<f16x16, f32x8> {
+    template <bool a_again = false, bool b_again = false>
+    static __device__ inline f32x8 run(f16x16 a, f16x16 b, f32x8 c) {
+        return __builtin_amdgcn_wmma_f32_16x16x32_f16(false, a, false, b, 0, c, a_again, b_again);
+    }
+};
+template <>
+struct mfma<float, 16, 8> : mfma_of<f32x2, f32x8> {
+    static __device__ inline f32x8 run(f32x2 a, f32x2 b, f32x8 c) {
+        return __builtin_amdgcn_wmma_f32_16x16x4_f32(false, a, false, b, 0, c, false, false);
+    }
+};
+template <>
+struct mfma<fp8e4m3, 16, 32> : mfma_of<i32x8, f32x8> {
+    static __device__ inline f32x8 run(i32x8 a, i32x8 b, f32x8 c) {
+        return __builtin_amdgcn_wmma_f32_16x16x64_fp8_fp8(a, b, 0, c, false, false);
+    }
+};
+template <>
+struct mfma<fp8e5m2, 16, 32> : mfma_of<i32x8, f32x8> {
+    static __device__ inline f32x8 run(i32x8 a, i32x8 b, f32x8 c) {
+        return __builtin_amdgcn_wmma_f32_16x16x64_bf8_bf8(a, b, 0, c, false, false);
+    }
+};
+template <>
+struct mfma<fp8e4m3, 16, 64> : mfma_of<i32x16, f32x8> {
+    static __device__ inline f32x8 run(i32x16 a, i32x16 b, f32x8 c) {
+        return __builtin_amdgcn_wmma_f32_16x16x128_fp8_fp8(a, b, 0, c, false, false);
+    }
+};
+template <>
+struct mfma<fp8e5m2, 16, 64> : mfma_of<i32x16, f32x8> {
+    static __device__ inline f32x8 run(i32x16 a, i32x16 b, f32x8 c) {
+        return __builtin_amdgcn_wmma_f32_16x16x128_bf8_bf8(a, b, 0, c, false, false);
+    }
+};
+template <>
+struct mfma<int8, 16, 32> : mfma_of<i32x8, i32x8> {
+    static __device__ inline i32x8 run(i32x8 a, i32x8 b, i32x8 c) {
+        return __builtin_amdgcn_wmma_i32_16x16x64_iu8(true, a, true, b, c, false, false);
+    }
+};
+// Base tiles with less along K, such as rt_16x16_s: the rest of the operands is zero.
+template <typename T, int bytes>
+    requires(mfma<T, 16, 32>::exists && (bytes == 8 || bytes == 16))
+struct mfma<T, 16, bytes> : mfma<T, 16, 32> {};
+#elif defined(KITTENS_RDNA4)
 // WMMA of gfx12 in waves of 32 lanes. Lane l has row l % 16 of A (column of B) and 8 consecutive numbers of K from
 // 8 (l / 16) on; of the result column l % 16 and 8 consecutive rows.
 template <>
@@ -272,7 +333,9 @@ struct mfma<T, side, bytes> : mfma_of<i32x8, select<side == 16, f32x4, f32x16>> 
 /** Bytes of an operand per instruction, out of the `have` bytes that a lane holds: the largest that divides them. */
 template <typename T, int side, int have>
 __host__ __device__ constexpr int mfma_bytes() {
-    if constexpr (have % 32 == 0 && mfma<T, side, 32>::exists)
+    if constexpr (have % 64 == 0 && mfma<T, side, 64>::exists)
+        return 64;
+    else if constexpr (have % 32 == 0 && mfma<T, side, 32>::exists)
         return 32;
     else if constexpr (have % 24 == 0 && mfma<T, side, 24>::exists)
         return 24;

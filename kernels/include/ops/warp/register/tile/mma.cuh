@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Matrix multiplication of register tiles on the matrix cores: MFMA on CDNA, WMMA on RDNA.
+ * @brief Matrix multiplication of register tiles on the matrix cores: MFMA on CDNA3 and CDNA4, WMMA on the others.
  *
  * The four functions differ in the layouts of their operands: `mma_ABt` computes d = a bᵀ + c, `mma_AB` d = a b + c,
  * `mma_AtB` d = aᵀ b + c, `mma_AtBt` d = aᵀ bᵀ + c. In each, a lane must hold consecutive elements along K of both
@@ -20,7 +20,9 @@
  * instructions simply take several instructions; on gfx942 these are 16x16x16 and 32x32x8 for 2-byte types, on gfx950
  * 16x16x32 and 32x32x16 where a lane holds 8 elements. Floats are multiplied without conversion, by 16x16x4 and 32x32x2
  * on both targets, at an eighth of the rate of 2-byte types or less. On gfx1201 they are 16x16x16 for 2-byte types, fp8
- * and int8, on gfx1100 for 2-byte types and int8; both have no instruction for floats or base shapes of 32 rows.
+ * and int8; it has no instruction for floats or base shapes of 32 rows. On gfx1250 they are 16x16x32 for 2-byte types,
+ * 16x16x64 and 16x16x128 for fp8, 16x16x64 for int8 and 16x16x4 for floats; base shapes with less along K take a whole
+ * instruction, and there are none of 32 rows either.
  */
 #pragma once
 
@@ -38,8 +40,9 @@ __device__ inline void mma_base(D &d, const A &a, const B &b) {
     constexpr int bytes = mfma_bytes<T, side, have>();
     static_assert(bytes != 0,
                   "mma: the matrix cores of this target have no instruction for these operands; they take float, bf16, "
-                  "half, int8, fp8, from 8 bytes a lane on, gfx950 fp4e2m1_2 (16), fp6 (24); gfx1201 takes no float, "
-                  "gfx1100 no fp8 either");
+                  "half, int8, fp8, from 8 bytes a lane on, gfx950 fp4e2m1_2 (16), fp6 (24); gfx1250 and gfx1201 take "
+                  "base shapes of 16 rows, gfx1201 "
+                  "no float, gfx1100 no fp8 either");
     if constexpr (bytes != 0) {
         using instruction = mfma<T, side, bytes>;
         typename instruction::accumulator sum;

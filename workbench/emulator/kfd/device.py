@@ -1,0 +1,155 @@
+"""An emulated device that runs AQL dispatch packets, with the arguments that AMD's runtime has written."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import threading
+from dataclasses import dataclass, replace
+
+from workbench.codeobject import KernelInfo
+from workbench.emulator.kfd.kernels import Kernels
+from workbench.emulator.node import clock, dispatch, limits
+from workbench.emulator.node.device import EmulatedDevice, Node, _Form
+from workbench.emulator.node.dispatch import Dispatch, Geometry
+from workbench.emulator.node.request import Request
+from workbench.emulator.node.services import Served, Services
+from workbench.emulator.node.timeline import Stream
+
+_PACKET = struct.Struct("<HH3H2xIIIIIQQ")
+# amd_queue_t (ROCr's amd_hsa_queue.h): bytes from its start to the indexes of written and read packets.
+_WRITE_INDEX, _READ_INDEX = 56, 128
+TICKS_PER_SECOND = 100_000_000
+"""Of the device's clock."""
+
+
+class _Packet(threading.local):
+    """Addresses of the packet that a thread runs: the packet's own, its arguments', its queue's."""
+
+    address = arguments = queue = 0
+
+
+class _NoServices(Services):
+    """AMD's runtime serves its kernels itself."""
+
+    def for_launch(self, loaded: object, kinds: object, wave_size: int) -> Served:
+        return Served(loaded, self._memory.text_at, 0)  # type: ignore[arg-type]
+
+
+@dataclass(eq=False)
+class _Moment:
+    """When a launch ends on the clock of the model, and how long this computer took."""
+
+    ticks: int
+    moment: float | None = None
+
+
+class PacketDevice(EmulatedDevice):
+    """A device of a program that speaks to the driver; the only one of its node.
+
+    Attributes:
+        kernels: the kernels in the program's memory.
+    """
+
+    def __init__(self, node: Node) -> None:
+        first = node.devices[0]
+        super().__init__(node, first.ordinal, first.product)
+        node.services = _NoServices(node.memory)
+        self.kernels = Kernels(node.memory, self.product.target)
+        self._packet = _Packet()
+        self._lock = threading.Lock()
+        self._moments: list[_Moment] = []
+        self._last = 0.0
+        if clock.can_model(self.product):
+            node.clock.event_made()
+
+    def run(self, address: int, queue: int) -> int:
+        """Runs the kernel of a dispatch packet to its end.
+
+        Args:
+            address: the packet's address.
+            queue: address of the amd_queue_t; 0 if it is not known.
+
+        Returns:
+            the ticks of the device's clock that this computer took.
+
+        Raises:
+            DeviceError, CodeObjectError: the packet names no kernel.
+            LaunchError, UnsupportedInstruction, KernelFault: as `EmulatedDevice.launch`.
+        """
+        _, _, bx, by, bz, gx, gy, gz, _, shared, descriptor, arguments = _PACKET.unpack(
+            ctypes.string_at(address, _PACKET.size)
+        )
+        with self._lock:
+            kernel = self.kernels.at(descriptor)
+            info = kernel.loaded.code_object.kernels[kernel.name]
+            packet = self._packet
+            packet.address, packet.arguments, packet.queue = address, arguments, queue
+            record = self.launch(
+                kernel.loaded,
+                kernel.name,
+                Geometry.of_items((gx, gy, gz), (bx, by, bz)),
+                max(0, shared - limits.static_shared(info)),
+                _bytes_of(info, arguments),
+            )
+            ticks = int(record.wall_seconds * TICKS_PER_SECOND)
+            if self.node.clock.active:
+                self._moments.append(moment := _Moment(ticks))
+                self.node.clock.record(moment, Stream.from_handle(0, 0))
+            return ticks
+
+    @property
+    def untimed(self) -> int:
+        """Launches since the last `corrections`."""
+        return len(self._moments)
+
+    def corrections(self) -> tuple[list[int], int]:
+        """Ticks by which the modelled time of each launch, with the gap before it, is more than this
+        computer's, in order; and the ticks of a gap. Loads the model."""
+        with self._lock:
+            moments, self._moments = self._moments, []
+            self.node.clock.asked = True
+            self.node.clock.settle()
+            result = []
+            for moment in moments:
+                end = moment.moment or self._last
+                result.append(round((end - self._last) * TICKS_PER_SECOND) - moment.ticks)
+                self._last = end
+            return result, round(clock.loaded_model().gap * TICKS_PER_SECOND)
+
+    def check(self, kernel: KernelInfo, geometry: Geometry, dynamic_shared: int) -> None:
+        # A packet's block is what hardware runs, whatever the kernel was compiled for: AMD's own kernels of
+        # copies are launched with more than that.
+        free = replace(kernel, max_workgroup_size=0, required_workgroup_size=None)
+        super().check(free, geometry, dynamic_shared)
+
+    def _prepare(self, form: _Form, request: Request, served: Served) -> Dispatch:
+        packet, info = self._packet, form.scene.kernel
+        registers = dispatch.user_sgprs(
+            info.descriptor,
+            kernarg=packet.arguments,
+            packet=packet.address,
+            arguments=_segment(info, packet.arguments) if info.descriptor.kernarg_preload_length else b"",
+            private_bytes=form.scene.scratch_bytes,
+            queue=packet.queue,
+        )
+        return self._prepared(form, request, served, registers)
+
+
+def queue_of(write_pointer: int, read_pointer: int) -> int:
+    """Address of the amd_queue_t with these indexes; 0 if they are elsewhere."""
+    is_amd = read_pointer - write_pointer == _READ_INDEX - _WRITE_INDEX
+    return write_pointer - _WRITE_INDEX if is_amd else 0
+
+
+def _bytes_of(info: KernelInfo, address: int) -> bytes:
+    """A kernel's own arguments."""
+    size = min(info.own_bytes, info.kernarg_size)
+    return ctypes.string_at(address, size) if address and size else b""
+
+
+def _segment(info: KernelInfo, address: int) -> bytes:
+    return ctypes.string_at(address, info.kernarg_size) if address else b""
+
+
+__all__ = ["TICKS_PER_SECOND", "PacketDevice", "queue_of"]

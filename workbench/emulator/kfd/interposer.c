@@ -1,0 +1,869 @@
+/* Answers the kernel driver's interface inside a program's process: /dev/kfd, a render node and their files of sysfs.
+ *
+ * Loaded by LD_PRELOAD. Memory, events and the ioctls are answered here; a process of the workbench, connected by a
+ * socket, is the device: it maps the same memory at the same addresses, reads the queues and runs the kernels.
+ * Facts of the product and the files of sysfs are in the folder HIPKITTENS_DRIVER (topology.py). */
+#define _GNU_SOURCE
+#include "shared.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <drm/amdgpu_drm.h>
+#include <drm/drm.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/kfd_ioctl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define REAL(name)                                                                                                     \
+    __extension__({                                                                                                    \
+        static __typeof__(&name) function;                                                                             \
+        if (!function) function = (__typeof__(&name))dlsym(RTLD_NEXT, #name);                                          \
+        function;                                                                                                      \
+    })
+
+/* Later than the headers of the C compiler. */
+#define QUEUE_TYPE_SDMA_BY_ENGINE 4
+#define IOCTL_AVAILABLE_MEMORY 0x23
+#define IOCTL_RUNTIME_ENABLE 0x25
+#define PAGE 4096ull
+#define KFD "/dev/kfd"
+#define RENDER "/dev/dri/renderD128"
+#define MOST_FILES 4096
+
+enum { NEITHER, IS_KFD, IS_RENDER };
+static uint8_t file_kinds[MOST_FILES]; /* by descriptor */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int memory_file = -1, device = -1;
+static uint64_t memory_end, vram_used;
+static Control *control;
+static uint64_t *event_page;
+static const char *folder;
+static int is_verbose;
+
+/* Facts of the product, in the order of topology.py's file. */
+static struct {
+    uint64_t gpu_id, vram, vram_limit, host, device_id, units, engines, arrays, clock_khz, memory_clock_khz, bus_bits,
+        wave_size;
+} facts;
+
+#define LOG(...)                                                                                                       \
+    do {                                                                                                               \
+        if (is_verbose) fprintf(stderr, "hipkittens driver: " __VA_ARGS__);                                            \
+    } while (0)
+
+__attribute__((constructor)) static void begin(void) {
+    folder = getenv("HIPKITTENS_DRIVER");
+    is_verbose = getenv("HIPKITTENS_DRIVER_LOG") != NULL;
+}
+
+/* Names what is refused, once in a process. */
+static int refuse(const char *what, unsigned number, int error) {
+    static uint8_t named[2][256];
+    uint8_t *seen = &named[*what == 'k'][number & 0xff];
+    if (!*seen) fprintf(stderr, "hipkittens: the emulated driver has no %s %#x (%s)\n", what, number, strerror(error));
+    *seen = 1;
+    errno = error;
+    return -1;
+}
+
+/* ---- the device's process */
+
+static int ask(Message *message, int file) {
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } extra = {0};
+    struct iovec part = {message, sizeof *message};
+    struct msghdr packet = {.msg_iov = &part, .msg_iovlen = 1};
+    if (file >= 0) {
+        packet.msg_control = extra.bytes;
+        packet.msg_controllen = sizeof extra.bytes;
+        struct cmsghdr *header = CMSG_FIRSTHDR(&packet);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof file);
+        memcpy(CMSG_DATA(header), &file, sizeof file);
+    }
+    int32_t answer;
+    ssize_t size;
+    if (device < 0 || sendmsg(device, &packet, MSG_NOSIGNAL) != (ssize_t)sizeof *message) return EIO;
+    while ((size = recv(device, &answer, sizeof answer, 0)) < 0 && errno == EINTR) continue;
+    return size == sizeof answer ? answer : EIO;
+}
+
+static void read_facts(void) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/facts", folder);
+    FILE *file = REAL(fopen)(path, "re");
+    uint64_t *fields = (uint64_t *)&facts;
+    for (size_t i = 0; file && i < sizeof facts / sizeof *fields; i++)
+        if (fscanf(file, "%lu", &fields[i]) != 1) break;
+    if (file) fclose(file);
+}
+
+/* Connects this process to its device; the lock is held. */
+static int connect_device(void) {
+    if (device >= 0) return 0;
+    const char *name = getenv("HIPKITTENS_DRIVER_SOCKET");
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (!name || strlen(name) + 1 >= sizeof address.sun_path) return ENODEV;
+    /* The name is abstract: it is found in another root folder too. */
+    memcpy(address.sun_path + 1, name, strlen(name));
+    socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
+    read_facts();
+    device = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    memory_file = memfd_create("emulated-gpu", MFD_CLOEXEC);
+    memory_end = CONTROL_OFFSET + CONTROL_BYTES;
+    if (device < 0 || memory_file < 0 || ftruncate(memory_file, (off_t)memory_end) ||
+        connect(device, (struct sockaddr *)&address, length)) {
+        fprintf(stderr,
+                "hipkittens: the emulated driver's device does not answer (%s): run the program by "
+                "`python -m workbench exec --driver -- program`\n",
+                strerror(errno));
+        if (device >= 0) REAL(close)(device);
+        device = -1;
+        return ENODEV;
+    }
+    control = REAL(mmap)(NULL, CONTROL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memory_file, CONTROL_OFFSET);
+    Message hello = {.kind = MESSAGE_HELLO, .id = (uint64_t)getpid(), .offset = CONTROL_OFFSET};
+    return ask(&hello, memory_file);
+}
+
+/* ---- files */
+
+static const char *place(const char *path, char *buffer, size_t size) {
+    static const char *const PREFIXES[] = {"/sys/devices/virtual/kfd", "/sys/class/kfd",     "/sys/module/amdgpu",
+                                           "/sys/class/drm",           "/sys/dev/char/226:", "/dev/dri"};
+    if (!folder || !path) return path;
+    for (size_t i = 0; i < sizeof PREFIXES / sizeof *PREFIXES; i++)
+        if (!strncmp(path, PREFIXES[i], strlen(PREFIXES[i])) &&
+            snprintf(buffer, size, "%s%s", folder, path) < (int)size)
+            return buffer;
+    return path;
+}
+
+static int kind_of_path(const char *path) {
+    if (!folder || !path) return NEITHER;
+    return !strcmp(path, KFD) ? IS_KFD : !strcmp(path, RENDER) ? IS_RENDER : NEITHER;
+}
+
+static int kind_of(int file) { return file >= 0 && file < MOST_FILES ? file_kinds[file] : NEITHER; }
+
+static int open_device(int kind) {
+    pthread_mutex_lock(&lock);
+    int error = connect_device();
+    /* A copy of the memory's file: the program's own mmap of it works. */
+    int file = error ? -1 : fcntl(memory_file, F_DUPFD_CLOEXEC, 3);
+    if (file >= 0 && file < MOST_FILES) file_kinds[file] = (uint8_t)kind;
+    pthread_mutex_unlock(&lock);
+    if (error) errno = error;
+    return file;
+}
+
+#define OPEN(name)                                                                                                     \
+    EXPORT int name(const char *path, int flags, ...) {                                                                \
+        va_list rest;                                                                                                  \
+        va_start(rest, flags);                                                                                         \
+        mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, mode_t) : 0;                                        \
+        va_end(rest);                                                                                                  \
+        char buffer[4096];                                                                                             \
+        int kind = kind_of_path(path);                                                                                 \
+        return kind ? open_device(kind) : REAL(name)(place(path, buffer, sizeof buffer), flags, mode);                 \
+    }
+#define OPEN_AT(name)                                                                                                  \
+    EXPORT int name(int at, const char *path, int flags, ...) {                                                        \
+        va_list rest;                                                                                                  \
+        va_start(rest, flags);                                                                                         \
+        mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, mode_t) : 0;                                        \
+        va_end(rest);                                                                                                  \
+        char buffer[4096];                                                                                             \
+        int kind = kind_of_path(path);                                                                                 \
+        return kind ? open_device(kind) : REAL(name)(at, place(path, buffer, sizeof buffer), flags, mode);             \
+    }
+OPEN(open)
+OPEN(open64)
+OPEN_AT(openat)
+OPEN_AT(openat64)
+/* What a program calls that was compiled with _FORTIFY_SOURCE. */
+EXPORT int __open_2(const char *path, int flags) { return open(path, flags); }
+EXPORT int __open64_2(const char *path, int flags) { return open64(path, flags); }
+EXPORT int __openat_2(int at, const char *path, int flags) { return openat(at, path, flags); }
+EXPORT int __openat64_2(int at, const char *path, int flags) { return openat64(at, path, flags); }
+
+#define WITH_PATH(type, name, parameters, arguments)                                                                   \
+    EXPORT type name parameters {                                                                                      \
+        char buffer[4096];                                                                                             \
+        const char *there = place(path, buffer, sizeof buffer);                                                        \
+        return REAL(name) arguments;                                                                                   \
+    }
+WITH_PATH(FILE *, fopen, (const char *path, const char *mode), (there, mode))
+WITH_PATH(FILE *, fopen64, (const char *path, const char *mode), (there, mode))
+WITH_PATH(DIR *, opendir, (const char *path), (there))
+WITH_PATH(ssize_t, readlink, (const char *path, char *out, size_t size), (there, out, size))
+
+EXPORT int access(const char *path, int mode) {
+    char buffer[4096];
+    return kind_of_path(path) ? 0 : REAL(access)(place(path, buffer, sizeof buffer), mode);
+}
+
+/* struct stat64 is struct stat on 64-bit machines. */
+static int describe(int kind, void *result) {
+    struct stat *status = result;
+    memset(status, 0, sizeof *status);
+    status->st_mode = S_IFCHR | 0666;
+    status->st_rdev = kind == IS_KFD ? makedev(234, 0) : makedev(226, 128);
+    return 0;
+}
+
+#define STAT(name, type, real)                                                                                         \
+    EXPORT int name(const char *path, struct type *result) {                                                           \
+        char buffer[4096];                                                                                             \
+        int kind = kind_of_path(path);                                                                                 \
+        return kind ? describe(kind, result) : REAL(real)(place(path, buffer, sizeof buffer), result);                 \
+    }
+STAT(stat, stat, stat)
+STAT(stat64, stat64, stat64)
+STAT(lstat, stat, lstat)
+STAT(lstat64, stat64, lstat64)
+EXPORT int fstat(int file, struct stat *result) {
+    return kind_of(file) ? describe(kind_of(file), result) : REAL(fstat)(file, result);
+}
+EXPORT int fstat64(int file, struct stat64 *result) {
+    return kind_of(file) ? describe(kind_of(file), result) : REAL(fstat64)(file, result);
+}
+EXPORT int close(int file) {
+    if (kind_of(file)) file_kinds[file] = NEITHER;
+    return REAL(close)(file);
+}
+static int copied(int from, int to) {
+    if (kind_of(from) && to >= 0 && to < MOST_FILES) file_kinds[to] = file_kinds[from];
+    return to;
+}
+EXPORT int dup(int file) { return copied(file, REAL(dup)(file)); }
+
+#define FCNTL(name)                                                                                                    \
+    EXPORT int name(int file, int command, ...) {                                                                      \
+        va_list rest;                                                                                                  \
+        va_start(rest, command);                                                                                       \
+        void *argument = va_arg(rest, void *);                                                                         \
+        va_end(rest);                                                                                                  \
+        int result = REAL(name)(file, command, argument);                                                              \
+        return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? copied(file, result) : result;                       \
+    }
+FCNTL(fcntl)
+FCNTL(fcntl64)
+
+/* ---- memory */
+
+/* A buffer of ALLOC_MEMORY_OF_GPU, or a range of SVM (without a number). */
+typedef struct Buffer {
+    struct Buffer *next;
+    uint64_t id, base, size, offset;
+    uint32_t flags;
+    int is_mapped;
+} Buffer;
+static Buffer *buffers;
+static uint64_t last_id;
+
+static Buffer **buffer_of(uint64_t id) {
+    Buffer **link = &buffers;
+    while (*link && (*link)->id != id) link = &(*link)->next;
+    return link;
+}
+
+/* Memory of the program that the device maps too: whole pages, which lie in a file of their own. */
+typedef struct Segment {
+    struct Segment *next;
+    uint64_t base, end;
+    unsigned long inode; /* of its file */
+    int uses, is_seen;
+} Segment;
+static Segment *segments;
+
+static void end_segment(Segment **link) {
+    Segment *segment = *link;
+    Message message = {.kind = MESSAGE_UNMAP, .base = segment->base, .size = segment->end - segment->base};
+    ask(&message, -1);
+    *link = segment->next;
+    free(segment);
+}
+
+/* Forgets segments that the program has unmapped: nobody tells the driver so. */
+static void prune(void) {
+    FILE *maps = segments ? REAL(fopen)("/proc/self/maps", "re") : NULL;
+    if (!maps) return;
+    for (Segment *s = segments; s; s = s->next) s->is_seen = 0;
+    char line[4352];
+    while (fgets(line, sizeof line, maps)) {
+        unsigned long start, end, inode;
+        if (!strstr(line, "/memfd:") || sscanf(line, "%lx-%lx %*s %*s %*s %lu", &start, &end, &inode) != 3) continue;
+        for (Segment *s = segments; s; s = s->next)
+            s->is_seen |= s->inode == inode && start <= s->base && s->end <= end;
+    }
+    fclose(maps);
+    for (Segment **link = &segments; *link;)
+        if ((*link)->is_seen)
+            link = &(*link)->next;
+        else
+            end_segment(link);
+}
+
+/* Moves pages of the program into a file that the device can map, with their contents. What other threads write there
+ * in the meantime may be lost. */
+static int share_pages(uint64_t base, uint64_t end) {
+    static const char ZEROS[PAGE];
+    size_t size = end - base;
+    struct stat status;
+    Message message = {.kind = MESSAGE_MAP, .what = MEMORY_HOST, .base = base, .size = size};
+    Segment *segment = malloc(sizeof *segment);
+    char *copy = MAP_FAILED;
+    int file = memfd_create("emulated-gpu-host", MFD_CLOEXEC), error = 0;
+    if (!segment || file < 0 || ftruncate(file, (off_t)size) || REAL(fstat)(file, &status) ||
+        (copy = REAL(mmap)(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)) == MAP_FAILED)
+        error = ENOMEM;
+    if (!error && (error = ask(&message, file)) == 0) {
+        for (size_t at = 0; at < size; at += PAGE)
+            if (memcmp((void *)(base + at), ZEROS, PAGE)) memcpy(copy + at, (void *)(base + at), PAGE);
+        if (mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)base) == MAP_FAILED) {
+            error = ENOMEM;
+            message.kind = MESSAGE_UNMAP;
+            ask(&message, -1);
+        }
+    }
+    if (file >= 0) REAL(close)(file);
+    if (error) {
+        if (copy != MAP_FAILED) munmap(copy, size);
+        free(segment);
+        return error;
+    }
+    *segment = (Segment){segments, base, end, status.st_ino, 1, 0};
+    segments = segment;
+    return 0;
+}
+
+static int share(uint64_t base, uint64_t size) {
+    uint64_t end = (base + size + PAGE - 1) & ~(PAGE - 1);
+    base &= ~(PAGE - 1);
+    prune();
+    while (base < end) {
+        uint64_t gap_end = end;
+        Segment *here = NULL;
+        for (Segment *s = segments; s; s = s->next) {
+            if (s->base <= base && base < s->end)
+                here = s;
+            else if (s->base > base && s->base < gap_end)
+                gap_end = s->base;
+        }
+        if (here) {
+            here->uses++;
+            base = here->end;
+            continue;
+        }
+        int error = share_pages(base, gap_end);
+        if (error) return error;
+        base = gap_end;
+    }
+    return 0;
+}
+
+static void end_sharing(uint64_t base, uint64_t size) {
+    for (Segment **link = &segments; *link;) {
+        Segment *segment = *link;
+        if (segment->base < base + size && segment->end > base && --segment->uses == 0)
+            end_segment(link);
+        else
+            link = &segment->next;
+    }
+}
+
+#define NOT_FROM_FILE                                                                                                  \
+    (KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL | KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP)
+
+static int allocate(struct kfd_ioctl_alloc_memory_of_gpu_args *a) {
+    int is_vram = a->flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM;
+    if (is_vram && vram_used + a->size > facts.vram_limit) return ENOMEM;
+    Buffer *buffer = calloc(1, sizeof *buffer);
+    *buffer = (Buffer){buffers, ++last_id | facts.gpu_id << 32, a->va_addr, a->size, 0, a->flags, 0};
+    int error = 0;
+    if (a->flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR) {
+        error = share(a->mmap_offset ? a->mmap_offset : a->va_addr, a->size);
+        buffer->base = a->mmap_offset ? a->mmap_offset : a->va_addr;
+    } else if (a->flags & KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL) {
+        a->mmap_offset = CONTROL_OFFSET;
+    } else {
+        a->mmap_offset = buffer->offset = memory_end;
+        memory_end += (a->size + PAGE - 1) & ~(PAGE - 1);
+        if (ftruncate(memory_file, (off_t)memory_end)) error = ENOMEM;
+    }
+    if (error) {
+        free(buffer);
+        return error;
+    }
+    if (is_vram) vram_used += a->size;
+    a->handle = buffer->id;
+    buffers = buffer;
+    LOG("alloc %#llx+%#llx flags %#x\n", a->va_addr, a->size, a->flags);
+    return 0;
+}
+
+static int map_buffer(Buffer *buffer) {
+    if (buffer->is_mapped) return 0;
+    buffer->is_mapped = 1;
+    if (buffer->flags & NOT_FROM_FILE || !buffer->base) return 0;
+    /* The device's addresses are this process's. */
+    void *there = REAL(mmap)((void *)buffer->base, buffer->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                             memory_file, (off_t)buffer->offset);
+    int is_vram = buffer->flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM;
+    Message message = {.kind = MESSAGE_MAP,
+                       .what = is_vram ? MEMORY_DEVICE : MEMORY_HOST,
+                       .base = buffer->base,
+                       .size = buffer->size,
+                       .offset = buffer->offset};
+    return there == MAP_FAILED ? ENOMEM : ask(&message, memory_file);
+}
+
+static void unmap_buffer(Buffer *buffer) {
+    if (buffer->is_mapped && !(buffer->flags & NOT_FROM_FILE) && buffer->base) {
+        Message message = {.kind = MESSAGE_UNMAP, .base = buffer->base, .size = buffer->size};
+        ask(&message, -1);
+    }
+    buffer->is_mapped = 0;
+}
+
+static int free_buffer(uint64_t id) {
+    Buffer **link = buffer_of(id), *buffer = *link;
+    if (!buffer) return EINVAL;
+    unmap_buffer(buffer);
+    if (buffer->flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR)
+        end_sharing(buffer->base, buffer->size);
+    else if (!(buffer->flags & NOT_FROM_FILE))
+        fallocate(memory_file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)buffer->offset, (off_t)buffer->size);
+    if (buffer->flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM) vram_used -= buffer->size;
+    *link = buffer->next;
+    free(buffer);
+    return 0;
+}
+
+static int svm(struct kfd_ioctl_svm_args *a) {
+    LOG("svm %s %#llx+%#llx\n", a->op ? "get" : "set", a->start_addr, a->size);
+    if (a->op == KFD_IOCTL_SVM_OP_SET_ATTR) {
+        for (Buffer *b = buffers; b; b = b->next)
+            if (b->base <= a->start_addr && a->start_addr + a->size <= b->base + b->size) return 0;
+        return share(a->start_addr, a->size);
+    }
+    for (uint32_t i = 0; i < a->nattr; i++) {
+        struct kfd_ioctl_svm_attribute *attribute = &a->attrs[i];
+        if (attribute->type == KFD_IOCTL_SVM_ATTR_PREFERRED_LOC || attribute->type == KFD_IOCTL_SVM_ATTR_PREFETCH_LOC)
+            attribute->value = KFD_IOCTL_SVM_LOCATION_UNDEFINED;
+        else if (attribute->type == KFD_IOCTL_SVM_ATTR_SET_FLAGS || attribute->type == KFD_IOCTL_SVM_ATTR_CLR_FLAGS)
+            attribute->value = 0;
+    }
+    return 0;
+}
+
+/* ---- events */
+
+static int create_event(struct kfd_ioctl_create_event_args *a) {
+    if (a->event_page_offset && !event_page) {
+        Buffer *page = *buffer_of(a->event_page_offset);
+        if (!page) return EINVAL;
+        event_page = (uint64_t *)page->base;
+        for (int i = 0; i < MOST_EVENTS && (uint64_t)i < page->size / 8; i++) event_page[i] = ~0ull;
+    }
+    /* A program that maps no page must not take slot 0 for one. */
+    if (!a->event_page_offset) a->event_page_offset = 1ull << 62;
+    for (uint32_t id = 1; id < MOST_EVENTS; id++) {
+        Event *event = &control->events[id];
+        if (event->used) continue;
+        *event = (Event){1, a->event_type, a->auto_reset, 0, 1};
+        a->event_id = a->event_slot_index = a->event_trigger_data = id;
+        return 0;
+    }
+    return ENOMEM;
+}
+
+static int is_set(struct kfd_event_data *data) {
+    Event *event = &control->events[data->event_id % MOST_EVENTS];
+    /* A kernel that calls the host writes the number into the event's slot. */
+    uint64_t *slot = event_page && event->type == EVENT_SIGNAL ? &event_page[data->event_id % MOST_EVENTS] : NULL;
+    if (slot && __atomic_load_n(slot, __ATOMIC_ACQUIRE) != ~0ull) {
+        __atomic_store_n(slot, ~0ull, __ATOMIC_SEQ_CST);
+        set_event(control, data->event_id);
+    }
+    uint64_t age = __atomic_load_n(&event->age, __ATOMIC_ACQUIRE);
+    int is_signal = event->type == EVENT_SIGNAL;
+    uint64_t last = is_signal ? data->signal_event_data.last_event_age : 0;
+    int is_aged = last && age != last;
+    int signaled = event->auto_reset ? (int)__atomic_exchange_n(&event->signaled, 0, __ATOMIC_SEQ_CST)
+                                     : (int)__atomic_load_n(&event->signaled, __ATOMIC_ACQUIRE);
+    if (!signaled && !is_aged && event->used) return 0;
+    if (last) data->signal_event_data.last_event_age = age;
+    if (event->type == EVENT_MEMORY) {
+        data->memory_exception_data = (struct kfd_hsa_memory_exception_data){
+            .failure = {.NotPresent = 1, .ReadOnly = control->fault_is_write},
+            .va = control->fault_address,
+            .gpu_id = (uint32_t)facts.gpu_id,
+        };
+    } else if (event->type == EVENT_EXCEPTION) {
+        memset(&data->hw_exception_data, 0, sizeof data->hw_exception_data);
+        data->hw_exception_data.gpu_id = (uint32_t)facts.gpu_id;
+    }
+    return 1;
+}
+
+static int wait_events(struct kfd_ioctl_wait_events_args *a) {
+    struct kfd_event_data *data = (struct kfd_event_data *)a->events_ptr;
+    uint64_t end = clock_ticks() + a->timeout * 100000ull;
+    char done[a->num_events + 1];
+    memset(done, 0, sizeof done);
+    for (;;) {
+        uint32_t turn = __atomic_load_n(&control->turn, __ATOMIC_SEQ_CST), count = 0;
+        for (uint32_t i = 0; i < a->num_events; i++) count += done[i] = done[i] || is_set(&data[i]);
+        a->wait_result = KFD_IOC_WAIT_RESULT_COMPLETE;
+        if (count == a->num_events || (count && !a->wait_for_all)) return 0;
+        if (a->timeout != 0xffffffffu && clock_ticks() >= end) break;
+        futex_wait(&control->turn, turn, 1000000);
+    }
+    a->wait_result = KFD_IOC_WAIT_RESULT_TIMEOUT;
+    return 0;
+}
+
+/* ---- queues */
+
+static uint8_t used_queues[MOST_QUEUES];
+
+static int create_queue(struct kfd_ioctl_create_queue_args *a) {
+    uint32_t id = 0;
+    if (a->queue_type < KFD_IOC_QUEUE_TYPE_SDMA || a->queue_type > QUEUE_TYPE_SDMA_BY_ENGINE) return EINVAL;
+    while (id < MOST_QUEUES && used_queues[id]) id++;
+    if (id == MOST_QUEUES) return ENOMEM;
+    int is_aql = a->queue_type == KFD_IOC_QUEUE_TYPE_COMPUTE_AQL;
+    control->doorbells[id] = is_aql ? ~0ull : 0;
+    Message message = {.kind = MESSAGE_QUEUE,
+                       .what = (uint32_t)is_aql,
+                       .id = id,
+                       .base = a->ring_base_address,
+                       .size = a->ring_size,
+                       .read_pointer = a->read_pointer_address,
+                       .write_pointer = a->write_pointer_address};
+    int error = ask(&message, -1);
+    if (error) return error;
+    used_queues[id] = 1;
+    a->queue_id = id;
+    a->doorbell_offset = CONTROL_OFFSET + 8 * id;
+    LOG("queue %u of type %u\n", id, a->queue_type);
+    return 0;
+}
+
+static int destroy_queue(uint32_t id) {
+    if (id >= MOST_QUEUES || !used_queues[id]) return EINVAL;
+    used_queues[id] = 0;
+    Message message = {.kind = MESSAGE_QUEUE_END, .id = id};
+    return ask(&message, -1);
+}
+
+/* Wakes the device, if it sleeps, after a store that may have been to a doorbell. */
+static void ring(void) {
+    if (!control) return;
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (!__atomic_load_n(&control->sleeping, __ATOMIC_SEQ_CST)) return;
+    __atomic_add_fetch(&control->bell, 1, __ATOMIC_SEQ_CST);
+    futex_wake(&control->bell);
+}
+
+/* A function of AMD's runtime, which may have been loaded for one library alone. */
+static void *of_runtime(const char *name) {
+    void *function = dlsym(RTLD_NEXT, name);
+    void *library = function ? NULL : dlopen("libhsa-runtime64.so.1", RTLD_NOW | RTLD_NOLOAD);
+    return function ? function : library ? dlsym(library, name) : NULL;
+}
+
+typedef struct Handle {
+    uint64_t handle;
+} Handle;
+#define STORE(name)                                                                                                    \
+    EXPORT void name(Handle signal, int64_t value) {                                                                   \
+        static void (*function)(Handle, int64_t);                                                                      \
+        if (!function) function = (void (*)(Handle, int64_t))of_runtime(#name);                                        \
+        function(signal, value);                                                                                       \
+        ring();                                                                                                        \
+    }
+STORE(hsa_signal_store_relaxed)
+STORE(hsa_signal_store_release)
+STORE(hsa_signal_store_screlease)
+
+/* Puts modelled times into the signals, before the runtime reads the first ones. */
+static void settle(void) {
+    if (!control || !__atomic_load_n(&control->untimed, __ATOMIC_SEQ_CST)) return;
+    Message message = {.kind = MESSAGE_TIMES};
+    pthread_mutex_lock(&lock);
+    ask(&message, -1);
+    pthread_mutex_unlock(&lock);
+}
+
+EXPORT int hsa_amd_profiling_get_dispatch_time(Handle agent, Handle signal, void *time) {
+    static int (*function)(Handle, Handle, void *);
+    if (!function) function = (int (*)(Handle, Handle, void *))of_runtime("hsa_amd_profiling_get_dispatch_time");
+    settle();
+    return function(agent, signal, time);
+}
+
+EXPORT int hsa_amd_profiling_get_async_copy_time(Handle signal, void *time) {
+    static int (*function)(Handle, void *);
+    if (!function) function = (int (*)(Handle, void *))of_runtime("hsa_amd_profiling_get_async_copy_time");
+    settle();
+    return function(signal, time);
+}
+
+/* Whole code objects, of which only the loaded part is in memory: names of kernels and lines. */
+EXPORT int hsa_code_object_reader_create_from_memory(const void *data, size_t size, Handle *result) {
+    static int (*function)(const void *, size_t, Handle *);
+    if (!function)
+        function = (int (*)(const void *, size_t, Handle *))of_runtime("hsa_code_object_reader_create_from_memory");
+    pthread_mutex_lock(&lock);
+    int file = memfd_create("code-object", MFD_CLOEXEC);
+    Message message = {.kind = MESSAGE_CODE, .size = size};
+    if (device >= 0 && file >= 0 && write(file, data, size) == (ssize_t)size) ask(&message, file);
+    if (file >= 0) REAL(close)(file);
+    pthread_mutex_unlock(&lock);
+    return function(data, size, result);
+}
+
+/* ---- ioctls */
+
+static int apertures(struct kfd_ioctl_get_process_apertures_new_args *a) {
+    struct kfd_process_device_apertures *first = (void *)a->kfd_process_device_apertures_ptr;
+    /* Of LDS and scratch, as the emulated device has them (native/abi.h). */
+    if (first && a->num_of_nodes)
+        *first = (struct kfd_process_device_apertures){.lds_base = 0x0001000000000000,
+                                                       .lds_limit = 0x00010000ffffffff,
+                                                       .scratch_base = 0x0002000000000000,
+                                                       .scratch_limit = 0x00020000ffffffff,
+                                                       .gpuvm_base = 0x10000,
+                                                       .gpuvm_limit = 0x7fffffffffff,
+                                                       .gpu_id = (uint32_t)facts.gpu_id};
+    a->num_of_nodes = 1;
+    return 0;
+}
+
+static int clocks(struct kfd_ioctl_get_clock_counters_args *a) {
+    struct timespec boot;
+    clock_gettime(CLOCK_BOOTTIME, &boot);
+    a->gpu_clock_counter = clock_ticks();
+    a->cpu_clock_counter = a->gpu_clock_counter * 10;
+    a->system_clock_counter = (uint64_t)boot.tv_sec * 1000000000 + (uint64_t)boot.tv_nsec;
+    a->system_clock_freq = 1000000000;
+    return 0;
+}
+
+/* Returns an errno, or -1 for what there is not. */
+static int answer(unsigned number, void *argument) {
+    switch (number) {
+    case _IOC_NR(AMDKFD_IOC_GET_VERSION):
+        *(struct kfd_ioctl_get_version_args *)argument = (struct kfd_ioctl_get_version_args){1, 17};
+        return 0;
+    case _IOC_NR(AMDKFD_IOC_CREATE_QUEUE):
+        return create_queue(argument);
+    case _IOC_NR(AMDKFD_IOC_DESTROY_QUEUE):
+        return destroy_queue(((struct kfd_ioctl_destroy_queue_args *)argument)->queue_id);
+    /* The emulated device has neither caches to configure, nor priorities, nor a trap handler; a mask of compute units
+     * changes no result. */
+    case _IOC_NR(AMDKFD_IOC_SET_MEMORY_POLICY):
+    case _IOC_NR(AMDKFD_IOC_UPDATE_QUEUE):
+    case _IOC_NR(AMDKFD_IOC_SET_SCRATCH_BACKING_VA):
+    case _IOC_NR(AMDKFD_IOC_SET_TRAP_HANDLER):
+    case _IOC_NR(AMDKFD_IOC_SET_CU_MASK):
+    case _IOC_NR(AMDKFD_IOC_ALLOC_QUEUE_GWS):
+    case _IOC_NR(AMDKFD_IOC_ACQUIRE_VM):
+        return 0;
+    case IOCTL_RUNTIME_ENABLE:
+        return 0;
+    case _IOC_NR(AMDKFD_IOC_GET_CLOCK_COUNTERS):
+        return clocks(argument);
+    case _IOC_NR(AMDKFD_IOC_CREATE_EVENT):
+        return create_event(argument);
+    case _IOC_NR(AMDKFD_IOC_DESTROY_EVENT): {
+        uint32_t id = ((struct kfd_ioctl_destroy_event_args *)argument)->event_id;
+        set_event(control, id);
+        control->events[id % MOST_EVENTS].used = 0;
+        return 0;
+    }
+    case _IOC_NR(AMDKFD_IOC_SET_EVENT):
+        set_event(control, ((struct kfd_ioctl_set_event_args *)argument)->event_id);
+        return 0;
+    case _IOC_NR(AMDKFD_IOC_RESET_EVENT):
+        control->events[((struct kfd_ioctl_reset_event_args *)argument)->event_id % MOST_EVENTS].signaled = 0;
+        return 0;
+    case _IOC_NR(AMDKFD_IOC_GET_TILE_CONFIG): {
+        struct kfd_ioctl_get_tile_config_args *a = argument;
+        a->num_tile_configs = a->num_macro_tile_configs = a->num_banks = a->num_ranks = 0;
+        a->gb_addr_config = 0;
+        return 0;
+    }
+    case _IOC_NR(AMDKFD_IOC_GET_PROCESS_APERTURES_NEW):
+        return apertures(argument);
+    case _IOC_NR(AMDKFD_IOC_ALLOC_MEMORY_OF_GPU):
+        return allocate(argument);
+    case _IOC_NR(AMDKFD_IOC_FREE_MEMORY_OF_GPU):
+        return free_buffer(((struct kfd_ioctl_free_memory_of_gpu_args *)argument)->handle);
+    case _IOC_NR(AMDKFD_IOC_MAP_MEMORY_TO_GPU): {
+        struct kfd_ioctl_map_memory_to_gpu_args *a = argument;
+        Buffer *buffer = *buffer_of(a->handle);
+        int error = buffer ? map_buffer(buffer) : EINVAL;
+        a->n_success = error ? 0 : a->n_devices;
+        return error;
+    }
+    case _IOC_NR(AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU): {
+        struct kfd_ioctl_unmap_memory_from_gpu_args *a = argument;
+        Buffer *buffer = *buffer_of(a->handle);
+        if (!buffer) return EINVAL;
+        unmap_buffer(buffer);
+        a->n_success = a->n_devices;
+        return 0;
+    }
+    case _IOC_NR(AMDKFD_IOC_SVM):
+        return svm(argument);
+    case _IOC_NR(AMDKFD_IOC_SET_XNACK_MODE): {
+        struct kfd_ioctl_set_xnack_mode_args *a = argument;
+        if (a->xnack_enabled > 0) return EPERM;
+        a->xnack_enabled = 0;
+        return 0;
+    }
+    case IOCTL_AVAILABLE_MEMORY:
+        *(uint64_t *)argument = facts.vram_limit - vram_used;
+        return 0;
+    default:
+        return -1;
+    }
+}
+
+static int kfd_ioctl(unsigned long request, void *argument) {
+    unsigned number = _IOC_NR(request);
+    if (number == _IOC_NR(AMDKFD_IOC_WAIT_EVENTS)) return wait_events(argument);
+    pthread_mutex_lock(&lock);
+    int error = device < 0 ? EBADF : answer(number, argument);
+    pthread_mutex_unlock(&lock);
+    if (error < 0) return refuse("kfd ioctl", number, ENOTTY);
+    LOG("ioctl %#x: %d\n", number, error);
+    if (error) errno = error;
+    return error ? -1 : 0;
+}
+
+static int device_info(struct drm_amdgpu_info *a) {
+    uint32_t working = 1, count;
+    struct drm_amdgpu_info_device info = {
+        .device_id = (uint32_t)facts.device_id,
+        .family = AMDGPU_FAMILY_AI,
+        .external_rev = 71,
+        .num_shader_engines = (uint32_t)facts.engines,
+        .num_shader_arrays_per_engine = (uint32_t)facts.arrays,
+        .gpu_counter_freq = 100000,
+        .max_engine_clock = facts.clock_khz,
+        .max_memory_clock = facts.memory_clock_khz,
+        .cu_active_number = (uint32_t)facts.units,
+        .virtual_address_offset = 0x10000,
+        .virtual_address_max = 0x800000000000,
+        .virtual_address_alignment = PAGE,
+        .pte_fragment_size = 2 << 20,
+        .gart_page_size = PAGE,
+        .vram_type = AMDGPU_VRAM_TYPE_HBM,
+        .vram_bit_width = (uint32_t)facts.bus_bits,
+        .wave_front_size = (uint32_t)facts.wave_size,
+        .high_va_offset = 0xffff800000000000,
+        .high_va_max = 0xffffffffffe00000,
+    };
+    struct drm_amdgpu_heap_info vram = {facts.vram, facts.vram_limit, vram_used, facts.vram_limit};
+    struct drm_amdgpu_memory_info memory = {vram, vram, {facts.host, facts.host, 0, facts.host}};
+    const void *source = NULL;
+    size_t size = 0;
+    switch (a->query) {
+    case AMDGPU_INFO_ACCEL_WORKING:
+        source = &working, size = sizeof working;
+        break;
+    case AMDGPU_INFO_DEV_INFO:
+        source = &info, size = sizeof info;
+        break;
+    case AMDGPU_INFO_MEMORY:
+        source = &memory, size = sizeof memory;
+        break;
+    case AMDGPU_INFO_HW_IP_COUNT:
+        count = a->query_hw_ip.type == AMDGPU_HW_IP_COMPUTE || a->query_hw_ip.type == AMDGPU_HW_IP_DMA;
+        source = &count, size = sizeof count;
+        break;
+    /* libdrm reads registers of the tiling of images, of which the device has none. */
+    case AMDGPU_INFO_READ_MMR_REG:
+        break;
+    default:
+        return refuse("amdgpu query", a->query, EINVAL);
+    }
+    memset((void *)a->return_pointer, 0, a->return_size);
+    memcpy((void *)a->return_pointer, source ? source : "", size < a->return_size ? size : a->return_size);
+    return 0;
+}
+
+static void text(char *buffer, size_t *size, const char *value) {
+    if (buffer) memcpy(buffer, value, strlen(value) < *size ? strlen(value) : *size);
+    *size = strlen(value);
+}
+
+static int render_ioctl(unsigned long request, void *argument) {
+    if (request == DRM_IOCTL_VERSION) {
+        struct drm_version *version = argument;
+        version->version_major = 3, version->version_minor = 61, version->version_patchlevel = 0;
+        text(version->name, &version->name_len, "amdgpu");
+        text(version->date, &version->date_len, "0");
+        text(version->desc, &version->desc_len, "AMD GPU");
+        return 0;
+    }
+    if (request == DRM_IOCTL_GET_CLIENT) {
+        ((struct drm_client *)argument)->auth = 1;
+        return 0;
+    }
+    if (_IOC_NR(request) == DRM_COMMAND_BASE + DRM_AMDGPU_INFO) return device_info(argument);
+    return refuse("drm ioctl", _IOC_NR(request), ENOTTY);
+}
+
+EXPORT int ioctl(int file, unsigned long request, ...) {
+    va_list rest;
+    va_start(rest, request);
+    void *argument = va_arg(rest, void *);
+    va_end(rest);
+    int kind = kind_of(file);
+    return kind == IS_KFD      ? kfd_ioctl(request, argument)
+           : kind == IS_RENDER ? render_ioctl(request, argument)
+                               : REAL(ioctl)(file, request, argument);
+}
+
+/* ---- fork: a child has no device until it opens one itself */
+
+static void before_fork(void) { pthread_mutex_lock(&lock); }
+static void after_fork_in_parent(void) { pthread_mutex_unlock(&lock); }
+static void after_fork_in_child(void) {
+    if (device >= 0) REAL(close)(device);
+    if (memory_file >= 0) REAL(close)(memory_file);
+    device = memory_file = -1;
+    control = NULL;
+    event_page = NULL;
+    buffers = NULL;
+    segments = NULL;
+    vram_used = 0;
+    memset(used_queues, 0, sizeof used_queues);
+    pthread_mutex_unlock(&lock);
+}
+
+__attribute__((constructor)) static void watch_forks(void) {
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
