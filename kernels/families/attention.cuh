@@ -23,7 +23,7 @@ namespace kittens::families::attention {
 
 inline constexpr int WARPS = 4;
 inline constexpr int THREADS = WARPS * WARP_THREADS;
-#if defined(KITTENS_GFX12)
+#if defined(KITTENS_WAVE32)
 /** Base shapes of logits and O, of Q and K, and of V and P; the last has the keys of a lane in the order of the first.
  */
 using result_shape = rt_16x16_s;

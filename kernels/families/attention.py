@@ -11,7 +11,7 @@ import torch
 from workbench.errors import ShapeError
 from workbench_kernels.families import scalars
 
-ROOM = {"gfx1250": 327680, "gfx950": 160000, "gfx942": 65536, "gfx1201": 65536}
+ROOM = {"gfx1250": 327680, "gfx950": 160000, "gfx942": 65536, "gfx1201": 65536, "gfx1100": 65536}
 """Bytes of shared memory that a work-group may use."""
 
 UNIT = 8

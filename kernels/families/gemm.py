@@ -27,7 +27,7 @@ gemm(const operation::arguments g) {
 """
 """A kernel that runs an operator of the family, such as `double_buffer<bf16, bf16, layout::nt, 128>`."""
 
-BYTES = {"gfx1250": 128, "gfx950": 128, "gfx942": 64, "gfx1201": 64}
+BYTES = {"gfx1250": 128, "gfx950": 128, "gfx942": 64, "gfx1201": 64, "gfx1100": 64}
 """Bytes of a row of A and B per step along K."""
 
 WAVES = 4

@@ -9,7 +9,7 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench.operators import Choice, KernelSpec, Range, Variant
-from workbench.targets import LIBRARY_TARGETS
+from workbench.targets import LIBRARY_TARGETS, target
 from workbench_kernels.families import gemm as family
 from workbench_kernels.families import gemm_backward
 from workbench_kernels.families.gemm_schedules import Product
@@ -106,7 +106,9 @@ def scaled(
     return KernelSpec(
         name=name,
         doc=doc,
-        targets=LIBRARY_TARGETS,
+        targets=tuple(
+            name for name in LIBRARY_TARGETS if not element.startswith("fp8") or target(name).fp8 is not None
+        ),
         **product.plain(),
         parameters={
             **family.SIZES,

@@ -3,7 +3,7 @@
  * @brief The tile library: matrices and vectors in registers, shared and global memory, and operations on them.
  *
  * Follows the public interface of HipKittens, for AMD CDNA5 (gfx1250, KITTENS_CDNA5), CDNA4 (gfx950, KITTENS_CDNA4),
- * CDNA3 (gfx942, KITTENS_CDNA3) and RDNA4 (gfx1200, gfx1201, KITTENS_RDNA4).
+ * CDNA3 (gfx942, KITTENS_CDNA3), RDNA4 (gfx1200, gfx1201, KITTENS_RDNA4) and RDNA3 (gfx1100, KITTENS_RDNA3).
  *
  *   types/global     gl, coord               tensors in global memory
  *   types/shared     st, sv                  tiles and vectors in the LDS

@@ -37,7 +37,9 @@ def left_after(instruction: Instruction) -> Mapping[str, int]:
     """Requests that may be left after a wait, by the counters that it waits for; empty for any other one."""
     if instruction.record.control is not Control.WAIT:
         return _NO_COUNTERS
-    return targets.waits_of(instruction.form.target).left(instruction.opcode, instruction.words[0] & 0xFFFF)
+    return targets.waits_of(instruction.form.target).left(
+        instruction.form.opcode, instruction.words[0] & 0xFFFF
+    )
 
 
 def requests_left(instruction: Instruction, request: Request) -> int | None:

@@ -337,6 +337,7 @@ GFX1100 = Target(
     processors={0x041: "gfx1100", 0x054: "gfx11-generic"},
     features="",
     tiles=False,
+    library=True,
     fp8=None,
     architected_flat_scratch=True,
     scratch_vector_bit=True,
@@ -366,16 +367,17 @@ GFX1100 = Target(
     wave_matrices=GFX11_WAVE_MATRICES,
 )
 _GFX11_GENERIC = {0x054: "gfx11-generic"}
-GFX1101 = replace(GFX1100, name="gfx1101", processors={0x046: "gfx1101", **_GFX11_GENERIC})
+GFX1101 = replace(GFX1100, name="gfx1101", processors={0x046: "gfx1101", **_GFX11_GENERIC}, library=False)
 GFX1102 = replace(
     GFX1100,
     name="gfx1102",
     processors={0x047: "gfx1102", **_GFX11_GENERIC},
+    library=False,
     vgprs=Fact(1024, "", "LLVM, AMDGPUBaseInfo.cpp, getTotalNumVGPRs, wave32"),
     vgpr_granule=Fact(16, "", "LLVM, AMDGPUBaseInfo.cpp, getVGPRAllocGranule, likewise"),
 )
 GFX1103 = replace(GFX1102, name="gfx1103", processors={0x044: "gfx1103", **_GFX11_GENERIC})
-GFX1151 = replace(GFX1100, name="gfx1151", processors={0x04A: "gfx1151", **_GFX11_GENERIC})
+GFX1151 = replace(GFX1100, name="gfx1151", processors={0x04A: "gfx1151", **_GFX11_GENERIC}, library=False)
 """RDNA 3.5, whose scalar unit has floats besides; for the tile library it is RDNA 3."""
 
 GFX1250 = Target(

@@ -11,11 +11,11 @@ namespace kittens {
 
 namespace detail {
 /** Last word of a resource: a 32-bit data format, which must be valid even for untyped accesses, and no swizzling; on
- * gfx1201 also the range check of raw buffers, by bytes. gfx1250 has no formats, and checks a resource of stride zero
- * by bytes. */
+ * gfx1100 and gfx1201 also the range check of raw buffers, by bytes. gfx1250 has no formats, and checks a resource of
+ * stride zero by bytes. */
 #if defined(KITTENS_CDNA5)
 inline constexpr int RESOURCE_FORMAT = 0;
-#elif defined(KITTENS_RDNA4)
+#elif defined(KITTENS_RDNA4) || defined(KITTENS_RDNA3)
 inline constexpr int RESOURCE_FORMAT = 0x31004000;
 #else
 inline constexpr int RESOURCE_FORMAT = 0x00027000;
@@ -248,7 +248,7 @@ struct buffer {
 
 /**
  * @brief Starts a load of `bytes` bytes per lane from global memory to shared memory: straight on CDNA, through
- * registers on CDNA5 and RDNA4.
+ * registers on CDNA5 and RDNA.
  *
  * Lane l's bytes go to shared memory at `lds + step + l * bytes`, `lds` being the same in all lanes. The compiler does
  * not know of the load: it neither waits for it nor counts it, so the kernel must wait.
@@ -258,7 +258,7 @@ __device__ inline void load_direct(i32x4 resource, uint32_t lds, uint32_t lane_o
     static_assert(bytes == 4 || bytes == 16, "load_direct: a lane loads 4 or 16 bytes");
     static_assert(bytes <= MAX_DIRECT_LOAD_BYTES,
                   "load_direct: gfx942 (CDNA3) loads 4 bytes a lane straight to shared memory");
-#if defined(KITTENS_GFX12)
+#if defined(KITTENS_WAVE32)
     // The target has no such buffer load: the value passes through registers, and `wait_vmcnt` waits for the write.
     const uint32_t to = lds + static_cast<uint32_t>(step + laneid() * bytes);
     if constexpr (bytes == 16)

@@ -30,7 +30,7 @@ struct program_order {
 };
 } // namespace detail
 
-#if defined(KITTENS_GFX12)
+#if defined(KITTENS_WAVE32)
 // Loads, stores and shared memory have counters of their own. Loads to shared memory pass through registers, for which
 // the compiler waits; they end as writes to shared memory, all of which the function waits for, since it cannot tell
 // them from others.
@@ -42,17 +42,33 @@ struct program_order {
 template <int n = 0>
 __device__ inline void wait_vmcnt() {
     static_assert(n >= 0, "wait_vmcnt: the number of operations is not negative");
+#if defined(KITTENS_RDNA3)
+    if constexpr (n == 0)
+        asm volatile("s_waitcnt vmcnt(0) lgkmcnt(0)\n\ts_waitcnt_vscnt null, 0x0" ::: "memory");
+    else
+        asm volatile("s_waitcnt lgkmcnt(0)" ::: "memory");
+#else
     if constexpr (n == 0)
         asm volatile("s_wait_loadcnt 0x0\n\ts_wait_storecnt 0x0\n\ts_wait_dscnt 0x0" ::: "memory");
     else
         asm volatile("s_wait_dscnt 0x0" ::: "memory");
+#endif
 }
 
-/** Waits until at most `n` of this wave's shared memory operations, and no scalar memory operation, are in flight. */
+/**
+ * @brief Waits until at most `n` of this wave's shared memory operations, and no scalar memory operation, are in
+ * flight.
+ *
+ * RDNA3 counts both together, and scalar memory operations return in any order.
+ */
 template <int n = 0>
 __device__ inline void wait_lgkmcnt() {
     static_assert(n >= 0 && n <= 63, "wait_lgkmcnt: the counter has six bits");
+#if defined(KITTENS_RDNA3)
+    asm volatile("s_waitcnt lgkmcnt(%0)" ::"n"(n) : "memory");
+#else
     asm volatile("s_wait_dscnt %0\n\ts_wait_kmcnt 0x0" ::"n"(n) : "memory");
+#endif
 }
 #else
 /** Waits until at most `n` of this wave's global memory operations are in flight; they end in order. */
@@ -90,7 +106,7 @@ __device__ inline void barrier() {
  * memory that they read may be overwritten.
  */
 __device__ inline void wait_and_barrier() {
-#if defined(KITTENS_GFX12)
+#if defined(KITTENS_WAVE32)
     wait_vmcnt<0>();
 #else
     asm volatile("s_waitcnt vmcnt(0) lgkmcnt(0)" ::: "memory");

@@ -4,6 +4,7 @@
  *
  * KITTENS_CDNA5 means gfx1250 (MI455X), KITTENS_CDNA4 gfx950 (MI350X, MI355X), KITTENS_CDNA3 gfx942 (MI300X, MI325X),
  * KITTENS_RDNA4 gfx1200 and gfx1201 (RX 9060 XT, RX 9070 XT, R9700). If none is defined, the compiler's target decides.
+ * KITTENS_RDNA3 means gfx1100 to gfx1103 and gfx1151 (RX 7900 XTX, Radeon 8060S).
  * HipKittens called gfx1250 UDNA1 until the summer of 2026: KITTENS_UDNA1 means KITTENS_CDNA5.
  *
  * What a target's tile code depends on, beyond the sizes here: the base shape of a matrix instruction's results
@@ -15,7 +16,8 @@
 #define KITTENS_CDNA5
 #endif
 
-#if !defined(KITTENS_CDNA3) && !defined(KITTENS_CDNA4) && !defined(KITTENS_CDNA5) && !defined(KITTENS_RDNA4)
+#if !defined(KITTENS_CDNA3) && !defined(KITTENS_CDNA4) && !defined(KITTENS_CDNA5) && !defined(KITTENS_RDNA4) &&        \
+    !defined(KITTENS_RDNA3)
 #if defined(__gfx1250__)
 #define KITTENS_CDNA5
 #elif defined(__gfx950__)
@@ -24,37 +26,41 @@
 #define KITTENS_CDNA3
 #elif defined(__gfx1200__) || defined(__gfx1201__)
 #define KITTENS_RDNA4
+#elif defined(__gfx1100__) || defined(__gfx1101__) || defined(__gfx1102__) || defined(__gfx1103__) ||                  \
+    defined(__gfx1151__)
+#define KITTENS_RDNA3
 #elif defined(__HIP_DEVICE_COMPILE__)
 #error                                                                                                                 \
-    "kittens.cuh is written for gfx1250 (CDNA5), gfx950 (CDNA4), gfx942 (CDNA3) and gfx1201 (RDNA4); this compilation is for another GPU"
+    "kittens.cuh is written for gfx1250 (CDNA5), gfx950 (CDNA4), gfx942 (CDNA3), gfx1201 (RDNA4) and gfx1100 (RDNA3); this compilation is for another GPU"
 #else
 #error                                                                                                                 \
-    "the host side cannot see the GPU: compile with -DKITTENS_CDNA5 (gfx1250), -DKITTENS_CDNA4 (gfx950), -DKITTENS_CDNA3 (gfx942) or -DKITTENS_RDNA4 (gfx1201)"
+    "the host side cannot see the GPU: compile with -DKITTENS_CDNA5 (gfx1250), -DKITTENS_CDNA4 (gfx950), -DKITTENS_CDNA3 (gfx942), -DKITTENS_RDNA4 (gfx1201) or -DKITTENS_RDNA3 (gfx1100)"
 #endif
 #endif
 
-#if defined(KITTENS_CDNA3) + defined(KITTENS_CDNA4) + defined(KITTENS_CDNA5) + defined(KITTENS_RDNA4) > 1
+#if defined(KITTENS_CDNA3) + defined(KITTENS_CDNA4) + defined(KITTENS_CDNA5) + defined(KITTENS_RDNA4) +                \
+        defined(KITTENS_RDNA3) >                                                                                       \
+    1
 #error                                                                                                                 \
-    "several of KITTENS_CDNA3, KITTENS_CDNA4, KITTENS_CDNA5 and KITTENS_RDNA4 are defined; a compilation is for one of them"
+    "several of KITTENS_CDNA3, KITTENS_CDNA4, KITTENS_CDNA5, KITTENS_RDNA4 and KITTENS_RDNA3 are defined; a compilation is for one of them"
 #endif
 
-/** Targets with gfx12's instructions: waves of 32 lanes, WMMA, a wait counter for each kind of memory operation;
- * without AGPRs and without buffer loads straight to shared memory. */
-#if defined(KITTENS_CDNA5) || defined(KITTENS_RDNA4)
-#define KITTENS_GFX12
+/** Targets with waves of 32 lanes and WMMA, without AGPRs and without buffer loads straight to shared memory. */
+#if defined(KITTENS_CDNA5) || defined(KITTENS_RDNA4) || defined(KITTENS_RDNA3)
+#define KITTENS_WAVE32
 #endif
 
 namespace kittens {
 
 /** Lanes of a wave, which ThunderKittens' vocabulary calls a warp. */
-#if defined(KITTENS_GFX12)
+#if defined(KITTENS_WAVE32)
 inline constexpr int WARP_THREADS = 32;
 #else
 inline constexpr int WARP_THREADS = 64;
 #endif
 
 /** Accelerator complex dies, each with its own L2; work-groups go to them in turn. */
-#if defined(KITTENS_RDNA4)
+#if defined(KITTENS_RDNA4) || defined(KITTENS_RDNA3)
 inline constexpr int NUM_XCDS = 1;
 #else
 inline constexpr int NUM_XCDS = 8;
@@ -84,8 +90,12 @@ inline constexpr int MAX_DIRECT_LOAD_BYTES = 4;
 #else
 /** Bytes of shared memory (LDS) that a work-group may use. */
 inline constexpr int MAX_SHARED_MEMORY = 65536;
-/** Of an RX 9070 XT. */
+/** Of an RX 9070 XT and an RX 7900 XTX. */
+#if defined(KITTENS_RDNA4)
 inline constexpr int CUS_PER_XCD = 64;
+#else
+inline constexpr int CUS_PER_XCD = 96;
+#endif
 /** The widest load from global to shared memory, in bytes per lane. It passes through registers. */
 inline constexpr int MAX_DIRECT_LOAD_BYTES = 16;
 #endif

@@ -31,7 +31,7 @@ WITHOUT = {
 }
 """Cases of gfx9 alone, beside those with loads to LDS, and why."""
 
-_FOR_HALF_THE_LANES: dict[str, dict[str, str]] = {
+CHANGES_FOR_HALF_THE_LANES: dict[str, dict[str, str]] = {
     "scalar_load_between_groups": {},
     "global_flag_before_lds_is_written": {"x < 64": "x < 32", "x & 63": "x & 31", "^ 64": "^ 32"},
     "data_after_the_flag": {"x < 64": "x < 32", "^ 64": "^ 32"},
@@ -55,9 +55,9 @@ def _gfx12(name: str, case: Seeded) -> Seeded:
     words, source, block = case.words, _translated(case.source), case.block
     for counter, wait in _WORDS.items():
         words = words.replace(counter, wait)
-    if name in _FOR_HALF_THE_LANES:
+    if name in CHANGES_FOR_HALF_THE_LANES:
         block //= 2
-        for before, after in _FOR_HALF_THE_LANES[name].items():
+        for before, after in CHANGES_FOR_HALF_THE_LANES[name].items():
             assert before in source, name
             source = source.replace(before, after)
     if name == "missed_barrier":

@@ -86,12 +86,12 @@ Product = tuple[tuple[str, str, str], str, str]
 
 
 def shapes_of(arch: str, dtype: str) -> list[str]:
-    """Base shapes of operands. WMMA has 16 rows, and on gfx1201 no float operands."""
+    """Base shapes of operands. WMMA has 16 rows, and on gfx1201 and gfx1100 no float operands."""
     if arch in TILE_TARGETS:
         return SHAPES_OF[dtype]
     return (
         []
-        if (arch, dtype) == ("gfx1201", "float")
+        if (arch, dtype) in (("gfx1201", "float"), ("gfx1100", "float"), ("gfx1100", "fp8e4m3"))
         else [shape for shape in SHAPES_OF["bf16"] if ALL_SHAPES[shape][0] == 16]
     )
 

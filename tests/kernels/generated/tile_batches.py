@@ -23,7 +23,7 @@ from tile_coverage import covering
 import workbench as wb
 from workbench.kernel import Module
 from workbench.runtime import LaunchOptions, LaunchRecord, device
-from workbench.targets import LIBRARY_TARGETS, TILE_TARGETS
+from workbench.targets import LIBRARY_TARGETS, TILE_TARGETS, target
 
 FLAGS = ("-O1", "-g0", "-Wall", "-Wextra")
 """Half the time of -O3 with debug info, with which the repository's kernels are tested."""
@@ -323,7 +323,7 @@ class Family:
         rows = covering(every, f"{seed} {self.name}")
         for arch in LIBRARY_TARGETS:
             if arch not in TILE_TARGETS:
-                own = [row for row in self._rows if target_of(row) == arch]
+                own = [row for row in self._rows if target_of(row) == arch and has_types(arch, repr(row))]
                 rows += drawn(own, f"{seed} {self.name} {arch}")
         return self._made_of(rows)
 
@@ -331,6 +331,7 @@ class Family:
         batches = []
         for arch in LIBRARY_TARGETS:
             kernels = list(self._kernels(arch) if rows is None else self._kernels(arch, rows))
+            kernels = [kernel for kernel in kernels if has_types(arch, kernel.name + kernel.body)]
             if turns and arch in TILE_TARGETS:
                 kernels = [kernel for kernel in kernels if takes_turn(kernel.name, arch, turns)]
             elif turns:
@@ -348,6 +349,11 @@ def drawn(items: list[Item], seed: str) -> list[Item]:
     """A few of the items, in their order."""
     indexes = random.Random(seed).sample(range(len(items)), min(DRAWN, len(items)))
     return [items[index] for index in sorted(indexes)]
+
+
+def has_types(arch: str, text: str) -> bool:
+    """False for a text that names fp8 on a target without it."""
+    return "fp8" not in text or target(arch).fp8 is not None
 
 
 def target_of(row: tuple[Hashable, ...]) -> str:

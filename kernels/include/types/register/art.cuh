@@ -37,8 +37,8 @@ template <typename _T, int _rows, int _cols, ducks::rt_layout::all _layout = row
           ducks::rt_shape::all _shape = rt_16x16_s,
           ducks::art::register_list_t _register_ranges = ducks::art::type_list<ducks::art::range<0, 1>>>
 struct art {
-#if defined(KITTENS_GFX12)
-    static_assert(sizeof(_T) == 0, "art: explicit-register tiles are for CDNA3 and CDNA4; on CDNA5 and RDNA4 use rt");
+#if defined(KITTENS_WAVE32)
+    static_assert(sizeof(_T) == 0, "art: explicit-register tiles are for CDNA3 and CDNA4; on the others use rt");
 #endif
     using identifier = ducks::art::asm_identifier;
     using layout = _layout;

@@ -40,7 +40,7 @@ struct rt_shape {
 };
 
 /** Consecutive elements of a column that a lane gets of a 16x16 result: 8 of a WMMA (32 lanes), 4 of an MFMA (64). */
-#if defined(KITTENS_GFX12)
+#if defined(KITTENS_WAVE32)
 inline constexpr int RESULT_STRIDE = 8;
 #else
 inline constexpr int RESULT_STRIDE = 4;

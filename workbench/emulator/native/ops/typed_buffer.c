@@ -39,9 +39,12 @@ static const HkFormat hk_formats[16] = {
 /* Data and number format of each unified format of gfx11 and later (RDNA3 ISA guide, "Buffer formats"). */
 static const uint8_t hk_unified_formats[64][2] = {
     {0, 0},
-#define HK_NORMS(data) {data, HK_UNORM}, {data, HK_SNORM}
-#define HK_SCALED(data) {data, HK_USCALED}, {data, HK_SSCALED}
-#define HK_INTEGERS(data) {data, HK_UINT}, {data, HK_SINT}
+#define HK_NORMS(data)                                                                                                 \
+    {data, HK_UNORM}, { data, HK_SNORM }
+#define HK_SCALED(data)                                                                                                \
+    {data, HK_USCALED}, { data, HK_SSCALED }
+#define HK_INTEGERS(data)                                                                                              \
+    {data, HK_UINT}, { data, HK_SINT }
 #define HK_ALL_BUT_FLOAT(data) HK_NORMS(data), HK_SCALED(data), HK_INTEGERS(data)
     HK_ALL_BUT_FLOAT(1),
     HK_ALL_BUT_FLOAT(2),

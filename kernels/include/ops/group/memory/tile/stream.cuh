@@ -25,7 +25,7 @@ __device__ inline void load_direct_run(const i32x4 &resource, uint32_t lds, cons
     static_assert(count == 1 || count == 2 || count == 4, "load_direct_run: 1, 2 or 4 loads");
     constexpr int step = bytes * WARP_THREADS;
     static_assert((first + count - 1) * step < 4096, "load_direct_run: the offset of a load has 12 bits");
-#if defined(KITTENS_GFX12)
+#if defined(KITTENS_WAVE32)
     // The instructions' offsets, which `offsets` are short of, are added here.
     load_direct<bytes, first * step>(resource, lds, offsets[first] + static_cast<uint32_t>(first * step),
                                      uniform_offset);

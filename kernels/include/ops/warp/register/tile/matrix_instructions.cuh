@@ -153,6 +153,57 @@ struct mfma<int8, 16, 8> : mfma_of<i32x2, i32x8> {
         return __builtin_amdgcn_wmma_i32_16x16x16_iu8_w32_gfx12(true, a, true, b, c, false);
     }
 };
+#elif defined(KITTENS_RDNA3)
+// WMMA of gfx11 in waves of 32 lanes. Lanes l and l + 16 both have the whole row l of A (column of B), of 16 numbers of
+// K; of the result column l % 16 the one has the even rows and the other the odd ones. In a register tile the two lanes
+// have half a row each, and of a result 8 consecutive rows, as on gfx12. So they exchange their halves, and the rows of
+// A are dealt to the lanes so that those of the result come out in order. K is in the order lower lane, upper lane in
+// both operands, which gives the same sums.
+/** For each lane of 16 the lane whose row of A it gets, four bits each: 0, 8, 1, 9, ... for A; itself for B. */
+inline constexpr uint64_t DEALT_ROWS = 0xf7e6d5c4b3a29180, SAME_ROWS = 0xfedcba9876543210;
+/** Both lanes' halves of a row, the lower lane's first. */
+template <typename Row, uint64_t rows, typename Half>
+__device__ inline Row whole_row(Half half) {
+    constexpr int count = sizeof(Half) / 4;
+    constexpr int first = static_cast<int>(rows), second = static_cast<int>(rows >> 32);
+    int halves[count], all[2 * count];
+    __builtin_memcpy(halves, &half, sizeof(half));
+    const bool is_upper = laneid() & 16;
+#pragma unroll
+    for (int i = 0; i < count; i++) {
+        int own = halves[i];
+        if constexpr (rows != SAME_ROWS) own = __builtin_amdgcn_permlane16(own, own, first, second, true, false);
+        const int other = __builtin_amdgcn_permlanex16(halves[i], halves[i], first, second, true, false);
+        all[i] = is_upper ? other : own;
+        all[count + i] = is_upper ? own : other;
+    }
+    Row row;
+    __builtin_memcpy(&row, all, sizeof(row));
+    return row;
+}
+template <>
+struct mfma<bf16, 16, 16> : mfma_of<s16x8, f32x8> {
+    using row = short __attribute__((ext_vector_type(16)));
+    static __device__ inline f32x8 run(s16x8 a, s16x8 b, f32x8 c) {
+        return __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32(whole_row<row, DEALT_ROWS>(a), whole_row<row, SAME_ROWS>(b),
+                                                           c);
+    }
+};
+template <>
+struct mfma<half, 16, 16> : mfma_of<f16x8, f32x8> {
+    using row = _Float16 __attribute__((ext_vector_type(16)));
+    static __device__ inline f32x8 run(f16x8 a, f16x8 b, f32x8 c) {
+        return __builtin_amdgcn_wmma_f32_16x16x16_f16_w32(whole_row<row, DEALT_ROWS>(a), whole_row<row, SAME_ROWS>(b),
+                                                          c);
+    }
+};
+template <>
+struct mfma<int8, 16, 8> : mfma_of<i32x2, i32x8> {
+    static __device__ inline i32x8 run(i32x2 a, i32x2 b, i32x8 c) {
+        return __builtin_amdgcn_wmma_i32_16x16x16_iu8_w32(true, whole_row<i32x4, DEALT_ROWS>(a), true,
+                                                          whole_row<i32x4, SAME_ROWS>(b), c, false);
+    }
+};
 #else
 template <>
 struct mfma<bf16, 16, 8> : mfma_of<s16x4, f32x4> {

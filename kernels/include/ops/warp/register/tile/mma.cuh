@@ -1,6 +1,6 @@
 /**
  * @file
- * @brief Matrix multiplication of register tiles on the matrix cores: MFMA on CDNA3 and CDNA4, WMMA on CDNA5 and RDNA4.
+ * @brief Matrix multiplication of register tiles on the matrix cores: MFMA on CDNA3 and CDNA4, WMMA on the others.
  *
  * The four functions differ in the layouts of their operands: `mma_ABt` computes d = a bᵀ + c, `mma_AB` d = a b + c,
  * `mma_AtB` d = aᵀ b + c, `mma_AtBt` d = aᵀ bᵀ + c. In each, a lane must hold consecutive elements along K of both
@@ -42,7 +42,7 @@ __device__ inline void mma_base(D &d, const A &a, const B &b) {
                   "mma: the matrix cores of this target have no instruction for these operands; they take float, bf16, "
                   "half, int8, fp8, from 8 bytes a lane on, gfx950 fp4e2m1_2 (16), fp6 (24); gfx1250 and gfx1201 take "
                   "base shapes of 16 rows, gfx1201 "
-                  "no float");
+                  "no float, gfx1100 no fp8 either");
     if constexpr (bytes != 0) {
         using instruction = mfma<T, side, bytes>;
         typename instruction::accumulator sum;

@@ -21,7 +21,7 @@ namespace kittens {
 
 namespace detail {
 
-#if defined(KITTENS_GFX12)
+#if defined(KITTENS_WAVE32)
 /** The instruction of `mfma`. */
 template <typename T, int side, int bytes>
 struct mfma_agpr {
@@ -98,7 +98,7 @@ template <ducks::rt::all D>
 __device__ inline void zero_agpr(D &d) {
     zero(d);
     detail::all_in_agprs(d);
-#if !defined(KITTENS_GFX12)
+#if !defined(KITTENS_WAVE32)
     // A matrix instruction may read what a vector instruction wrote two wait states before.
     asm volatile("s_nop 1");
 #endif
@@ -107,7 +107,7 @@ __device__ inline void zero_agpr(D &d) {
 /** Makes d's values ready for use by anything else, after the last `mma_ABt_agpr`. */
 template <ducks::rt::all D>
 __device__ inline void settle_agpr(D &d) {
-#if !defined(KITTENS_GFX12)
+#if !defined(KITTENS_WAVE32)
     // 16 passes and 4 wait states more: the time of the longest of these instructions until instructions of other kinds
     // may read its result.
     asm volatile("s_nop 15\n\ts_nop 3");
