@@ -144,8 +144,15 @@ def _accept(listener: socket.socket, product: targets.Product) -> None:
         else:
             connection.close()
         with contextlib.suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                continue
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                _say_if_killed(ended[1])
+
+
+def _say_if_killed(status: int) -> None:
+    """Reports a device's process that a signal has ended: nothing else does."""
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) != signal.SIGTERM:
+        name = signal.strsignal(os.WTERMSIG(status))
+        print(f"hipkittens: a process of the emulated device was ended by a signal: {name}", file=sys.stderr)
 
 
 def _serve(connection: socket.socket) -> None:
@@ -180,7 +187,10 @@ def main() -> NoReturn:
         deadline = time.monotonic() + _SECONDS_TO_END
         with contextlib.suppress(ChildProcessError):
             while time.monotonic() < deadline:
-                if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                process, status = os.waitpid(-1, os.WNOHANG)
+                if process:
+                    _say_if_killed(status)
+                else:
                     time.sleep(0.005)
     raise AssertionError("accept came back")
 

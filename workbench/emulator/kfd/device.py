@@ -7,6 +7,7 @@ import struct
 import threading
 from dataclasses import dataclass, replace
 
+from workbench import errors
 from workbench.codeobject import KernelInfo
 from workbench.emulator.kfd.kernels import Kernels
 from workbench.emulator.node import clock, dispatch, limits
@@ -74,15 +75,22 @@ class PacketDevice(EmulatedDevice):
             the ticks of the device's clock that this computer took.
 
         Raises:
-            DeviceError, CodeObjectError: the packet names no kernel.
+            DeviceError: the packet names no kernel, or its arguments are not in mapped memory.
+        CodeObjectError: the kernel is damaged.
             LaunchError, UnsupportedInstruction, KernelFault: as `EmulatedDevice.launch`.
         """
         _, _, bx, by, bz, gx, gy, gz, _, shared, descriptor, arguments = _PACKET.unpack(
             ctypes.string_at(address, _PACKET.size)
         )
+        if 0 in (bx, by, bz, gx, gy, gz):
+            raise errors.LaunchError(
+                f"a dispatch packet has a grid of {gx, gy, gz} work-items in groups of {bx, by, bz}: "
+                "expected at least 1 in each dimension"
+            )
         with self._lock:
             kernel = self.kernels.at(descriptor)
             info = kernel.loaded.code_object.kernels[kernel.name]
+            self._check_arguments(info, arguments)
             packet = self._packet
             packet.address, packet.arguments, packet.queue = address, arguments, queue
             record = self.launch(
@@ -97,6 +105,16 @@ class PacketDevice(EmulatedDevice):
                 self._moments.append(moment := _Moment(ticks))
                 self.node.clock.record(moment, Stream.from_handle(0, 0))
             return ticks
+
+    def _check_arguments(self, info: KernelInfo, address: int) -> None:
+        """Raises DeviceError if a kernel's arguments are not in mapped memory: reading them is fatal."""
+        region = self.node.memory.find(address)
+        if address and (region is None or address + info.kernarg_size > region.end):
+            raise errors.DeviceError(
+                f"a dispatch packet of {info.name} has {info.kernarg_size} bytes of arguments at "
+                f"{address:#x}, where no memory is mapped; put them where the device has access",
+                0,
+            )
 
     @property
     def untimed(self) -> int:

@@ -12,7 +12,9 @@
 #include <drm/drm.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/kfd_ioctl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -71,9 +73,13 @@ __attribute__((constructor)) static void begin(void) {
 
 /* Names what is refused, once in a process. */
 static int refuse(const char *what, unsigned number, int error) {
-    static uint8_t named[2][256];
-    uint8_t *seen = &named[*what == 'k'][number & 0xff];
-    if (!*seen) fprintf(stderr, "hipkittens: the emulated driver has no %s %#x (%s)\n", what, number, strerror(error));
+    static uint8_t named[3][256];
+    uint8_t *seen = &named[*what == 'k' ? 0 : *what == 'd' ? 1 : 2][number & 0xff];
+    if (!*seen)
+        fprintf(stderr,
+                "hipkittens: the emulated driver has no %s %#x (%s); the program gets that error. If it needs the "
+                "request, please report it with the program's name.\n",
+                what, number, strerror(error));
     *seen = 1;
     errno = error;
     return -1;
@@ -104,14 +110,20 @@ static int ask(Message *message, int file) {
     return size == sizeof answer ? answer : EIO;
 }
 
-static void read_facts(void) {
+static int read_facts(void) {
     char path[4096];
     snprintf(path, sizeof path, "%s/facts", folder);
     FILE *file = REAL(fopen)(path, "re");
     uint64_t *fields = (uint64_t *)&facts;
-    for (size_t i = 0; file && i < sizeof facts / sizeof *fields; i++)
-        if (fscanf(file, "%lu", &fields[i]) != 1) break;
+    size_t count = 0;
+    while (file && count < sizeof facts / sizeof *fields && fscanf(file, "%" SCNu64, &fields[count]) == 1) count++;
     if (file) fclose(file);
+    if (count == sizeof facts / sizeof *fields) return 0;
+    fprintf(stderr,
+            "hipkittens: %s cannot be read: in another root folder, the folder HIPKITTENS_DRIVER has to be mounted "
+            "under the same name (docs/driver.md)\n",
+            path);
+    return ENODEV;
 }
 
 /* Connects this process to its device; the lock is held. */
@@ -123,23 +135,42 @@ static int connect_device(void) {
     /* The name is abstract: it is found in another root folder too. */
     memcpy(address.sun_path + 1, name, strlen(name));
     socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
-    read_facts();
+    if (read_facts()) return ENODEV;
+    int error = 0;
     device = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     memory_file = memfd_create("emulated-gpu", MFD_CLOEXEC);
     memory_end = CONTROL_OFFSET + CONTROL_BYTES;
+    void *page = MAP_FAILED;
     if (device < 0 || memory_file < 0 || ftruncate(memory_file, (off_t)memory_end) ||
-        connect(device, (struct sockaddr *)&address, length)) {
-        fprintf(stderr,
-                "hipkittens: the emulated driver's device does not answer (%s): run the program by "
-                "`python -m workbench exec --driver -- program`\n",
-                strerror(errno));
-        if (device >= 0) REAL(close)(device);
-        device = -1;
-        return ENODEV;
+        (page = REAL(mmap)(NULL, CONTROL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memory_file, CONTROL_OFFSET)) ==
+            MAP_FAILED ||
+        connect(device, (struct sockaddr *)&address, length))
+        error = errno;
+    Message hello = {.kind = MESSAGE_HELLO, .offset = CONTROL_OFFSET};
+    if (!error && !(error = ask(&hello, memory_file))) {
+        control = page;
+        return 0;
     }
-    control = REAL(mmap)(NULL, CONTROL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memory_file, CONTROL_OFFSET);
-    Message hello = {.kind = MESSAGE_HELLO, .id = (uint64_t)getpid(), .offset = CONTROL_OFFSET};
-    return ask(&hello, memory_file);
+    fprintf(stderr,
+            "hipkittens: the emulated driver's device does not answer (%s): run the program by "
+            "`python -m workbench exec --driver -- program`\n",
+            strerror(error));
+    if (page != MAP_FAILED) munmap(page, CONTROL_BYTES);
+    if (device >= 0) REAL(close)(device);
+    if (memory_file >= 0) REAL(close)(memory_file);
+    device = memory_file = -1;
+    return ENODEV;
+}
+
+/* True if the device's process has ended, which is said once. */
+static int is_lost(void) {
+    static int is_said;
+    struct pollfd end = {.fd = device};
+    if (poll(&end, 1, 0) <= 0 || !(end.revents & (POLLHUP | POLLERR))) return 0;
+    if (!__atomic_exchange_n(&is_said, 1, __ATOMIC_SEQ_CST))
+        fprintf(stderr, "hipkittens: the emulated driver's device has ended; its own message is above. Please report "
+                        "it if there is none.\n");
+    return 1;
 }
 
 /* ---- files */
@@ -167,7 +198,12 @@ static int open_device(int kind) {
     int error = connect_device();
     /* A copy of the memory's file: the program's own mmap of it works. */
     int file = error ? -1 : fcntl(memory_file, F_DUPFD_CLOEXEC, 3);
-    if (file >= 0 && file < MOST_FILES) file_kinds[file] = (uint8_t)kind;
+    if (file >= MOST_FILES) {
+        REAL(close)(file);
+        file = -1;
+        error = EMFILE;
+    }
+    if (file >= 0) file_kinds[file] = (uint8_t)kind;
     pthread_mutex_unlock(&lock);
     if (error) errno = error;
     return file;
@@ -354,9 +390,21 @@ static int share_pages(uint64_t base, uint64_t end) {
     return 0;
 }
 
+static void end_sharing(uint64_t base, uint64_t size) {
+    for (Segment **link = &segments; *link;) {
+        Segment *segment = *link;
+        if (segment->base < base + size && segment->end > base && --segment->uses == 0)
+            end_segment(link);
+        else
+            link = &segment->next;
+    }
+}
+
 static int share(uint64_t base, uint64_t size) {
+    if (!size || base + size + PAGE - 1 < base) return EINVAL;
     uint64_t end = (base + size + PAGE - 1) & ~(PAGE - 1);
     base &= ~(PAGE - 1);
+    uint64_t begin = base;
     prune();
     while (base < end) {
         uint64_t gap_end = end;
@@ -373,20 +421,13 @@ static int share(uint64_t base, uint64_t size) {
             continue;
         }
         int error = share_pages(base, gap_end);
-        if (error) return error;
+        if (error) {
+            end_sharing(begin, base - begin);
+            return error;
+        }
         base = gap_end;
     }
     return 0;
-}
-
-static void end_sharing(uint64_t base, uint64_t size) {
-    for (Segment **link = &segments; *link;) {
-        Segment *segment = *link;
-        if (segment->base < base + size && segment->end > base && --segment->uses == 0)
-            end_segment(link);
-        else
-            link = &segment->next;
-    }
 }
 
 #define NOT_FROM_FILE                                                                                                  \
@@ -394,8 +435,10 @@ static void end_sharing(uint64_t base, uint64_t size) {
 
 static int allocate(struct kfd_ioctl_alloc_memory_of_gpu_args *a) {
     int is_vram = a->flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM;
+    if (!a->size || a->size > 1ull << 47) return EINVAL;
     if (is_vram && vram_used + a->size > facts.vram_limit) return ENOMEM;
     Buffer *buffer = calloc(1, sizeof *buffer);
+    if (!buffer) return ENOMEM;
     *buffer = (Buffer){buffers, ++last_id | facts.gpu_id << 32, a->va_addr, a->size, 0, a->flags, 0};
     int error = 0;
     if (a->flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR) {
@@ -404,9 +447,13 @@ static int allocate(struct kfd_ioctl_alloc_memory_of_gpu_args *a) {
     } else if (a->flags & KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL) {
         a->mmap_offset = CONTROL_OFFSET;
     } else {
-        a->mmap_offset = buffer->offset = memory_end;
-        memory_end += (a->size + PAGE - 1) & ~(PAGE - 1);
-        if (ftruncate(memory_file, (off_t)memory_end)) error = ENOMEM;
+        uint64_t end = memory_end + ((a->size + PAGE - 1) & ~(PAGE - 1));
+        if (ftruncate(memory_file, (off_t)end)) {
+            error = ENOMEM;
+        } else {
+            a->mmap_offset = buffer->offset = memory_end;
+            memory_end = end;
+        }
     }
     if (error) {
         free(buffer);
@@ -420,9 +467,7 @@ static int allocate(struct kfd_ioctl_alloc_memory_of_gpu_args *a) {
 }
 
 static int map_buffer(Buffer *buffer) {
-    if (buffer->is_mapped) return 0;
-    buffer->is_mapped = 1;
-    if (buffer->flags & NOT_FROM_FILE || !buffer->base) return 0;
+    if (buffer->is_mapped || buffer->flags & NOT_FROM_FILE || !buffer->base) return 0;
     /* The device's addresses are this process's. */
     void *there = REAL(mmap)((void *)buffer->base, buffer->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
                              memory_file, (off_t)buffer->offset);
@@ -432,11 +477,13 @@ static int map_buffer(Buffer *buffer) {
                        .base = buffer->base,
                        .size = buffer->size,
                        .offset = buffer->offset};
-    return there == MAP_FAILED ? ENOMEM : ask(&message, memory_file);
+    int error = there == MAP_FAILED ? ENOMEM : ask(&message, memory_file);
+    buffer->is_mapped = !error;
+    return error;
 }
 
 static void unmap_buffer(Buffer *buffer) {
-    if (buffer->is_mapped && !(buffer->flags & NOT_FROM_FILE) && buffer->base) {
+    if (buffer->is_mapped) {
         Message message = {.kind = MESSAGE_UNMAP, .base = buffer->base, .size = buffer->size};
         ask(&message, -1);
     }
@@ -452,6 +499,7 @@ static int free_buffer(uint64_t id) {
     else if (!(buffer->flags & NOT_FROM_FILE))
         fallocate(memory_file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)buffer->offset, (off_t)buffer->size);
     if (buffer->flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM) vram_used -= buffer->size;
+    if (event_page == (uint64_t *)buffer->base) event_page = NULL;
     *link = buffer->next;
     free(buffer);
     return 0;
@@ -479,7 +527,7 @@ static int svm(struct kfd_ioctl_svm_args *a) {
 static int create_event(struct kfd_ioctl_create_event_args *a) {
     if (a->event_page_offset && !event_page) {
         Buffer *page = *buffer_of(a->event_page_offset);
-        if (!page) return EINVAL;
+        if (!page || !page->base) return EINVAL;
         event_page = (uint64_t *)page->base;
         for (int i = 0; i < MOST_EVENTS && (uint64_t)i < page->size / 8; i++) event_page[i] = ~0ull;
     }
@@ -496,9 +544,9 @@ static int create_event(struct kfd_ioctl_create_event_args *a) {
 }
 
 static int is_set(struct kfd_event_data *data) {
-    Event *event = &control->events[data->event_id % MOST_EVENTS];
+    Event *event = &control->events[data->event_id];
     /* A kernel that calls the host writes the number into the event's slot. */
-    uint64_t *slot = event_page && event->type == EVENT_SIGNAL ? &event_page[data->event_id % MOST_EVENTS] : NULL;
+    uint64_t *slot = event_page && event->type == EVENT_SIGNAL ? &event_page[data->event_id] : NULL;
     if (slot && __atomic_load_n(slot, __ATOMIC_ACQUIRE) != ~0ull) {
         __atomic_store_n(slot, ~0ull, __ATOMIC_SEQ_CST);
         set_event(control, data->event_id);
@@ -513,7 +561,7 @@ static int is_set(struct kfd_event_data *data) {
     if (last) data->signal_event_data.last_event_age = age;
     if (event->type == EVENT_MEMORY) {
         data->memory_exception_data = (struct kfd_hsa_memory_exception_data){
-            .failure = {.NotPresent = 1, .ReadOnly = control->fault_is_write},
+            .failure = {.NotPresent = 1},
             .va = control->fault_address,
             .gpu_id = (uint32_t)facts.gpu_id,
         };
@@ -527,14 +575,22 @@ static int is_set(struct kfd_event_data *data) {
 static int wait_events(struct kfd_ioctl_wait_events_args *a) {
     struct kfd_event_data *data = (struct kfd_event_data *)a->events_ptr;
     uint64_t end = clock_ticks() + a->timeout * 100000ull;
-    char done[a->num_events + 1];
-    memset(done, 0, sizeof done);
+    char done[MOST_EVENTS] = {0};
+    if (a->num_events > MOST_EVENTS) return EINVAL;
+    for (uint32_t i = 0; i < a->num_events; i++)
+        if (data[i].event_id >= MOST_EVENTS) return EINVAL;
     for (;;) {
         uint32_t turn = __atomic_load_n(&control->turn, __ATOMIC_SEQ_CST), count = 0;
         for (uint32_t i = 0; i < a->num_events; i++) count += done[i] = done[i] || is_set(&data[i]);
         a->wait_result = KFD_IOC_WAIT_RESULT_COMPLETE;
         if (count == a->num_events || (count && !a->wait_for_all)) return 0;
         if (a->timeout != 0xffffffffu && clock_ticks() >= end) break;
+        if (is_lost()) {
+            /* AMD's runtime ends the process on this event; without it, it would wait forever. */
+            for (uint32_t id = 1; id < MOST_EVENTS; id++)
+                if (control->events[id].type == EVENT_EXCEPTION) set_event(control, id);
+            return EIO;
+        }
         futex_wait(&control->turn, turn, 1000000);
     }
     a->wait_result = KFD_IOC_WAIT_RESULT_TIMEOUT;
@@ -588,7 +644,10 @@ static void ring(void) {
 static void *of_runtime(const char *name) {
     void *function = dlsym(RTLD_NEXT, name);
     void *library = function ? NULL : dlopen("libhsa-runtime64.so.1", RTLD_NOW | RTLD_NOLOAD);
-    return function ? function : library ? dlsym(library, name) : NULL;
+    if (library) function = dlsym(library, name);
+    if (function) return function;
+    fprintf(stderr, "hipkittens: the program calls %s, but libhsa-runtime64.so.1 is not loaded\n", name);
+    abort();
 }
 
 typedef struct Handle {
@@ -688,7 +747,6 @@ static int answer(unsigned number, void *argument) {
     case _IOC_NR(AMDKFD_IOC_SET_CU_MASK):
     case _IOC_NR(AMDKFD_IOC_ALLOC_QUEUE_GWS):
     case _IOC_NR(AMDKFD_IOC_ACQUIRE_VM):
-        return 0;
     case IOCTL_RUNTIME_ENABLE:
         return 0;
     case _IOC_NR(AMDKFD_IOC_GET_CLOCK_COUNTERS):
@@ -697,16 +755,20 @@ static int answer(unsigned number, void *argument) {
         return create_event(argument);
     case _IOC_NR(AMDKFD_IOC_DESTROY_EVENT): {
         uint32_t id = ((struct kfd_ioctl_destroy_event_args *)argument)->event_id;
+        if (id >= MOST_EVENTS) return EINVAL;
         set_event(control, id);
-        control->events[id % MOST_EVENTS].used = 0;
+        control->events[id].used = 0;
         return 0;
     }
     case _IOC_NR(AMDKFD_IOC_SET_EVENT):
         set_event(control, ((struct kfd_ioctl_set_event_args *)argument)->event_id);
         return 0;
-    case _IOC_NR(AMDKFD_IOC_RESET_EVENT):
-        control->events[((struct kfd_ioctl_reset_event_args *)argument)->event_id % MOST_EVENTS].signaled = 0;
+    case _IOC_NR(AMDKFD_IOC_RESET_EVENT): {
+        uint32_t id = ((struct kfd_ioctl_reset_event_args *)argument)->event_id;
+        if (id >= MOST_EVENTS) return EINVAL;
+        control->events[id].signaled = 0;
         return 0;
+    }
     case _IOC_NR(AMDKFD_IOC_GET_TILE_CONFIG): {
         struct kfd_ioctl_get_tile_config_args *a = argument;
         a->num_tile_configs = a->num_macro_tile_configs = a->num_banks = a->num_ranks = 0;
@@ -752,10 +814,14 @@ static int answer(unsigned number, void *argument) {
 
 static int kfd_ioctl(unsigned long request, void *argument) {
     unsigned number = _IOC_NR(request);
-    if (number == _IOC_NR(AMDKFD_IOC_WAIT_EVENTS)) return wait_events(argument);
-    pthread_mutex_lock(&lock);
-    int error = device < 0 ? EBADF : answer(number, argument);
-    pthread_mutex_unlock(&lock);
+    int error;
+    if (number == _IOC_NR(AMDKFD_IOC_WAIT_EVENTS)) { /* without the lock: it may wait for long */
+        error = control ? wait_events(argument) : EBADF;
+    } else {
+        pthread_mutex_lock(&lock);
+        error = device < 0 ? EBADF : answer(number, argument);
+        pthread_mutex_unlock(&lock);
+    }
     if (error < 0) return refuse("kfd ioctl", number, ENOTTY);
     LOG("ioctl %#x: %d\n", number, error);
     if (error) errno = error;

@@ -84,6 +84,8 @@ class Kernels:
 
     def _in_file(self, region: Allocation, address: int, descriptor: bytes) -> Kernel | None:
         """The kernel, if its code object begins in front of it and is one of the files."""
+        if not self._files:
+            return None
         base = address & -_PAGE
         while base >= region.base:
             head = ctypes.string_at(base, _HEADER)

@@ -19,9 +19,10 @@ void hkd_settle(const int64_t *corrections, uint64_t count, uint64_t gap);
 void *hkd_queue(void *control, int is_aql, uint64_t id, uint64_t ring, uint64_t size, uint64_t read_pointer,
                 uint64_t write_pointer);
 void hkd_end(void *queue);
+void hkd_free(void *queue);
 void hkd_set_events(void *control, uint32_t type);
 int hkd_next(void *queue, double link, uint64_t *address);
-void hkd_done(void *queue, uint64_t ticks);
+int hkd_done(void *queue, uint64_t ticks, uint64_t *address);
 """
 ffi = FFI()
 ffi.cdef(_DECLARATIONS)

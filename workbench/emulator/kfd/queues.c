@@ -19,9 +19,8 @@ typedef struct Queue {
     Control *control;
     uint64_t ring, size, at;
     volatile uint64_t *read_pointer, *write_pointer, *doorbell;
-    uint64_t ticks; /* of the clock of the device, when the packet began */
-    uint64_t unknown;
-    uint64_t fault;
+    uint64_t ticks;   /* of the clock of the device, when the packet began */
+    uint64_t unknown; /* number of the packet that was read last, as WORK_UNKNOWN reports it */
     int32_t is_aql, is_ended;
 } Queue;
 
@@ -113,6 +112,7 @@ EXPORT void hkd_settle(const int64_t *corrections, uint64_t count, uint64_t gap)
 EXPORT Queue *hkd_queue(Control *control, int is_aql, uint64_t id, uint64_t ring, uint64_t size, uint64_t read_pointer,
                         uint64_t write_pointer) {
     Queue *queue = calloc(1, sizeof *queue);
+    if (queue == NULL) return NULL;
     *queue = (Queue){.control = control, .ring = ring, .size = size, .is_aql = is_aql};
     queue->read_pointer = (volatile uint64_t *)read_pointer;
     queue->write_pointer = (volatile uint64_t *)write_pointer;
@@ -126,6 +126,9 @@ EXPORT void hkd_end(Queue *queue) {
     __atomic_add_fetch(&queue->control->bell, 1, __ATOMIC_SEQ_CST);
     futex_wake(&queue->control->bell);
 }
+
+/* Only after the queue's thread has ended. */
+EXPORT void hkd_free(Queue *queue) { free(queue); }
 
 EXPORT void hkd_set_events(Control *control, uint32_t type) {
     for (uint32_t id = 1; id < MOST_EVENTS; id++)
@@ -167,8 +170,11 @@ static int holds(unsigned function, uint32_t value, uint32_t reference) {
 
 enum { DONE, WAITS, STRANGE };
 
+/* Indirect buffers within each other; a buffer that names itself must not exhaust the stack. */
+#define DEEPEST_BUFFER 8
+
 /* PM4, as far as AQL queues have it (LLVM's and Mesa's sid.h have the layouts). */
-static int pm4(Queue *queue, const uint32_t *packets, uint32_t count) {
+static int pm4(Queue *queue, const uint32_t *packets, uint32_t count, unsigned depth) {
     for (uint32_t i = 0; i < count;) {
         uint32_t header = packets[i], op = header >> 8 & 0xff, size = (header >> 16 & 0x3fff) + 1;
         const uint32_t *words = packets + i + 1;
@@ -177,7 +183,7 @@ static int pm4(Queue *queue, const uint32_t *packets, uint32_t count) {
             continue;
         }
         queue->unknown = op;
-        if (header >> 30 != 3) return STRANGE;
+        if (header >> 30 != 3 || size > count - i - 1) return STRANGE;
         switch (op) {
         case 0x10:
         case 0x46:
@@ -190,7 +196,8 @@ static int pm4(Queue *queue, const uint32_t *packets, uint32_t count) {
             if (!(words[0] >> 24 & 1)) size += words[0] & 0x3fff;
             break;
         case 0x3f: { /* INDIRECT_BUFFER */
-            int result = pm4(queue, (const uint32_t *)WIDE(words, 0), words[2] & 0xfffff);
+            if (depth == DEEPEST_BUFFER) return STRANGE;
+            int result = pm4(queue, (const uint32_t *)WIDE(words, 0), words[2] & 0xfffff, depth + 1);
             if (result != DONE) return result;
             break;
         }
@@ -211,7 +218,7 @@ static int pm4(Queue *queue, const uint32_t *packets, uint32_t count) {
         }
         case 0x37: { /* WRITE_DATA */
             uint32_t target = words[0] >> 8 & 15;
-            if (target != 2 && target != 5) return STRANGE;
+            if (size < 3 || (target != 2 && target != 5)) return STRANGE;
             memcpy((void *)WIDE(words, 1), words + 3, 4 * (size - 3));
             break;
         }
@@ -253,7 +260,7 @@ static int vendor(Queue *queue, const uint64_t *words) {
     enum { PM4 = 1, BARRIER_VALUE = 2 };
     unsigned format = words[0] >> 16 & 0xff;
     if (format == PM4) {
-        int result = pm4(queue, (const uint32_t *)words + 1, 4);
+        int result = pm4(queue, (const uint32_t *)words + 1, 4, 0);
         if (result != DONE) return result;
     } else if (format == BARRIER_VALUE && words[1]) {
         int64_t value = __atomic_load_n(&((Signal *)words[1])->value, __ATOMIC_ACQUIRE) & (int64_t)words[3];
@@ -306,7 +313,7 @@ static int next_aql(Queue *queue, int *did) {
 /* The packets of an SDMA queue: ROCr's sdma_registers.h has the layouts. `link` is seconds of 10 ns for a byte. */
 static int next_sdma(Queue *queue, int *did, double link) {
     uint64_t end = *queue->doorbell;
-    while (queue->at < end) {
+    while (queue->at < end && !__atomic_load_n(&queue->is_ended, __ATOMIC_SEQ_CST)) {
         volatile uint32_t *words = (volatile uint32_t *)(queue->ring + queue->at % queue->size);
         uint32_t op = words[0] & 0xff, sub = words[0] >> 8 & 0xff;
         uint64_t size = 0;
@@ -378,7 +385,7 @@ EXPORT int hkd_next(Queue *queue, double link, uint64_t *address) {
     Control *control = queue->control;
     if (sigsetjmp(here, 1)) {
         escape = NULL;
-        *address = queue->fault = bad_address;
+        *address = bad_address;
         return WORK_FAULT;
     }
     escape = &here;
@@ -401,12 +408,22 @@ EXPORT int hkd_next(Queue *queue, double link, uint64_t *address) {
     return WORK_NONE;
 }
 
-/* Completes the kernel of the packet that hkd_next has returned, which took so many ticks of this computer. */
-EXPORT void hkd_done(Queue *queue, uint64_t ticks) {
+/* Completes the kernel of the packet that hkd_next has returned, which took so many ticks of this computer. Returns
+ * WORK_NONE, or WORK_FAULT with the address if the packet's signal is not in mapped memory. */
+EXPORT int hkd_done(Queue *queue, uint64_t ticks, uint64_t *address) {
+    sigjmp_buf here;
+    if (sigsetjmp(here, 1)) {
+        escape = NULL;
+        *address = bad_address;
+        return WORK_FAULT;
+    }
+    escape = &here;
     volatile uint16_t *packet = (volatile uint16_t *)(queue->ring + queue->at * 64 % queue->size);
     queue->ticks = hkd_now();
     advance(ticks);
     __atomic_add_fetch(&launches, 1, __ATOMIC_SEQ_CST);
     complete(queue, ((uint64_t *)packet)[7], 1);
     retire(queue, packet);
+    escape = NULL;
+    return WORK_NONE;
 }

@@ -13,6 +13,7 @@ import socket
 import struct
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -33,9 +34,10 @@ from workbench.errors import KernelFault, WorkbenchError
 _MESSAGE = struct.Struct("<IIQQQQQQ")
 _HELLO, _MAP, _UNMAP, _QUEUE, _QUEUE_END, _CODE, _TIMES = range(1, 8)
 _CONTROL_BYTES = 0x40000
-_FAULT = struct.Struct("<IQI")
-_FAULT_OFFSET = 8 * 1024 + 12
-_UNTIMED_OFFSET = _FAULT_OFFSET + _FAULT.size
+_MOST_QUEUES = 1024
+_UNTIMED_OFFSET = 8 * _MOST_QUEUES + 12
+_FAULT_OFFSET = _UNTIMED_OFFSET + 4
+_PACKET_BYTES = 64
 _EVENT_EXCEPTION, _EVENT_MEMORY = 3, 8
 _MEMORY_DEVICE = 1
 
@@ -75,6 +77,9 @@ class Server:
                 break
             try:
                 answer = self._handle(*_MESSAGE.unpack(message), file=files[0] if files else -1)
+            except (OSError, OverflowError, ValueError) as error:
+                answer = (error.errno if isinstance(error, OSError) else None) or errno.EINVAL
+                _say(f"a message of the program's driver cannot be answered: {error}")
             finally:
                 for file in files:
                     os.close(file)
@@ -96,26 +101,47 @@ class Server:
         file: int,
     ) -> int:
         """Does what a message asks for; returns an errno, 0 if all is well."""
+        length = os.fstat(file).st_size if file >= 0 else 0
         if kind == _HELLO:
+            if self._control is not None or length < offset + _CONTROL_BYTES:
+                return errno.EINVAL
             self._control = mmap.mmap(file, _CONTROL_BYTES, offset=offset)
+        elif self._control is None:
+            return errno.EINVAL
         elif kind == _MAP:
+            # Memory behind the file's end would end this process at the first access.
+            if not size or length < offset + size:
+                return errno.EINVAL
             return self._map(base, size, offset, file, is_device=what == _MEMORY_DEVICE)
         elif kind == _UNMAP:
             return self._unmap(base, size)
         elif kind == _CODE:
-            self._device.kernels.add_file(os.pread(file, size, 0))
+            self._device.kernels.add_file(os.pread(file, min(size, length), 0))
         elif kind == _QUEUE:
+            if (
+                number >= _MOST_QUEUES
+                or number in self._threads
+                or size < _PACKET_BYTES
+                or size % _PACKET_BYTES
+            ):
+                return errno.EINVAL
             queue = self._queues.hkd_queue(
                 ffi.from_buffer(self._control), what, number, base, size, read_pointer, write_pointer
             )
+            if queue == ffi.NULL:
+                return errno.ENOMEM
             address = queue_of(write_pointer, read_pointer) if what else 0
             thread = threading.Thread(target=self._run, args=(queue, address), daemon=True)
             self._threads[number] = queue, thread
             thread.start()
         elif kind == _QUEUE_END:
+            if number not in self._threads:
+                return errno.EINVAL
             queue, thread = self._threads.pop(number)
             self._queues.hkd_end(queue)
             thread.join(_SECONDS_TO_END)
+            if not thread.is_alive():
+                self._queues.hkd_free(queue)
         elif kind == _TIMES:
             corrections, gap = self._device.corrections()
             self._queues.hkd_settle(ffi.new("int64_t[]", corrections), len(corrections), gap)
@@ -147,7 +173,7 @@ class Server:
 
     def _unmap(self, base: int, size: int) -> int:
         allocation = self._node.memory.at(base)
-        if allocation is None:
+        if allocation is None or (allocation.base, allocation.end) != (base, base + size):
             return errno.EINVAL
         with self._node.launch_lock:
             self._device.kernels.forget(base, size)
@@ -173,7 +199,12 @@ class Server:
                 accessed = error.memory_address if isinstance(error, KernelFault) else None
                 self._stop(str(error), accessed)
                 return
-            self._queues.hkd_done(queue, ticks)
+            except Exception:
+                self._stop(f"the emulated device failed; please report this:\n{traceback.format_exc()}", None)
+                return
+            if self._queues.hkd_done(queue, ticks, place) != WORK_NONE:
+                self._stop(_strange(WORK_FAULT, int(place[0])), int(place[0]))
+                return
 
     def _stop(self, text: str, address: int | None) -> None:
         """Reports a failure: to the person, and as AMD's driver would to the program.
@@ -184,7 +215,7 @@ class Server:
         _say(text)
         assert self._control is not None
         if address is not None:
-            _FAULT.pack_into(self._control, _FAULT_OFFSET, 1, address, 0)
+            struct.pack_into("<Q", self._control, _FAULT_OFFSET, address)
         event = _EVENT_EXCEPTION if address is None else _EVENT_MEMORY
         self._queues.hkd_set_events(ffi.from_buffer(self._control), event)
 

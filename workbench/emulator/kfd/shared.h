@@ -15,7 +15,7 @@ enum { MEMORY_DEVICE = 1, MEMORY_HOST };
 typedef struct Message {
     uint32_t kind;
     uint32_t what; /* MAP: MEMORY_*; QUEUE: its type */
-    uint64_t id;   /* QUEUE, QUEUE_END: its number; HELLO: the process */
+    uint64_t id;   /* QUEUE, QUEUE_END: its number */
     uint64_t base, size, offset;
     uint64_t read_pointer, write_pointer; /* QUEUE: addresses */
 } Message;
@@ -30,10 +30,8 @@ typedef struct Control {
     uint32_t bell;                   /* futex: changes with a doorbell that the library saw */
     uint32_t sleeping;               /* threads of the device that wait for it */
     uint32_t turn;                   /* futex: changes with each event that is set */
-    uint32_t has_fault;
-    uint64_t fault_address; /* of the access that a memory event reports */
-    uint32_t fault_is_write;
-    uint32_t untimed; /* launches whose modelled time is not in the signals yet */
+    uint32_t untimed;                /* launches whose modelled time is not in the signals yet */
+    uint64_t fault_address;          /* of the access that a memory event reports */
     Event events[MOST_EVENTS];
 } Control;
 
@@ -55,8 +53,8 @@ static inline void futex_wait(uint32_t *word, uint32_t value, long nanoseconds) 
 }
 
 static inline void set_event(Control *control, uint32_t id) {
-    Event *event = &control->events[id % MOST_EVENTS];
-    if (!event->used) return;
+    if (id >= MOST_EVENTS || !control->events[id].used) return;
+    Event *event = &control->events[id];
     __atomic_store_n(&event->signaled, 1, __ATOMIC_SEQ_CST);
     __atomic_add_fetch(&event->age, 1, __ATOMIC_SEQ_CST);
     __atomic_add_fetch(&control->turn, 1, __ATOMIC_SEQ_CST);
