@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import tomllib
 from collections import Counter
@@ -43,6 +44,7 @@ DATA = DOCS / "data" / "judged.json"
 PAGE = DOCS / "judged.md"
 BEGIN, END = "<!-- verdicts: begin -->\n", "<!-- verdicts: end -->\n"
 LONGEST = 160
+ADDRESS = re.compile(r" at 0x[0-9a-f]{8,}")
 
 REMARKS = {
     "GPU_MODE/156.5.py": """\
@@ -63,7 +65,7 @@ a tile has 128 rows. The values are not used. At k = 256, where the tensor fills
 allocator, an earlier run of the judge stopped there.
 """,
 }
-"""What one would tell the authors, in Markdown, by file."""
+"""Remarks to the authors, in Markdown, by file."""
 
 
 class Row:
@@ -169,6 +171,8 @@ def _remarks(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _short(text: str) -> str:
+    # Addresses differ from run to run.
+    text = ADDRESS.sub("", text)
     text = " ".join(text.replace("|", "\\|").replace("`", "'").split())
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
 

@@ -151,10 +151,16 @@ static int connect_device(void) {
         control = page;
         return 0;
     }
-    fprintf(stderr,
-            "hipkittens: the emulated driver's device does not answer (%s): run the program by "
-            "`python -m workbench exec --driver -- program`\n",
-            strerror(error));
+    if (memory_file < 0 || page == MAP_FAILED)
+        fprintf(stderr,
+                "hipkittens: the emulated driver cannot create the program's memory (%s): it needs memfd_create, which "
+                "a container's seccomp profile may forbid\n",
+                strerror(error));
+    else
+        fprintf(stderr,
+                "hipkittens: the emulated driver's device does not answer (%s): run the program by "
+                "`python -m workbench exec --driver -- program`\n",
+                strerror(error));
     if (page != MAP_FAILED) munmap(page, CONTROL_BYTES);
     if (device >= 0) REAL(close)(device);
     if (memory_file >= 0) REAL(close)(memory_file);
