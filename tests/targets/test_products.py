@@ -55,7 +55,7 @@ def test_peaks_of_radeon_products_are_those_of_reports(name: str) -> None:
 DATA_RATES = {
     "RX 9070 XT": 20,
     "RX 7900 XTX": 20,
-    "PRO W7900": 18,
+    "W7900": 18,
     "RX 7800 XT": 19.5,
     "RX 7600": 18,
     "780M": 7.5,

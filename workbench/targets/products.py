@@ -284,8 +284,8 @@ RX7900XTX = Product(
 )
 """As the RX 9070 XT, without times; so are the following."""
 W7900 = Product(
-    name="PRO W7900",
-    brand="AMD Radeon",
+    name="W7900",
+    brand="AMD Radeon PRO",
     target=GFX1100,
     compute_units=Fact(96, "", f"{GPU_SPECS}; {sources.W7900}"),
     xcds=Fact(1, "", "assumed to equal the RX 7900 XTX's, of the same target"),
