@@ -117,8 +117,8 @@ LATER: Mapping[str, tuple[str, ...]] = dict.fromkeys(
     _RDNA,
     ("SQ_WAVES", "SQ_INSTS_VALU", "SQ_INSTS_SALU", "SQ_INSTS_SMEM", "SQ_INSTS_LDS", "SQ_INSTS_FLAT"),
 )
-"""Counters that later targets have under CDNA's names (rocprofiler-sdk's counter_defs.yaml, gfx11 and gfx12; it does not
-name gfx1103 and gfx1151)."""
+"""Counters that later targets have under CDNA's names (rocprofiler-sdk's counter_defs.yaml, gfx11 and gfx12;
+it does not name gfx1103 and gfx1151)."""
 
 GROUPS: Mapping[str, re.Pattern[str]] = {
     "instructions": re.compile(r"SQ_WAVES|SQ_INSTS|SQ_WAVE\d\d_INSTS"),
