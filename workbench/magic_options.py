@@ -34,7 +34,7 @@ class Option:
 NAME = Option("NAME", "Python name to bind the compiled module to")
 
 OPTIONS = (
-    Option("--arch", "target: gfx950, gfx942 or gfx1201; default: the default device's", "A"),
+    Option("--arch", "target: gfx950, gfx942, gfx1250, gfx1201, gfx1100; default: the default device's", "A"),
     Option("-I", "folder to search for #include", "DIR", "include", repeated=True),
     Option("-D", "macro, NAME or NAME=VALUE", "X", "define", repeated=True),
     Option("--flags", "more compiler flags, quoted", '"..."'),

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 from docs_modules import load
 
-from workbench import magic_options
+from workbench import magic_options, targets
 from workbench.settings import SETTINGS
 
 ROOT = Path(__file__).parents[2]
@@ -96,3 +96,8 @@ def test_reading_times_leave_out_what_is_not_prose(generators: ModuleType) -> No
 
 def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().split()) <= 700
+
+
+def test_the_option_for_the_target_names_those_of_operators() -> None:
+    option = next(option for option in magic_options.OPTIONS if option.flag == "--arch")
+    assert all(target in option.help for target in targets.LIBRARY_TARGETS)

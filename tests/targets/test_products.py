@@ -35,6 +35,40 @@ def test_peaks_are_those_that_are_published(product: Product) -> None:
     assert product.matrix_flops("F4") is None
 
 
+# As reports cite AMD: fp32 of the vector units, and fp16 of the matrix units.
+RADEON = {
+    "RX 9070 XT": (48.7, 194.6),
+    "RX 7900 XTX": (61.4, 122.8),
+    "RX 7600": (21.75, 43.5),
+}
+
+
+@pytest.mark.parametrize("name", RADEON)
+def test_peaks_of_radeon_products_are_those_of_reports(name: str) -> None:
+    product = targets.product(name)
+    peaks = product.vector_flops / 1e12, (product.matrix_flops("F16") or 0) / 1e12
+    for peak, published in zip(peaks, RADEON[name], strict=True):
+        assert peak == pytest.approx(published, rel=0.002)
+
+
+# Gbit/s of a data line: GDDR6 of the cards, LPDDR5X of the processors.
+DATA_RATES = {
+    "RX 9070 XT": 20,
+    "RX 7900 XTX": 20,
+    "W7900": 18,
+    "RX 7800 XT": 19.5,
+    "RX 7600": 18,
+    "780M": 7.5,
+    "8060S": 8,
+}
+
+
+@pytest.mark.parametrize("name", DATA_RATES)
+def test_bandwidth_is_that_of_the_bus(name: str) -> None:
+    product = targets.product(name)
+    assert product.hbm_bytes_per_second * 8 == DATA_RATES[name] * 10**9 * product.hbm_bus_bits
+
+
 def test_caches_and_registers_agree_with_sizes_of_the_whole() -> None:
     for product in targets.PRODUCTS:
         unit = product.target

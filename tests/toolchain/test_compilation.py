@@ -739,6 +739,7 @@ def test_report(zig: toolchain.Compiler) -> None:
     report = toolchain.report()
     assert report.compiler is not None
     assert report.compiler.kind == "zig"
+    assert {*TILE_TARGETS, "gfx1100", "gfx1201"} <= set(report.targets)
     assert all(report.targets[arch] == report.compiler.version for arch in TILE_TARGETS)
     assert all(Path(folder).is_dir() for folder in report.cache_folders)
 

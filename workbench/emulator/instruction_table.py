@@ -140,7 +140,12 @@ _REASONS: tuple[tuple[str, str, str], ...] = (
         "gfx1200 gfx1201",
         "LLVM decodes it here, and assembles it for older targets alone",
     ),
-    (r"s_subvector_loop_\w+", "", "loops over the halves of 64 lanes, of which compilers make none"),
+    (
+        r"s_subvector_loop_\w+",
+        "",
+        "a loop over the halves of 64 lanes, which clang never emits; AMD's guide leaves its branch "
+        "unclear (Mesa's notes on RDNA)",
+    ),
     (r"(v|ds)_(interp|param|direct|bvh)\w+|global_atomic_ordered\w+|s_gl1_inv", "", "graphics"),
 )
 

@@ -112,12 +112,13 @@ class Counter:
         return self.origin if isinstance(self.origin, Origin) else self.origin(tally)
 
 
-_RDNA4 = ("gfx1201",)
+_RDNA = ("gfx1201", "gfx1100", "gfx1101", "gfx1102")
 LATER: Mapping[str, tuple[str, ...]] = dict.fromkeys(
-    _RDNA4,
+    _RDNA,
     ("SQ_WAVES", "SQ_INSTS_VALU", "SQ_INSTS_SALU", "SQ_INSTS_SMEM", "SQ_INSTS_LDS", "SQ_INSTS_FLAT"),
 )
-"""Counters that later targets have under CDNA's names (rocprofiler-sdk's counter_defs.yaml, gfx12)."""
+"""Counters that later targets have under CDNA's names (rocprofiler-sdk's counter_defs.yaml, gfx11 and gfx12;
+it does not name gfx1103 and gfx1151)."""
 
 GROUPS: Mapping[str, re.Pattern[str]] = {
     "instructions": re.compile(r"SQ_WAVES|SQ_INSTS|SQ_WAVE\d\d_INSTS"),
@@ -285,7 +286,7 @@ COUNTERS: Sequence[Counter] = (
             "instructions",
             f"Instructions of waves of {lanes} lanes; a dual instruction counts once.",
             _if_lanes(lanes),
-            _RDNA4,
+            _RDNA,
         )
         for lanes in (32, 64)
     ),
@@ -333,7 +334,7 @@ COUNTERS: Sequence[Counter] = (
         "cycles",
         "Cycles that LDS is stalled by bank conflicts.",
         _device("lds_bank_conflict"),
-        _RDNA4,
+        _RDNA,
         lambda tally: lds_origin(tally.device),
     ),
     Counter(
@@ -341,7 +342,7 @@ COUNTERS: Sequence[Counter] = (
         "cycles",
         "Cycles that LDS serves indexed accesses.",
         _device("lds_cycles"),
-        _RDNA4,
+        _RDNA,
         lambda tally: lds_origin(tally.device),
     ),
     Counter(

@@ -41,8 +41,8 @@ from workbench.targets.sources import (
     RDNA4_GUIDE,
     ROCCLR,
     ROCJITSU_MI455X,
-    RX7900XTX_PAGE,
-    RX9070XT_PAGE,
+    RX7900XTX_TABLE,
+    RX9070XT,
 )
 from workbench.targets.timing import CDNA3_TIMING, CDNA4_TIMING, Timing
 from workbench.targets.waits import GFX9_WAITS, GFX11_WAITS, GFX12_WAITS, GFX1250_WAITS, WaitCounters
@@ -303,7 +303,7 @@ GFX1201 = Target(
     hardware_registers=GFX12_REGISTERS,
     matrix_passes=None,
     matrix_rates=RDNA4_MATRIX_RATES,
-    vector_rate=Fact(256, "operations/clock", f"{RX9070XT_PAGE}: 48.7 TFLOP/s of 64 compute units"),
+    vector_rate=Fact(256, "operations/clock", f"{RX9070XT}: 48.7 TFLOP/s of 64 compute units"),
     lds_bytes=Fact(64, "KiB", f"{RDNA4_GUIDE}, half of a work-group processor's; the most of a work-group"),
     lds_granule=Fact(512, "bytes", f"{LLVM}, GRANULATED_LDS_SIZE"),
     lds_banks=Fact(
@@ -344,7 +344,7 @@ GFX1100 = Target(
     hardware_registers=GFX11_REGISTERS,
     matrix_passes=None,
     matrix_rates=RDNA3_MATRIX_RATES,
-    vector_rate=Fact(256, "operations/clock", f"{RX7900XTX_PAGE}: 61.4 TFLOP/s of 96 compute units"),
+    vector_rate=Fact(256, "operations/clock", f"{RX7900XTX_TABLE}: 61.4 TFLOP/s of 96 compute units"),
     lds_bytes=Fact(64, "KiB", f"{RDNA3_GUIDE}, half of a work-group processor's; the most of a work-group"),
     lds_granule=Fact(512, "bytes", f"{LLVM}, GRANULATED_LDS_SIZE"),
     lds_banks=Fact(

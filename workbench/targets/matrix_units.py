@@ -10,8 +10,9 @@ from workbench.targets.sources import (
     CDNA3_RATES,
     CDNA4_RATES,
     MI400_PAGES,
-    RX7900XTX_PAGE,
-    RX9070XT_PAGE,
+    RX7900XTX_TABLE,
+    RX9070XT,
+    WMMA_RATES,
 )
 
 CYCLES_OF_A_PASS = Fact(4, "cycles", "LLVM, SISchedule.td: MFMA latencies are in passes of four clocks")
@@ -37,14 +38,19 @@ CDNA4_MATRIX_RATES: Mapping[str, Fact] = {
     **_rates(CDNA4_RATES, F64=128, F32=256, F16=4096, BF16=4096, F8=8192, I8=8192),
     **_rates(f"{CDNA4_RATES} (it prints 16,834, against the 10 PFLOP/s beside it)", F6F4=16384),
 }
-RDNA3_MATRIX_RATES: Mapping[str, Fact] = {
-    **_rates(f"{RX7900XTX_PAGE}: 122.8 TFLOP/s of 96 compute units at 2.5 GHz", F16=512, BF16=512),
-    **_rates("GPUOpen, 'How to accelerate AI applications on RDNA 3 using WMMA': as f16's", I8=512),
-}
-RDNA4_MATRIX_RATES: Mapping[str, Fact] = {
-    **_rates(f"{RX9070XT_PAGE}: 195 TFLOP/s of 64 compute units at 2.97 GHz", F16=1024, BF16=1024),
-    **_rates(f"{RX9070XT_PAGE}: 389 TFLOP/s of 64 compute units at 2.97 GHz", F8=2048, I8=2048),
-}
+RDNA3_MATRIX_RATES: Mapping[str, Fact] = _rates(
+    f"{WMMA_RATES}; {RX7900XTX_TABLE}: 123 TFLOP/s of fp16 from 96 compute units at 2.5 GHz",
+    F16=512,
+    BF16=512,
+    I8=512,
+)
+RDNA4_MATRIX_RATES: Mapping[str, Fact] = _rates(
+    f"{WMMA_RATES}; {RX9070XT}: 779 TOPS of int8 with sparsity from 64 compute units at 2.97 GHz",
+    F16=1024,
+    BF16=1024,
+    F8=2048,
+    I8=2048,
+)
 _CDNA5 = f"{MI400_PAGES}: 20 PFLOP/s of fp8 from 256 compute units at 2,400 MHz, which is assumed"
 CDNA5_MATRIX_RATES: Mapping[str, Fact] = {
     **_rates("assumed, half of fp8's", F16=16384, BF16=16384),

@@ -33,8 +33,8 @@ def facts(record: Target | Product | Timing) -> dict[str, Fact]:
 
 INTRODUCTION = """# Targets and products
 
-`python docs/made.py` makes this page from the records in `workbench/targets/`. Others published all of these
-figures; we measured none."""
+`python docs/made.py` makes this page from the records in `workbench/targets/`. Others published
+these figures, except those whose source calls them assumed; we measured none."""
 
 MAIN: dict[str, Callable[[Product], str]] = {
     "target": lambda product: product.arch,

@@ -52,8 +52,8 @@ _REST_IS_ZERO = re.compile(
 
 HEAD = """# Operands of matrix instructions
 
-Which base shape of a register tile goes with which operand of which matrix instruction (MFMA, on gfx1250
-and gfx1201 WMMA), by type of the elements. The compiler's errors about `mma` name this page.
+Which base shape of a register tile goes with which operand of which matrix instruction (MFMA, on gfx11 and
+gfx12 WMMA), by type of the elements. The compiler's errors about `mma` name this page.
 
 ## Layouts
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from workbench import cache
 from workbench.errors import CompilerNotFound
-from workbench.targets import NAMES
+from workbench.targets import LIBRARY_TARGETS, NAMES
 from workbench.toolchain.compiler import INCLUDE, Compiler, include_folders, kernel_headers
 from workbench.toolchain.device_libraries import find_device_libraries
 from workbench.toolchain.search import find_compiler
@@ -19,7 +19,8 @@ class Report:
     Attributes:
         compiler: the compiler in use; None if there is none.
         problem: why there is no compiler, with the command that would install one; "" if there is one.
-        targets: for each target the version of the compiler that compiles for it, or None.
+        targets: for each target that operators name, and for gfx90a, the version of the compiler that
+            compiles for it, or None.
         hip_headers: origin of the HIP and C++ headers.
         header_folders: our own folders on the include path.
         device_libraries: folder of ROCm's device libraries; None if there is none.
@@ -50,7 +51,7 @@ def report() -> Report:
     except CompilerNotFound as error:
         problem = str(error)
     targets: dict[str, str | None] = {}
-    for arch in NAMES:
+    for arch in dict.fromkeys((*NAMES, *LIBRARY_TARGETS)):
         try:
             targets[arch] = find_compiler(arch).version if compiler is not None else None
         except CompilerNotFound:

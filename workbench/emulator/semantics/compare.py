@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from workbench.emulator.semantics.executed import CHANGED
 from workbench.emulator.semantics.registry import SEMANTICS, compare, register
 from workbench.emulator.translate.block import BlockTranslator
 from workbench.emulator.translate.ir import LANES, Value, integer
@@ -36,22 +35,24 @@ def _constant(block: BlockTranslator, value: bool) -> Value:
 
 for _kind in ("f16", "f32", "f64"):
     for _name, _predicate in FLOAT_PREDICATES.items():
+        # RDNA 3 has another name for it.
+        _later = f"v_cmpx_t_{_kind}" if _name == "tru" else None
 
-        @compare(f"{_name}_{_kind}", _kind)
+        @compare(f"{_name}_{_kind}", _kind, later=_later)
         def compare_floats(block: BlockTranslator, a: Value, b: Value, predicate: str = _predicate) -> Value:
             return a.cmp(predicate, b)
 
-    # RDNA 3 has another name for it.
     register(f"v_cmp_t_{_kind}", SEMANTICS[f"v_cmp_tru_{_kind}"])
-    register(f"v_cmpx_t_{_kind}", SEMANTICS[f"{CHANGED}v_cmpx_tru_{_kind}"])
 
 
 for _bits in (16, 32, 64):
     for _letter, _sign in (("i", "s"), ("u", "u")):
         _kind = f"{_letter}{_bits}"
         for _name in _INTEGER:
+            # Later targets have no constant comparisons of 16 bits.
+            _later = "" if _bits == 16 and _name in CONSTANT else None
 
-            @compare(f"{_name}_{_kind}", _kind)
+            @compare(f"{_name}_{_kind}", _kind, later=_later)
             def compare_integers(
                 block: BlockTranslator, a: Value, b: Value, name: str = _name, sign: str = _sign
             ) -> Value:

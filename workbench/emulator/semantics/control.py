@@ -31,7 +31,7 @@ nothing(
     "s_set_vgpr_msb "
     "s_wait_asynccnt s_wait_tensorcnt s_wait_xcnt s_setprio_inc_wg global_prefetch_b8 flat_prefetch_b8 "
     "s_prefetch_inst s_prefetch_inst_pc_rel s_prefetch_data s_buffer_prefetch_data s_prefetch_data_pc_rel "
-    f"global_wbinv v_pipeflush {CHANGED}s_code_end {CHANGED}s_sendmsg "
+    f"global_wbinv v_pipeflush {CHANGED}s_sendmsg "
     f"{CHANGED}s_sendmsghalt s_wait_event s_ttracedata_imm"
 )
 

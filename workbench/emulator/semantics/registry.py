@@ -121,10 +121,18 @@ def _old(block: BlockTranslator, operand: Operand, kind: str) -> Value:
     return fetch(block, plain, kind, 3)
 
 
-def compare(condition: str, kind: str, second: str | None = None) -> Callable[[Meaning], Meaning]:
+def compare(
+    condition: str, kind: str, second: str | None = None, later: str | None = None
+) -> Callable[[Meaning], Meaning]:
     """Register v_cmp_ and v_cmpx_ with a condition, as "lt_f32": meaning(block, a, b) gives lanes of i1.
 
     v_cmpx also writes EXEC; on later targets it writes EXEC alone.
+
+    Args:
+        condition: the end of the names, with the type.
+        kind, second: types of the operands; the second's is the first's by default.
+        later: operation that is v_cmpx_ of later targets, by default `CHANGED` with gfx9's name; "": they
+            have none.
     """
 
     def decorate(meaning: Meaning) -> Meaning:
@@ -145,8 +153,8 @@ def compare(condition: str, kind: str, second: str | None = None) -> Callable[[M
                 run.set_mask(abi.EXEC, value)
 
         register(f"v_cmp_{condition} v_cmpx_{condition}", handle)
-        later = f"{CHANGED}v_cmpx_{condition}"
-        register(later, lambda block, instruction: handle(block, instruction, (_EXEC,)))
+        if (name := f"{CHANGED}v_cmpx_{condition}" if later is None else later) != "":
+            register(name, lambda block, instruction: handle(block, instruction, (_EXEC,)))
         return meaning
 
     return decorate

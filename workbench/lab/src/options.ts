@@ -12,7 +12,7 @@ export const OPTIONS: readonly IOption[] = [
   {
     "name": "--arch",
     "signature": "--arch A",
-    "doc": "Target: gfx950, gfx942 or gfx1201; default: the default device's.",
+    "doc": "Target: gfx950, gfx942, gfx1250, gfx1201, gfx1100; default: the default device's.",
     "takesValue": true
   },
   {
