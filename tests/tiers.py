@@ -26,8 +26,8 @@ RESULTS = re.compile(rf"{OPERATORS}::test_results\[(.*)-(gfx\w+)\]$")
 """For each operator the results of one target are compared: only these find most faults of its kernels."""
 
 OF_EACH_TARGET = ("attention/forward", "gemm/bf16", "normalization/rmsnorm")
-"""Operators whose results are also compared on each target beyond `TILE_TARGETS`. Few operators are written for
-those, so that a draw alone would leave some out."""
+"""Operators whose results are also compared on each target beyond `TILE_TARGETS`. Few operators are written
+for those, so that a draw alone would leave some out."""
 
 TARGET = re.compile(r"gfx\w+")
 
