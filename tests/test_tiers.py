@@ -9,6 +9,7 @@ import pytest
 import tiers
 
 from workbench import kernels
+from workbench.targets import LIBRARY_TARGETS, TILE_TARGETS
 
 ROOT = Path(__file__).parents[1]
 
@@ -77,11 +78,18 @@ def test_of_every_operator_one_target_is_looked_at() -> None:
     start = "tests/kernels/test_operators.py::test_results"
     for name, spec in kernels.items():
         drawn = []
-        for seed in range(12):
+        for seed in range(40):
             runs = [t for t in spec.targets if tiers.runs(f"{start}[{name}-{t}]", "test", str(seed))]
-            assert len(runs) == 1, name
+            always = set(spec.targets) - set(TILE_TARGETS) if name in tiers.OF_EACH_TARGET else set()
+            assert always <= set(runs)
+            assert len(runs) == 1 + len(always), name
             drawn += runs
         assert set(drawn) == set(spec.targets), name
+
+
+def test_every_target_has_a_gemm_a_norm_and_attention_in_each_commit() -> None:
+    for name in tiers.OF_EACH_TARGET:
+        assert set(kernels[name].targets) == set(LIBRARY_TARGETS), name
 
 
 def test_of_drawn_cases_a_tenth_runs(in_this_tier: Callable[[int], int]) -> None:

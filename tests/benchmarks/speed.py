@@ -271,6 +271,10 @@ def _wave_matrices(*shapes: tuple[str, int, str]) -> tuple[Any, ...]:
 
 _OF_DEVICE = {
     DEVICE: _INSTRUCTIONS,
+    "emulated:gfx1100": (
+        *_WAVE_VECTORS,
+        *_wave_matrices(("f32_16x16x16_bf16", 16, _DWORDS8), ("f32_16x16x16_f16", 16, _DWORDS8)),
+    ),
     "emulated:gfx1201": (
         *_WAVE_VECTORS,
         *_wave_matrices(
