@@ -196,7 +196,7 @@ def _model_error() -> str:
 
 SHORT: dict[str, tuple[Callable[[], str], str]] = {
     "collection": (_collection, "## Where functions differ"),
-    "instructions": (_instructions, "## Refused"),
+    "instructions": (_instructions, "## Later targets"),
     "kernel_costs": (_kernel_costs, "## Beside published times"),
     "model_error": (_model_error, "| kernel |"),
 }
