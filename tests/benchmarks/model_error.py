@@ -27,7 +27,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from counted_launches import Launches
-from error_document import document, expected, summary
+from error_document import ASSEMBLY, document, expected, summary
 from own_kernels import PREFIX, own_problem, own_target
 from published_times import Problem, Row, published
 
@@ -153,9 +153,8 @@ def problems_of(rows: Sequence[Row]) -> set[Problem]:
     return {row.problem for row in rows} | {each for each in published_kernels if each is not None}
 
 
-TRITON, AITER, ASSEMBLY = "triton ", "aiter ", "aiter assembly "
-"""Prefixes of the kernels of problems: a Triton kernel stands for it, one of AITER's Triton kernels, or one
-of its kernels in assembly."""
+TRITON, AITER = "triton ", "aiter "
+"""Prefixes of the kernels of problems: a Triton kernel stands for it, or one of AITER's Triton kernels."""
 
 OUTSIDE = ("published_triton", "published_aiter", "published_assembly")
 """Files of rows whose kernels are others' machine code, or are compiled by Triton."""

@@ -284,3 +284,21 @@ def test_sizes_of_a_source_are_exchanged() -> None:
     )
     with pytest.raises(ValueError, match="no constant K"):
         with_constants(text, {"K": 1})
+
+
+def test_a_missed_goal_of_rows_that_took_no_part_is_stated() -> None:
+    rows = [
+        replace(row("assembly", us, like=False), problem=Problem("aiter assembly x", f"m={us}", "MI355X"))
+        for us in (5, 15, 50)
+    ]
+    ratios = (0.5, 1.0, 1.2)
+    known = {each.problem: Modelled(us=each.us * ratio) for each, ratio in zip(rows, ratios, strict=True)}
+    text = error_document.document([], known, rows)
+    section = text.partition("## Rows that took no part")[2].partition("\n## ")[0]
+    lines = [line.strip("| ").split(" | ") for line in section.splitlines() if " us |" in line]
+    assert [(line[0], line[3], line[-1]) for line in lines] == [
+        ("less than 10 us", "0.50", "**missed**"),
+        ("10 to 20 us", "1.00", "met"),
+        ("20 to 100 us", "1.20", "**missed**"),
+    ]
+    assert error_document.MISSED in section

@@ -47,6 +47,14 @@ def test_every_level_adds_up(profiled):
     assert idle.share == pytest.approx((1 - launch.share) * (1 - 64 / 256), rel=0.05)
 
 
+def test_a_chase_is_bound_by_its_loads_not_by_its_launch(profiled):
+    """No unit works for as long as the launch takes, yet waves wait for several times as long."""
+    model = profiled.model
+    assert max(model.parts.values()) < model.overhead < model.waiting
+    assert model.bound == "WAIT_MEMORY"
+    assert model.bound_text == REASONS["WAIT_MEMORY"]
+
+
 def test_simds_and_waves_add_up_to_the_unit(profiled):
     """Chip, compute unit, SIMD, wave, reason, line, instruction; as much for each reason as without waves."""
     tree, by_wave = profiled.stalls, profiled.wave_stalls

@@ -155,13 +155,13 @@ class TimeModel:
 
     @property
     def bound(self) -> str:
-        """The limiting part: "launch" if that takes more than half, otherwise the key of the longest part.
+        """The limiting part: "launch" if that is longer than the work and than the waits beyond it.
 
-        For a simulated launch whose longest part is much shorter than its time: the main reason in `REASONS`
-        why its waves stall.
+        Otherwise the key of the longest part, or, for a simulated launch whose longest part is much shorter
+        than its time, the main reason in `REASONS` why its waves stall.
         """
         key = max(self.parts, key=lambda part: self.parts[part])
-        if self.parts[key] < self.overhead:
+        if self.overhead > max(self.parts[key], self.waiting):
             return "launch"
         work = self.seconds - self.overhead
         return self.waits if self.waits and self.parts[key] < BOUND_SHARE * work else key
