@@ -163,8 +163,8 @@ struct buffer {
 
     /** `bytes` bytes from `base` on; both the same in all lanes. */
     __device__ inline buffer(const void *base, uint32_t bytes)
-        : resource(__builtin_amdgcn_make_buffer_rsrc(const_cast<void *>(base), 0, static_cast<int>(bytes),
-                                                     RESOURCE_FORMAT)) {}
+        // Unsigned: the argument has 64 bits since clang 22, and gfx1250's resources use 45 of them.
+        : resource(__builtin_amdgcn_make_buffer_rsrc(const_cast<void *>(base), 0, bytes, RESOURCE_FORMAT)) {}
 #endif
 
     /** Loads a T of 1, 2, 4, 8 or 16 bytes. */
