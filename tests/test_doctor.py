@@ -53,7 +53,8 @@ def test_the_level_of_this_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_settings_are_those_that_are_read() -> None:
     records = ROOT / "workbench" / "settings.py"
-    package = read_in(file for file in (ROOT / "workbench").rglob("*.py") if file != records)
+    sources = (file for form in ("*.py", "*.c") for file in (ROOT / "workbench").rglob(form))
+    package = read_in(file for file in sources if file != records)
     tests = read_in((ROOT / "tests").rglob("*.py"))
     of_package = {setting.name for setting in SETTINGS if not setting.of_tests}
     assert package <= {setting.name for setting in SETTINGS} <= package | tests

@@ -176,6 +176,17 @@ SETTINGS = (
         "`modelled`",
     ),
     Setting(
+        "HIPKITTENS_DRIVER",
+        "set by `exec --driver` for its program: the folder with facts of the device and files of sysfs; "
+        "where the program has another root, mount it there ([page](driver.md))",
+        "unset",
+    ),
+    Setting(
+        "HIPKITTENS_DRIVER_SOCKET",
+        "set by `exec --driver` for its program: the abstract socket of the device's process",
+        "unset",
+    ),
+    Setting(
         "HIPKITTENS_DRIVER_LOG",
         "prints the ioctls of a program under `exec --driver` ([page](driver.md)) on standard error",
         "unset",

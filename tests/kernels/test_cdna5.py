@@ -339,3 +339,23 @@ def test_tiles_that_copies_cannot_fill() -> None:
     assert "use a tile with the base shape st_16x32_padded" in text
     assert "a padded tile is filled by kittens::load_async, load_tdm" in text
     assert "the counter has six bits" in text
+
+
+RANGES = """
+#include "kittens.cuh"
+using namespace kittens;
+extern "C" __global__ void beyond(const unsigned *x, unsigned *y, unsigned bytes) {
+    const detail::buffer from(x, bytes);
+    y[2 * threadIdx.x] = from.load<unsigned>(4 * threadIdx.x);
+    y[2 * threadIdx.x + 1] = from.load<unsigned>(detail::OUT_OF_RANGE);
+}
+"""
+
+
+@pytest.mark.parametrize("size", [128, 0xFFFFFF00])
+def test_ranges_of_more_than_two_gigabytes_end(size: int) -> None:
+    """A window's range has 32 bits, and the field of the resource 45."""
+    x, y = torch.arange(1, 33, dtype=torch.int32), torch.full((64,), 7, dtype=torch.int32)
+    wb.compile(RANGES, arch="gfx1250")["beyond"][1, 32](x, y, size)
+    assert torch.equal(y[0::2], x)
+    assert not y[1::2].any()

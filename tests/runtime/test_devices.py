@@ -25,6 +25,12 @@ def test_the_emulated_devices_are_there() -> None:
         "emulated:mi350x": "AMD Instinct MI350X",
         "emulated:mi325x": "AMD Instinct MI325X",
         "emulated:gfx1201": "AMD Radeon RX 9070 XT",
+        "emulated:gfx1100": "AMD Radeon RX 7900 XTX",
+        "emulated:w7900": "AMD Radeon PRO W7900",
+        "emulated:gfx1101": "AMD Radeon RX 7800 XT",
+        "emulated:gfx1102": "AMD Radeon RX 7600",
+        "emulated:gfx1103": "AMD Radeon 780M",
+        "emulated:gfx1151": "AMD Radeon 8060S",
         "emulated:gfx1250": "AMD Instinct MI455X",
     }
     for device in emulated:

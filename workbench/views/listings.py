@@ -33,7 +33,11 @@ def devices_table() -> Table:
 
 def kernels_table(library: KernelRegistry = kernels) -> Table:
     """The operators of a library, in lines of at most `LINE` characters; `describe` says the rest of each."""
-    targets = {name: " ".join(spec.targets) for name, spec in library.items()}
+    # "gfx" once: five whole names would leave the line no room for a sentence.
+    targets = {
+        name: "gfx" + " ".join(target.removeprefix("gfx") for target in spec.targets)
+        for name, spec in library.items()
+    }
     taken = sum(max(map(len, texts), default=0) + len("  ") for texts in (targets, targets.values()))
     left = max(LINE - taken, LEAST)
     rows = [

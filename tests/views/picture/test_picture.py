@@ -291,5 +291,5 @@ def test_pictures_of_this_package_as_pdf() -> None:
     assert page.startswith(b"%PDF")
     assert re.search(rb"/MediaBox \[ ?0 0 200 100 ?\]", page)
     assert page.count(b"/Subtype /Image") == 1
-    with pytest.raises(ValueError, match="<circle> cannot be drawn as PDF; expected one of text, rect"):
+    with pytest.raises(ValueError, match="<circle> cannot be drawn; expected one of text, rect"):
         pdf_of_svg('<svg viewBox="0 0 9 9"><circle r="1"/></svg>')

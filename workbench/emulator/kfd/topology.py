@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from workbench import errors
 from workbench.emulator.node.allocations import usable_memory
 from workbench.targets import Product
+from workbench.targets.driver import DIES, IP_VERSIONS, PCI_IDS
 
 GPU_ID = 50148
 """KFD's number of the device: any number but 0."""
@@ -26,50 +26,15 @@ _LINK_PCIE = 2
 _CAPABILITY = 1 << 7 | 2 << 8 | 2 << 12 | 1 << 22 | 1 << 26 | 1 << 27
 
 
-@dataclass(frozen=True)
-class _Dies:
-    """What KFD reports of a target's dies, beyond `Product`.
-
-    Attributes:
-        gfx: gfx_target_version, decimal: major, minor, step.
-        engines: shader engines of an XCD (AMD's CDNA white papers), each with one array of units.
-        slots: compute units of an array, including those that are off.
-        copies: SDMA engines, and those for links between GPUs.
-    """
-
-    gfx: int
-    engines: int
-    slots: int
-    copies: tuple[int, int]
-
-
-_DIES = {
-    "gfx90a": _Dies(gfx=90010, engines=8, slots=14, copies=(2, 3)),
-    "gfx942": _Dies(gfx=90402, engines=4, slots=10, copies=(2, 14)),
-    "gfx950": _Dies(gfx=90500, engines=4, slots=9, copies=(2, 14)),
-}
-
-_PCI_IDS = {
-    "MI210": (0x740F, 2),
-    "MI300X": (0x74A1, 0),
-    "MI325X": (0x74A5, 0),
-    "MI350X": (0x75A0, 0),
-    "MI355X": (0x75A3, 0),
-}
-"""PCI device and revision by product: libdrm's amdgpu.ids, where the runtime looks for the name."""
-
-_IP_VERSIONS = {"gfx90a": (9, 0, 10), "gfx942": (9, 4, 3), "gfx950": (9, 5, 0)}
-
-
 def write(folder: Path, product: Product) -> None:
     """Writes the files of a product's device and of the computer's processor into a folder.
 
     Raises:
         DeviceError: AMD's driver interface is not emulated for this product.
     """
-    if product.name not in _PCI_IDS:
+    if product.name not in PCI_IDS:
         raise errors.DeviceError(
-            f"the emulated driver has no {product.name}, only {', '.join(_PCI_IDS)}: choose one by --device."
+            f"the emulated driver has no {product.name}, only {', '.join(PCI_IDS)}: choose one by --device."
         )
     for name, text in _files(product).items():
         path = folder / name
@@ -83,7 +48,7 @@ def write(folder: Path, product: Product) -> None:
 
 def _files(product: Product) -> dict[str, str]:
     """Contents by path."""
-    device, revision = _PCI_IDS[product.name]
+    device, revision = PCI_IDS[product.name]
     nodes = "sys/devices/virtual/kfd/kfd/topology/nodes"
     pci = "sys/dev/char/226:128/device"
     files = {
@@ -126,7 +91,7 @@ def _files(product: Product) -> dict[str, str]:
         }
         files[f"{nodes}/1/caches/{number}/properties"] = _lines(cache) + "sibling_map 1,1,1,1,1,1,1,1\n"
     # tinygrad's driver asks for the versions of these blocks: GC, SDMA and NBIO.
-    versions = {11: _IP_VERSIONS[product.arch], 42: (4, 4, 2), 108: (7, 9, 0)}
+    versions = {11: IP_VERSIONS[product.arch], 42: (4, 4, 2), 108: (7, 9, 0)}
     for block, parts in versions.items():
         for part, number in zip(("major", "minor", "revision"), parts, strict=True):
             place = f"sys/class/drm/renderD128/device/ip_discovery/die/0/{block}/0/{part}"
@@ -136,13 +101,13 @@ def _files(product: Product) -> dict[str, str]:
 
 def _facts(product: Product) -> tuple[int, ...]:
     """The numbers that interposer.c reads, in its order."""
-    dies = _DIES[product.arch]
+    dies = DIES[product.arch]
     return (
         GPU_ID,
         product.hbm_bytes,
         min(product.hbm_bytes, usable_memory()),
         _host_bytes(),
-        _PCI_IDS[product.name][0],
+        PCI_IDS[product.name][0],
         product.compute_units,
         dies.engines * product.xcds,
         1,
@@ -210,7 +175,7 @@ def _processor() -> dict[str, int]:
 
 
 def _device(product: Product, device: int) -> dict[str, int]:
-    dies, target = _DIES[product.arch], product.target
+    dies, target = DIES[product.arch], product.target
     return {
         "cpu_cores_count": 0,
         "simd_count": product.compute_units * target.simds,

@@ -27,6 +27,7 @@ __device__ inline void set_expert(bool on) {
 
 /** Expert mode as long as the object exists. */
 struct expert_scope {
+    /** Turns expert mode on. */
     __device__ inline expert_scope() { set_expert(true); }
     __device__ inline ~expert_scope() { set_expert(false); }
     expert_scope(const expert_scope &) = delete;

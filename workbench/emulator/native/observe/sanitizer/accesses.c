@@ -105,36 +105,6 @@ static uint64_t addresses(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, u
     return lanes;
 }
 
-/* Reports an access to the padding after an allocation. */
-static void check_past(Wave *w, const SanOp *o, uint64_t lo, uint32_t bytes, int is_write, int32_t lane) {
-    const Allocation *a = hk_allocation_before(w->group->machine, lo);
-    if (a == NULL || !hk_ends_past(a, lo + bytes, is_write)) return;
-    uint64_t detail = lo + bytes - a->end;
-    san_found(w, SAN_FOUND_PAST, &o->op, ~0ull, lane, a->base, detail | (is_write ? SAN_FAULT_WRITES : 0), 0, 0);
-}
-
-/* The lanes of `lanes` inside an allocation; for an atomic, a part of the dword suffices. The operation itself reports
- * the others, which are ignored from here on. */
-uint64_t san_inside(Wave *w, const SanOp *o, uint64_t lanes, const uint64_t *at) {
-    int is_write = (o->flags & (SAN_STORE | SAN_ATOMIC)) != 0;
-    int is_atomic = (o->flags & (SAN_ATOMIC | SAN_EXPECTS)) && o->bytes <= 4;
-    uint64_t low = ~0ull, high = 0, found = lanes;
-    HK_FOR_LANES(lane, lanes) {
-        low = at[lane] < low ? at[lane] : low;
-        high = at[lane] > high ? at[lane] : high;
-    }
-    if (lanes == 0) return 0;
-    /* An access that is allowed but not inside the last allocation ends in the padding after one. */
-    if (hk_allowed(w, low, high + o->bytes, is_write) && low >= w->hit_base && high + o->bytes <= w->hit_end)
-        return lanes;
-    HK_FOR_LANES(lane, lanes) {
-        check_past(w, o, at[lane], o->bytes, is_write, (int32_t)lane);
-        if (hk_allowed(w, at[lane], at[lane] + o->bytes, is_write)) continue;
-        if (!is_atomic || !hk_bits_past_end(w, at[lane])) found &= ~(1ull << lane);
-    }
-    return found;
-}
-
 /* Checks a lane of a flat access that addresses LDS or scratch. */
 static void flat_lane(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, unsigned lane, int is_write) {
     uint64_t offset = address & ~HK_APERTURE_MASK, bit = 1ull << lane;
@@ -262,7 +232,7 @@ static void scalar_load(Wave *w, SanWave *sw, const SanOp *o) {
         if (bytes > records - offset) bytes = records - offset;
     }
     uint64_t address = (base + offset) & ~3ull;
-    check_past(w, o, address, (uint32_t)bytes, 0, -1);
+    san_check_past(w, o, address, (uint32_t)bytes, 0, -1);
     san_global_scalar(w, sw, o, address, (uint32_t)bytes);
     if (sw->group->san->memory_count) san_unwritten_scalars(sw, o, address);
 }

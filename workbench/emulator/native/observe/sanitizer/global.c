@@ -372,6 +372,36 @@ void san_object(Wave *w, const SanOp *o, uint64_t address, uint32_t bytes, int32
     san_found(w, is_in ? SAN_FOUND_WITHIN : SAN_FOUND_OBJECT, &o->op, ~0ull, lane, address, object->base, 0, 0);
 }
 
+/* Reports an access to the padding after an allocation. */
+void san_check_past(Wave *w, const SanOp *o, uint64_t lo, uint32_t bytes, int is_write, int32_t lane) {
+    const Allocation *a = hk_allocation_before(w->group->machine, lo);
+    if (a == NULL || !hk_ends_past(a, lo + bytes, is_write)) return;
+    uint64_t detail = lo + bytes - a->end;
+    san_found(w, SAN_FOUND_PAST, &o->op, ~0ull, lane, a->base, detail | (is_write ? SAN_FAULT_WRITES : 0), 0, 0);
+}
+
+/* The lanes of `lanes` inside an allocation; for an atomic, a part of the dword suffices. The operation itself reports
+ * the others, which are ignored from here on. */
+uint64_t san_inside(Wave *w, const SanOp *o, uint64_t lanes, const uint64_t *at) {
+    int is_write = (o->flags & (SAN_STORE | SAN_ATOMIC)) != 0;
+    int is_atomic = (o->flags & (SAN_ATOMIC | SAN_EXPECTS)) && o->bytes <= 4;
+    uint64_t low = ~0ull, high = 0, found = lanes;
+    HK_FOR_LANES(lane, lanes) {
+        low = at[lane] < low ? at[lane] : low;
+        high = at[lane] > high ? at[lane] : high;
+    }
+    if (lanes == 0) return 0;
+    /* An access that is allowed but not inside the last allocation ends in the padding after one. */
+    if (hk_allowed(w, low, high + o->bytes, is_write) && low >= w->hit_base && high + o->bytes <= w->hit_end)
+        return lanes;
+    HK_FOR_LANES(lane, lanes) {
+        san_check_past(w, o, at[lane], o->bytes, is_write, (int32_t)lane);
+        if (hk_allowed(w, at[lane], at[lane] + o->bytes, is_write)) continue;
+        if (!is_atomic || !hk_bits_past_end(w, at[lane])) found &= ~(1ull << lane);
+    }
+    return found;
+}
+
 void san_global_lanes(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const uint64_t *at) {
     if (lanes == 0) return;
     int is_write = (o->flags & (SAN_STORE | SAN_ATOMIC)) != 0;

@@ -324,6 +324,10 @@ void san_order_free(San *s);
 /* global.c */
 /* Reports an access of one lane that uses the address of a variable but lies outside it. */
 void san_object(Wave *w, const SanOp *o, uint64_t address, uint32_t bytes, int32_t lane);
+/* Reports an access to the padding after an allocation. */
+void san_check_past(Wave *w, const SanOp *o, uint64_t lo, uint32_t bytes, int is_write, int32_t lane);
+/* The lanes of `lanes` whose access the operation will do; reports those that end in the padding of an allocation. */
+uint64_t san_inside(Wave *w, const SanOp *o, uint64_t lanes, const uint64_t *at);
 void san_global_lanes(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const uint64_t *at);
 void san_global_scalar(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, uint32_t bytes);
 /* The same for a row of a tile. */
@@ -338,8 +342,6 @@ void san_follow_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, con
 /* Scalar loads: marks SGPRs loaded from uninitialised memory. */
 void san_unwritten_scalars(SanWave *sw, const SanOp *o, uint64_t address);
 /* accesses.c */
-/* The lanes of `lanes` whose access the operation will do; reports those that end in the padding of an allocation. */
-uint64_t san_inside(Wave *w, const SanOp *o, uint64_t lanes, const uint64_t *at);
 void san_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
 
 /* The counter of copies that an access is counted by. */
