@@ -341,8 +341,9 @@ def is_code(mutant: Mutant, tree: Path) -> bool:
     else:
         folder = next(parent for parent in path.parents if parent.name == "native")
         sources = [path] if path.suffix == ".c" else list(folder.glob("ops/*.c"))[:1]
-        command = [sys.executable, "-m", "ziglang", "cc", "-std=gnu17", "-O0", "-mcpu=native", f"-I{folder}"]
-        command += [f"-I{path.parent}", "-c", *map(str, sources), "-o", str(tree.parent / "object")]
+        command = [sys.executable, "-m", "ziglang", "cc", "-std=gnu17", "-O0", "-mcpu=native"]
+        command += ["-DHK_LANES=64", f"-I{folder}", f"-I{path.parent}", "-c", *map(str, sources)]
+        command += ["-o", str(tree.parent / "object")]
     return subprocess.run(command, cwd=tree, env=environment(tree), capture_output=True).returncode == 0
 
 

@@ -201,7 +201,7 @@ def _conflicts(about: Answer, device: Device) -> Answer:
 
 _ROW, _APART = 64, 16
 """Dwords to the same bank, of 32 or of 64, and to banks that no access at the first bank reaches."""
-_TURNS = 64
+_TURNS = 128
 _SLOWER = 1.02
 """Threshold for a conflict: one more cycle per access of two lanes, whatever else an iteration takes."""
 
