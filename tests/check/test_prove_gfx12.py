@@ -9,7 +9,7 @@ import torch
 
 import workbench as wb
 from tests.emulator.sanitizer.seeded_gfx12 import CASES, TARGET
-from tests.emulator.sanitizer.test_seeded_gfx12 import compiled, modules  # noqa: F401
+from tests.emulator.sanitizer.test_seeded_gfx12 import SEEDED, modules  # noqa: F401
 from workbench.check.schedules import prove
 
 FAULTS = (
@@ -33,7 +33,7 @@ FAULTS = (
 
 
 def _runner(name: str, fault: bool) -> Callable[[], list[torch.Tensor]]:
-    case, kernel = CASES[name], compiled(name, fault)[f"{name}::k"]
+    case, kernel = CASES[name], SEEDED.compiled(name, fault)[f"{name}::k"]
 
     def run() -> list[torch.Tensor]:
         values, out = torch.arange(case.elements, dtype=torch.float32), torch.zeros(case.elements)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-from functools import cache
-
 import pytest
 
 pytest.importorskip("torch")
@@ -20,15 +17,9 @@ from tests.emulator.sanitizer.seeded_gfx1250 import (
     SHARED,
     TARGET,
 )
-from tests.emulator.sanitizer.test_seeded import far_apart
-from workbench.check.sanitizer import SanitizeResult
+from tests.emulator.sanitizer.seeded_modules import SeededModules
 
-MODULES = tuple(
-    {name: case for name, case in cases.items() if HEADS[name] == head}
-    for cases in (SHARED, OWN)
-    for head in dict.fromkeys(HEADS[name] for name in cases)
-)
-"""Cases by module: those that begin alike."""
+SEEDED = SeededModules(TARGET, HEADS, SHARED, OWN)
 
 CHANGED = (
     "copy_read_too_early",
@@ -39,53 +30,26 @@ CHANGED = (
 """Faults of copies that loads which come as late as they may show in the results."""
 
 
-def compiled(name: str, fault: bool) -> wb.Module:
-    return _compiled(next(i for i, cases in enumerate(MODULES) if name in cases), fault)
-
-
-@cache
-def _compiled(number: int, fault: bool) -> wb.Module:
-    cases = MODULES[number]
-    head = HEADS[next(iter(cases))]
-    parts = [
-        f'namespace {name} {{\n#line {head.count(chr(10)) + 1} "seeded.hip"\n{case.source}\n}}'
-        for name, case in cases.items()
-    ]
-    define = ["FAULT"] if fault else []
-    return wb.compile(head + "\n".join(parts), arch=TARGET, define=define, name="seeded.hip")
-
-
 @pytest.fixture(scope="module")
 def modules() -> None:
     """Compiles all modules: tests that need them are drawn together, since each draw compiles them."""
-    for cases, fault in itertools.product(MODULES, (True, False)):
-        compiled(next(iter(cases)), fault)
-
-
-def _run(name: str, fault: bool) -> SanitizeResult:
-    case = CASES[name]
-    values, out = far_apart(case.elements)
-    launch = compiled(name, fault)[f"{name}::k"][case.grid, case.block]
-    return wb.sanitize(launch, values, out, device=f"emulated:{TARGET}")
+    SEEDED.compile_all()
 
 
 @pytest.mark.usefixtures("modules")
 @pytest.mark.parametrize("name", CASES)
 def test_seeded_fault_is_found_on_its_line(name: str) -> None:
-    case, result = CASES[name], _run(name, fault=True)
+    result = SEEDED.run(name, fault=True)
     assert not result.passed
-    findings = [f for f in result.findings if f.category == case.category and case.words in f.message]
-    lines = {
-        n for n, text in enumerate((HEADS[name] + case.source).splitlines(), 1) if text.endswith("// HERE")
-    }
+    findings = SEEDED.matching(name, result)
     assert findings, str(result)
-    assert name in LINE_OF_ANOTHER_STATEMENT or lines <= {f.line for f in findings}, str(result)
+    assert name in LINE_OF_ANOTHER_STATEMENT or SEEDED.lines(name) <= {f.line for f in findings}, str(result)
 
 
 @pytest.mark.usefixtures("modules")
 @pytest.mark.parametrize("name", CASES)
 def test_the_same_kernel_without_the_fault_is_clean(name: str) -> None:
-    result = _run(name, fault=False)
+    result = SEEDED.run(name, fault=False)
     assert result.passed, str(result)
 
 
@@ -97,7 +61,7 @@ def test_copies_that_come_late_change_the_results_of_faults_alone(name: str) -> 
     def result(fault: bool) -> torch.Tensor:
         values = torch.arange(float(case.elements))
         out = torch.zeros(case.elements)
-        compiled(name, fault)[f"{name}::k"][case.grid, case.block](values, out)
+        SEEDED.compiled(name, fault)[f"{name}::k"][case.grid, case.block](values, out)
         return out
 
     with wb.late_loads():
