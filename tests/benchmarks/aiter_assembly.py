@@ -14,14 +14,12 @@ from functools import cache
 from pathlib import Path
 
 import torch
+from error_document import ASSEMBLY
 from published_times import Problem
 
 import workbench as wb
 from workbench.kernel import Kernel
 from workbench.operators.launch_target import Target, resolve
-
-PREFIX = "aiter assembly "
-"""Prefix of the kernels of problems that one of these represents."""
 
 MOST_SPLITS, SMALLEST_PART = 16, 64
 """Splits of K that AITER's launcher allows, and the least part of K."""
@@ -59,7 +57,7 @@ def assembly_target(problem: Problem, checkout: Path) -> Target:
         checkout: of ROCm/aiter, of which `hsa/gfx950/bf16gemm` is needed.
     """
     folder = checkout / "hsa" / "gfx950" / "bf16gemm"
-    name = problem.kernel.removeprefix(PREFIX)
+    name = problem.kernel.removeprefix(ASSEMBLY)
     m, n, k, split, bits = (int(problem.parameters[each]) for each in ("m", "n", "k", "split", "bits"))
     split = max(1, min(split, MOST_SPLITS, k // SMALLEST_PART))
     torch.manual_seed(0)

@@ -169,8 +169,8 @@ def main() -> NoReturn:
     """Serves processes until SIGTERM, and then those that have not ended, for a while."""
     file, name = sys.argv[1:]
     product = targets.product(name)
-    # `emulated` sets it when it is imported; without it no time is modelled.
-    clock.model = clock.model or emulated._launch_model
+    # Without it no time is modelled.
+    clock.model = emulated.launch_model
     show_first(device_name(product), alone=True)
     node()
     native_library(product.target.wave_size)

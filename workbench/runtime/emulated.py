@@ -43,13 +43,13 @@ from workbench.runtime.hip import Hip
 from workbench.targets import PARTIAL, TARGETS, product
 
 
-def _launch_model() -> LaunchModel:
+def launch_model() -> LaunchModel:
     """The model of launch times; it is above this layer, and takes a second to load."""
     loaded: LaunchModel = import_module("workbench.profile.launched").MODEL
     return loaded
 
 
-clock.model = _launch_model
+clock.model = launch_model
 
 
 class EmulatedBackend:
