@@ -31,7 +31,7 @@
 #define KITTENS_RDNA3
 #elif defined(__HIP_DEVICE_COMPILE__)
 #error                                                                                                                 \
-    "kittens.cuh is written for gfx1250 (CDNA5), gfx950 (CDNA4), gfx942 (CDNA3), gfx1201 (RDNA4) and gfx1100 (RDNA3); this compilation is for another GPU"
+    "kittens.cuh is written for gfx950 (CDNA4), gfx942 (CDNA3), gfx1250 (CDNA5), gfx1201 (RDNA4) and gfx1100 (RDNA3); this compilation is for another GPU"
 #else
 #error                                                                                                                 \
     "the host side cannot see the GPU: compile with -DKITTENS_CDNA5 (gfx1250), -DKITTENS_CDNA4 (gfx950), -DKITTENS_CDNA3 (gfx942), -DKITTENS_RDNA4 (gfx1201) or -DKITTENS_RDNA3 (gfx1100)"

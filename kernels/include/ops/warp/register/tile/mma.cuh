@@ -40,8 +40,7 @@ __device__ inline void mma_base(D &d, const A &a, const B &b) {
     constexpr int bytes = mfma_bytes<T, side, have>();
     static_assert(bytes != 0,
                   "mma: the matrix cores of this target have no instruction for these operands; they take float, bf16, "
-                  "half, int8, fp8, from 8 bytes a lane on, gfx950 fp4e2m1_2 (16), fp6 (24); gfx1250 and gfx1201 take "
-                  "base shapes of 16 rows; gfx1201 takes no float, and gfx1100 neither float nor fp8");
+                  "half, int8, fp8 (no float on gfx1201, gfx1100; no fp8 on gfx1100), gfx950 fp4, fp6");
     if constexpr (bytes != 0) {
         using instruction = mfma<T, side, bytes>;
         typename instruction::accumulator sum;
