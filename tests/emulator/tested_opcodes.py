@@ -30,7 +30,7 @@ FILES = (
     *("tests/emulator/test_gfx1250_operations.py", "tests/emulator/test_clusters.py"),
     *("tests/emulator/native/ops/test_wmma_gfx11.py", "tests/emulator/native/ops/test_wmma.py"),
     *("tests/emulator/native/ops/test_wmma_gfx1250.py", "tests/kernels/test_cdna5.py"),
-    "tests/emulator/semantics/test_later_targets.py",
+    *("tests/emulator/semantics/test_later_targets.py", "tests/emulator/test_later_memory.py"),
 )
 
 
