@@ -59,7 +59,7 @@ from workbench.targets.products import (
     default_product,
     product,
 )
-from workbench.targets.timing import CDNA3_TIMING, CDNA4_TIMING, LINE_BYTES, Timing
+from workbench.targets.timing import CDNA3_TIMING, CDNA4_TIMING, CHAIN, LINE_BYTES, Timing
 from workbench.targets.under_load import UnderLoad
 from workbench.targets.waits import Request, WaitCounter, WaitCounters
 from workbench.targets.wave_matrices import WaveMatrixLayout
@@ -68,6 +68,7 @@ __all__ = [
     "ARCHS",
     "CDNA3_TIMING",
     "CDNA4_TIMING",
+    "CHAIN",
     "CONFLICT_RULES",
     "GENERICS",
     "GFX90A",
