@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from workbench.codeobject.decoder_gfx11 import decodes, halves
 from workbench.codeobject.instruction import Instruction
 from workbench.emulator.translate import emission, translator
 from workbench.targets import PARTIAL
@@ -61,7 +62,10 @@ class Recorder:
             return (yield)
 
     def _add(self, target: str, blocks: Iterable[Iterable[Instruction]]) -> None:
-        self.opcodes[target] |= {instruction.opcode for block in blocks for instruction in block}
+        every = (instruction for block in blocks for instruction in block)
+        if decodes(target):
+            every = (half for instruction in every for half in halves(instruction))
+        self.opcodes[target] |= {instruction.opcode for instruction in every}
 
 
 def tested() -> Mapping[str, frozenset[str]]:

@@ -6,9 +6,10 @@ the same meaning by the opcode table, which this checks by executing it.
 
 from __future__ import annotations
 
+import itertools
 import random as python_random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 
 import numpy as np
@@ -17,12 +18,17 @@ import test_packed
 import test_scalar
 import test_transcendental
 import test_vector
+from alu_reference import FORMATS
 from assembler import assembled
 
 from workbench.codeobject.instructions import forms
+from workbench.targets import target as target_record
 
 WAVES = {"gfx1100": 64, "gfx1201": 64, "gfx1250": 32}
 """Lanes of a wave: 64 where the target has a choice, so that texts of gfx9 are its own."""
+
+Check = Callable[..., None]
+"""Runs one case: gets a new state, and `run` and `random` by name."""
 
 END = b"\x00\x00\xb0\xbf"
 
@@ -53,35 +59,204 @@ def texts(text: str, target: str) -> list[str]:
     ]
 
 
-def encoded(texts: Sequence[str], target: str) -> Mapping[str, bytes]:
+def encoded(texts: Sequence[str], target: str, lanes: int) -> Mapping[str, bytes]:
     """Machine code of the texts that the target has."""
-    features = ["+wavefrontsize64", "-wavefrontsize32"] if WAVES[target] == 64 else []
+    features = ["+wavefrontsize64", "-wavefrontsize32"] if lanes == 64 else []
     answers = zip(texts, assembled(texts, target, features), strict=True)
     return {text: answer[1] for text, answer in answers if answer}
 
 
-@pytest.mark.parametrize("target", WAVES)
-def test_instructions_mean_what_those_of_gfx9_do(target: str, machine, values, random_exec) -> None:
+def run_all(cases: Sequence[tuple[str, Check]], target: str, machine, lanes: int) -> set[str]:
+    """Runs the cases that the target has, in the target's own words; their opcodes."""
     random = np.random.default_rng(seed := python_random.randrange(1 << 32))
     print(f"seed {seed}")
+    codes = encoded([text for text, _ in cases], target, lanes)
+    pairs = [(text, check) for text, check in cases if text in codes]
+    mode = 0x3F0 if target_record(target).has_ieee_mode else 0x1F0
+    runs = machine.build_code([codes[text] + END for text, _ in pairs], target, mode, lanes=lanes)
+    wrong = []
+    for (text, check), run in zip(pairs, runs, strict=True):
+        try:
+            check(state=machine.State(lanes=lanes), run=run, random=random)
+        except AssertionError as failure:
+            wrong.append(f"{text}: {str(failure).splitlines()[0]}")
+    assert not wrong, "\n".join(wrong)
+    return {text.split()[0] for text, _ in pairs}
+
+
+@pytest.mark.parametrize("target", WAVES)
+def test_instructions_mean_what_those_of_gfx9_do(target: str, machine, values, random_exec) -> None:
     vector = partial(test_vector.check, values=values, random_exec=random_exec, keep=True)
     packed = partial(test_packed.check_packed, values=values)
     function = partial(test_transcendental.check, values=values)
     cases = [
-        *((case.text, case, vector) for case in test_vector.CASES),
-        *((case.text, case, test_scalar.check) for case in test_scalar.CASES),
-        *((test_packed.packed_text(case), case, packed) for case in test_packed.PACKED),
-        *((test_transcendental.text(*case), case, function) for case in test_transcendental.CASES),
+        *((case.text, partial(vector, case)) for case in test_vector.CASES),
+        *((case.text, partial(test_scalar.check, case)) for case in test_scalar.CASES),
+        *((test_packed.packed_text(case), partial(packed, case)) for case in test_packed.PACKED),
+        *((test_transcendental.text(*case), partial(function, case)) for case in test_transcendental.CASES),
     ]
-    here = {text: texts(text, target) for text, _, _ in cases}
-    codes = encoded([text for there in here.values() for text in there], target)
-    pairs = [(text, case, check) for name, case, check in cases for text in here[name] if text in codes]
-    assert len({text.split()[0] for text, _, _ in pairs}) > 400
-    runs = machine.build_code([codes[text] + END for text, _, _ in pairs], target, lanes=WAVES[target])
-    wrong = []
-    for (text, case, check), run in zip(pairs, runs, strict=True):
-        try:
-            check(case, machine.State(lanes=WAVES[target]), run=run, random=random)
-        except AssertionError as failure:
-            wrong.append(f"{text}: {str(failure).splitlines()[0]}")
-    assert not wrong, "\n".join(wrong)
+    here = [(text, check) for name, check in cases for text in texts(name, target)]
+    assert len(run_all(here, target, machine, WAVES[target])) > 400
+
+
+def comparisons(target: str, values, random_exec) -> Iterator[tuple[str, Check]]:
+    """Comparisons that write EXEC and nothing else."""
+
+    def check(case, state, run, random) -> None:
+        def moved(state) -> int:
+            # The mask goes where the case expects it.
+            before, status = state.exec, run(state)
+            masks = state.s[126:128].copy()
+            state.exec = before
+            words = state.v.shape[1] // 32
+            state.s[8 : 8 + words] = masks[:words]
+            return status
+
+        test_vector.check(case, state, moved, random, values, random_exec)
+
+    for case in test_vector.CASES:
+        if case.text.startswith("v_cmp_"):
+            for text in texts(case.text, target):
+                opcode, _, operands = text.partition(" ")
+                yield (
+                    f"{opcode.replace('v_cmp_', 'v_cmpx_')} {operands.partition(', ')[2]}",
+                    partial(check, case),
+                )
+
+
+@pytest.mark.parametrize("target", WAVES)
+def test_comparisons_that_write_exec(target: str, machine, values, random_exec) -> None:
+    cases = [*comparisons(target, values, random_exec)]
+    assert len(run_all(cases, target, machine, WAVES[target])) > 80
+
+
+@pytest.mark.parametrize("target", WAVES)
+def test_masks_that_save_exec(target: str, machine) -> None:
+    def check(meaning, width, saves, state, run, random) -> None:
+        mask = (1 << width) - 1
+        state.s[:106] = random.integers(0, 1 << 32, 106, dtype=np.uint64).astype(np.uint32)
+        state.exec = int(random.integers(0, 1 << 63)) & ((1 << state.v.shape[1]) - 1)
+        source, before, high = state.pair(2) & mask, state.exec, state.exec & ~mask
+        other = state.pair(8) & ~mask
+        assert run(state) == -1
+        expected = meaning(source, before & mask) & mask
+        assert state.exec == expected | high
+        assert state.pair(8) == (before & mask if saves else expected) | other
+        assert state.s[128] == (expected != 0)
+
+    cases = []
+    for name, meaning in test_scalar.SAVE_EXEC.items():
+        later = name.replace("n1", "_not0").replace("n2", "_not1")
+        for width, registers in ((64, "s[8:9], s[2:3]"), (32, "s8, s2")):
+            for what in ("saveexec", "wrexec"):
+                saves = partial(check, meaning, width, what == "saveexec")
+                cases.append((f"s_{later}_{what}_b{width} {registers}", saves))
+    # gfx1100 and later have and, or, xor, nand, nor, xnor and four with a complement; two of wrexec.
+    assert len(run_all(cases, target, machine, WAVES[target])) == 24
+
+
+def number(format, largest: bool):
+    """IEEE 754's minimumNumber or maximumNumber: a NaN is no number."""
+
+    def function(a: int, b: int) -> int:
+        if format.is_nan(a):
+            return format.nan if format.is_nan(b) else b
+        return a if format.is_nan(b) else format.minimum(a, b, largest)
+
+    return function
+
+
+def extremes(format) -> Mapping[str, Callable[..., int]]:
+    """Minimum and maximum of later targets, and what is made of both."""
+    low, high = number(format, False), number(format, True)
+    least, most = test_vector.propagated(format, False), test_vector.propagated(format, True)
+    two = {"min_num": low, "max_num": high}
+    two |= {"minimum": lambda a, b: least(a, b, b), "maximum": lambda a, b: most(a, b, b)}
+    three = {
+        "min3_num": lambda a, b, c: low(low(a, b), c),
+        "max3_num": lambda a, b, c: high(high(a, b), c),
+        "minmax_num": lambda a, b, c: high(low(a, b), c),
+        "maxmin_num": lambda a, b, c: low(high(a, b), c),
+        "minimum3": least,
+        "maximum3": most,
+        "minimummaximum": lambda a, b, c: most(least(a, b, b), c, c),
+        "maximumminimum": lambda a, b, c: least(most(a, b, b), c, c),
+    }
+    return two | three
+
+
+@pytest.mark.parametrize("target", ["gfx1201", "gfx1250"])
+def test_minimum_and_maximum(target: str, machine, values, random_exec) -> None:
+    cases: list[tuple[str, Check]] = []
+    for kind in ("f16", "f32", "f64"):
+        register = "v[{}:{}]" if kind == "f64" else "v{}"
+        for name, meaning in extremes(FORMATS[kind]).items():
+            count = meaning.__code__.co_argcount
+            places = [register.format(first, first + 1) for first in (10, 2, 4, 6)[: count + 1]]
+            case = test_vector.Case(name, kind, " ".join([kind] * count), meaning)
+            check = partial(test_vector.check, case, values=values, random_exec=random_exec, keep=True)
+            cases.append((f"v_{name}_{kind} {', '.join(places)}", check))
+    assert len(run_all(cases, target, machine, WAVES[target])) > 20
+
+
+LITERAL = "0x40490fdb"
+
+
+def half(opcode: str, registers: Sequence[int], dual: bool) -> str:
+    """Text of half a VOPD instruction, or of an instruction that does the same.
+
+    Args:
+        registers: of the result and of three sources, or the first of pairs of registers.
+    """
+    name = opcode.removeprefix("v_dual_")
+    to, a, b, c = (f"v[{n}:{n + 1}]" if name.endswith("f64") else f"v{n}" for n in registers)
+    alone = {"dot2acc_f32_bf16": f"v_dot2_f32_bf16 {to}, {a}, {b}, {to}"}
+    if not dual and name in alone:
+        return alone[name]
+    operands = {
+        "mov_b32": (a,),
+        "fmaak_f32": (a, b, LITERAL),
+        "fmamk_f32": (a, LITERAL, b),
+        "fma_f32": (a, b, c),
+        "fma_f64": (a, b, c),
+        "cndmask_b32": (a, b) if dual else (a, b, "vcc_lo"),
+    }.get(name, (a, b))
+    return f"{'v_dual_' if dual else 'v_'}{name} {', '.join((to, *operands))}"
+
+
+@pytest.mark.parametrize("target", WAVES)
+def test_dual_instructions_are_two(target: str, machine, values) -> None:
+    """Both halves of a VOPD instruction do what two instructions do."""
+    halves: dict[str, list[str]] = {}
+    for (layout, _), form in forms(target).items():
+        if layout.startswith("VOPD"):
+            halves.setdefault(layout, []).append(form.mnemonic)
+    random = np.random.default_rng(seed := python_random.randrange(1 << 32))
+    print(f"seed {seed}")
+    pairs = {}
+    for x, y, second in (("VOPDX", "VOPDY", 11), ("VOPD3X", "VOPD3Y", 12)):
+        # Each half three times, beside others.
+        count = 3 * max(len(halves.get(x, ())), len(halves.get(y, ())))
+        drawn = [list(random.permutation(halves.get(z, ()))) for z in (x, y)]
+        for one, other in itertools.islice(zip(*map(itertools.cycle, drawn), strict=True), count):
+            places = (10, 2, 4, 6), (second, 3, 5, 7)
+            if one.endswith("f64"):
+                places = (14, 2, 4, 6), (second, 8, 9, 17)
+            texts = [half(*item, dual=True) for item in zip((one, other), places, strict=True)]
+            singles = [half(*item, dual=False) for item in zip((one, other), places, strict=True)]
+            pairs[" :: ".join(texts)] = singles
+    singles = {text for texts in pairs.values() for text in texts}
+    codes = encoded([*pairs, *singles], target, 32)
+    there = [text for text in pairs if {text, *pairs[text]} <= codes.keys()]
+    print(f"{len(there)} of {len(pairs)}; without a single one: {sorted(singles - codes.keys())}")
+    assert len(there) > 30
+    duals = machine.build_code([codes[text] + END for text in there], target, lanes=32)
+    twos = [b"".join(codes[single] for single in pairs[text]) + END for text in there]
+    for text, dual, two in zip(there, duals, machine.build_code(twos, target, lanes=32), strict=True):
+        both = machine.State(lanes=32), machine.State(lanes=32)
+        for row in range(20):
+            both[0].v[row] = both[1].v[row] = values(random, "f32")[:32]
+        for state in both:
+            state.s[106] = 0x5A5A1234
+        assert dual(both[0]) == two(both[1]) == -1
+        assert (both[0].v == both[1].v).all(), text
