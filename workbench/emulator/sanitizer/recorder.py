@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from workbench.codeobject.instruction import Instruction
-from workbench.codeobject.waits import wait_states
 from workbench.emulator.native import abi
 from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.native.ops import Rows
@@ -93,8 +92,10 @@ def hazard_records(instruction: Instruction, hazards: Hazards) -> Iterator[bytes
         yield _record(
             op=op, kind=abi.SAN_HAZARD, imm=number, flags=offset, reserved=hazard.rule, bytes=hazard.required
         )
+    for number in hazards.by_clearing.get(address, ()):
+        yield _record(kind=abi.SAN_CLEAR, imm=number)
     for number in hazards.by_producer.get(address, ()):
-        yield _record(kind=abi.SAN_MARK, imm=number, flags=offset + wait_states(instruction))
+        yield _record(kind=abi.SAN_MARK, imm=number, flags=offset + hazards.states[address])
     if address in hazards.lengths:
         yield _record(kind=abi.SAN_STATES, imm=hazards.lengths[address])
 

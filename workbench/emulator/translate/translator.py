@@ -251,7 +251,7 @@ def _compile(code_object: CodeObject, kernel: str, options: Options) -> _Program
     if options.sanitize:
         _check_barriers(code_object, kernel, blocks)
     modes = float_modes(blocks, index_of, roots, options.mode)
-    analysis = analyse(blocks, followed_by, options.target) if options.sanitize else None
+    analysis = analyse(blocks, followed_by, options.target, options.wave_size) if options.sanitize else None
     emitted = emit(
         blocks,
         index_of,
