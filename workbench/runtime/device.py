@@ -283,6 +283,11 @@ class Device:
         with self.hip() as hip, self.backend.keeping_copies(hip):
             yield
 
+    def forget_copies(self, buffers: Buffers) -> None:
+        """Drops the copies of memory, as (address, bytes), that is about to be freed: `keeping_copies` would
+        write them back to it."""
+        self.backend.forget_copies(buffers)
+
     def kernel_times(self) -> Mapping[str, KernelTime]:
         """Launches of each kernel and their modelled time since the first call, by its symbol.
 
@@ -498,7 +503,7 @@ class Function:
             None,
             None,
             extra,
-            action=f"the launch of {self.name}",
+            action=f"the launch of {self.name}{_shape_text(invocation)}",
         )
 
     def _call_cooperative(
@@ -516,8 +521,16 @@ class Function:
             invocation.dynamic_shared,
             None,
             ctypes.addressof(pointers),
-            action=f"the cooperative launch of {self.name}",
+            action=f"the cooperative launch of {self.name}{_shape_text(invocation)}",
         )
+
+
+def _shape_text(invocation: Invocation) -> str:
+    """The shape for an error of HIP, which does not name what does not fit."""
+    return (
+        f" with grid {tuple(invocation.grid)}, block {tuple(invocation.block)} and "
+        f"{invocation.dynamic_shared} bytes of dynamic shared memory"
+    )
 
 
 def _check_shape(kernel: str, grid: Dim, block: Dim, dynamic_shared: int) -> None:
