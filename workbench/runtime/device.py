@@ -27,7 +27,7 @@ from workbench.runtime.backend import (
     Node,
     TensorMemory,
 )
-from workbench.runtime.hip import Hip, used
+from workbench.runtime.hip import Hip, HipLaunchError, used
 
 _PARAM_BUFFER_POINTER, _PARAM_BUFFER_SIZE, _PARAM_END = 1, 2, 3
 _EXTRA = struct.Struct("=6Q")
@@ -485,7 +485,10 @@ class Function:
                 if cooperative is None
                 else partial(self._call_cooperative, hip, invocation, cooperative)
             )
-            return device.backend.launch(hip, invocation, call)
+            try:
+                return device.backend.launch(hip, invocation, call)
+            except HipLaunchError as error:
+                raise LaunchError(f"{error} {_shape_text(invocation)}") from error
 
     def _call(self, hip: Hip, invocation: Invocation, kernargs: bytes) -> None:
         # HIP's `extra`, the size that it points to, and the arguments, one after the other.
@@ -503,7 +506,7 @@ class Function:
             None,
             None,
             extra,
-            action=f"the launch of {self.name}{_shape_text(invocation)}",
+            action=f"the launch of {self.name}",
         )
 
     def _call_cooperative(
@@ -521,15 +524,15 @@ class Function:
             invocation.dynamic_shared,
             None,
             ctypes.addressof(pointers),
-            action=f"the cooperative launch of {self.name}{_shape_text(invocation)}",
+            action=f"the cooperative launch of {self.name}",
         )
 
 
 def _shape_text(invocation: Invocation) -> str:
     """The shape for an error of HIP, which does not name what does not fit."""
     return (
-        f" with grid {tuple(invocation.grid)}, block {tuple(invocation.block)} and "
-        f"{invocation.dynamic_shared} bytes of dynamic shared memory"
+        f"It was launched with grid {tuple(invocation.grid)}, block {tuple(invocation.block)} and "
+        f"{invocation.dynamic_shared} bytes of dynamic shared memory."
     )
 
 

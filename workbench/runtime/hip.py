@@ -25,6 +25,10 @@ _INVALID_VALUE = 1
 _NO_DEVICE = 100
 
 
+class HipLaunchError(LaunchError):
+    """A launch that HIP refused with a number alone."""
+
+
 class Library(Protocol):
     """A HIP library that a binding can be made to use.
 
@@ -265,5 +269,5 @@ class Hip:
             raise DeviceError(f"{message}: {behind!r}", int(status)) from behind
         message += f": {status.name}"
         if does_not_fit or int(status) in _LAUNCH_CODES:
-            raise LaunchError(f"{message}: the device cannot take this grid, block or shared memory size.")
+            raise HipLaunchError(f"{message}: the device cannot take this grid, block or shared memory size.")
         raise DeviceError(f"{message}.", int(status))
