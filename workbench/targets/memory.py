@@ -27,8 +27,8 @@ L2_READ_CDNA3 = Fact(
 L2_READ_CDNA4 = Fact(
     74,
     "%",
-    f"{MT4G_CDNA4}: 12,494.5 GiB/s of 4 XCDs at 2,200 MHz. {GLUON}: eight tiles' loops, which L2 mostly serves, "
-    "draw 44 to 46 bytes a cycle and compute unit of 64",
+    f"{MT4G_CDNA4}: 12,494.5 GiB/s of 4 XCDs at 2,200 MHz. {GLUON}: eight tiles' loops, which L2 mostly "
+    "serves, draw 44 to 46 bytes a cycle and compute unit of 64",
 )
 INFINITY_CACHE = Fact(256, "MiB", GPU_SPECS)
 LATENCY_SOURCE = "Chips and Cheese, 'Testing AMD's Giant MI300X', as others cite it"
@@ -51,14 +51,14 @@ HBM_SPREAD = Fact(
 HBM_QUEUE = Fact(
     65,
     "ns",
-    f"{GLUON}, skinny GEMM on an MI355X: what fits its bandwidths with 32 to 256 work-groups, 1,529 to 6,442 "
-    "GB/s (within 6 % each), none of which is a row of a comparison",
+    f"{GLUON}, skinny GEMM on an MI355X: what fits its bandwidths with 32 to 256 work-groups, 1,529 to "
+    "6,442 GB/s (within 6 % each), none of which is a row of a comparison",
 )
 MEMORY_SPREAD = Fact(
     35,
     "ns",
-    "mt4g on an MI300A (sample_results, 2026-03-28): standard deviation of 74.4 cycles at 2,100 MHz; 15 on an "
-    "MI350P, which has one I/O die",
+    "mt4g on an MI300A (sample_results, 2026-03-28): standard deviation of 74.4 cycles at 2,100 MHz; 15 on "
+    "an MI350P, which has one I/O die",
 )
 HBM_READ_CDNA3 = Fact(75, "%", "mt4g on an MI300X: 3.96 of 5.3 TB/s; BabelStream's dot has 3.87")
 HBM_WRITE_CDNA3 = Fact(

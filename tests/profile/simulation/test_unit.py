@@ -212,7 +212,7 @@ def test_a_wave_begins_with_the_fetch_of_its_first_instruction():
 
 
 def test_the_slowest_of_an_instructions_lines_counts():
-    """The larger of two normal variates exceeds their mean by 1 / sqrt(pi) standard deviations, on average."""
+    """The larger of two normal variates exceeds their mean by 1 / sqrt(pi) deviations, on average."""
     two, one = SLOWEST[2], SLOWEST[1]
     assert np.mean(two) == pytest.approx(1 / np.sqrt(np.pi), rel=0.02)
     assert np.mean(one) == pytest.approx(0, abs=1e-9)
