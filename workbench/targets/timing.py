@@ -163,7 +163,9 @@ CDNA3_TIMING = Timing(
     l1_latency=Fact(116, "cycles", MT4G),
     l2_latency=Fact(287.5, "cycles", f"{MT4G}; others say 'about 100 ns', 210 cycles"),
     memory_queue=Fact(12, "", f"{GLUON} for gfx950: about 12"),
-    in_flight=Fact(44, "KiB", f"{GLUON} for gfx950: 32 of L1 and the queue; 48 in another place"),
+    in_flight=Fact(
+        32, "KiB", f"{GLUON} for gfx950: the lines of L1; its 44 and 48 include what waits in the queue"
+    ),
     scalar_hit=Fact(48, "cycles", MT4G),
     scalar_miss=Fact(172, "cycles", f"{MT4G}: 48 and a penalty of 123.94"),
     scalar_line=Fact(64, "bytes", MT4G),
