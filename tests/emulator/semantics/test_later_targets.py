@@ -312,3 +312,64 @@ def test_scalar_floats(target: str, machine, values) -> None:
             case = partial(check, kind, meaning, count, compares)
             cases += [(f"{opcode} {operands}", case)] * 5
     assert len(run_all(cases, target, machine, WAVES[target])) == 52
+
+
+def dpp_control(random: np.random.Generator) -> tuple[str, Callable[[int], int | None]]:
+    """A DPP control, and the lane of the 16 of a row that each of them reads; None outside of the row."""
+    n = int(random.integers(1, 16))
+    quad = [int(lane) for lane in random.integers(0, 4, 4)]
+    controls: list[tuple[str, Callable[[int], int | None]]] = [
+        (f"quad_perm:[{','.join(map(str, quad))}]", lambda lane: lane // 4 * 4 + quad[lane % 4]),
+        (f"row_shl:{n}", lambda lane: lane + n if lane + n < 16 else None),
+        (f"row_shr:{n}", lambda lane: lane - n if lane >= n else None),
+        (f"row_ror:{n}", lambda lane: (lane - n) % 16),
+        ("row_mirror", lambda lane: 15 - lane),
+        ("row_half_mirror", lambda lane: lane // 8 * 8 + 7 - lane % 8),
+        (f"row_share:{n}", lambda lane: n),
+        (f"row_xmask:{n}", lambda lane: lane ^ n),
+    ]
+    return controls[int(random.integers(len(controls)))]
+
+
+@pytest.mark.parametrize("target", WAVES)
+def test_dpp(target: str, machine, random_exec) -> None:
+    """Lanes from elsewhere in a row, in two-operand and three-operand instructions."""
+    random = np.random.default_rng(seed := python_random.randrange(1 << 32))
+    print(f"seed {seed}")
+    cases = {}
+    for three, fetches, bound, eights in itertools.product((0, 1), repeat=4):
+        for _ in range(3):
+            operands = "v10, v2, v4, v6" if three else "v10, v2, v4"
+            name = "v_add3_u32_e64_dpp" if three else "v_add_nc_u32_dpp"
+            rows, banks = int(random.integers(16)), int(random.integers(16))
+            if eights:
+                selects = [int(lane) for lane in random.integers(0, 8, 8)]
+                text = f"dpp8:[{','.join(map(str, selects))}] fi:{fetches}"
+                bound_here, rows, banks = 1, 15, 15
+                pattern = lambda lane, selects=selects: lane // 8 * 8 + selects[lane % 8]  # noqa: E731
+            else:
+                words, pattern = dpp_control(random)
+                text = f"{words} row_mask:{rows} bank_mask:{banks} bound_ctrl:{bound} fi:{fetches}"
+                bound_here = bound
+            cases[f"{name} {operands} {text}"] = three, fetches, bound_here, rows, banks, pattern
+    lanes = WAVES[target]
+    codes = encoded([*cases], target, lanes)
+    assert len(codes) == len(cases)
+    runs = machine.build_code([codes[text] + END for text in cases], target, lanes=lanes)
+    for (text, (three, fetches, bound, rows, banks, pattern)), run in zip(cases.items(), runs, strict=True):
+        state = machine.State(lanes=lanes)
+        state.v[:] = random.integers(0, 1 << 32, state.v.shape, dtype=np.uint64).astype(np.uint32)
+        state.exec = active = random_exec(random) & ((1 << lanes) - 1)
+        before = state.v.copy()
+        assert run(state) == -1
+        for lane in range(lanes):
+            source = pattern(lane % 16)
+            place = None if source is None else lane // 16 * 16 + source
+            if place is not None and not fetches and not active >> place & 1:
+                place = None
+            written = active >> lane & 1 and rows >> lane // 16 & 1 and banks >> lane % 16 // 4 & 1
+            written = written and (place is not None or bound)
+            moved = 0 if place is None else int(before[2][place])
+            total = moved + int(before[4][lane]) + (int(before[6][lane]) if three else 0)
+            expected = total & 0xFFFFFFFF if written else before[10][lane]
+            assert state.v[10][lane] == expected, f"{text}, lane {lane}"
