@@ -46,6 +46,17 @@ extern "C" __global__ __cluster_dims__(2, 1, 1) void leaves(int *out) {
     }
 }
 
+// One wave signals for its work-group, and goes on before the others have waited: none of them may miss a round.
+extern "C" __global__ __cluster_dims__(2, 1, 1) void ahead(int *out, int n) {
+    const int wave = __builtin_amdgcn_readfirstlane(threadIdx.x / 32);
+    int rounds = 0;
+    for (; rounds < n; rounds++) {
+        if (wave == 0) __builtin_amdgcn_s_barrier_signal(-3);
+        __builtin_amdgcn_s_barrier_wait(-3);
+    }
+    if (threadIdx.x % 32 == 0) out[8 * blockIdx.x + wave] = rounds;
+}
+
 // Waves 0 and 1 produce, waves 2 and 3 consume what they produced: two named barriers of four signals each.
 extern "C" __global__ void named(const int *x, int *out, int n) {
     __shared__ int tile[64];
@@ -112,6 +123,12 @@ def test_barrier_of_a_cluster(module: Module) -> None:
         ]
         total = sum(1 + group % 3 for group in members)
         assert sums[y, x].tolist() == [total * (round + 1) for round in range(n)]
+
+
+def test_a_wave_that_is_late_at_the_barrier_of_its_cluster(module: Module) -> None:
+    out = torch.zeros(4, 8, dtype=torch.int32)
+    module["ahead"][4, 256](out, 5)
+    assert torch.equal(out, torch.full((4, 8), 5, dtype=torch.int32))
 
 
 def test_a_cluster_whose_barrier_lacks_a_signal(module: Module) -> None:

@@ -38,9 +38,11 @@ int hk_barrier_passed(Wave *w) {
         w->named_passed = completions;
         return passed;
     }
+    /* One wave signals for its work-group, and may do so again before another one of it has waited: each completion
+     * lets a wave pass once, and none is lost. */
     uint32_t completions = (uint32_t)(__atomic_load_n(g->cluster, __ATOMIC_ACQUIRE) >> 32);
     int passed = completions != w->cluster_passed;
-    w->cluster_passed = completions;
+    w->cluster_passed += (uint32_t)passed;
     return passed;
 }
 
