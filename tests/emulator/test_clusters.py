@@ -134,3 +134,10 @@ def test_named_barriers(module: Module) -> None:
     out = torch.zeros(64, dtype=torch.int32)
     module["not_joined"][1, 64](out)
     assert torch.equal(out, torch.full((64,), 7, dtype=torch.int32))
+
+
+def test_named_barriers_order_what_the_sanitizer_sees(module: Module) -> None:
+    """Producers and consumers that wait for one another in every round have no race."""
+    x, out = torch.arange(64 * 5, dtype=torch.int32), torch.zeros(64 * 5 + 1, dtype=torch.int32)
+    result = wb.sanitize(module["named"][1, 128], x, out, 5)
+    assert result.passed, str(result)
