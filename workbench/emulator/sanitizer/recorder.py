@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from workbench.codeobject.instruction import Instruction
+from workbench.codeobject.instructions import Control
 from workbench.emulator.native import abi
 from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.native.ops import Rows
@@ -62,7 +63,12 @@ class Recorder:
             record.imm = self._objects.get(instruction.address, 0)
         if record is not None:
             self._pending.append(bytes(ffi.buffer(record)))
-        if instruction.opcode in ENDS_BLOCK or (record is not None and _needs_state(instruction, record)):
+        if record is None:
+            # ops/barriers.c tells the sanitizer of such a signal, which covers the waits before it.
+            needs_state = instruction.record.control is Control.SIGNAL
+        else:
+            needs_state = _needs_state(instruction, record)
+        if needs_state or instruction.opcode in ENDS_BLOCK:
             self.hand_over()
 
     def hand_over(self) -> None:
