@@ -11,7 +11,7 @@ import ctypes
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from ctypes import c_double, c_float, c_int, c_int32, c_size_t, c_uint32, c_uint64
+from ctypes import c_bool, c_double, c_float, c_int, c_int32, c_size_t, c_uint32, c_uint64
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -24,6 +24,7 @@ POINTER = c_size_t
 HANDLE = c_size_t
 INT = c_int
 UINT = c_uint32
+BOOL = c_bool
 SIZE = c_size_t
 U64 = c_uint64
 DIM3 = (U64, U64)
@@ -305,6 +306,7 @@ def dim3(xy: int, z: int) -> tuple[int, int, int]:
 
 
 __all__ = [
+    "BOOL",
     "CALLS",
     "DIM3",
     "HANDLE",

@@ -23,14 +23,21 @@ from workbench.emulator.hip.calls import (
     report_faults,
     thread,
 )
+from workbench.emulator.hip.error_texts import error_texts
 from workbench.emulator.hip.streams import check_no_capture, outside_captures
 from workbench.emulator.node.device import EmulatedDevice, device_name, node
+from workbench.emulator.node.dispatch import DYNAMIC_STACK_BYTES
 from workbench.emulator.node.limits import MAX_GRID_BLOCKS, MAX_WORK_ITEMS
-from workbench.targets import Product
+from workbench.targets import Product, Target
 
 _REGISTERS_PER_BLOCK = 65536
 _CONTEXT_HANDLE = 0x1000
-_STACK_LIMIT, _PRINTF_LIMIT, _HEAP_LIMIT = 0, 1, 2
+_STACK_LIMIT, _HEAP_LIMIT = 0, 2
+# hipDeviceSchedule* and the other flags of a device.
+_SCHEDULE_SPIN, _SCHEDULE_MASK, _MAP_HOST, _RESIZE_LOCAL_MEMORY = 1, 7, 8, 16
+_flags: dict[int, int] = {}
+_BUS_ID_BYTES = 13
+_BANKS_OF_FOUR_BYTES = 1
 
 
 def device(ordinal: int) -> EmulatedDevice:
@@ -43,6 +50,11 @@ def device(ordinal: int) -> EmulatedDevice:
 def current() -> EmulatedDevice:
     """The calling thread's device."""
     return device(thread().device)
+
+
+def version_of(target: Target) -> int:
+    """Ten times the major version and the minor one: 94 for gfx942, 120 for gfx1201."""
+    return 10 * int(target.name[3:-2]) + int(target.name[-2], 16)
 
 
 def properties(product: Product, ordinal: int) -> dict[str, Any]:
@@ -63,30 +75,34 @@ def properties(product: Product, ordinal: int) -> dict[str, Any]:
         "maxGridSize": MAX_GRID_BLOCKS,
         "clockRate": product.clock_hz // 1000,
         "totalConstMem": 2**31 - 1,
-        # gfx942 is version 9.4, and gfx1201 is 12.0.
-        "major": int(unit.name[3:-2]),
-        "minor": int(unit.name[-2], 16),
+        "major": version_of(unit) // 10,
+        "minor": version_of(unit) % 10,
         "textureAlignment": 256,
         "texturePitchAlignment": 256,
+        "surfaceAlignment": 256,
         "multiProcessorCount": product.compute_units // unit.multiprocessor_units,
         "canMapHostMemory": 1,
         "concurrentKernels": 1,
         "ECCEnabled": 1,
         "pciBusID": ordinal + 1,
-        "asyncEngineCount": 1,
+        "asyncEngineCount": 8,
+        "deviceOverlap": 1,
         "unifiedAddressing": 1,
         # Two transfers a clock on every pin of the bus.
         "memoryClockRate": product.hbm_bytes_per_second * 8 // product.hbm_bus_bits // 2 // 1000,
         "memoryBusWidth": product.hbm_bus_bits,
         "l2CacheSize": product.l2_bytes_per_xcd,
+        "persistingL2CacheMaxSize": product.l2_bytes_per_xcd,
+        "streamPrioritiesSupported": 1,
+        "globalL1CacheSupported": 1,
+        "localL1CacheSupported": 1,
+        "ipcEventSupported": 1,
         "maxThreadsPerMultiProcessor": unit.wave_size * waves * unit.multiprocessor_units,
         "sharedMemPerMultiprocessor": unit.lds_bytes,
-        "regsPerMultiprocessor": unit.simds * unit.vgprs * unit.wave_size,
+        "regsPerMultiprocessor": _REGISTERS_PER_BLOCK,
         "managedMemory": 1,
         "hostNativeAtomicSupported": 1,
-        "singleToDoublePrecisionPerfRatio": 2,
         "concurrentManagedAccess": 1,
-        "canUseHostPointerForRegisteredMem": 1,
         "cooperativeLaunch": 1,
         "sharedMemPerBlockOptin": unit.lds_bytes,
         "maxBlocksPerMultiProcessor": waves * unit.multiprocessor_units,
@@ -100,6 +116,15 @@ def properties(product: Product, ordinal: int) -> dict[str, Any]:
     }
 
 
+_UNANSWERED = (
+    "AmdSpecificEnd ClockInstructionRate CudaCompatibleEnd Luid MaxSurface1DLayered MaxSurface2D "
+    "MaxSurface2DLayered MaxSurface3D MaxSurfaceCubemap MaxSurfaceCubemapLayered MaxTexture1DLayered "
+    "MaxTexture2DGather MaxTexture2DLayered MaxTexture2DLinear MaxTexture2DMipmap MaxTexture3DAlt "
+    "MaxTextureCubemapLayered MaxThreadsDim SingleToDoublePrecisionPerfRatio TccDriver VendorSpecificBegin"
+).split()
+"""Attributes that hipDeviceGetAttribute does not answer in ROCm 7 (clr/hipamd/src/hip_device_runtime.cpp)."""
+
+
 @cache
 def attributes(ordinal: int) -> dict[int, int]:
     """hipDeviceGetAttribute's answers by attribute number."""
@@ -110,13 +135,18 @@ def attributes(ordinal: int) -> dict[int, int]:
         "hipDeviceAttributeEccEnabled": "ECCEnabled",
         "hipDeviceAttributeAsyncEngineCount": "asyncEngineCount",
         "hipDeviceAttributeCanMapHostMemory": "canMapHostMemory",
-        "hipDeviceAttributeCanUseHostPointerForRegisteredMem": "canUseHostPointerForRegisteredMem",
         "hipDeviceAttributeClockRate": "clockRate",
         "hipDeviceAttributeConcurrentKernels": "concurrentKernels",
         "hipDeviceAttributeConcurrentManagedAccess": "concurrentManagedAccess",
         "hipDeviceAttributeCooperativeLaunch": "cooperativeLaunch",
         "hipDeviceAttributeHostNativeAtomicSupported": "hostNativeAtomicSupported",
+        "hipDeviceAttributeDeviceOverlap": "deviceOverlap",
+        "hipDeviceAttributeGlobalL1CacheSupported": "globalL1CacheSupported",
         "hipDeviceAttributeL2CacheSize": "l2CacheSize",
+        "hipDeviceAttributeLocalL1CacheSupported": "localL1CacheSupported",
+        "hipDeviceAttributePersistingL2CacheMaxSize": "persistingL2CacheMaxSize",
+        "hipDeviceAttributeStreamPrioritiesSupported": "streamPrioritiesSupported",
+        "hipDeviceAttributeSurfaceAlignment": "surfaceAlignment",
         "hipDeviceAttributeComputeCapabilityMajor": "major",
         "hipDeviceAttributeComputeCapabilityMinor": "minor",
         "hipDeviceAttributeManagedMemory": "managedMemory",
@@ -135,7 +165,6 @@ def attributes(ordinal: int) -> dict[int, int]:
         "hipDeviceAttributeSharedMemPerBlockOptin": "sharedMemPerBlockOptin",
         "hipDeviceAttributeSharedMemPerMultiprocessor": "sharedMemPerMultiprocessor",
         "hipDeviceAttributeMaxSharedMemoryPerMultiprocessor": "maxSharedMemoryPerMultiProcessor",
-        "hipDeviceAttributeSingleToDoublePrecisionPerfRatio": "singleToDoublePrecisionPerfRatio",
         "hipDeviceAttributeTextureAlignment": "textureAlignment",
         "hipDeviceAttributeTexturePitchAlignment": "texturePitchAlignment",
         "hipDeviceAttributeTotalConstantMemory": "totalConstMem",
@@ -143,7 +172,6 @@ def attributes(ordinal: int) -> dict[int, int]:
         "hipDeviceAttributeUnifiedAddressing": "unifiedAddressing",
         "hipDeviceAttributeWarpSize": "warpSize",
         "hipDeviceAttributeHostRegisterSupported": "hostRegisterSupported",
-        "hipDeviceAttributeClockInstructionRate": "clockInstructionRate",
         "hipDeviceAttributeIsLargeBar": "isLargeBar",
         "hipDeviceAttributeMemoryPoolsSupported": "memoryPoolsSupported",
     }
@@ -151,7 +179,6 @@ def attributes(ordinal: int) -> dict[int, int]:
     for index, axis in enumerate("XYZ"):
         values[f"hipDeviceAttributeMaxBlockDim{axis}"] = MAX_WORK_ITEMS
         values[f"hipDeviceAttributeMaxGridDim{axis}"] = MAX_GRID_BLOCKS[index]
-    values["hipDeviceAttributeMaxThreadsDim"] = MAX_WORK_ITEMS
     values["hipDeviceAttributeFineGrainSupport"] = 1
     values["hipDeviceAttributeVirtualMemoryManagementSupported"] = 1
     values["hipDeviceAttributeCanUseStreamWaitValue"] = 1
@@ -159,7 +186,11 @@ def attributes(ordinal: int) -> dict[int, int]:
     values["hipDeviceAttributeWallClockRate"] = 100_000
     values["hipDeviceAttributeMaxAvailableVgprsPerThread"] = 512
     numbers = structures.enum("hipDeviceAttribute_t")
-    zero = {number: 0 for name, number in numbers.items() if "Unused" not in name}
+    # By number, since some have two names.
+    unanswered = {numbers.get(f"hipDeviceAttribute{name}") for name in _UNANSWERED}
+    zero = {
+        number: 0 for name, number in numbers.items() if "Unused" not in name and number not in unanswered
+    }
     # The result is an int, whatever the property's width.
     return zero | {numbers[name]: min(value, 2**31 - 1) for name, value in values.items()}
 
@@ -204,12 +235,15 @@ def _device_get(result: int, ordinal: int) -> None:
 
 @call("hipGetDeviceFlags", arguments=(POINTER,))
 def _get_device_flags(result: int) -> None:
-    structures.store(result, UINT, 0)
+    structures.store(result, UINT, _flags.get(thread().device, _SCHEDULE_SPIN))
 
 
 @call("hipSetDeviceFlags", arguments=(UINT,))
 def _set_device_flags(flags: int) -> None:
-    return None
+    schedule = flags & _SCHEDULE_MASK
+    if flags & ~(_SCHEDULE_MASK | _MAP_HOST | _RESIZE_LOCAL_MEMORY) or schedule.bit_count() > 1:
+        raise HipError(structures.INVALID_VALUE)
+    _flags[thread().device] = schedule
 
 
 @call("hipGetDevicePropertiesR0600", arguments=(POINTER, INT))
@@ -264,6 +298,8 @@ def _get_name(result: int, length: int, ordinal: int) -> None:
 def _get_pci_bus_id(result: int, length: int, ordinal: int) -> None:
     device(ordinal)
     _store_text(result, length, f"0000:{ordinal + 1:02x}:00.0")
+    if length < _BUS_ID_BYTES:
+        raise HipError(structures.INVALID_VALUE)
 
 
 @call("hipDeviceGetByPCIBusId", arguments=(POINTER, POINTER))
@@ -273,7 +309,7 @@ def _get_by_pci_bus_id(result: int, text: int) -> None:
         if bus_id == f"0000:{ordinal + 1:02x}:00.0":
             structures.store(result, INT, ordinal)
             return
-    raise HipError(structures.INVALID_DEVICE)
+    raise HipError(structures.INVALID_VALUE)
 
 
 def _store_text(result: int, length: int, text: str) -> None:
@@ -326,28 +362,32 @@ def _nothing() -> None:
 
 @call("hipDeviceGetLimit", arguments=(POINTER, INT))
 def _get_limit(result: int, limit: int) -> None:
-    values = {_STACK_LIMIT: 16384, _PRINTF_LIMIT: 1 << 20, _HEAP_LIMIT: current().heap_bytes}
+    values = {_STACK_LIMIT: DYNAMIC_STACK_BYTES, _HEAP_LIMIT: current().heap_bytes}
     if limit not in values:
-        raise HipError(structures.UNSUPPORTED_LIMIT)
+        raise HipError(_unknown_limit(limit))
     structures.store(result, SIZE, values[limit])
+
+
+def _unknown_limit(limit: int) -> int:
+    is_limit = 0 <= limit < structures.enum("hipLimit_t")["hipLimitRange"]
+    return structures.UNSUPPORTED_LIMIT if is_limit else structures.INVALID_VALUE
 
 
 @call("hipDeviceSetLimit", arguments=(INT, SIZE))
 def _set_limit(limit: int, value: int) -> int | None:
     if limit == _HEAP_LIMIT:
         return None if current().resize_heap(value) else structures.INVALID_VALUE
-    return None if limit in (_STACK_LIMIT, _PRINTF_LIMIT) else structures.UNSUPPORTED_LIMIT
+    return None if limit == _STACK_LIMIT else _unknown_limit(limit)
 
 
-@call(
-    "hipDeviceGetCacheConfig",
-    "hipDeviceGetSharedMemConfig",
-    "hipCtxGetCacheConfig",
-    "hipCtxGetSharedMemConfig",
-    arguments=(POINTER,),
-)
-def _get_config(result: int) -> None:
+@call("hipDeviceGetCacheConfig", "hipCtxGetCacheConfig", arguments=(POINTER,))
+def _get_cache_config(result: int) -> None:
     structures.store(result, INT, 0)
+
+
+@call("hipDeviceGetSharedMemConfig", "hipCtxGetSharedMemConfig", arguments=(POINTER,))
+def _get_shared_config(result: int) -> None:
+    structures.store(result, INT, _BANKS_OF_FOUR_BYTES)
 
 
 @call(
@@ -444,10 +484,15 @@ def _store_choice(result: int, request: int, layout: type[ctypes.Structure]) -> 
 # A device has one context, and its handle identifies the device.
 
 
+def context_of(ordinal: int) -> int:
+    """The handle of a device's context."""
+    return _CONTEXT_HANDLE + ordinal
+
+
 @call("hipDevicePrimaryCtxRetain", arguments=(POINTER, INT))
 def _retain_context(result: int, ordinal: int) -> None:
     device(ordinal)
-    structures.store(result, HANDLE, _CONTEXT_HANDLE + ordinal)
+    structures.store(result, HANDLE, context_of(ordinal))
 
 
 @call("hipDevicePrimaryCtxRelease", "hipDevicePrimaryCtxReset", arguments=(INT,))
@@ -466,7 +511,7 @@ def _context_state(ordinal: int, flags: int, active: int) -> None:
 def _create_context(result: int, flags: int, ordinal: int) -> None:
     device(ordinal)
     thread().device = ordinal
-    structures.store(result, HANDLE, _CONTEXT_HANDLE + ordinal)
+    structures.store(result, HANDLE, context_of(ordinal))
 
 
 @call("hipCtxDestroy", arguments=(HANDLE,))
@@ -476,7 +521,7 @@ def _destroy_context(context: int) -> None:
 
 @call("hipCtxGetCurrent", arguments=(POINTER,))
 def _get_context(result: int) -> None:
-    structures.store(result, HANDLE, _CONTEXT_HANDLE + thread().device)
+    structures.store(result, HANDLE, context_of(thread().device))
 
 
 @call("hipCtxSetCurrent", "hipCtxPushCurrent", arguments=(HANDLE,))
@@ -487,7 +532,7 @@ def _set_context(context: int) -> None:
 
 @call("hipCtxPopCurrent", arguments=(POINTER,))
 def _pop_context(result: int) -> None:
-    structures.store_if(result, HANDLE, _CONTEXT_HANDLE + thread().device)
+    structures.store_if(result, HANDLE, context_of(thread().device))
 
 
 @call("hipCtxGetApiVersion", arguments=(HANDLE, POINTER))
@@ -567,7 +612,7 @@ def _error_name(code: int) -> int:
 
 @call("hipGetErrorString", arguments=(INT,), result=POINTER)
 def _error_string(code: int) -> int:
-    return c_string(structures.ERROR_TEXTS.get(code, structures.error_names().get(code, "unknown error")))
+    return c_string(error_texts().get(code, "unknown error"))
 
 
 @call("hipDrvGetErrorName", arguments=(INT, POINTER))

@@ -31,19 +31,22 @@ def _get_attributes(result: int, handle: int) -> None:
 def _attributes(function: Function) -> dict[str, int]:
     kernel = function.kernel
     lds = function.device.product.target.lds_bytes
+    version = devices.version_of(function.device.product.target)
     return {
         "localSizeBytes": kernel.private_segment_size,
         "maxDynamicSharedSizeBytes": lds - static_shared(kernel),
         "maxThreadsPerBlock": min(MAX_WORK_ITEMS, kernel.max_workgroup_size or 1024),
         "numRegs": kernel.vgpr_count,
         "sharedSizeBytes": static_shared(kernel),
-        "binaryVersion": 90,
-        "ptxVersion": 90,
+        "binaryVersion": version,
+        "ptxVersion": version,
     }
 
 
 @call("hipFuncGetAttribute", arguments=(POINTER, INT, HANDLE))
 def _get_attribute(result: int, attribute: int, handle: int) -> None:
+    if not handle:
+        raise HipError(structures.INVALID_HANDLE)
     values = _attributes(function_of(handle))
     numbers = structures.enum("hipFunction_attribute")
     answers = {
@@ -104,6 +107,9 @@ def groups_per_cu(function: Function, block: int, dynamic_shared: int) -> int:
 )
 def _active_blocks(result: int, handle: int, block: int, dynamic_shared: int) -> None:
     function = function_of(handle)
+    structures.store(result, INT, 0)
+    if block > MAX_WORK_ITEMS:
+        return
     units = function.device.product.target.multiprocessor_units
     structures.store(result, INT, groups_per_cu(function, block, dynamic_shared) * units)
 

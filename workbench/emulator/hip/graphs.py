@@ -50,7 +50,7 @@ def _node(handle: int) -> Node:
 
 def _executable(handle: int) -> list[_Step]:
     if handle not in _executables:
-        raise HipError(structures.INVALID_HANDLE)
+        raise HipError(structures.INVALID_VALUE)
     return _executables[handle]
 
 
@@ -88,6 +88,8 @@ def _nothing() -> None:
 
 @call("hipGraphCreate", arguments=(POINTER, UINT))
 def _create(result: int, flags: int) -> None:
+    if flags:
+        raise HipError(structures.INVALID_VALUE)
     graph = Graph()
     structures.store(result, HANDLE, graph.handle)
     streams.graphs[graph.handle] = graph
@@ -95,7 +97,8 @@ def _create(result: int, flags: int) -> None:
 
 @call("hipGraphDestroy", arguments=(HANDLE,))
 def _destroy(handle: int) -> None:
-    _graph(handle)
+    if handle not in streams.graphs:
+        raise HipError(structures.ILLEGAL_STATE if handle else structures.INVALID_VALUE)
     del streams.graphs[handle]
 
 

@@ -92,7 +92,8 @@ class _Refusals:
     Attributes:
         stream: code for an unknown stream.
         empty: code for a grid or block dimension of 0.
-        block: code for more work-items than a work-group may have.
+        block: code for more work-items than a work-group or a dimension of the grid may have.
+        function: code for no kernel.
         shared: code for more dynamic shared memory than a work-group may have.
         cooperative: True if the launch's work-groups may wait for each other.
     """
@@ -102,12 +103,14 @@ class _Refusals:
     block: int
     shared: int
     cooperative: bool = False
+    function: int = structures.INVALID_DEVICE_FUNCTION
 
     def code(self, function: Function, geometry: Geometry, dynamic_shared: int) -> int:
         """The error code of a launch that the device cannot take, by the first limit that it breaks."""
         if 0 in (*geometry.groups, *geometry.block):
             return self.empty
-        if geometry.block_size > limits.MAX_WORK_ITEMS:
+        too_wide = max(geometry.items) > limits.MAX_WORK_ITEMS_IN_DIMENSION
+        if geometry.block_size > limits.MAX_WORK_ITEMS or too_wide:
             return self.block
         if dynamic_shared > function.device.product.target.lds_bytes:
             return self.shared
@@ -128,6 +131,7 @@ _MODULE = _Refusals(
     empty=structures.INVALID_VALUE,
     block=structures.INVALID_VALUE,
     shared=structures.INVALID_VALUE,
+    function=structures.INVALID_HANDLE,
 )
 _MODULE_COOPERATIVE = replace(_MODULE, cooperative=True)
 _MODULE_EXTENDED = replace(_MODULE, block=structures.INVALID_CONFIGURATION)
@@ -147,6 +151,8 @@ def launch(
         raise HipError(refusals.stream)
     cooperative = refusals.cooperative
     try:
+        if not handle:
+            raise HipError(refusals.function)
         function = function_of(handle)
         if cooperative:
             function.device.check(function.kernel, geometry, dynamic_shared)

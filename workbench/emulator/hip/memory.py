@@ -9,8 +9,8 @@ import ctypes
 from collections.abc import Callable
 
 from workbench.emulator.hip import structures
-from workbench.emulator.hip.calls import HANDLE, INT, POINTER, SIZE, UINT, HipError, call, thread
-from workbench.emulator.hip.devices import device
+from workbench.emulator.hip.calls import BOOL, HANDLE, INT, POINTER, SIZE, UINT, HipError, call, thread
+from workbench.emulator.hip.devices import context_of, device
 from workbench.emulator.hip.graph_nodes import NodeKind
 from workbench.emulator.hip.streams import check_no_capture, one_command, outside_captures, stream, submit
 from workbench.emulator.node.allocations import Allocation, MemoryKind
@@ -142,6 +142,8 @@ def _hip_free(address: int) -> None:
 
 @call("hipFreeAsync", arguments=(POINTER, HANDLE))
 def _free_async(address: int, stream: int) -> None:
+    if not address:
+        raise HipError(structures.INVALID_VALUE)
     submit(stream, NodeKind.MEM_FREE, lambda: free(address, (MemoryKind.DEVICE, MemoryKind.MANAGED)), address)
 
 
@@ -216,7 +218,16 @@ def _pointer_attribute(result: int, attribute: int, address: int) -> None:
     if allocation is None:
         raise HipError(structures.INVALID_VALUE)
     numbers = structures.enum("hipPointer_attribute")
+    if attribute not in numbers.values():
+        raise HipError(structures.INVALID_VALUE)
+    on_host = _memory_type(allocation) in (structures.MEMORY_HOST, structures.MEMORY_MANAGED)
+    if attribute == numbers["HIP_POINTER_ATTRIBUTE_HOST_POINTER"] and not on_host:
+        structures.store(result, POINTER, 0)
+        raise HipError(structures.INVALID_VALUE)
     values = {
+        "HIP_POINTER_ATTRIBUTE_CONTEXT": (POINTER, context_of(allocation.device or 0)),
+        # Every copy is done when its call returns.
+        "HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS": (BOOL, True),
         "HIP_POINTER_ATTRIBUTE_MEMORY_TYPE": (UINT, _memory_type(allocation)),
         "HIP_POINTER_ATTRIBUTE_DEVICE_POINTER": (POINTER, address),
         "HIP_POINTER_ATTRIBUTE_HOST_POINTER": (POINTER, address),
@@ -262,7 +273,7 @@ def _pointer_attribute_list(count: int, attributes: int, results: int, address: 
 def _address_range(base: int, size: int, address: int) -> None:
     allocation = node().memory_at(address)
     if allocation is None:
-        raise HipError(structures.INVALID_VALUE)
+        raise HipError(structures.NOT_FOUND)
     structures.store_if(base, POINTER, allocation.base)
     structures.store_if(size, SIZE, allocation.size)
 
@@ -323,10 +334,10 @@ def _memcpy_peer_async(
 
 
 def _copy_rows(target: int, tpitch: int, source: int, spitch: int, width: int, height: int) -> None:
-    if width > tpitch or width > spitch:
-        raise HipError(structures.INVALID_VALUE)
     if not width or not height:
         return
+    if width > tpitch or width > spitch:
+        raise HipError(structures.INVALID_PITCH)
     check_range(target, tpitch * (height - 1) + width)
     check_range(source, spitch * (height - 1) + width)
     for row in range(height):
@@ -405,9 +416,11 @@ def _malloc_3d(result: int, extent: structures.Extent) -> None:
 
 def fill(target: int, pattern: bytes, count: int) -> None:
     """Write a pattern `count` times."""
-    check_range(target, count * len(pattern))
     if not count:
         return
+    check_range(target, count * len(pattern))
+    if node().memory.find(target) is None:
+        raise HipError(structures.INVALID_VALUE)
     node().memory.note_written(target, count * len(pattern))
     if node().clock.active:
         node().clock.filled(target, count * len(pattern))
@@ -610,12 +623,31 @@ def _range_attribute(result: int, size: int, attribute: int, address: int, count
         structures.store(result + offset, INT, value)
 
 
+# hipMemoryAdvise: mostly read, preferred location, accessed by, coarse grain; each set and unset.
+_READ_MOSTLY_ADVICE = (1, 2)
+_ADVICE = (*_READ_MOSTLY_ADVICE, 3, 4, 5, 6, 100, 101)
+_CPU_DEVICE = -1
+
+
+def _check_managed(address: int, size: int) -> None:
+    if not size:
+        raise HipError(structures.INVALID_VALUE)
+    check_range(address, size)
+
+
 @call("hipMemPrefetchAsync", arguments=(POINTER, SIZE, INT, HANDLE))
 def _prefetch(address: int, size: int, ordinal: int, stream: int) -> None:
-    check_range(address, size)
+    _check_managed(address, size)
+    if ordinal != _CPU_DEVICE:
+        device(ordinal)
 
 
 @call("hipMemAdvise", arguments=(POINTER, SIZE, INT, INT))
 @outside_captures
 def _advise(address: int, size: int, advice: int, ordinal: int) -> None:
-    check_range(address, size)
+    _check_managed(address, size)
+    # Which memory is mostly read concerns every device.
+    if ordinal != _CPU_DEVICE and advice not in _READ_MOSTLY_ADVICE:
+        device(ordinal)
+    if advice not in _ADVICE:
+        raise HipError(structures.INVALID_VALUE)

@@ -57,12 +57,14 @@ def function_of(handle: int) -> Function:
 
 @call("hipModuleLoadData", "hipModuleLoadFatBinary", arguments=(POINTER, POINTER))
 def _load_data(result: int, image: int) -> None:
+    if not image:
+        raise HipError(structures.INVALID_VALUE)
     _add_module(result, read_image(image))
 
 
 @call("hipModuleLoadDataEx", arguments=(POINTER, POINTER, UINT, POINTER, POINTER))
 def _load_data_ex(result: int, image: int, count: int, options: int, values: int) -> None:
-    _add_module(result, read_image(image))
+    _load_data(result, image)
 
 
 @call("hipModuleLoad", arguments=(POINTER, POINTER))
@@ -83,6 +85,8 @@ def _unload(handle: int) -> None:
 def _get_function(result: int, handle: int, name: int) -> None:
     module = _module(handle)
     symbol = structures.text_at(name)
+    if not symbol:
+        raise HipError(structures.INVALID_VALUE)
     kernel = module.loaded.code_object.kernels.get(symbol)
     if kernel is None:
         names = first_names(module.loaded.code_object.kernels) or "none"

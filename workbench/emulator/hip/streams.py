@@ -264,6 +264,8 @@ def _stream_wait(handle: int, event: int, flags: int) -> None:
 
 @call("hipStreamGetFlags", "hipStreamGetFlags_spt", arguments=(HANDLE, POINTER))
 def _stream_flags(handle: int, result: int) -> None:
+    if not handle:
+        raise HipError(structures.INVALID_VALUE)
     structures.store(result, UINT, stream(handle).flags)
 
 

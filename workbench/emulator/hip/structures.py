@@ -521,51 +521,6 @@ def error_names() -> dict[int, str]:
     return names
 
 
-# hipGetErrorString's texts for the errors that the emulated device returns.
-ERROR_TEXTS: Final[dict[int, str]] = {
-    SUCCESS: "no error",
-    INVALID_VALUE: "invalid argument",
-    OUT_OF_MEMORY: "out of memory",
-    INVALID_CONFIGURATION: "invalid configuration argument",
-    INVALID_CLUSTER_SIZE: "invalid cluster size",
-    INVALID_PITCH: "invalid pitch argument",
-    INVALID_SYMBOL: "invalid device symbol",
-    INVALID_DEVICE_POINTER: "invalid device pointer",
-    INVALID_MEMCPY_DIRECTION: "invalid copy direction for memcpy",
-    MISSING_CONFIGURATION: "__global__ function call is not configured",
-    INVALID_DEVICE_FUNCTION: "invalid device function",
-    INVALID_DEVICE: "invalid device ordinal",
-    INVALID_IMAGE: "device kernel image is invalid",
-    INVALID_CONTEXT: "invalid device context",
-    NO_BINARY_FOR_GPU: "no kernel image is available for execution on the device",
-    UNSUPPORTED_LIMIT: "limit is not supported on this architecture",
-    FILE_NOT_FOUND: "file not found",
-    INVALID_HANDLE: "invalid resource handle",
-    ILLEGAL_STATE: "the operation cannot be performed in the present state",
-    NOT_FOUND: "named symbol not found",
-    600: "device not ready",
-    ILLEGAL_ADDRESS: "an illegal memory access was encountered",
-    LAUNCH_OUT_OF_RESOURCES: "too many resources requested for launch",
-    LAUNCH_TIMEOUT: "the launch timed out and was terminated",
-    PEER_ACCESS_ALREADY_ENABLED: "peer access is already enabled",
-    PEER_ACCESS_NOT_ENABLED: "peer access has not been enabled",
-    ASSERT: "device-side assert triggered",
-    HOST_MEMORY_ALREADY_REGISTERED: "part or all of the requested memory range is already mapped",
-    HOST_MEMORY_NOT_REGISTERED: "pointer does not correspond to a registered memory region",
-    LAUNCH_FAILURE: "unspecified launch failure",
-    COOPERATIVE_LAUNCH_TOO_LARGE: "too many blocks in cooperative launch",
-    NOT_SUPPORTED: "operation not supported",
-    STREAM_CAPTURE_UNSUPPORTED: "operation not permitted when stream is capturing",
-    STREAM_CAPTURE_MERGE: "operation would make a merge of two capture sequences",
-    STREAM_CAPTURE_UNMATCHED: "capture was not initiated in this stream",
-    STREAM_CAPTURE_UNJOINED: "capturing stream has unjoined work",
-    STREAM_CAPTURE_IMPLICIT: "operation would make the legacy stream depend on a capturing stream",
-    CAPTURED_EVENT: "operation not permitted on an event last recorded in a capturing stream",
-    GRAPH_EXEC_UPDATE_FAILURE: "the graph update was not performed",
-    UNKNOWN: "unknown error",
-}
-
-
 def store(pointer: int, type_: Any, value: Any) -> None:
     """Write an output parameter; ValueError (becomes hipErrorInvalidValue) if the caller passed NULL."""
     if not pointer:

@@ -18,7 +18,7 @@ _MAX_WAVE_SCRATCH_BYTES = 2**13 * 256 * 4
 MAX_GRID_BLOCKS = (2**31 - 1, 65536, 65536)
 """What HIP reports as the largest grid. Neither AMD's runtime nor a dispatch packet, which has 32 bits of
 work-items in each dimension, enforces it: rocBLAS launches more blocks in y."""
-_MAX_WORK_ITEMS_IN_DIMENSION = 2**32 - 1
+MAX_WORK_ITEMS_IN_DIMENSION = 2**32 - 1
 _DEFAULT_TIMEOUT_SECONDS = 600.0
 
 
@@ -84,7 +84,7 @@ def _check_shape(kernel: KernelInfo, geometry: Geometry) -> None:
             f"kernel {name}: block {geometry.block} has {geometry.block_size} work-items, and {why}; "
             "use a smaller block."
         )
-    if max(geometry.items) > _MAX_WORK_ITEMS_IN_DIMENSION:
+    if max(geometry.items) > MAX_WORK_ITEMS_IN_DIMENSION:
         raise LaunchError(
             f"kernel {name}: grid {geometry.groups} of blocks {geometry.block} is too large: at most "
             "2**32 - 1 work-items in a dimension; use fewer blocks, each with more work."
