@@ -50,7 +50,7 @@ extern "C" __global__ __cluster_dims__(2, 1, 1) void leaves(int *out) {
     }
 }
 
-// One wave signals for its work-group, and goes on before the others have waited: none of them may miss a round.
+// One wave signals for its work-group, and goes on before the others have waited: none may miss a round.
 extern "C" __global__ __cluster_dims__(2, 1, 1) void ahead(int *out, int n) {
     const int wave = __builtin_amdgcn_readfirstlane(threadIdx.x / 32);
     int rounds = 0;

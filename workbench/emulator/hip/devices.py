@@ -104,6 +104,7 @@ def properties(product: Product, ordinal: int) -> dict[str, Any]:
         "hostNativeAtomicSupported": 1,
         "concurrentManagedAccess": 1,
         "cooperativeLaunch": 1,
+        "clusterLaunch": int(unit.cluster_groups > 1),
         "sharedMemPerBlockOptin": unit.lds_bytes,
         "maxBlocksPerMultiProcessor": waves * unit.multiprocessor_units,
         "hostRegisterSupported": 1,
@@ -117,11 +118,12 @@ def properties(product: Product, ordinal: int) -> dict[str, Any]:
 
 
 _UNANSWERED = (
-    "AmdSpecificEnd ClockInstructionRate CudaCompatibleEnd Luid MaxSurface1DLayered MaxSurface2D "
-    "MaxSurface2DLayered MaxSurface3D MaxSurfaceCubemap MaxSurfaceCubemapLayered MaxTexture1DLayered "
-    "MaxTexture2DGather MaxTexture2DLayered MaxTexture2DLinear MaxTexture2DMipmap MaxTexture3DAlt "
-    "MaxTextureCubemapLayered MaxThreadsDim SingleToDoublePrecisionPerfRatio TccDriver VendorSpecificBegin"
-).split()
+    *("AmdSpecificEnd", "ClockInstructionRate", "CudaCompatibleEnd", "Luid", "MaxSurface1DLayered"),
+    *("MaxSurface2D", "MaxSurface2DLayered", "MaxSurface3D", "MaxSurfaceCubemap", "MaxSurfaceCubemapLayered"),
+    *("MaxTexture1DLayered", "MaxTexture2DGather", "MaxTexture2DLayered", "MaxTexture2DLinear"),
+    *("MaxTexture2DMipmap", "MaxTexture3DAlt", "MaxTextureCubemapLayered", "MaxThreadsDim"),
+    *("SingleToDoublePrecisionPerfRatio", "TccDriver", "VendorSpecificBegin"),
+)
 """Attributes that hipDeviceGetAttribute does not answer in ROCm 7 (clr/hipamd/src/hip_device_runtime.cpp)."""
 
 
