@@ -5,6 +5,7 @@
 # make test-all  all tests
 # make test-product  the full product of generated kernels and of operators; EVERY=10: a tenth of it
 # make test-triton  Triton's kernels on the emulated devices, with two of its libraries; 250 MB of downloads
+# make test-rocm  programs with AMD's own runtime, in a root of Debian sid: ROOT=folder; needs root and mmdebstrap
 # make coverage  the share of codeobject's and targets' statements that their tests run; fails below its floor
 # make lint   style, names, types, formatting, generated files
 # make generated  writes every file that follows from others; make check-generated names what is stale
@@ -24,7 +25,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 # of pytest rewrite the assertions of all tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: generated check-generated demo lab test test-quick test-all test-product test-triton coverage lint wheels docs release browser format clean
+.PHONY: generated check-generated demo lab test test-quick test-all test-product test-triton test-rocm coverage lint wheels docs release browser format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python notebooks/run.py notebooks/01_first_kernel.ipynb --html build/demo.html
@@ -56,6 +57,11 @@ test-triton: $(VENV)/.installed-test
 	$(PIP) liger-kernel einops
 	$(PIP) --no-deps fla-core
 	$(BIN)/python -m pytest tests/triton_driver tests/bench/test_implementations.py tests/notebooks -k triton -n auto
+
+ROOT ?= build/sid
+test-rocm: $(VENV)/.installed
+	$(BIN)/python tests/rocm/programs.py $(ROOT) $(ARGS)
+	$(BIN)/python -m tests.emulator.hip.answers --root $(ROOT)
 
 # Packages that need no launch: tracing costs a third of a test's time, too much for the rest.
 coverage: $(VENV)/.installed-test

@@ -183,7 +183,8 @@ def _collection() -> str:
 def _instructions() -> str:
     from workbench.emulator import instruction_table
 
-    return instruction_table.document()
+    tested = _of_tests("tested_opcodes", "emulator").tested()
+    return instruction_table.document(tested)
 
 
 def _kernel_costs() -> str:

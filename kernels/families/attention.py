@@ -9,9 +9,12 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
+from workbench.targets import for_generations
 from workbench_kernels.families import scalars
 
-ROOM = {"gfx1250": 327680, "gfx950": 160000, "gfx942": 65536, "gfx1201": 65536, "gfx1100": 65536}
+ROOM = for_generations(
+    {"gfx1250": 327680, "gfx950": 160000, "gfx942": 65536, "gfx1201": 65536, "gfx1100": 65536}
+)
 """Bytes of shared memory that a work-group may use."""
 
 UNIT = 8

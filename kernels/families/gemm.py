@@ -9,7 +9,7 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench.operators import Choice, Launch, Range
-from workbench.targets import TILE_TARGETS, wave_size
+from workbench.targets import TILE_TARGETS, for_generations, wave_size
 from workbench_kernels.families import scalars
 from workbench_kernels.references.gemm import ACTIVATIONS
 
@@ -27,7 +27,7 @@ gemm(const operation::arguments g) {
 """
 """A kernel that runs an operator of the family, such as `double_buffer<bf16, bf16, layout::nt, 128>`."""
 
-BYTES = {"gfx1250": 128, "gfx950": 128, "gfx942": 64, "gfx1201": 64, "gfx1100": 64}
+BYTES = for_generations({"gfx1250": 128, "gfx950": 128, "gfx942": 64, "gfx1201": 64, "gfx1100": 64})
 """Bytes of a row of A and B per step along K."""
 
 WAVES = 4

@@ -335,8 +335,8 @@ each class of published times; the goals at the top of the page apply to HipKitt
 """
 
 MISSED = """\
-Nearly all of these kernels split K. On hardware a step of their loops takes about 0.35 us whatever the tile;
-no source says why, so the model leaves it out ([details](timing.md#the-first-microseconds)).
+Nearly all of these kernels split K. How long a step of their loops takes follows from the order in which
+loads return and from HBM's queue ([details](timing.md#the-first-microseconds)).
 """
 
 CLASSES_US = ((0.0, 10.0), (10.0, 20.0), (20.0, 100.0), (100.0, float("inf")))

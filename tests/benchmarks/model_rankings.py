@@ -354,6 +354,11 @@ def everything() -> tuple[Ranking, ...]:
     return (*RANKINGS, *own_rankings(Path()), blog(Path()))
 
 
+EARLIER = """\
+The modelled times are of the model before 30 November 2026: loads that return in order, HBM's queue and the
+32 KiB in flight came later. The expected error above is the present model's."""
+"""To be removed once every section is modelled anew."""
+
 LEFT_OUT = "Left out: producer-consumer variants and register-pinned schedules, of which no kernel is here."
 
 
@@ -417,6 +422,7 @@ def document(rankings: Sequence[Ranking], section_by_title: Mapping[str, str]) -
         "Made by `python tests/benchmarks/model_rankings.py --write`. The kernels are this repository's, and "
         "modelled;\nwhat was published is of others' kernels of the same kind. Nothing was measured here.",
         f"Expected error of the modelled times: {off}.",
+        EARLIER,
     ]
     for ranking in rankings:
         if ranking.title in section_by_title:

@@ -448,6 +448,7 @@ wb.compile('extern "C" __global__ void empty() {}', arch="gfx950")
 """
 _FIRST_DASHBOARD = """
 import os, sys
+from types import SimpleNamespace
 from IPython.core.interactiveshell import InteractiveShell
 def run(cell):
     InteractiveShell.instance().run_cell(cell).raise_error()
@@ -455,6 +456,10 @@ run("%load_ext workbench")
 run("import torch, workbench as wb; x = torch.ones(32, 64, dtype=torch.bfloat16); out = torch.empty_like(x)")
 run("%%hipkittens cell --arch gfx950\\n" + sys.argv[1])
 run('wb.profile(cell["scale"][2, 64], x=x, out=out).figure')
+if "stays" in sys.argv:
+    # JupyterLab names the cell in its requests, so the page stays and its copy is drawn later.
+    request = {"metadata": {"cellId": "0"}}
+    InteractiveShell.instance().kernel = SimpleNamespace(get_parent=lambda: request)
 run("wb.dashboard()")
 os._exit(0)  # a notebook's kernel stays; taking down PyTorch takes half a second
 """
@@ -465,11 +470,16 @@ def first(settings: Settings) -> Iterator[Row]:
 
     Each takes a process of its own, so imports count. A wheel for one kind of machine brings the native
     library; from a checkout it is built here.
+
+    The dashboard is timed twice. In JupyterLab the reader waits for the live page; the copy that is saved
+    with the notebook is drawn afterwards, in a thread, and is not in the first row. nbconvert ends the kernel
+    with the last cell, so it waits for the copy: the second row has all of it.
     """
 
-    def process(program: str) -> None:
+    def process(program: str, *arguments: str) -> None:
         source = f"// {time.time_ns()}\n{_CELL}"
-        subprocess.run([sys.executable, "-c", program, source], check=True, stdout=subprocess.DEVNULL)
+        command = [sys.executable, "-c", program, source, *arguments]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
     before = dict(os.environ)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
@@ -478,8 +488,10 @@ def first(settings: Settings) -> Iterator[Row]:
         try:
             (kernel,) = in_turns((partial(process, _FIRST_KERNEL),), 1, warm_up=0)
             yield Row("first kernel", kernel, goal="3 s with the wheel")
-            (page,) = in_turns((partial(process, _FIRST_DASHBOARD),), settings.repeat)
-            yield Row("new kernel to dashboard", page, goal="3 s")
+            pages = partial(process, _FIRST_DASHBOARD, "stays"), partial(process, _FIRST_DASHBOARD)
+            live, saved = in_turns(pages, settings.repeat)
+            yield Row("new kernel to live dashboard", live, goal="3 s")
+            yield Row("new kernel to dashboard and its saved copy", saved)
         finally:
             os.environ.clear()
             os.environ.update(before)

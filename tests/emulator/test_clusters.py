@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 import pytest
 
 import workbench as wb
-from workbench import errors
+from workbench import errors, runtime
+from workbench.emulator import hip as emulated
+from workbench.emulator.hip import structures
 from workbench.kernel import Module
 
 torch = pytest.importorskip("torch")
@@ -44,6 +48,17 @@ extern "C" __global__ __cluster_dims__(2, 1, 1) void leaves(int *out) {
         __builtin_amdgcn_s_cluster_barrier();
         out[0] = 1;
     }
+}
+
+// One wave signals for its work-group, and goes on before the others have waited: none may miss a round.
+extern "C" __global__ __cluster_dims__(2, 1, 1) void ahead(int *out, int n) {
+    const int wave = __builtin_amdgcn_readfirstlane(threadIdx.x / 32);
+    int rounds = 0;
+    for (; rounds < n; rounds++) {
+        if (wave == 0) __builtin_amdgcn_s_barrier_signal(-3);
+        __builtin_amdgcn_s_barrier_wait(-3);
+    }
+    if (threadIdx.x % 32 == 0) out[8 * blockIdx.x + wave] = rounds;
 }
 
 // Waves 0 and 1 produce, waves 2 and 3 consume what they produced: two named barriers of four signals each.
@@ -114,6 +129,12 @@ def test_barrier_of_a_cluster(module: Module) -> None:
         assert sums[y, x].tolist() == [total * (round + 1) for round in range(n)]
 
 
+def test_a_wave_that_is_late_at_the_barrier_of_its_cluster(module: Module) -> None:
+    out = torch.zeros(4, 8, dtype=torch.int32)
+    module["ahead"][4, 256](out, 5)
+    assert torch.equal(out, torch.full((4, 8), 5, dtype=torch.int32))
+
+
 def test_a_cluster_whose_barrier_lacks_a_signal(module: Module) -> None:
     with pytest.raises(errors.KernelDeadlock, match=r"work-group 0 waits at cell\.hip"):
         module["leaves"][2, 32](torch.zeros(1, dtype=torch.int32))
@@ -134,3 +155,53 @@ def test_named_barriers(module: Module) -> None:
     out = torch.zeros(64, dtype=torch.int32)
     module["not_joined"][1, 64](out)
     assert torch.equal(out, torch.full((64,), 7, dtype=torch.int32))
+
+
+def test_named_barriers_order_what_the_sanitizer_sees(module: Module) -> None:
+    """Producers and consumers that wait for one another in every round have no race."""
+    x, out = torch.arange(64 * 5, dtype=torch.int32), torch.zeros(64 * 5 + 1, dtype=torch.int32)
+    result = wb.sanitize(module["named"][1, 128], x, out, 5)
+    assert result.passed, str(result)
+
+
+@pytest.mark.parametrize(
+    ("groups", "cluster", "status"),
+    [
+        (4, (2, 1, 1), 0),
+        (4, (0, 1, 1), structures.INVALID_CONFIGURATION),
+        (3, (2, 1, 1), structures.INVALID_CONFIGURATION),
+        (32, (32, 1, 1), structures.INVALID_CONFIGURATION),
+    ],
+)
+def test_clusters_of_a_launch(
+    module: Module, groups: int, cluster: tuple[int, int, int], status: int
+) -> None:
+    """Work-groups know their place in clusters that the launch alone asks for; bad ones have clr's code."""
+    device = runtime.device("emulated:gfx1250")
+    library = emulated.load().handle
+    loaded, function, memory = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+    assert library.hipSetDevice(device.ordinal) == 0
+    assert library.hipModuleLoadData(ctypes.byref(loaded), module.code_object.data) == 0
+    assert library.hipModuleGetFunction(ctypes.byref(function), loaded, b"no_cluster") == 0
+    out = np.zeros((groups, 16), dtype=np.int32)
+    assert library.hipMalloc(ctypes.byref(memory), ctypes.c_size_t(out.nbytes)) == 0
+    attribute = structures.LaunchAttribute(
+        id=structures.ATTRIBUTE_CLUSTER_DIMENSION, words=(ctypes.c_uint * 16)(*cluster)
+    )
+    config = structures.DriverLaunchConfig(attrs=ctypes.addressof(attribute), numAttrs=1)
+    config.gridDim = structures.Dim3(groups, 1, 1)
+    config.blockDim = structures.Dim3(1, 1, 1)
+    arguments = (ctypes.c_void_p * 1)(ctypes.addressof(memory))
+    assert library.hipDrvLaunchKernelEx(ctypes.byref(config), function, arguments, None) == status
+    if status == 0:
+        size = ctypes.c_size_t(out.nbytes)
+        assert library.hipMemcpy(out.ctypes.data_as(ctypes.c_void_p), memory, size, 2) == 0
+        assert out[:, [0, 3, 6, 10]].tolist() == [[n, n // 2, n % 2, 1] for n in range(groups)]
+    if cluster[0] == 32:
+        further = structures.LaunchConfig(attrs=ctypes.addressof(attribute), numAttrs=1)
+        further.gridDim, further.blockDim = config.gridDim, config.blockDim
+        status = library.hipLaunchKernelExC(ctypes.byref(further), function, arguments)
+        assert status == structures.INVALID_CLUSTER_SIZE
+    assert library.hipFree(memory) == 0
+    assert library.hipModuleUnload(loaded) == 0
+    assert library.hipSetDevice(0) == 0

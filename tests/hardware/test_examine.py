@@ -293,15 +293,21 @@ def test_a_notebook_whose_package_is_missing_does_not_run(
     device = wb.device("emulated:gfx942")
     # The measurement sets it, normally in a separate process.
     monkeypatch.setenv("HIPKITTENS_DEVICE", device.name)
-    for code, message in (("import no_such_package", None), ("1 / 0", "ZeroDivisionError: division by zero")):
+    no_profiler = "from workbench.errors import ProfilerNotFound\nraise ProfilerNotFound('no rocprofv3')"
+    for code, message in (
+        ("import no_such_package", "No module named 'no_such_package'"),
+        (no_profiler, "0 cells ran, the next one needs rocprofv3: no rocprofv3"),
+        ("1 / 0", None),
+    ):
         path = tmp_path / "book.ipynb"
         nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)]), path)
         case = Case("book", {"file": str(path)})
-        if message is None:
-            with pytest.raises(UsageError, match="No module named 'no_such_package'"):
+        if message is not None:
+            with pytest.raises(UsageError, match=message):
                 notebooks.SECTION.measure(case, device, tmp_path)
         else:
-            assert notebooks.SECTION.measure(case, device, tmp_path) == {"passed": False, "text": message}
+            wrong = {"passed": False, "text": "ZeroDivisionError: division by zero"}
+            assert notebooks.SECTION.measure(case, device, tmp_path) == wrong
 
 
 def test_memories_further_away_take_longer() -> None:

@@ -11,7 +11,7 @@ from workbench.codeobject.instruction import Instruction
 from workbench.codeobject.instructions import PIPELINES, Arithmetic
 from workbench.codeobject.occupancy import occupancy
 from workbench.origin import Origin
-from workbench.profile.counters import COUNTERS, collect, tally
+from workbench.profile.counters import COUNTERS, Tally, collect, tally
 from workbench.profile.launch import DISPATCH_SECONDS
 from workbench.profile.machine import machine
 from workbench.profile.model import CountedLaunch, model_time
@@ -125,6 +125,19 @@ def test_counters_add_up():
     modelled = {name for name, f in counters.items() if f.origin is not Origin.COUNTED}
     assert modelled == {"SQ_VALU_MFMA_BUSY_CYCLES"}
     assert counters["SQ_WAVES"].source == "emulated:gfx950"
+
+
+def test_counters_of_waves_of_32_lanes():
+    classes = {"valu": 7, "trans": 2, "lds": 3, "vmem_load": 4, "flat_store": 1, "salu": 50, "smem": 5}
+    counters = collect(Tally("gfx1100", 1, 32, classes), "by hand")
+    assert counters["SQ_INSTS_WAVE32_VALU"].value == 9
+    assert counters["SQ_INSTS_WAVE32_LDS"].value == 3
+    assert counters["SQ_INSTS_WAVE32"].value == 17
+    # Of waves of 64 lanes, AMD's definition has no exact number; of gfx1201 it has no such counter.
+    for arch, lanes in (("gfx1100", 64), ("gfx1201", 32), ("gfx950", 64)):
+        assert not any(
+            name.startswith("SQ_INSTS_WAVE32") for name in collect(Tally(arch, 1, lanes, classes), "")
+        )
 
 
 def test_conflicts_by_unmeasured_rules_are_modelled():

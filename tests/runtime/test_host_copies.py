@@ -96,3 +96,20 @@ def test_memory_behind_other_memory_is_refused_by_name(hip: Hip) -> None:
         copies.take([buffer(table), buffer(array)])
         with pytest.raises(DeviceError, match=r"argument 'table', address 0: .* copies .* do not follow"):
             copies.relocated(struct.pack("<Q", table.ctypes.data), [buffer(table), buffer(array)], labels)
+
+
+def test_memory_that_was_freed_is_neither_written_back_nor_taken_for_copied(hip: Hip) -> None:
+    array = np.ones(64, np.int64)
+    pointer = struct.pack("<Q", array.ctypes.data)
+    with HostCopies(hip) as copies:
+        copies.take([buffer(array)])
+        (copy,) = struct.unpack("<Q", copies.relocated(pointer, [buffer(array)], {}))
+        write(hip, copy, struct.pack("<q", -5))
+        copies.forget([buffer(array[8:16])])
+        # What malloc has put in the same place since.
+        array[:] = 2
+        copies.take([buffer(array)])
+        (copy,) = struct.unpack("<Q", copies.relocated(pointer, [buffer(array)], {}))
+        write(hip, copy + 8, struct.pack("<q", -6))
+    assert array[:3].tolist() == [2, -6, 2]
+    assert (array[3:] == 2).all()

@@ -388,3 +388,20 @@ def test_code_without_optimization(arch: str) -> None:
     test_sums_through_shared_memory(plain)
     test_calls_recursion_and_function_pointers(plain)
     test_kernels_see_their_launch_shape(plain, (2, 3, 2), (8, 4, 4))
+
+
+class InvalidValue(int):
+    """AMD's status for a block or an LDS size beyond the device's limit."""
+
+    name = "hipErrorInvalidValue"
+
+
+@pytest.mark.usefixtures("works")
+def test_a_shape_that_hip_refuses_with_a_number_is_in_the_message(loaded: Any) -> None:
+    x = np.zeros(64, np.float32)
+    with loaded.device.hip() as hip, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hip.api, "hipModuleLaunchKernel", lambda *arguments: (InvalidValue(1),))
+        with pytest.raises(
+            errors.LaunchError, match=r"hipErrorInvalidValue.*block \(2048, 1, 1\) and 7 bytes"
+        ):
+            launch(loaded, "vector_add", 1, 2048, x, x, x, 64, shared=7)

@@ -29,6 +29,7 @@ TARGET_NAMES = {
     "codeobject/immediates_gfx11.py": "names of registers and messages, by generation",
     "codeobject/waits.py": "prints gfx9's s_waitcnt, all of whose counters are in one field",
     "emulator/sanitizer/hazard_rules.py": "each rule is a record of LLVM's, with its counts by target",
+    "emulator/sanitizer/hazard_rules_gfx11.py": "the same, of later targets",
     "lab/operations.py": "a heading for the headers' folder of names that HipKittens has for one target",
     "profile/counters.py": "a record for each counter, with the targets on which rocprofv3 has it",
     "tiles/bank_conflicts.py": "pairs of layouts that are not meant for narrow types, by target",

@@ -7,7 +7,7 @@ registries say whether an instruction is executed, and this page is made from bo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from workbench.codeobject.encodings_gfx11 import SCALE, layouts
@@ -70,10 +70,14 @@ def entries(target: str) -> tuple[Entry, ...]:
     return tuple(by_mnemonic.values())
 
 
-def document() -> str:
-    """The page, as Markdown."""
+def document(tested: Mapping[str, Collection[str]]) -> str:
+    """The page, as Markdown.
+
+    Args:
+        tested: opcodes of each later target whose results tests compare there; none where it is missing.
+    """
     tables = {target: entries(target) for target in sorted(NAMES)}
-    parts = (_head(tables), _families(tables), _decoded_only(), _refused(tables), _all(tables))
+    parts = (_head(tables), _families(tables), _decoded_only(tested), _refused(tables), _all(tables))
     return "\n".join((*(line for part in parts for line in part), ""))
 
 
@@ -174,7 +178,7 @@ def without_meaning(target: str) -> tuple[str, ...]:
     return tuple(opcode for opcode, form in known.items() if _is_refused(target, form))
 
 
-def _decoded_only() -> Iterator[str]:
+def _decoded_only(tested: Mapping[str, Collection[str]]) -> Iterator[str]:
     yield ""
     yield "## Later targets"
     yield ""
@@ -184,17 +188,21 @@ def _decoded_only() -> Iterator[str]:
     yield "`python -m workbench disassemble FILE` prints it. An opcode has a meaning if the device has its"
     yield "operation, under gfx9's name for it or its own: those of gfx1100 and gfx1201 that gfx9 has too"
     yield "were compared with AMD's pseudocode, the others go by their names. Of graphics, only the names are"
-    yield "known."
+    yield "known. Tested are those in the code that tests run on the very target and compare with exact"
+    yield "arithmetic, NumPy or PyTorch; `python tests/emulator/tested_opcodes.py` records them. Targets with"
+    yield "one table of opcodes (gfx1100 to gfx1103, gfx1200 and gfx1201) are tested as one of them."
     yield ""
-    yield "| Target | Opcodes | gfx9's operation | Its own | Refused | Graphics |"
-    yield "| --- | ---: | ---: | ---: | ---: | ---: |"
+    yield "| Target | Opcodes | gfx9's operation | Its own | Tested | Refused | Graphics |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
     for target in sorted(name for name in DECODED if name not in NAMES):
         opcodes = {form.opcode: form for form in forms(target).values()}
         missing = without_meaning(target)
         graphics = sum(layouts(target)[opcodes[name].format].named_only for name in missing)
         shared = sum(bool(form.meaning) for name, form in opcodes.items() if name not in missing)
         own = len(opcodes) - len(missing) - shared
-        counts = len(opcodes), shared, own, len(missing) - graphics, graphics
+        meant = opcodes.keys() - set(missing)
+        seen = len(meant & set(tested.get(target, ()))) or ""
+        counts = len(opcodes), shared, own, seen, len(missing) - graphics, graphics
         yield f"| {target} | {' | '.join(map(str, counts))} |"
     yield ""
     yield "Refused, graphics aside, where the device runs code:"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench import paths
-from workbench.errors import UsageError
+from workbench.errors import ProfilerNotFound, UsageError
 from workbench.hardware.section import Answer, Case, Plan, Section
 
 if TYPE_CHECKING:
@@ -49,6 +49,10 @@ def _measure(case: Case, device: Device, folder: Path) -> Answer:
             # An optional package such as Triton is missing, which says nothing about the device.
             if error.ename == "ModuleNotFoundError":
                 raise UsageError(f"{error.evalue}; the notebook runs where it is installed") from error
+            # The same for rocprofv3: without it a GPU has no counters.
+            if error.ename == ProfilerNotFound.__name__:
+                ran = sum(bool(cell.get("execution_count")) for cell in book.cells) - 1
+                raise UsageError(f"{ran} cells ran, the next one needs rocprofv3: {error.evalue}") from error
             return {"passed": False, "text": f"{error.ename}: {error.evalue}"}
     return {"passed": True, "text": f"{len(book.cells)} cells ran"}
 

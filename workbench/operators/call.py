@@ -20,6 +20,7 @@ from workbench.errors import ArgumentError, ShapeError
 from workbench.kernel import Kernel, Module, device_of, is_recorded
 from workbench.kernel.devices import device_with, place_of
 from workbench.kernel.packed import Template, shape_in_words
+from workbench.live_tensors import extent
 from workbench.operators import call_events
 from workbench.operators.building import Modules, Stamp
 from workbench.operators.definition import Definition
@@ -123,8 +124,17 @@ class Call:
         return cls(implementation, device, inputs, results, tensors, implementation.prepared())
 
     def renew_workspace(self) -> None:
-        """Fills the tensors between the steps with their initial values."""
-        self.tensors.update(self.implementation.make_workspace(self.inputs))
+        """Replaces the tensors between the steps by new ones with their initial values."""
+        workspace = self.implementation.make_workspace(self.inputs)
+        previous = [self.tensors.get(name) for name in workspace]
+        self.device.forget_copies(
+            [
+                (tensor.data_ptr(), extent(tensor) * tensor.element_size())
+                for tensor in previous
+                if isinstance(tensor, torch.Tensor)
+            ]
+        )
+        self.tensors.update(workspace)
 
     def run(self, options: LaunchOptions | None = None) -> tuple[LaunchRecord, ...]:
         """Launches each step once; see `launch`."""

@@ -23,6 +23,7 @@ from workbench.operators.glossary import meaning
 from workbench.operators.gradient import Gradient
 from workbench.operators.layouts import by_name, layouts
 from workbench.operators.parameters import Choice, Parameter, Range
+from workbench.targets import further_of_generations
 
 WIDTH = 100
 
@@ -107,6 +108,8 @@ def describe(spec: Definition) -> Description:
     tensors = dict(by_name(spec.tensors))
     formula = inspect.getdoc(spec.reference) or ""
     formula = " ".join(formula.partition("\n\n")[0].split())
+    further = further_of_generations(spec.targets)
+    runs = f", and runs on {', '.join(further)}" if further else ""
     summary = " ".join(spec.doc.split())
     return Description(
         function_name(spec.name),
@@ -117,7 +120,7 @@ def describe(spec: Definition) -> Description:
         tuple(_sizes(spec)),
         _gradient(spec),
         tuple(_raises(spec)),
-        f"kernels/{spec.name}.py for {' and '.join(spec.targets)}; `wb.kernels[{spec.name!r}]`, "
+        f"kernels/{spec.name}.py for {' and '.join(spec.targets)}{runs}; `wb.kernels[{spec.name!r}]`, "
         f"`torch.ops.hipkittens.{spec.name.replace('/', '_')}`.",
     )
 

@@ -15,6 +15,7 @@ from workbench.operators.definition import Definition
 from workbench.operators.parameters import Shape
 from workbench.operators.steps import Space, Step
 from workbench.operators.tensors import TensorLike, new_tensor, poisoned
+from workbench.targets import of_same_generation
 
 if TYPE_CHECKING:
     import torch
@@ -112,7 +113,7 @@ class Implementation(Generic[Spec]):
         Raises:
             CompileError, WorkbenchError
         """
-        if self.arch not in self.spec.targets:
+        if not of_same_generation(self.spec.targets, self.arch):
             targets = ", ".join(self.spec.targets)
             raise WorkbenchError(f"{self.name} is written for {targets}, not for {self.arch}")
         parts = [(self.spec.source_of(step), self.macros(step)) for step in self.steps]

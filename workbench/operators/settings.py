@@ -10,7 +10,7 @@ from workbench.errors import ShapeError
 from workbench.operators.definition import Definition
 from workbench.operators.parameters import Shape
 from workbench.operators.tunables import Settings
-from workbench.targets import target
+from workbench.targets import of_same_generation, target
 
 
 def with_settings(operator: Definition, settings: Settings) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def why_not(operator: Definition, settings: Settings, shape: Shape, arch: str) -
     the registers that tiles take according to its `tunables`.
     """
     seen = {**settings, **shape}
-    if arch not in operator.targets:
+    if not of_same_generation(operator.targets, arch):
         return f"is written for {', '.join(operator.targets)}"
     try:
         if operator.check is not None:

@@ -32,6 +32,7 @@ from workbench.operators.tensors import in_format_of
 from workbench.operators.tunables import Settings, settings_text
 from workbench.operators.variants import Tuned, read_own_tuning, row_for
 from workbench.runtime import Device, LaunchOptions, LaunchRecord
+from workbench.targets import further_of_generations
 
 if TYPE_CHECKING:
     import torch
@@ -450,7 +451,8 @@ class KernelSpec(Shown, Definition):
     def __repr__(self) -> str:
         sizes = ", ".join(f"{key}: {p}" for key, p in self.parameters.items())
         signature = ", ".join(str(p) for p in self.signature.parameters.values())
-        parts = [f"<KernelSpec {self.name}({signature}) for {', '.join(self.targets)}", sizes]
+        runs = ", ".join((*self.targets, *further_of_generations(self.targets)))
+        parts = [f"<KernelSpec {self.name}({signature}) for {runs}", sizes]
         if self.variants:
             parts.append(f"variants {', '.join(self.variants)}")
         if self.mutates:

@@ -112,7 +112,8 @@ class Counter:
         return self.origin if isinstance(self.origin, Origin) else self.origin(tally)
 
 
-_RDNA = ("gfx1201", "gfx1100", "gfx1101", "gfx1102")
+_RDNA3 = ("gfx1100", "gfx1101", "gfx1102")
+_RDNA = ("gfx1201", *_RDNA3)
 LATER: Mapping[str, tuple[str, ...]] = dict.fromkeys(
     _RDNA,
     ("SQ_WAVES", "SQ_INSTS_VALU", "SQ_INSTS_SALU", "SQ_INSTS_SMEM", "SQ_INSTS_LDS", "SQ_INSTS_FLAT"),
@@ -188,6 +189,11 @@ def _if_lanes(lanes: int) -> Callable[[Tally], int]:
     return lambda tally: tally.count(*_ALL) if tally.lanes == lanes else 0
 
 
+def _of_32(*classes: str) -> Callable[[Tally], int | None]:
+    # An instruction of a wave of 64 lanes may count once or twice (counter_defs.yaml): no count is exact.
+    return lambda tally: tally.count(*classes) if tally.lanes == 32 else None
+
+
 def _matrix_count(kind: str) -> Callable[[Tally], int]:
     return lambda tally: tally.matrix_counts.get(kind, 0)
 
@@ -202,6 +208,7 @@ def _arithmetic(kind: str, bits: str) -> Callable[[Tally], int]:
 
 _VMEM = ("vmem_load", "vmem_store", "vmem_atomic", "vmem_other")
 _FLAT = ("flat_load", "flat_store", "flat_atomic")
+_VECTOR = ("valu", "trans", "mfma")
 _ALL = (
     *("valu", "trans", "mfma", "salu", "smem", "lds", "branch", "message", "internal"),
     *_VMEM,
@@ -289,6 +296,20 @@ COUNTERS: Sequence[Counter] = (
             _RDNA,
         )
         for lanes in (32, 64)
+    ),
+    *(
+        Counter(
+            f"SQ_INSTS_WAVE32{ending}",
+            "instructions",
+            f"{meaning} in waves of 32 lanes; not collected for waves of 64.",
+            _of_32(*classes),
+            _RDNA3,
+        )
+        for ending, meaning, classes in (
+            ("", "Vector ALU, LDS and vector memory", (*_VECTOR, "lds", *_VMEM, *_FLAT)),
+            ("_LDS", "LDS", ("lds",)),
+            ("_VALU", "Vector ALU, WMMA included", _VECTOR),
+        )
     ),
     Counter("SQ_INSTS_SENDMSG", "instructions", "s_sendmsg and s_endpgm.", _classes("message")),
     Counter(

@@ -44,8 +44,8 @@ def memory_latency_cycles(machine: Product) -> float:
     """
     if not targets.is_timed(machine.target):
         raise WorkbenchError(
-            f"{untimed(machine)}. wb.profile counts what the kernel does; for a time, compile it for "
-            f"{targets.NAMES[0]} or {targets.NAMES[1]}, or measure on a GPU."
+            f"{untimed(machine)}. wb.profile counts what the kernel does and gives a range. For a time, "
+            f"compile it for {targets.NAMES[0]} or {targets.NAMES[1]}, or measure on a GPU."
         )
     if machine.memory_latency_ns is None:
         names = ", ".join(p.name for p in targets.PRODUCTS if p.memory_latency_ns is not None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from workbench.profile.metrics import (
 )
 from workbench.profile.results import Line, ProfileResult, StepsProfile, keep_whole
 from workbench.profile.rocprof import collect as run_rocprof
+from workbench.profile.time_range import time_range
 from workbench.profile.timing import modelled
 from workbench.profile.waits import wait_counters
 from workbench.profile.what_if import Again
@@ -156,6 +158,13 @@ def _counted(target: Target, names: Sequence[str] | None) -> ProfileResult:
         instructions = {address: code.module.instruction(address) for address in record.counts or {}}
         timed = replace(launch.timed, instructions=instructions)
         again = Again(timed, model, model.error, code.module.places_of)
+    resources = _resources(target, record)
+    product = model.machine if model is not None else targets.default_product(target.kernel.arch)
+    argument_bytes = argument_bytes_of(target)
+    bounds = None
+    if model is None:
+        groups, at_once = math.prod(record.grid), resources.occupancy.groups_per_cu
+        bounds = time_range(sums, product, groups, at_once, argument_bytes)
     return ProfileResult(
         name=target.name,
         device=target.device.name,
@@ -166,9 +175,10 @@ def _counted(target: Target, names: Sequence[str] | None) -> ProfileResult:
         model=model,
         work=target.work,
         record=record,
-        resources=_resources(target, record),
-        machine=model.machine if model is not None else targets.default_product(target.kernel.arch),
-        argument_bytes=argument_bytes_of(target),
+        resources=resources,
+        machine=product,
+        argument_bytes=argument_bytes,
+        time_range=bounds,
         missing=missing,
         instructions=costs,
         caches=sums.replayed,

@@ -30,6 +30,7 @@ from workbench.profile.metrics import (
 from workbench.profile.model import TimeModel
 from workbench.profile.rocprof import RocprofResult, export
 from workbench.profile.stalls import Branch, stall_tree, wait_causes
+from workbench.profile.time_range import TimeRange
 from workbench.profile.timelines import Timeline, timeline_of
 from workbench.profile.timing import TimeResult, sum_of_steps
 from workbench.profile.what_if import Again, change_of
@@ -96,6 +97,7 @@ class ProfileResult(Plotted):
         record: record of the launch.
         resources: registers, LDS and occupancy of the kernel at this launch.
         machine: constants of the GPU, emulated or not.
+        time_range: the range of its time, on an emulated device without modelled times; else None.
         argument_bytes: bytes of all tensors among the arguments, each counted once.
         missing: requested counters that are not available.
         rocprof: rocprofv3's results; None on an emulated device.
@@ -130,6 +132,7 @@ class ProfileResult(Plotted):
     code: str = ""
     again: Again | None = field(default=None, repr=False, compare=False)
     kernel: Kernel | None = field(default=None, repr=False, compare=False)
+    time_range: TimeRange | None = None
     whole: weakref.ref[ProfileResult] | None = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -232,7 +235,7 @@ class ProfileResult(Plotted):
             ProfilerError: there is none; `has_time` says so before.
         """
         if not self.has_time:
-            raise ProfilerError(f"{self.name}: {untimed(self.machine)}")
+            raise ProfilerError(f"{self.name}: {self.untimed}")
         if self.model is not None:
             return self.model.time
         if self.rocprof is not None and self.rocprof.median is not None:
@@ -245,6 +248,12 @@ class ProfileResult(Plotted):
     def has_time(self) -> bool:
         """False for a launch on an emulated device whose times are not modelled: it is counted alone."""
         return self.model is not None or self.rocprof is not None or is_timed(self.machine.target)
+
+    @property
+    def untimed(self) -> str:
+        """Why there is no time, and the range in which it lies, in words."""
+        words = untimed(self.machine)
+        return words if self.time_range is None else f"{words}; {self.time_range}"
 
     @cached_property
     def metrics(self) -> Mapping[str, Measurement]:
@@ -268,7 +277,7 @@ class ProfileResult(Plotted):
 
     def __str__(self) -> str:
         size = shape_text(self.shape)
-        time = (self.model or self.time) if self.has_time else untimed(self.machine)
+        time = (self.model or self.time) if self.has_time else self.untimed
         head = f"{self.name}{f' ({size})' if size else ''} on {self.device}: {time}"
         rows = table_lines(self.counters)
         rows += [f"  {m}" for m in self.metrics.values() if self.has_time or m.figure is not None]
@@ -363,7 +372,8 @@ class StepsProfile(Shown, Sequence[ProfileResult]):
         }
 
     def __repr__(self) -> str:
-        return "\n".join((f"{self.name}: {self.time}", *map(str, self._results)))
+        time = self.time if self.has_time else untimed(self._results[0].machine)
+        return "\n".join((f"{self.name}: {time}", *map(str, self._results)))
 
 
 def _without_spans(model: TimeModel | None) -> TimeModel | None:

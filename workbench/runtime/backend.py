@@ -225,6 +225,9 @@ class Backend(Library, Protocol):
     def keeping_copies(self, hip: Hip) -> AbstractContextManager[None]:
         """In this context, copies of launches stay on the device; does nothing if launches make none."""
 
+    def forget_copies(self, buffers: Buffers) -> None:
+        """Drops the copies of memory that is about to be freed, if `keeping_copies` has any."""
+
     def kernel_times(self, node: Node) -> Mapping[str, KernelTime]:
         """Launches of each kernel since the first call, by its symbol; empty if times are measured.
 

@@ -27,7 +27,7 @@ from workbench.runtime.backend import (
     Node,
     TensorMemory,
 )
-from workbench.runtime.hip import Hip, used
+from workbench.runtime.hip import Hip, HipLaunchError, used
 
 _PARAM_BUFFER_POINTER, _PARAM_BUFFER_SIZE, _PARAM_END = 1, 2, 3
 _EXTRA = struct.Struct("=6Q")
@@ -283,6 +283,11 @@ class Device:
         with self.hip() as hip, self.backend.keeping_copies(hip):
             yield
 
+    def forget_copies(self, buffers: Buffers) -> None:
+        """Drops the copies of memory, as (address, bytes), that is about to be freed: `keeping_copies` would
+        write them back to it."""
+        self.backend.forget_copies(buffers)
+
     def kernel_times(self) -> Mapping[str, KernelTime]:
         """Launches of each kernel and their modelled time since the first call, by its symbol.
 
@@ -480,7 +485,10 @@ class Function:
                 if cooperative is None
                 else partial(self._call_cooperative, hip, invocation, cooperative)
             )
-            return device.backend.launch(hip, invocation, call)
+            try:
+                return device.backend.launch(hip, invocation, call)
+            except HipLaunchError as error:
+                raise LaunchError(f"{error} {_shape_text(invocation)}") from error
 
     def _call(self, hip: Hip, invocation: Invocation, kernargs: bytes) -> None:
         # HIP's `extra`, the size that it points to, and the arguments, one after the other.
@@ -518,6 +526,14 @@ class Function:
             ctypes.addressof(pointers),
             action=f"the cooperative launch of {self.name}",
         )
+
+
+def _shape_text(invocation: Invocation) -> str:
+    """The shape for an error of HIP, which does not name what does not fit."""
+    return (
+        f"It was launched with grid {tuple(invocation.grid)}, block {tuple(invocation.block)} and "
+        f"{invocation.dynamic_shared} bytes of dynamic shared memory."
+    )
 
 
 def _check_shape(kernel: str, grid: Dim, block: Dim, dynamic_shared: int) -> None:

@@ -63,8 +63,8 @@ def driver_folder(product: targets.Product) -> Path:
             partial.mkdir()
             topology.write(partial, product)
             shutil.copyfile(library, partial / _LIBRARY)
-            files = sorted(path for path in partial.rglob("*") if path.is_file())
-            key = digest(*(part for path in files for part in (path.name, path.read_bytes())))[:16]
+            files = sorted(path for path in partial.rglob("*") if path.is_file() or path.is_symlink())
+            key = digest(*(part for path in files for part in (path.name, _content(path))))[:16]
             folder = root / f"{product.name.lower()}-{key}"
             if not folder.is_dir():
                 with contextlib.suppress(OSError):  # Another process was first.
@@ -75,6 +75,10 @@ def driver_folder(product: targets.Product) -> Path:
             f"{root} cannot be written ({error.strerror}); set HIPKITTENS_CACHE to a folder that can be"
         ) from None
     return folder
+
+
+def _content(path: Path) -> bytes:
+    return os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
 
 
 @contextlib.contextmanager

@@ -213,6 +213,9 @@ class EmulatedBackend:
     def keeping_copies(self, hip: Hip) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 
+    def forget_copies(self, buffers: Buffers) -> None:
+        pass
+
     @contextlib.contextmanager
     def watching(self, watcher: Watcher) -> Iterator[None]:
         watchers = node().watchers

@@ -223,6 +223,11 @@ class GpuBackend:
             finally:
                 _lasting.reset(token)
 
+    def forget_copies(self, buffers: Buffers) -> None:
+        copies = _lasting.get()
+        if copies is not None:
+            copies.forget(buffers)
+
     def _timed(self, hip: Hip, invocation: Invocation, call: Callable[[], None]) -> LaunchRecord:
         start, stop = hip.call("hipEventCreate"), hip.call("hipEventCreate")
         try:

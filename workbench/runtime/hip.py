@@ -20,7 +20,13 @@ from workbench.runtime.hip_cffi import HipByCffi
 
 # hipError_t values that say that a launch's shape or resources do not fit.
 _LAUNCH_CODES = (9, 701, 720)
+# AMD's hipModuleLaunchKernel and its like return this for a block or an LDS size beyond the device's limit.
+_INVALID_VALUE = 1
 _NO_DEVICE = 100
+
+
+class HipLaunchError(LaunchError):
+    """A launch that HIP refused with a number alone."""
 
 
 class Library(Protocol):
@@ -242,7 +248,10 @@ class Hip:
             LaunchError: the device cannot take the launch's shape.
             DeviceError: the call failed; or the WorkbenchError that the emulated device raised behind it.
         """
-        return self.check(action or function, getattr(self.api, function)(*arguments))
+        answer = getattr(self.api, function)(*arguments)
+        if int(answer[0]) == _INVALID_VALUE and function.startswith("hipModuleLaunch"):
+            self._fail(action or function, answer[0], does_not_fit=True)
+        return self.check(action or function, answer)
 
     def check(self, action: str, answer: tuple[Any, ...]) -> Any:
         """Results of a HIP call after its status; a failed status raises, as in `call`."""
@@ -251,7 +260,7 @@ class Hip:
             self._fail(action, status)
         return values[0] if len(values) == 1 else tuple(values)
 
-    def _fail(self, action: str, status: Any) -> NoReturn:
+    def _fail(self, action: str, status: Any, *, does_not_fit: bool = False) -> NoReturn:
         message = f"{action} on {self._device} failed"
         behind = self._library.failure()
         if isinstance(behind, WorkbenchError | KeyboardInterrupt):
@@ -259,6 +268,6 @@ class Hip:
         if behind is not None:
             raise DeviceError(f"{message}: {behind!r}", int(status)) from behind
         message += f": {status.name}"
-        if int(status) in _LAUNCH_CODES:
-            raise LaunchError(f"{message}: the device cannot take this grid, block or shared memory size.")
+        if does_not_fit or int(status) in _LAUNCH_CODES:
+            raise HipLaunchError(f"{message}: the device cannot take this grid, block or shared memory size.")
         raise DeviceError(f"{message}.", int(status))

@@ -46,6 +46,15 @@ class HostCopies:
             self._copies[base, size] = copy = int(self._hip.call("hipMalloc", size, action=action))
             self._copy(copy, base, size)
 
+    def forget(self, buffers: Buffers) -> None:
+        """Frees the copies of memory, given as (address, bytes), that its owner is about to free.
+
+        They are not written back: the memory may belong to something else by then.
+        """
+        for base, size in buffers:
+            for other in [(at, n) for at, n in self._copies if at < base + size and base < at + n]:
+                self._free(*other)
+
     def relocated(self, kernargs: bytes, buffers: Buffers, labels: Mapping[int, BufferLabel]) -> bytes:
         """The arguments of a launch, with host addresses replaced by those of the copies.
 

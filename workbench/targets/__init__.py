@@ -32,9 +32,12 @@ from workbench.targets.instruction_sets import (
     WAVE,
     Target,
     check_arch,
+    for_generations,
+    further_of_generations,
     is_timed,
     keeps_halves,
     macros,
+    of_same_generation,
     runs_on,
     target,
     waits_of,
@@ -56,7 +59,7 @@ from workbench.targets.products import (
     default_product,
     product,
 )
-from workbench.targets.timing import CDNA3_TIMING, CDNA4_TIMING, LINE_BYTES, Timing
+from workbench.targets.timing import CDNA3_TIMING, CDNA4_TIMING, CHAIN, LINE_BYTES, Timing
 from workbench.targets.under_load import UnderLoad
 from workbench.targets.waits import Request, WaitCounter, WaitCounters
 from workbench.targets.wave_matrices import WaveMatrixLayout
@@ -65,6 +68,7 @@ __all__ = [
     "ARCHS",
     "CDNA3_TIMING",
     "CDNA4_TIMING",
+    "CHAIN",
     "CONFLICT_RULES",
     "GENERICS",
     "GFX90A",
@@ -104,9 +108,12 @@ __all__ = [
     "default_product",
     "document",
     "facts",
+    "for_generations",
+    "further_of_generations",
     "is_timed",
     "keeps_halves",
     "macros",
+    "of_same_generation",
     "product",
     "runs_on",
     "summary",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -482,6 +482,30 @@ def keeps_halves(name: str) -> bool:
 def is_timed(record: Target) -> bool:
     """True if the timing model has figures of a target's units; of the others, launches are counted alone."""
     return record not in PARTIAL
+
+
+def of_same_generation(names: Iterable[str], arch: str) -> bool:
+    """True if `arch` or another target of its generation is among the names: their code is the same."""
+    return arch in names or arch in further_of_generations(names)
+
+
+def further_of_generations(names: Iterable[str]) -> tuple[str, ...]:
+    """Targets of the generations of these, beyond themselves, oldest first."""
+    names = tuple(names)
+    generations = {known.generation for known in KNOWN if known.name in names}
+    return tuple(
+        known.name for known in reversed(KNOWN) if known.generation in generations and known.name not in names
+    )
+
+
+def for_generations(values: Mapping[str, int]) -> dict[str, int]:
+    """Values by target, with those of a target for the others of its generation too."""
+    by_generation = {known.generation: values[known.name] for known in KNOWN if known.name in values}
+    return {
+        known.name: values.get(known.name, by_generation[known.generation])
+        for known in KNOWN
+        if known.generation in by_generation
+    }
 
 
 @cache

@@ -56,6 +56,8 @@ class Product:
         under_load: clocks that it was seen to sustain.
         hbm_latency_ns: latency of a load from HBM, including caches on the way.
         memory_spread_ns, hbm_spread_ns: standard deviation of the latencies of both.
+        hbm_queue_ns: wait for HBM behind other requests while half of its bandwidth is in use.
+        l2_read: percent of `l2_bytes_per_clock_per_xcd` that kernels reach.
         hbm_read, hbm_write: percent of `hbm_bytes_per_second` that kernels reach.
         hbm_fresh_read, hbm_fresh_write: the same in memory that no launch used shortly before.
         infinity_cache_achievable: bytes/s that kernels have read from the Infinity Cache.
@@ -82,6 +84,8 @@ class Product:
     hbm_latency_ns: Fact = memory.HBM_LATENCY
     memory_spread_ns: Fact = memory.MEMORY_SPREAD
     hbm_spread_ns: Fact = memory.HBM_SPREAD
+    hbm_queue_ns: Fact = memory.HBM_QUEUE
+    l2_read: Fact = memory.L2_READ_CDNA3
     hbm_read: Fact = memory.HBM_READ_CDNA3
     hbm_write: Fact = memory.HBM_WRITE_CDNA3
     hbm_fresh_read: Fact = memory.HBM_READ_CDNA3
@@ -154,6 +158,7 @@ MI355X = Product(
     infinity_cache_bytes_per_second=None,
     memory_latency_ns=memory.CDNA4_LATENCY,
     under_load=MI355X_LOAD,
+    l2_read=memory.L2_READ_CDNA4,
     hbm_read=memory.HBM_READ_CDNA4,
     hbm_write=memory.HBM_WRITE_CDNA4,
     hbm_fresh_read=memory.HBM_FRESH_READ_CDNA4,
@@ -175,6 +180,7 @@ MI350X = Product(
     infinity_cache_bytes=memory.INFINITY_CACHE,
     infinity_cache_bytes_per_second=None,
     memory_latency_ns=memory.CDNA4_LATENCY,
+    l2_read=memory.L2_READ_CDNA4,
     hbm_read=memory.HBM_READ_CDNA4,
     hbm_write=memory.HBM_WRITE_CDNA4,
     hbm_fresh_read=memory.HBM_FRESH_READ_CDNA4,

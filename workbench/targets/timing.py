@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from workbench.targets.fact import Fact
-from workbench.targets.sources import GLUON, HAZARDS, MT4G, ROCPROF_DOCS, TRACES
+from workbench.targets.sources import GLUON, HAZARDS, MT4G, RDNA3_CACHES, ROCPROF_DOCS, TRACES
 
 LINE_BYTES = 128
 """Bytes of a line of L1 and L2 (AMD CDNA 3 white paper)."""
@@ -94,6 +94,48 @@ class Timing:
         return LINE_BYTES / self.l1_line
 
 
+@dataclass(frozen=True, kw_only=True)
+class Chain:
+    """Latencies of a wave whose instructions wait for one another, for the longest time of a launch.
+
+    Attributes:
+        vector, transcendental, double, scalar, branch: latency of an instruction of these kinds.
+        matrix: latency of a matrix instruction beyond the cycles that it keeps the unit busy.
+        lds: latency of an access to LDS.
+        memory: latency of a load or a store, scalar or vector, wherever its data are.
+        clock: percent of the peak clock under load.
+        bandwidth: percent of the peak bandwidth of memory that kernels reach.
+    """
+
+    vector: Fact
+    transcendental: Fact
+    double: Fact
+    scalar: Fact
+    branch: Fact
+    matrix: Fact
+    lds: Fact
+    memory: Fact
+    clock: Fact
+    bandwidth: Fact
+
+
+_LLVM_LATENCY = "LLVM, SISchedule.td, GFX11SpeedModel, as llvm-mca prints it for gfx1100"
+CHAIN = Chain(
+    vector=Fact(5, "cycles", _LLVM_LATENCY),
+    transcendental=Fact(10, "cycles", _LLVM_LATENCY),
+    double=Fact(38, "cycles", _LLVM_LATENCY),
+    scalar=Fact(2, "cycles", _LLVM_LATENCY),
+    branch=Fact(32, "cycles", _LLVM_LATENCY),
+    matrix=Fact(32, "cycles", "assumed: twice the longest latency that LLVM has for gfx1250"),
+    lds=Fact(128, "cycles", "assumed: twice CDNA 4's"),
+    memory=Fact(
+        1000, "ns", f"assumed: five times the 199 of an Infinity Cache at low power ({RDNA3_CACHES})"
+    ),
+    clock=Fact(70, "%", "assumed"),
+    bandwidth=Fact(60, "%", "assumed"),
+)
+"""For targets without a `Timing`: nothing is measured on them here, so these are on the slow side."""
+
 CDNA3_TIMING = Timing(
     turn=Fact(4, "cycles", f"{ROCPROF_DOCS}: the scheduler visits the four SIMDs in turn"),
     transcendental=Fact(16, "cycles", "CDNA3 ISA guide: quarter rate"),
@@ -121,7 +163,9 @@ CDNA3_TIMING = Timing(
     l1_latency=Fact(116, "cycles", MT4G),
     l2_latency=Fact(287.5, "cycles", f"{MT4G}; others say 'about 100 ns', 210 cycles"),
     memory_queue=Fact(12, "", f"{GLUON} for gfx950: about 12"),
-    in_flight=Fact(44, "KiB", f"{GLUON} for gfx950: 32 of L1 and the queue; 48 in another place"),
+    in_flight=Fact(
+        32, "KiB", f"{GLUON} for gfx950: the lines of L1; its 44 and 48 include what waits in the queue"
+    ),
     scalar_hit=Fact(48, "cycles", MT4G),
     scalar_miss=Fact(172, "cycles", f"{MT4G}: 48 and a penalty of 123.94"),
     scalar_line=Fact(64, "bytes", MT4G),

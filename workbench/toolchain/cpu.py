@@ -89,6 +89,10 @@ a level for tests replaces by software; Arm's
 Grace, Apple's M2)."""
 
 
+# Variables that make OpenMP pin threads; GOMP_CPU_AFFINITY is GCC's.
+_BINDING = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY")
+
+
 @cache
 def machine() -> str:
     """This machine's architecture as Linux names it: "x86_64" or "aarch64"."""
@@ -97,10 +101,41 @@ def machine() -> str:
     return "aarch64" if name == "arm64" else name
 
 
+def usable_processors() -> set[int] | None:
+    """Numbers of the processors that this process may use; None where the system does not tell (macOS).
+
+    OpenMP that is told to bind threads (OMP_PROC_BIND) pins the thread that loads it, with PyTorch for
+    example, to one of its places, and threads that this one starts inherit that. The places together are what
+    the process was allowed when OpenMP was loaded, or what OMP_PLACES leaves of it. So a thread whose mask is
+    one place counts as allowed on all places; any other mask counts as it is.
+    """
+    if not hasattr(os, "sched_getaffinity"):
+        return None
+    mask = os.sched_getaffinity(0)
+    if not any(name in os.environ for name in _BINDING):
+        return mask
+    places = _openmp_places()
+    return set[int]().union(*places) if mask in places else mask
+
+
+def _openmp_places() -> list[set[int]]:
+    """Processors of each place of the OpenMP that is loaded (OpenMP 5.2, section 18.3); none without one."""
+    library = ctypes.CDLL(None)
+    # omp_get_place_num would be shorter, but libgomp pins a thread that asks for the first time.
+    if not hasattr(library, "omp_get_place_proc_ids"):
+        return []
+    places: list[set[int]] = []
+    for place in range(library.omp_get_num_places()):
+        numbers = (ctypes.c_int * library.omp_get_place_num_procs(place))()
+        library.omp_get_place_proc_ids(place, numbers)
+        places.append(set(numbers))
+    return places
+
+
 def usable_cores() -> int:
     """Number of cores that this process may use."""
-    # macOS does not have this function.
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    processors = usable_processors()
+    return os.cpu_count() or 1 if processors is None else len(processors)
 
 
 def levels(of: str) -> list[Level]:

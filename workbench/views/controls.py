@@ -14,6 +14,7 @@ from workbench.errors import WorkbenchError, headline
 from workbench.events import Event
 from workbench.operators import Choice, KernelSpec, Range, Shape, shape_text, spec_of
 from workbench.profile.results import ProfileResult, StepsProfile
+from workbench.targets import of_same_generation
 from workbench.views import grid
 from workbench.views.badge import badge
 from workbench.views.board import Board
@@ -190,7 +191,7 @@ class Panel:
         self.controls = {
             name: control(name, p, start[name], spec.shapes) for name, p in spec.parameters.items()
         }
-        names = [d.name for d in runtime.devices() if d.arch in spec.targets]
+        names = [d.name for d in runtime.devices() if of_same_generation(spec.targets, d.arch)]
         device_name = device if device is not None else runtime.device().name
         self._where = widgets.Dropdown(
             options=names,

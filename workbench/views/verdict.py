@@ -10,7 +10,6 @@ from typing import Any
 from markupsafe import Markup
 
 from workbench.events import hub, shape_told
-from workbench.profile.machine import untimed
 from workbench.profile.results import ProfileResult
 from workbench.views.badge import badge, unknown
 from workbench.views.markup import NOTHING, bold, tag
@@ -30,7 +29,7 @@ def verdict(result: ProfileResult, verified: bool | Verification | None) -> Mark
             there was none.
     """
     if not result.has_time:
-        parts = [_mark(verified), Markup.escape(untimed(result.machine))]
+        parts = [_mark(verified), Markup.escape(result.untimed)]
     else:
         duration = Markup("{} us {}").format(bold(f"{result.time.value:.4g}"), badge(result.time))
         parts = [_mark(verified), duration]

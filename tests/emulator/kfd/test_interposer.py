@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import secrets
 import socket
@@ -42,14 +43,14 @@ print(wait(signal, 0xffffffff), wait(exception, 0xffffffff))
 """
 
 
-def started(folder: Path, name: str) -> subprocess.Popen[str]:
+def started(folder: Path, name: str, source: str = PROGRAM) -> subprocess.Popen[str]:
     variables = {
         **os.environ,
         "LD_PRELOAD": str(build_interposer()),
         "HIPKITTENS_DRIVER": str(folder),
         "HIPKITTENS_DRIVER_SOCKET": name,
     }
-    command = [sys.executable, "-I", "-S", "-c", PROGRAM]
+    command = [sys.executable, "-I", "-S", "-c", source]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, env=variables, stdout=pipe, stderr=pipe, text=True)
 
@@ -86,3 +87,11 @@ def test_a_device_that_does_not_answer_is_named(tmp_path: Path) -> None:
     _, messages = started(tmp_path, "nobody").communicate(timeout=30)
     assert "device does not answer (Connection refused)" in messages
     assert "exec --driver" in messages
+
+
+def test_the_device_is_in_the_class_that_programs_list(tmp_path: Path) -> None:
+    topology.write(tmp_path, targets.product("MI300X"))
+    listing = "import os; print(os.listdir('/sys/class/kfd/kfd/topology/nodes'))"
+    program = started(tmp_path, "nobody", listing)
+    out, messages = program.communicate(timeout=30)
+    assert sorted(ast.literal_eval(out)) == ["0", "1"], messages

@@ -30,7 +30,7 @@ from workbench.kernel import Kernel, Module
 from workbench.launches import Access
 from workbench.operators import KernelSpec, Range
 from workbench.runtime import Device, LaunchOptions, device
-from workbench.targets import TILE_TARGETS
+from workbench.targets import TILE_TARGETS, wave_size
 
 _NOP = 0xBF800000
 _END = 0xBF810000
@@ -378,7 +378,7 @@ class Subject:
         same = outputs is not None and all(map(torch.equal, outputs, self.outputs or []))
         blocks = self._read(kernel)
         if mutant.kind == "nop":
-            hazards = find(blocks, _followers(blocks).__getitem__, self.arch).pairs
+            hazards = find(blocks, _followers(blocks).__getitem__, self.arch, wave_size(self.arch)).pairs
             proof = "" if hazards else "no rule of the hazard table is broken"
             not_run = not any(self.counts.get(hazard.consumer) for hazard in hazards)
             return Outcome(mutant, reported, same, proof, bool(hazards) and not_run)

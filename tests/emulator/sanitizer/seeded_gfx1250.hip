@@ -4,6 +4,12 @@
 #define LDS __attribute__((address_space(3)))
 #define AT(p) ((unsigned)(size_t)(LDS void *)(p))
 #define BARRIER "s_barrier_signal -1\n\ts_barrier_wait -1"
+// A named barrier for both waves; M0 has the number of its members in bits 22:16.
+#define NAMED "s_barrier_signal 1\n\ts_barrier_wait 1"
+#define JOIN                                                                                              \
+    if (__builtin_amdgcn_readfirstlane(threadIdx.x) == 0)                                                 \
+        asm volatile("s_mov_b32 m0, 0x20001\n\ts_barrier_init m0" : : : "m0", "memory");                  \
+    asm volatile(BARRIER "\n\ts_barrier_join 1" ::: "memory");
 #ifdef FAULT
 #define IF_FAULT(a, b) a
 #else
@@ -246,4 +252,64 @@ __global__ void k(const float *in, float *out) {
         while (__hip_atomic_load(f, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT) == 0) __builtin_amdgcn_s_sleep(1);
         out[threadIdx.x + 64] = out[threadIdx.x]; // HERE
     }
+}
+
+//: without_a_named_barrier = { category = "race", words = "shared memory" }
+__global__ void k(const float *in, float *out) {
+    __shared__ float s[64];
+    JOIN
+    s[threadIdx.x] = in[threadIdx.x];
+    asm volatile("s_wait_dscnt 0x0\n\t" IF_FAULT("", NAMED) : : "v"(AT(s)) : "memory");
+    out[threadIdx.x] = s[threadIdx.x ^ 32]; // HERE
+}
+
+//: named_barrier_of_another_number = { category = "race", words = "shared memory" }
+__global__ void k(const float *in, float *out) {
+    __shared__ float s[64];
+    JOIN
+    s[threadIdx.x] = in[threadIdx.x];
+    // Who has joined no barrier does not wait.
+    asm volatile(IF_FAULT("s_barrier_join 0", "") "\n\ts_wait_dscnt 0x0\n\t" NAMED : : "v"(AT(s)) : "memory");
+    out[threadIdx.x] = s[threadIdx.x ^ 32]; // HERE
+}
+
+//: signal_before_the_write_is_there = { category = "race", words = "shared memory" }
+__global__ void k(const float *in, float *out) {
+    __shared__ float s[64];
+    JOIN
+    float x = in[threadIdx.x];
+    asm volatile("ds_store_b32 %0, %1\n\t"
+                 IF_FAULT("s_barrier_signal 1\n\ts_wait_dscnt 0x0", "s_wait_dscnt 0x0\n\ts_barrier_signal 1")
+                 "\n\ts_barrier_wait 1" : : "v"(AT(&s[threadIdx.x])), "v"(x) : "memory");
+    out[threadIdx.x] = s[threadIdx.x ^ 32]; // HERE
+}
+
+//: copy_before_a_named_barrier = { category = "race", words = "shared memory" }
+__global__ void k(const float *in, float *out) {
+    __shared__ float s[64];
+    JOIN
+    asm volatile("global_load_async_to_lds_b32 %0, %1, off\n\t" IF_FAULT("", "s_wait_asynccnt 0x0\n\t") NAMED
+                 : : "v"(AT(&s[threadIdx.x])), "v"(in + threadIdx.x) : "memory");
+    out[threadIdx.x] = s[threadIdx.x ^ 32]; // HERE
+    asm volatile("s_wait_asynccnt 0x0" ::: "memory");
+}
+
+//: written_again_without_a_named_barrier = { category = "race", words = "shared memory" }
+__global__ void k(const float *in, float *out) {
+    __shared__ float s[64];
+    JOIN
+    s[threadIdx.x] = in[threadIdx.x];
+    asm volatile("s_wait_dscnt 0x0\n\t" NAMED : : "v"(AT(s)) : "memory");
+    float x = s[threadIdx.x ^ 32];
+    asm volatile("s_wait_dscnt 0x0\n\t" IF_FAULT("", NAMED) : "+v"(x)::"memory");
+    s[threadIdx.x] = x + 1; // HERE
+    out[threadIdx.x] = s[threadIdx.x];
+}
+
+//: memory_without_a_named_barrier = { category = "race", words = "global memory" }
+__global__ void k(const float *in, float *out) {
+    JOIN
+    out[threadIdx.x] = in[threadIdx.x];
+    asm volatile("s_wait_storecnt 0x0\n\t" IF_FAULT("", NAMED) ::: "memory");
+    out[threadIdx.x + 64] = out[threadIdx.x ^ 32]; // HERE
 }

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from tests.emulator.sanitizer.hazards import INTERLOCKED, pairs
 from tests.emulator.sanitizer.seeded import CASES
-from workbench.emulator.sanitizer.hazard_rules import RULES, TARGETS, Rule
+from workbench.emulator.sanitizer.hazard_rules import RULES, SEARCHED, TARGETS, Rule
+from workbench.emulator.sanitizer.hazard_rules_gfx11 import LATER_RULES
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "sanitizer.md"
 
@@ -52,6 +53,22 @@ def hazard_table() -> str:
     return "\n".join(rows)
 
 
+def later_hazard_table() -> str:
+    """The same for gfx11 and later, with the remedy of each rule."""
+    rows = [
+        "| first | second | targets | vector instructions in between | or | LLVM |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for rule in LATER_RULES:
+        names = ", ".join(rule.counts) + (f", waves of {rule.lanes}" if rule.lanes else "")
+        counts = _counts(rule, next(iter(rule.counts)))
+        needed = "no number is known" if counts == str(SEARCHED) else counts
+        rows.append(
+            f"| {rule.after} | {rule.before} | {names} | {needed} | `{rule.remedy}` | `{rule.source}` |"
+        )
+    return "\n".join(rows)
+
+
 def tested() -> str:
     """Number of pairs of instructions that the tests try for the table."""
     numbers = Counter({target: len(pairs(target)) for target in TARGETS})
@@ -62,7 +79,12 @@ def tested() -> str:
     )
 
 
-PARTS = {"seeded": seeded_table, "hazards": hazard_table, "tested": tested}
+PARTS = {
+    "seeded": seeded_table,
+    "hazards": hazard_table,
+    "later hazards": later_hazard_table,
+    "tested": tested,
+}
 
 
 def generated(text: str) -> str:

@@ -18,6 +18,7 @@ from workbench.emulator.sanitizer.hazard_rules import RULES, TARGETS, Rule
 from workbench.emulator.sanitizer.hazards import Hazards, find
 from workbench.emulator.translate import flow
 from workbench.kernel import Module
+from workbench.targets import WAVE as LANES
 
 _HEAD = """
 #include <hip/hip_runtime.h>
@@ -142,17 +143,17 @@ def test_every_wait_state_of_the_compiler_is_wanted(target: str) -> None:
     module = wb.compile(_source(), arch=target, name="compiled.hip")
     seen: Counter[str] = Counter()
     for blocks, ways in _analysed(module):
-        clean: Hazards = find(blocks, ways.__getitem__, target)
+        clean: Hazards = find(blocks, ways.__getitem__, target, LANES)
         assert not clean.pairs
         for index, block in enumerate(blocks):
             for place, instruction in enumerate(block):
                 if instruction.opcode != "s_nop" or len(block) == 1:
                     continue
                 less = _shorter(blocks, index, place)
-                hazards = find(less, ways.__getitem__, target).pairs
+                hazards = find(less, ways.__getitem__, target, LANES).pairs
                 if not hazards and target == "gfx950":
                     # A count of 20; LLVM does not search for the last one.
-                    hazards = find(_shorter(less, index, place), ways.__getitem__, target).pairs
+                    hazards = find(_shorter(less, index, place), ways.__getitem__, target, LANES).pairs
                     assert all(20 in values(RULES[hazard.rule], target) for hazard in hazards)
                 around = "; ".join(printer.text(each) for each in block[max(0, place - 3) : place + 2])
                 assert hazards, f"{target}: one less is not reported: {around}"

@@ -66,21 +66,22 @@ def encode(texts: Iterable[str], target: str) -> dict[str, list[int]]:
 
 
 class State:
-    """Registers of a wave: `v` [rows][64] and `s` [129] (the last is SCC) as uint32."""
+    """Registers of a wave: `v` [rows][lanes] and `s` [129] (the last is SCC) as uint32."""
 
-    def __init__(self, rows: int = 64) -> None:
+    def __init__(self, rows: int = 64, lanes: int = 64) -> None:
         from workbench.emulator.native.abi import ffi
 
-        room = np.zeros(rows * 256 + 64, np.uint8)
+        size = rows * lanes * 4
+        room = np.zeros(size + 64, np.uint8)
         start = -room.ctypes.data % 64
         self._room = room
-        self.v = room[start : start + rows * 256].view(np.uint32).reshape(rows, 64)
+        self.v = room[start : start + size].view(np.uint32).reshape(rows, lanes)
         self._wave_room = np.zeros(ffi.sizeof("Wave") + 64, np.uint8)
         self.address = self._wave_room.ctypes.data + -self._wave_room.ctypes.data % 64
         self.wave = ffi.cast("Wave *", self.address)
         self.wave.v = ffi.cast("uint32_t *", self.v.ctypes.data)
         self.s = np.frombuffer((ctypes.c_uint32 * 129).from_address(self.address), np.uint32)
-        self.exec = (1 << 64) - 1
+        self.exec = (1 << lanes) - 1
         self.wave.mode = 0x3F0
 
     @property
@@ -114,21 +115,39 @@ def build(
     programs: Sequence[Sequence[str]], target: str = "gfx950", mode: int = 0x3F0, acc_offset: int = 32
 ) -> list[Runner]:
     """Functions that run each program (a straight list of instructions) on a state."""
+    codes = encode([text for program in programs for text in program], target)
+    end = b"\x00\x00\x81\xbf"  # s_endpgm
+    words = [[word for text in program for word in codes[text]] for program in programs]
+    return build_code(
+        [struct.pack(f"<{len(code)}I", *code) + end for code in words], target, mode, acc_offset
+    )
+
+
+def build_code(
+    programs: Sequence[bytes], target: str, mode: int = 0x3F0, acc_offset: int = 32, lanes: int = 64
+) -> list[Runner]:
+    """Functions that run each program (a straight list of instructions, then `s_endpgm`) on a state."""
+    from workbench import targets
     from workbench.codeobject.decoder import decode
     from workbench.emulator.translate import emission, engine
     from workbench.emulator.translate.options import Mode, Options
     from workbench.toolchain import cpu
 
-    codes = encode([text for program in programs for text in program], target)
     blocks = []
     index_of = {}
     for number, program in enumerate(programs):
-        words = [word for text in program for word in codes[text]]
-        data = b"".join(word.to_bytes(4, "little") for word in words) + b"\x00\x00\x81\xbf"  # s_endpgm
         address = 0x1000000 * number
-        blocks.append(list(decode(data, address, target)))
+        blocks.append(list(decode(program, address, target, lanes)))
         index_of[address] = number
-    options = Options(target, acc_offset, Mode.from_register(mode), cpu.features(), 64, 64)
+    options = Options(
+        target,
+        acc_offset,
+        Mode.from_register(mode),
+        cpu.features(),
+        lanes,
+        64,
+        has_null=targets.target(target).has_null,
+    )
 
     def refuse(failures: list) -> None:
         raise AssertionError([(instruction.mnemonic, reason) for instruction, reason in failures])
@@ -136,7 +155,7 @@ def build(
     emitted = emission.emit(blocks, index_of, options, refuse)
     data = engine.compile_object(emitted.functions, emitted.constants, emitted.declarations)
     names = [f"block{number}" for number in range(len(programs))]
-    code = engine.LoadedCode(data, emitted.symbols, names, 64)
+    code = engine.LoadedCode(data, emitted.symbols, names, lanes)
 
     def runner(number: int) -> Runner:
         function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(code.addresses[f"block{number}"])
@@ -157,6 +176,7 @@ def machine():
         pass
 
     Machine.build = staticmethod(build)
+    Machine.build_code = staticmethod(build_code)
     Machine.State = State
     return Machine
 

@@ -15,21 +15,21 @@ def halves(value: int) -> tuple[int, int]:
     return value & 0xFFFF, value >> 16
 
 
-def run_case(machine, run, values, random, kinds):
+def run_case(state, run, values, random, kinds):
     """One run on random operands in v2, v4, v6 (and v10); per lane (sources, old result, result)."""
-    state = machine.State()
+    lanes = state.v.shape[1]
     for position, kind in enumerate(kinds):
         if kind.startswith("v2"):
-            low, high = (values(random, kind[2:]) & np.uint32(0xFFFF) for _ in range(2))
+            low, high = (values(random, kind[2:])[:lanes] & np.uint32(0xFFFF) for _ in range(2))
             state.v[2 + 2 * position] = low | high << np.uint32(16)
         elif kind == "pair":
             state.v[2 + 2 * position], state.v[3 + 2 * position] = (
-                values(random, "f32"),
-                values(random, "f32"),
+                values(random, "f32")[:lanes],
+                values(random, "f32")[:lanes],
             )
         else:
-            state.v[2 + 2 * position] = values(random, kind)
-    state.v[10], state.v[11] = values(random, "f32"), values(random, "f32")
+            state.v[2 + 2 * position] = values(random, kind)[:lanes]
+    state.v[10], state.v[11] = values(random, "f32")[:lanes], values(random, "f32")[:lanes]
     before = state.v.copy()
     assert run(state) == -1
     return state, before
@@ -88,36 +88,42 @@ PACKED = [
 ]
 
 
+def packed_text(case) -> str:
+    opcode, count, _, suffix, _ = case
+    return f"{opcode} v10, {', '.join(('v2', 'v4', 'v6')[:count])}{suffix}"
+
+
 @pytest.fixture(scope="module")
 def packed_runners(machine):
-    texts = [
-        f"{opcode} v10, {', '.join(('v2', 'v4', 'v6')[:count])}{suffix}"
-        for opcode, count, _, suffix, _ in PACKED
-    ]
-    return dict(zip(texts, machine.build([[text] for text in texts]), strict=True))
+    return machine.build([[packed_text(case)] for case in PACKED])
 
 
 def test_packed(machine, packed_runners, values) -> None:
     random = np.random.default_rng(SEED)
-    for (text, run), (_, count, meaning, suffix, floats) in zip(packed_runners.items(), PACKED, strict=True):
-        kind = "v2f16" if floats else "v2u16"
-        state, before = run_case(machine, run, values, random, [kind] * count)
-        for lane in range(64):
-            result = []
-            for high in (0, 1):
-                arguments = []
-                for position in range(count):
-                    pair = halves(int(before[2 + 2 * position][lane]))
-                    half = bits_of(suffix, "op_sel_hi" if high else "op_sel", position, high)
-                    value = pair[half]
-                    if bits_of(suffix, "neg_hi" if high else "neg_lo", position, 0):
-                        value ^= 0x8000
-                    arguments.append(value)
-                result.append(meaning(*arguments) & 0xFFFF)
-            got = halves(int(state.v[10][lane]))
-            for actual, expected in zip(got, result, strict=True):
-                ok = same(F16, actual, expected) if floats else actual == expected
-                assert ok, f"seed {SEED}: {text}, lane {lane}: {actual:#x}, wanted {expected:#x}"
+    for case, run in zip(PACKED, packed_runners, strict=True):
+        check_packed(case, machine.State(), run, random, values)
+
+
+def check_packed(case, state, run, random, values) -> None:
+    """Runs a packed instruction once on a new state and compares both halves of every lane."""
+    _, count, meaning, suffix, floats = case
+    state, before = run_case(state, run, values, random, ["v2f16" if floats else "v2u16"] * count)
+    for lane in range(state.v.shape[1]):
+        result = []
+        for high in (0, 1):
+            arguments = []
+            for position in range(count):
+                pair = halves(int(before[2 + 2 * position][lane]))
+                half = bits_of(suffix, "op_sel_hi" if high else "op_sel", position, high)
+                value = pair[half]
+                if bits_of(suffix, "neg_hi" if high else "neg_lo", position, 0):
+                    value ^= 0x8000
+                arguments.append(value)
+            result.append(meaning(*arguments) & 0xFFFF)
+        got = halves(int(state.v[10][lane]))
+        for actual, expected in zip(got, result, strict=True):
+            ok = same(F16, actual, expected) if floats else actual == expected
+            assert ok, f"seed {SEED}: {packed_text(case)}, lane {lane}: {actual:#x}, wanted {expected:#x}"
 
 
 SATURATED = {
@@ -140,7 +146,7 @@ def test_packed_saturation(machine, values) -> None:
     for run, (name, (count, meaning)) in zip(
         machine.build([[text] for text in texts]), SATURATED.items(), strict=True
     ):
-        state, before = run_case(machine, run, values, random, ["v2u16"] * count)
+        state, before = run_case(machine.State(), run, values, random, ["v2u16"] * count)
         for lane in range(64):
             sources = [halves(int(before[2 + 2 * p][lane])) for p in range(count)]
             expected = [meaning(*(s[h] for s in sources)) & 0xFFFF for h in (0, 1)]
@@ -156,7 +162,7 @@ def test_packed_single(machine, values) -> None:
     texts = [f"{name} v[10:11], {', '.join(names[: operations[name][0]])}{suffix}" for name, suffix in cases]
     for (name, suffix), run, text in zip(cases, machine.build([[t] for t in texts]), texts, strict=True):
         count, meaning = operations[name]
-        state, before = run_case(machine, run, values, random, ["pair"] * count)
+        state, before = run_case(machine.State(), run, values, random, ["pair"] * count)
         for lane, high in itertools.product(range(64), (0, 1)):
             arguments = []
             for position in range(count):
@@ -187,7 +193,7 @@ def test_pk_mov(machine, values) -> None:
     choices = list(itertools.product((0, 1), repeat=2))
     texts = [f"v_pk_mov_b32 v[10:11], v[2:3], v[4:5] op_sel:[{a},{b}]" for a, b in choices]
     for (a, b), run in zip(choices, machine.build([[t] for t in texts]), strict=True):
-        state, before = run_case(machine, run, values, random, ["pair", "pair"])
+        state, before = run_case(machine.State(), run, values, random, ["pair", "pair"])
         assert (state.v[10] == before[2 + a]).all()
         assert (state.v[11] == before[4 + b]).all()
 
@@ -207,7 +213,7 @@ def test_fma_mix(machine, values) -> None:
             cases.append((opcode, hi, lo))
     for (opcode, hi, lo), run, text in zip(cases, machine.build([[t] for t in texts]), texts, strict=True):
         kinds = ["v2f16" if int(flag) else "f32" for flag in hi]
-        state, before = run_case(machine, run, values, random, kinds)
+        state, before = run_case(machine.State(), run, values, random, kinds)
         for lane in range(64):
             a, b, c = (mixed(int(before[2 + 2 * n][lane]), int(hi[n]), int(lo[n])) for n in range(3))
             expected = F32.fma(a, b ^ 1 << 31, c & 0x7FFFFFFF)
@@ -242,7 +248,7 @@ def test_integer_dots(machine, values) -> None:
     texts = [f"{name} v10, v2, v4, v6{tail}" for name in INTEGER_DOTS for tail in ("", " clamp")]
     for text, run in zip(texts, machine.build([[t] for t in texts]), strict=True):
         bits, is_signed = INTEGER_DOTS[text.split()[0]]
-        state, before = run_case(machine, run, values, random, ["u32"] * 3)
+        state, before = run_case(machine.State(), run, values, random, ["u32"] * 3)
         for lane in range(64):
             a, b, c = (int(before[2 + 2 * n][lane]) for n in range(3))
             total = signed(c, 32) if is_signed else c
@@ -261,7 +267,7 @@ def test_integer_dots_with_accumulator(machine, values) -> None:
     for run, (_, bits) in zip(
         machine.build([[f"{name} v10, v2, v4"] for name in forms]), forms.items(), strict=True
     ):
-        state, before = run_case(machine, run, values, random, ["u32"] * 2)
+        state, before = run_case(machine.State(), run, values, random, ["u32"] * 2)
         for lane in range(64):
             a, b, c = int(before[2][lane]), int(before[4][lane]), int(before[10][lane])
             total = c + sum(
@@ -284,7 +290,7 @@ def test_float_dots(machine, values) -> None:
         machine.build([[text] for text in FLOAT_DOTS]), FLOAT_DOTS.items(), strict=True
     ):
         kind = "v2f16" if format is F16 else "v2bf16"
-        state, before = run_case(machine, run, values, random, [kind, kind, "f32"])
+        state, before = run_case(machine.State(), run, values, random, [kind, kind, "f32"])
         for lane in range(64):
             a, b = ([convert(x, format, F32) for x in halves(int(before[row][lane]))] for row in (2, 4))
             c = int(before[6 if "v6" in text else 10][lane])
@@ -296,7 +302,7 @@ def test_float_dots(machine, values) -> None:
 def test_pk_fmac(machine, values) -> None:
     run = machine.build([["v_pk_fmac_f16 v10, v2, v4"]])[0]
     random = np.random.default_rng(SEED)
-    state, before = run_case(machine, run, values, random, ["v2f16", "v2f16"])
+    state, before = run_case(machine.State(), run, values, random, ["v2f16", "v2f16"])
     for lane in range(64):
         rows = [halves(int(before[row][lane])) for row in (2, 4, 10)]
         for half in (0, 1):

@@ -243,34 +243,38 @@ def number(random: np.random.Generator, width: int) -> int:
 def test_instruction(case: Case, machine, runners) -> None:
     random = np.random.default_rng(SEED)
     for _ in range(30):
-        state = machine.State()
-        state.s[:106] = random.integers(0, 1 << 32, 106, dtype=np.uint64).astype(np.uint32)
-        state.s[128] = random.integers(0, 2)
-        a, b = number(random, 64), number(random, 64)
-        if random.random() < 0.2:
-            b = a
-        # Fields of s_bfe: a shift and a size that are in range more often than not.
-        if "bfe" in case.text and random.random() < 0.8:
-            b = int(random.integers(0, 64)) | int(random.integers(0, 66)) << 16
-        state.set_pair(2, a)
-        state.set_pair(4, b)
-        carry = int(state.s[128])
-        old = state.pair(8) if case.width == 64 else int(state.s[8])
-        before = state.s.copy()
-        values = [x & ((1 << w) - 1) for x, w in zip((a, b), (*case.sources, 64, 64)[:2], strict=True)]
+        check(case, machine.State(), runners[case.text], random)
 
-        assert runners[case.text](state) == -1
 
-        result, scc = case.meaning(values[0], values[1], carry, old)
-        context = f"seed {SEED}: a={values[0]:#x} b={values[1]:#x} scc={carry} old={old:#x}"
-        if result is not None:
-            got = state.pair(8) if case.width == 64 else int(state.s[8])
-            assert got == int(result) & ((1 << case.width) - 1), context
-            before[8] = state.s[8]
-            if case.width == 64:
-                before[9] = state.s[9]
-        before[128] = carry if scc is None else bool(scc)
-        assert (state.s == before).all(), context
+def check(case: Case, state, run, random) -> None:
+    """Runs a case once on a new state and compares every scalar register."""
+    state.s[:106] = random.integers(0, 1 << 32, 106, dtype=np.uint64).astype(np.uint32)
+    state.s[128] = random.integers(0, 2)
+    a, b = number(random, 64), number(random, 64)
+    if random.random() < 0.2:
+        b = a
+    # Fields of s_bfe: a shift and a size that are in range more often than not.
+    if "bfe" in case.text and random.random() < 0.8:
+        b = int(random.integers(0, 64)) | int(random.integers(0, 66)) << 16
+    state.set_pair(2, a)
+    state.set_pair(4, b)
+    carry = int(state.s[128])
+    old = state.pair(8) if case.width == 64 else int(state.s[8])
+    before = state.s.copy()
+    values = [x & ((1 << w) - 1) for x, w in zip((a, b), (*case.sources, 64, 64)[:2], strict=True)]
+
+    assert run(state) == -1
+
+    result, scc = case.meaning(values[0], values[1], carry, old)
+    context = f"seed {SEED}: a={values[0]:#x} b={values[1]:#x} scc={carry} old={old:#x}"
+    if result is not None:
+        got = state.pair(8) if case.width == 64 else int(state.s[8])
+        assert got == int(result) & ((1 << case.width) - 1), context
+        before[8] = state.s[8]
+        if case.width == 64:
+            before[9] = state.s[9]
+    before[128] = carry if scc is None else bool(scc)
+    assert (state.s == before).all(), context
 
 
 SAVE_EXEC = {

@@ -676,65 +676,75 @@ def same(kind: str, actual: int, expected: int) -> bool:
 def test_instruction(case: Case, machine, runners, values, random_exec) -> None:
     random = np.random.default_rng(SEED + len(case.text))
     for _ in range(4):
-        state = machine.State()
-        state.v[:] = random.integers(0, 1 << 32, state.v.shape, dtype=np.uint64).astype(np.uint32)
-        state.s[:106] = random.integers(0, 1 << 32, 106, dtype=np.uint64).astype(np.uint32)
-        state.set_pair(106, int(random.integers(0, 1 << 63)))
-        state.exec = active = random_exec(random)
-        sources = []
-        for position, kind in enumerate(case.kinds):
-            lanes = values(random, kind)
-            if kind.endswith("64"):
-                state.set_wide(2 + 2 * position, lanes)
-            else:
-                state.v[2 + 2 * position] = lanes
-            width = 16 if kind.endswith("16") else 64
-            sources.append([int(x) & ((1 << width) - 1) for x in lanes])
-        kind = case.result
-        if case.old:
-            lanes = values(random, kind)
-            if kind.endswith("64"):
-                state.set_wide(10, lanes)
-            else:
-                state.v[10] = lanes
-            sources.append([int(x) for x in lanes])
-        if case.mask_in:
-            mask = state.pair(case.mask_in)
-            sources.append([mask >> lane & 1 for lane in range(64)])
-        before, scalars = state.v.copy(), state.s.copy()
+        check(case, machine.State(), runners[case.text], random, values, random_exec)
 
-        assert runners[case.text](state) == -1
 
-        width = {"16": 16, "64": 64}.get(kind[-2:], 32) if not kind.startswith("v2") else 32
-        expected_mask = 0
-        for lane in range(64):
-            low, high = int(state.v[10][lane]), int(state.v[11][lane])
-            if not active >> lane & 1:
-                assert (low, high) == (before[10][lane], before[11][lane]), f"lane {lane} is off"
-                continue
-            arguments = [source[lane] for source in sources]
-            outcome = case.meaning(*arguments)
-            if case.mask:
-                carry = outcome[1] if isinstance(outcome, tuple) else outcome
-                expected_mask |= bool(carry) << lane
-                outcome = outcome[0] if isinstance(outcome, tuple) else None
-            if not kind:
-                continue
-            expected = int(outcome) & ((1 << width) - 1)
-            got = low | high << 32 if width == 64 else low
-            context = (
-                f"seed {SEED}, lane {lane}: {[hex(x) for x in arguments]} -> {got:#x}, wanted {expected:#x}"
-            )
-            if width == 16:
-                upper = int(before[10][lane]) >> 16 if case.keep else 0
-                assert got >> 16 == upper, context
-                got &= 0xFFFF
-            assert same(kind, got, expected), context
-        changed = {10, 11} if width == 64 else {10} if kind else set()
-        for row in range(64):
-            if row not in changed:
-                assert (state.v[row] == before[row]).all(), f"row {row} changed"
+def check(case: Case, state, run, random, values, random_exec, keep: bool = False) -> None:
+    """Runs a case once and compares every lane, every other register, and the mask.
+
+    Args:
+        state: a new one, whose size of a wave counts.
+        keep: whether a result of 16 bits leaves the upper half of its register, whatever the case says.
+    """
+    lanes = state.v.shape[1]
+    every = (1 << lanes) - 1
+    state.v[:] = random.integers(0, 1 << 32, state.v.shape, dtype=np.uint64).astype(np.uint32)
+    state.s[:106] = random.integers(0, 1 << 32, 106, dtype=np.uint64).astype(np.uint32)
+    state.set_pair(106, int(random.integers(0, 1 << 63)))
+    state.exec = active = random_exec(random) & every
+    sources = []
+    for position, kind in enumerate(case.kinds):
+        column = values(random, kind)[:lanes]
+        if kind.endswith("64"):
+            state.set_wide(2 + 2 * position, column)
+        else:
+            state.v[2 + 2 * position] = column
+        width = 16 if kind.endswith("16") else 64
+        sources.append([int(x) & ((1 << width) - 1) for x in column])
+    kind = case.result
+    if case.old:
+        column = values(random, kind)[:lanes]
+        if kind.endswith("64"):
+            state.set_wide(10, column)
+        else:
+            state.v[10] = column
+        sources.append([int(x) for x in column])
+    if case.mask_in:
+        mask = state.pair(case.mask_in)
+        sources.append([mask >> lane & 1 for lane in range(lanes)])
+    before, scalars = state.v.copy(), state.s.copy()
+
+    assert run(state) == -1
+
+    width = {"16": 16, "64": 64}.get(kind[-2:], 32) if not kind.startswith("v2") else 32
+    expected_mask = 0
+    for lane in range(lanes):
+        low, high = int(state.v[10][lane]), int(state.v[11][lane])
+        if not active >> lane & 1:
+            assert (low, high) == (before[10][lane], before[11][lane]), f"lane {lane} is off"
+            continue
+        arguments = [source[lane] for source in sources]
+        outcome = case.meaning(*arguments)
         if case.mask:
-            assert state.pair(case.mask) == expected_mask, f"seed {SEED}"
-            scalars[case.mask : case.mask + 2] = state.s[case.mask : case.mask + 2]
-        assert (state.s == scalars).all()
+            carry = outcome[1] if isinstance(outcome, tuple) else outcome
+            expected_mask |= bool(carry) << lane
+            outcome = outcome[0] if isinstance(outcome, tuple) else None
+        if not kind:
+            continue
+        expected = int(outcome) & ((1 << width) - 1)
+        got = low | high << 32 if width == 64 else low
+        context = f"seed {SEED}, lane {lane}: {[hex(x) for x in arguments]} -> {got:#x}, wanted {expected:#x}"
+        if width == 16:
+            upper = int(before[10][lane]) >> 16 if keep or case.keep else 0
+            assert got >> 16 == upper, context
+            got &= 0xFFFF
+        assert same(kind, got, expected), context
+    changed = {10, 11} if width == 64 else {10} if kind else set()
+    for row in range(64):
+        if row not in changed:
+            assert (state.v[row] == before[row]).all(), f"row {row} changed"
+    if case.mask:
+        assert state.pair(case.mask) & every == expected_mask, f"seed {SEED}"
+        words = lanes // 32
+        scalars[case.mask : case.mask + words] = state.s[case.mask : case.mask + words]
+    assert (state.s == scalars).all()

@@ -119,29 +119,13 @@ def properties(product: Product, ordinal: int) -> dict[str, Any]:
 
 
 _UNANSWERED = (
-    "AmdSpecificEnd",
-    "ClockInstructionRate",
-    "CudaCompatibleEnd",
-    "Luid",
-    "MaxSurface1DLayered",
-    "MaxSurface2D",
-    "MaxSurface2DLayered",
-    "MaxSurface3D",
-    "MaxSurfaceCubemap",
-    "MaxSurfaceCubemapLayered",
-    "MaxTexture1DLayered",
-    "MaxTexture2DGather",
-    "MaxTexture2DLayered",
-    "MaxTexture2DLinear",
-    "MaxTexture2DMipmap",
-    "MaxTexture3DAlt",
-    "MaxTextureCubemapLayered",
-    "MaxThreadsDim",
-    "SingleToDoublePrecisionPerfRatio",
-    "TccDriver",
-    "VendorSpecificBegin",
+    *("AmdSpecificEnd", "ClockInstructionRate", "CudaCompatibleEnd", "Luid", "MaxSurface1DLayered"),
+    *("MaxSurface2D", "MaxSurface2DLayered", "MaxSurface3D", "MaxSurfaceCubemap", "MaxSurfaceCubemapLayered"),
+    *("MaxTexture1DLayered", "MaxTexture2DGather", "MaxTexture2DLayered", "MaxTexture2DLinear"),
+    *("MaxTexture2DMipmap", "MaxTexture3DAlt", "MaxTextureCubemapLayered", "MaxThreadsDim"),
+    *("SingleToDoublePrecisionPerfRatio", "TccDriver", "VendorSpecificBegin"),
 )
-"""Attributes that hipDeviceGetAttribute does not have in ROCm 7 (hipamd/src/hip_device_runtime.cpp)."""
+"""Attributes that hipDeviceGetAttribute does not answer in ROCm 7 (clr/hipamd/src/hip_device_runtime.cpp)."""
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Callable
 from ctypes import c_void_p
 from dataclasses import dataclass, replace
@@ -303,10 +304,21 @@ def _launch_kernel(
     launch(handle, geometry, dynamic_shared, stream, parameters, 0, _PROGRAM)
 
 
-def _asks_for_groups(attributes: int, count: int) -> bool:
-    """True if a launch's attributes make it cooperative."""
+def _with_attributes(geometry: Geometry, attributes: int, count: int) -> tuple[Geometry, bool]:
+    """A launch's shape with the clusters that its attributes ask for, and whether they make it cooperative.
+
+    As in clr (hipamd/src/hip_module.cpp), clusters of a cooperative launch are the kernel's own.
+    """
     records = (structures.LaunchAttribute * count).from_address(attributes) if attributes else ()
-    return any(record.id == structures.ATTRIBUTE_COOPERATIVE and record.cooperative for record in records)
+    if any(record.id == structures.ATTRIBUTE_COOPERATIVE and record.words[0] for record in records):
+        return geometry, True
+    for record in records:
+        if record.id == structures.ATTRIBUTE_CLUSTER_DIMENSION:
+            x, y, z = record.words[:3]
+            if 0 in (x, y, z):
+                raise HipError(structures.INVALID_CONFIGURATION)
+            geometry = replace(geometry, cluster=(x, y, z))
+    return geometry, False
 
 
 @call("hipLaunchKernelExC", arguments=(POINTER, HANDLE, POINTER))
@@ -315,8 +327,11 @@ def _launch_kernel_config(config: int, handle: int, parameters: int) -> None:
         raise HipError(structures.INVALID_VALUE)
     record = structures.LaunchConfig.from_address(config)
     grid, block = ((dim.x, dim.y, dim.z) for dim in (record.gridDim, record.blockDim))
-    geometry = Geometry.of_blocks(grid, block)
-    refusals = _PROGRAM_COOPERATIVE if _asks_for_groups(record.attrs, record.numAttrs) else _PROGRAM
+    geometry, cooperative = _with_attributes(Geometry.of_blocks(grid, block), record.attrs, record.numAttrs)
+    size = math.prod(geometry.cluster)
+    if size > 1 and size > function_of(handle).device.product.target.cluster_groups > 1:
+        raise HipError(structures.INVALID_CLUSTER_SIZE)
+    refusals = _PROGRAM_COOPERATIVE if cooperative else _PROGRAM
     launch(handle, geometry, record.dynamicSmemBytes, record.stream, parameters, 0, refusals)
 
 
@@ -326,8 +341,8 @@ def _driver_launch_config(config: int, handle: int, parameters: int, extra: int)
         raise HipError(structures.INVALID_VALUE)
     record = structures.DriverLaunchConfig.from_address(config)
     grid, block = ((dim.x, dim.y, dim.z) for dim in (record.gridDim, record.blockDim))
-    geometry = Geometry.of_blocks(grid, block)
-    refusals = _MODULE_COOPERATIVE if _asks_for_groups(record.attrs, record.numAttrs) else _MODULE
+    geometry, cooperative = _with_attributes(Geometry.of_blocks(grid, block), record.attrs, record.numAttrs)
+    refusals = _MODULE_COOPERATIVE if cooperative else _MODULE
     launch(handle, geometry, record.sharedMemBytes, record.hStream, parameters, extra, refusals)
 
 

@@ -58,6 +58,7 @@ UNKNOWN: Final = 999
 
 # hipMemcpyKind
 HOST_TO_HOST, HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE, MEMCPY_DEFAULT = range(5)
+INVALID_CLUSTER_SIZE: Final = 1054
 DEVICE_TO_DEVICE_NO_CU: Final = 1024
 
 # hipMemoryType
@@ -467,12 +468,15 @@ class HostNodeParams(ctypes.Structure):
 
 ATTRIBUTE_COOPERATIVE = 2
 """hipLaunchAttributeCooperative."""
+ATTRIBUTE_CLUSTER_DIMENSION = 4
+"""hipLaunchAttributeClusterDimension."""
 
 
 class LaunchAttribute(ctypes.Structure):
-    """hipLaunchAttribute_st, with the only one of its values that matters here."""
+    """hipLaunchAttribute_st. Of the union of values, two matter here: whether the launch is cooperative, in
+    the first word, and the dimensions of its clusters, in three."""
 
-    _fields_ = (("id", c_int), ("pad", c_int), ("cooperative", c_int), ("others", c_int * 15))
+    _fields_ = (("id", c_int), ("pad", c_int), ("words", c_uint * 16))
 
 
 class LaunchConfig(ctypes.Structure):

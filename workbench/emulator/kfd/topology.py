@@ -26,6 +26,14 @@ _LINK_PCIE = 2
 _CAPABILITY = 1 << 7 | 2 << 8 | 2 << 12 | 1 << 22 | 1 << 26 | 1 << 27
 
 
+_LINKS = {
+    "sys/dev/char/226:128/device/subsystem": "/sys/bus/pci",
+    # AMD's runtime opens the device's own folder; other programs, such as ours, start from its class.
+    "sys/class/kfd/kfd": "../../devices/virtual/kfd/kfd",
+}
+"""Symbolic links of sysfs, with their targets."""
+
+
 def write(folder: Path, product: Product) -> None:
     """Writes the files of a product's device and of the computer's processor into a folder.
 
@@ -41,9 +49,11 @@ def write(folder: Path, product: Product) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     (folder / "sys/dev/char/226:128/device/drm/renderD128").mkdir(parents=True, exist_ok=True)
-    subsystem = folder / "sys/dev/char/226:128/device/subsystem"
-    if not subsystem.is_symlink():
-        subsystem.symlink_to("/sys/bus/pci")
+    for name, place in _LINKS.items():
+        link = folder / name
+        link.parent.mkdir(parents=True, exist_ok=True)
+        if not link.is_symlink():
+            link.symlink_to(place)
 
 
 def _files(product: Product) -> dict[str, str]:

@@ -745,6 +745,7 @@ enum {
     SAN_STATES = 13,  /* imm: wait states of the block that ends here */
     SAN_CACHE = 14,   /* imm: SAN_WRITES_BACK, SAN_INVALIDATES */
     SAN_ARRIVES = 15, /* the wave signals a barrier for which it waits later */
+    SAN_CLEAR = 16,   /* the wave waits for the first instruction of the pair `imm` */
 };
 
 /* SanOp.space. */

@@ -99,11 +99,13 @@ class TranslatedKernel(Protocol):
 @dataclass(frozen=True, slots=True)
 class Geometry:
     """Shape of a launch: work-groups and work-items of a work-group; `items` is less than their product only
-    if the last work-groups are partial."""
+    if the last work-groups are partial. `cluster`: work-groups of a cluster, unless the kernel was compiled
+    for others."""
 
     groups: Dim
     block: Dim
     items: Dim
+    cluster: Dim = (1, 1, 1)
 
     @classmethod
     def of_blocks(cls, groups: Dim, block: Dim) -> Geometry:
@@ -121,6 +123,11 @@ class Geometry:
     @property
     def block_size(self) -> int:
         return self.block[0] * self.block[1] * self.block[2]
+
+    def cluster_of(self, kernel: KernelInfo) -> Dim:
+        """Work-groups of a cluster: the kernel's own before the launch's (clr, hipamd/src/hip_module.cpp)."""
+        compiled = kernel.cluster_dims
+        return self.cluster if compiled == (1, 1, 1) else compiled
 
     def waves(self, wave_size: int) -> int:
         """Waves of a work-group, of `wave_size` lanes each."""
@@ -453,7 +460,7 @@ def describe(
             "last_group": _NO_GROUP,
             "xcds": xcds,
             "units": units,
-            "cluster": kernel.cluster_dims,
+            "cluster": geometry.cluster_of(kernel),
         },
     )
     return Description(

@@ -10,6 +10,9 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
+
+from workbench.toolchain import cpu
 
 _NAME = "emulated-device"
 _IDLE = f"{_NAME}, idle"
@@ -24,6 +27,8 @@ class Helper:
         # A caller must not wait for a run that never began: an interrupt may come in between.
         self._ended.set()
         self._work: Callable[[], None] = _nothing
+        # Determined here: the new thread inherits the mask of this one, which OpenMP may have pinned.
+        self._processors = cpu.usable_processors()
         # It sleeps between launches, and ends with the process.
         self._thread = threading.Thread(target=self._serve, name=_IDLE, daemon=True)
         self._thread.start()
@@ -39,6 +44,10 @@ class Helper:
         return self._ended.wait(seconds)
 
     def _serve(self) -> None:
+        if self._processors is not None and self._processors != os.sched_getaffinity(0):
+            # Fails if a cpuset has lost all of these meanwhile: then the inherited mask is right.
+            with suppress(OSError):
+                os.sched_setaffinity(0, self._processors)
         while True:
             self._wanted.acquire()
             self._thread.name = _NAME

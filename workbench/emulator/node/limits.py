@@ -97,19 +97,19 @@ def _check_shape(kernel: KernelInfo, geometry: Geometry) -> None:
 
 
 def _check_clusters(kernel: KernelInfo, geometry: Geometry, target: Target) -> None:
-    cluster = kernel.cluster_dims
+    cluster = geometry.cluster_of(kernel)
     size = math.prod(cluster)
     if size == 1:
         return
     if size > target.cluster_groups:
         raise LaunchError(
-            f"kernel {kernel.short_name}: it was compiled for clusters of {cluster}, {size} work-groups, and "
+            f"kernel {kernel.short_name}: it has clusters of {cluster}, {size} work-groups, and "
             f"{target.name} has at most {target.cluster_groups} in a cluster; use smaller ones."
         )
     if any(groups % across for groups, across in zip(geometry.groups, cluster, strict=True)):
         raise LaunchError(
             f"kernel {kernel.short_name}: grid {geometry.groups} does not consist of whole clusters of "
-            f"{cluster} work-groups, for which it was compiled; make each dimension a multiple."
+            f"{cluster} work-groups; make each dimension a multiple."
         )
 
 

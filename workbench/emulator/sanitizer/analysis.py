@@ -33,18 +33,21 @@ def analyse(
     blocks: Sequence[Sequence[Instruction]],
     successors: Callable[[int], Iterable[int]],
     target: str,
+    lanes: int,
 ) -> Analysis:
     """Analyses every path through a kernel.
 
     Args:
         blocks: the kernel's basic blocks.
         successors: blocks that may follow a block, by index; none after an indirect jump.
+        target: the target.
+        lanes: lanes of a wave.
     """
     writelanes = (
         instruction for block in blocks for instruction in block if instruction.record.lanes is Lanes.WRITE
     )
     return Analysis(
-        hazards.find(blocks, successors, target),
+        hazards.find(blocks, successors, target, lanes),
         flags.find(blocks, successors),
         frozenset(instruction.dst[0] for instruction in writelanes),
         objects.find(blocks, successors),

@@ -12,6 +12,7 @@ from workbench.emulator.native.ops import Rows
 from workbench.emulator.sanitizer.describe_memory import apart, scalar_memory, tile_copy, vector_memory
 from workbench.emulator.sanitizer.describe_vector import matrix_instruction, vector_instruction
 from workbench.emulator.sanitizer.op_fields import CARRIES, set_results, set_scalar_source
+from workbench.emulator.semantics.control import WORK_GROUP_BARRIER, barrier_number
 from workbench.targets import Request
 
 _BIT_RULES = {
@@ -34,6 +35,8 @@ def describe(instruction: Instruction, rows: Rows) -> CData | None:
         record.op.imm[0] = _wait(instruction, Request.ASYNC, Request.TENSOR)
         record.flags = apart(instruction)
     elif isa_record.control is Control.SIGNAL:
+        if barrier_number(instruction) != WORK_GROUP_BARRIER:
+            return None  # ops/barriers.c records it, which knows the number that M0 has
         record.kind = abi.SAN_ARRIVES
     elif instruction.format == "SOPP":
         return _program(record, instruction, rows.mask_words)

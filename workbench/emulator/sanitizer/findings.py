@@ -14,7 +14,8 @@ from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.node.allocations import Allocation
 from workbench.emulator.node.faults import Scene, beyond_shared, group_id, past_end, what_happened
 from workbench.emulator.sanitizer.hazard_roles import unit_name
-from workbench.emulator.sanitizer.hazard_rules import RULES
+from workbench.emulator.sanitizer.hazard_rules import SEARCHED
+from workbench.emulator.sanitizer.hazard_rules_gfx11 import ALL_RULES
 from workbench.emulator.sanitizer.written import Written
 from workbench.errors import LaunchError
 from workbench.launches import AFTER_RACE, READS_OUTSIDE, RawFinding
@@ -168,7 +169,7 @@ def _category(scene: Scene, report: CData, within: Container[int]) -> str:
         # Compilers turn `b[i - 16]` into an address before b, which may be in another variable.
         is_sure = int(report.pc) in within or not scene.has_data(int(report.address))
         return CLASSES[report.kind] if is_sure else "note"
-    if report.kind == abi.SAN_FOUND_HAZARD and RULES[int(report.detail) >> 16].is_note:
+    if report.kind == abi.SAN_FOUND_HAZARD and ALL_RULES[int(report.detail) >> 16].is_note:
         return "note"
     if report.kind == abi.SAN_FOUND_FAULT and int(report.detail) >> abi.SAN_FAULT_KIND == abi.FAULT_ALIGNMENT:
         return "misaligned"
@@ -207,7 +208,7 @@ def _narrower(scene: Scene, report: CData) -> str:
     """Key that separates reports of one kind by their cause, wherever they are in the code."""
     match report.kind:
         case abi.SAN_FOUND_HAZARD:
-            return RULES[int(report.detail) >> 16].name
+            return ALL_RULES[int(report.detail) >> 16].name
         case abi.SAN_FOUND_RACE_GLOBAL | abi.SAN_FOUND_PAST:
             return _memory(scene, report, offset=False)
         case abi.SAN_FOUND_FAULT:
@@ -295,12 +296,20 @@ def _overwrite(scene: Scene, report: CData) -> str:
 
 def _hazard(scene: Scene, report: CData) -> str:
     detail = int(report.detail)
-    there, needed, rule = detail & 255, detail >> 8 & 255, RULES[detail >> 16]
+    there, needed, rule = detail & 255, detail >> 8 & 255, ALL_RULES[detail >> 16]
     name = unit_name(int(report.address))
     register = f"register {name}: " if name else ""
     missing = needed - there
     nops = " and ".join(f"s_nop {min(16, missing - done) - 1}" for done in range(0, missing, 16))
     pair = f"{register}{rule.after} ({_where(scene, int(report.other_pc))}), then {rule.before}"
+    if rule.remedy and needed >= SEARCHED:
+        return f"hazard: {pair}; hardware does not wait: put {rule.remedy} between them"
+    if rule.remedy:
+        return (
+            f"hazard: {pair}, which needs {needed} vector instructions in between and has {there}; hardware "
+            f"does not wait: put {f'{missing} times ' if missing > 1 and rule.remedy == 'v_nop' else ''}"
+            f"{rule.remedy} between them"
+        )
     if rule.is_note:
         return (
             f"hazard: {pair}, before which LLVM puts {needed} wait states where this code has {there}; AMD's "

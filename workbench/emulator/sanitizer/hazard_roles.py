@@ -26,6 +26,11 @@ from workbench.codeobject.waits import wait_states
 from workbench.emulator.native import abi
 
 _AGPR, _SCALAR, _HWREG, _DGEMM = 512, 1024, 2048, 4096
+
+VECTORS, SCALARS, PAIRS, MASKS = 8192, 10240, 10496, 10752
+"""First units of gfx11 and later: VGPRs, SGPRs, pairs of SGPRs that vector instructions have read, and SGPRs
+that they have read as masks."""
+
 _VCCZ, _EXECZ = 251, 252
 _SDWA_DWORD = 6
 _VCC = (_SCALAR + abi.VCC, _SCALAR + abi.VCC + 1)
@@ -46,6 +51,10 @@ class Roles:
         span, c_span: first unit and count of a matrix instruction's result and addend.
         passes: passes of a matrix instruction.
         states: number of wait states that it counts for.
+        clears: classes of accesses of earlier instructions that it waits for.
+        lasts: its classes of accesses that no distance ends; only `follows` asks for them.
+        follows: classes and units that `lasts` of an earlier instruction must have, each with what this one
+            then produces.
     """
 
     produces: list[tuple[str, int]] = field(default_factory=list)
@@ -56,6 +65,9 @@ class Roles:
     span: tuple[int, int] = (-1, 0)
     passes: int = 0
     states: int = 1
+    clears: set[str] = field(default_factory=set)
+    lasts: set[tuple[str, int]] = field(default_factory=set)
+    follows: list[tuple[tuple[str, int], tuple[str, int]]] = field(default_factory=list)
 
     def produce(self, role: str, units: Iterable[int]) -> None:
         """Add a role as the first of a pair."""
@@ -68,13 +80,19 @@ class Roles:
         if forwarded:
             self.forwarded.update(added)
 
+    def follow(self, earlier: str, earlier_unit: int, role: str, unit: int) -> None:
+        """Add a role as the first of a pair, if an earlier instruction has another that lasts."""
+        self.follows.append(((earlier, earlier_unit), (role, unit)))
+
 
 def unit_name(unit: int) -> str:
     """A register's name in messages; "" if it is not a register of the program."""
-    if unit >= _HWREG:
+    if VECTORS <= unit < SCALARS:
+        return f"v{unit - VECTORS}"
+    if _HWREG <= unit < VECTORS:
         return ""
     if unit >= _SCALAR:
-        index = unit - _SCALAR
+        index = unit - (SCALARS if unit >= SCALARS else _SCALAR)
         named = {abi.VCC: "vcc", abi.VCC + 1: "vcc", abi.EXEC: "exec", abi.EXEC + 1: "exec"}
         return {**named, abi.M0: "m0"}.get(index, f"s{index}")
     return f"a{unit - _AGPR}" if unit >= _AGPR else f"v{unit}"

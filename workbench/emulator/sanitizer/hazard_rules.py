@@ -2,7 +2,7 @@
 
 RULES is the table of the CDNA3 and CDNA4 instruction set guides ("Manually Inserted Wait States (NOPs)" and
 the one for matrix instructions), with the counts of LLVM's GCNHazardRecognizer for gfx942 and gfx950;
-hardware interlocks all other dependencies.
+hardware interlocks all other dependencies. Those of gfx11 and later are in `hazard_rules_gfx11`.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ class Rule:
         counts: required wait states by target; after a matrix instruction, by its passes.
         source: the function or constant of LLVM's GCNHazardRecognizer that has the count.
         is_note: True if the compiler keeps to it and the guides do not ask for it: a note, not a finding.
+        remedy: the instruction that ends the dependency, where s_nop does not: counts are of vector
+            instructions then.
+        lanes: lanes of the waves that have the dependency; 0: of any.
     """
 
     name: str
@@ -45,6 +48,8 @@ class Rule:
     counts: Counts
     source: str
     is_note: bool = False
+    remedy: str = ""
+    lanes: int = 0
 
     def states(self, target: str, passes: int = 0) -> int:
         """Wait states whose lack is reported, on a target after this many passes; 0 if there is no rule."""

@@ -15,8 +15,10 @@ from functools import cache
 
 from workbench.codeobject.instruction import Instruction
 from workbench.emulator.native import abi
-from workbench.emulator.sanitizer.hazard_roles import Roles, roles_of
-from workbench.emulator.sanitizer.hazard_rules import RULES, TARGETS
+from workbench.emulator.sanitizer import hazard_roles, hazard_roles_gfx11, hazard_rules_gfx11
+from workbench.emulator.sanitizer.hazard_roles import Roles
+from workbench.emulator.sanitizer.hazard_rules import TARGETS
+from workbench.emulator.sanitizer.hazard_rules_gfx11 import ALL_RULES
 
 
 @dataclass(frozen=True)
@@ -24,10 +26,11 @@ class Hazard:
     """Two instructions that are too close on some path through the code.
 
     Attributes:
-        rule: index of the rule in RULES.
+        rule: index of the rule in ALL_RULES.
         producer, consumer: addresses of the first and the second instruction.
         required: required wait states between them.
         unit: the shared register, numbered as for `unit_name`.
+        kind: the class of the first one's access.
     """
 
     rule: int
@@ -35,6 +38,7 @@ class Hazard:
     consumer: int
     required: int
     unit: int
+    kind: str = ""
 
 
 @dataclass
@@ -44,14 +48,18 @@ class Hazards:
     Attributes:
         pairs: every pair, once.
         by_producer, by_consumer: indices into `pairs`, by address.
+        by_clearing: the same, of instructions that wait for the first of a pair.
         offsets: wait states of the block before an instruction, by address, for the addresses above.
+        states: wait states of an instruction, by address.
         lengths: wait states of each block, by the address of its last instruction.
     """
 
     pairs: list[Hazard] = field(default_factory=list)
     by_producer: dict[int, list[int]] = field(default_factory=dict)
     by_consumer: dict[int, list[int]] = field(default_factory=dict)
+    by_clearing: dict[int, list[int]] = field(default_factory=dict)
     offsets: dict[int, int] = field(default_factory=dict)
+    states: dict[int, int] = field(default_factory=dict)
     lengths: dict[int, int] = field(default_factory=dict)
 
 
@@ -75,11 +83,15 @@ _HORIZON = 20
 _Pending = dict[tuple[int, str, _Producer], int]
 
 
+# What a class of accesses that no distance ends is pending from.
+_ANY = _Producer(0, "", 0, (-1, 0))
+
+
 @cache
-def _rules(target: str) -> Mapping[tuple[str, str], tuple[int, ...]]:
+def _rules(target: str, lanes: int) -> Mapping[tuple[str, str], tuple[int, ...]]:
     table: dict[tuple[str, str], list[int]] = {}
-    for number, rule in enumerate(RULES):
-        if target in rule.counts:
+    for number, rule in enumerate(ALL_RULES):
+        if target in rule.counts and rule.lanes in (0, lanes):
             for pair in itertools.product(rule.producers, rule.consumers):
                 table.setdefault(pair, []).append(number)
     return {pair: tuple(numbers) for pair, numbers in table.items()}
@@ -89,16 +101,19 @@ def find(
     blocks: Sequence[Sequence[Instruction]],
     successors: Callable[[int], Iterable[int]],
     target: str,
+    lanes: int,
 ) -> Hazards:
     """Every pair of instructions that is too close on some path through the code.
 
     Args:
         blocks: a kernel's basic blocks.
         successors: blocks that may follow a block, by index; none after an indirect jump.
+        target: the target; no pairs are known of one that no rule names.
+        lanes: lanes of a wave.
     """
-    if target not in TARGETS:
+    if target not in TARGETS and target not in hazard_rules_gfx11.TARGETS:
         return Hazards()
-    walk = _Walk(blocks, target)
+    walk = _Walk(blocks, target, lanes)
     entering: dict[int, _Pending] = {index: {} for index in range(len(blocks))}
     waiting = list(range(len(blocks)))
     queued = set(waiting)
@@ -122,10 +137,13 @@ def find(
 class _Walk:
     """Follows the blocks and collects hazards."""
 
-    def __init__(self, blocks: Sequence[Sequence[Instruction]], target: str) -> None:
+    def __init__(self, blocks: Sequence[Sequence[Instruction]], target: str, lanes: int) -> None:
         self._blocks = blocks
         self._target = target
-        self._rules = _rules(target)
+        self._rules = _rules(target, lanes)
+        # On later targets some accesses last, so that a long block does not end what entered it.
+        self._has_lasting = target not in TARGETS
+        roles_of = hazard_roles_gfx11.roles_of if self._has_lasting else hazard_roles.roles_of
         self._roles: list[list[Roles]] = [[roles_of(i) for i in block] for block in blocks]
         self._leaving: dict[int, _Pending] = {}
         self._found: dict[tuple[int, int, int], Hazard] = {}
@@ -136,25 +154,36 @@ class _Walk:
         # By unit: class, first instruction, and its time on the block's own clock.
         pending: dict[int, list[tuple[str, _Producer, int]]] = {}
         for (unit, kind, producer), distance in entering.items():
-            pending.setdefault(unit, []).append((kind, producer, -distance))
+            pending.setdefault(unit, []).append((kind, producer, -distance if producer is not _ANY else 0))
         now = 0
         for instruction, roles in zip(self._blocks[index], self._roles[index], strict=True):
-            if previous is not None and now >= _HORIZON:
+            if previous is not None and now >= _HORIZON and not self._has_lasting:
                 return previous
             for role, unit in roles.consumes:
                 if unit in pending:
                     self._meet(instruction, roles, role, unit, pending[unit], now)
             now += roles.states
+            if roles.clears:
+                for unit, entries in list(pending.items()):
+                    pending[unit] = [entry for entry in entries if entry[0] not in roles.clears]
+            produces = roles.produces
+            if roles.follows:
+                produces = produces + [
+                    then for (kind, unit), then in roles.follows if (kind, _ANY, 0) in pending.get(unit, ())
+                ]
             for unit in roles.writes:
                 pending.pop(unit, None)
-            if roles.produces:
+            if produces:
                 producer = _Producer(instruction.address, instruction.opcode, roles.passes, roles.span)
-                for kind, unit in roles.produces:
+                for kind, unit in produces:
                     pending.setdefault(unit, []).append((kind, producer, now))
+            for kind, unit in roles.lasts:
+                if unit not in pending:
+                    pending[unit] = [(kind, _ANY, 0)]
         leaving: _Pending = {}
         for unit, entries in pending.items():
             for kind, producer, then in entries:
-                distance = now - then
+                distance = 0 if producer is _ANY else now - then
                 if distance < _HORIZON:
                     key = unit, kind, producer
                     leaving[key] = min(distance, leaving.get(key, distance))
@@ -179,11 +208,11 @@ class _Walk:
                 same = producer.span == roles.c_span and producer.opcode == instruction.opcode
                 numbers += self._rules.get((kind, f"{role} {'same' if same else 'overlap'}"), ())
             for number in numbers:
-                required = RULES[number].states(self._target, producer.passes)
+                required = ALL_RULES[number].states(self._target, producer.passes)
                 if now - then < required:
                     key = number, producer.address, instruction.address
                     self._found.setdefault(
-                        key, Hazard(number, producer.address, instruction.address, required, unit)
+                        key, Hazard(number, producer.address, instruction.address, required, unit, kind)
                     )
 
     def result(self) -> Hazards:
@@ -192,7 +221,7 @@ class _Walk:
         # If an instruction breaks several rules with another, the one with the most wait states is enough,
         # and a rule of the guides hides those of the compiler alone.
         def weight(hazard: Hazard) -> tuple[bool, int]:
-            return not RULES[hazard.rule].is_note, hazard.required
+            return not ALL_RULES[hazard.rule].is_note, hazard.required
 
         most: dict[tuple[int, int], Hazard] = {}
         for hazard in self._found.values():
@@ -206,9 +235,18 @@ class _Walk:
         if not hazards.pairs:
             return hazards
         for block, roles in zip(self._blocks, self._roles, strict=True):
-            now = 0
+            # Not 0, which stands for a first instruction that has not run.
+            now = 1
             for instruction, instruction_roles in zip(block, roles, strict=True):
                 hazards.offsets[instruction.address] = now
+                hazards.states[instruction.address] = instruction_roles.states
+                cleared = [
+                    number
+                    for number, hazard in enumerate(hazards.pairs)
+                    if hazard.kind in instruction_roles.clears
+                ]
+                if cleared:
+                    hazards.by_clearing[instruction.address] = cleared
                 now += instruction_roles.states
-            hazards.lengths[block[-1].address] = now
+            hazards.lengths[block[-1].address] = now - 1
         return hazards

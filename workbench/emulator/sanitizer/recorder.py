@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from workbench.codeobject.instruction import Instruction
-from workbench.codeobject.waits import wait_states
+from workbench.codeobject.instructions import Control
 from workbench.emulator.native import abi
 from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.native.ops import Rows
@@ -63,7 +63,12 @@ class Recorder:
             record.imm = self._objects.get(instruction.address, 0)
         if record is not None:
             self._pending.append(bytes(ffi.buffer(record)))
-        if instruction.opcode in ENDS_BLOCK or (record is not None and _needs_state(instruction, record)):
+        if record is None:
+            # ops/barriers.c tells the sanitizer of such a signal, which covers the waits before it.
+            needs_state = instruction.record.control is Control.SIGNAL
+        else:
+            needs_state = _needs_state(instruction, record)
+        if needs_state or instruction.opcode in ENDS_BLOCK:
             self.hand_over()
 
     def hand_over(self) -> None:
@@ -93,8 +98,10 @@ def hazard_records(instruction: Instruction, hazards: Hazards) -> Iterator[bytes
         yield _record(
             op=op, kind=abi.SAN_HAZARD, imm=number, flags=offset, reserved=hazard.rule, bytes=hazard.required
         )
+    for number in hazards.by_clearing.get(address, ()):
+        yield _record(kind=abi.SAN_CLEAR, imm=number)
     for number in hazards.by_producer.get(address, ()):
-        yield _record(kind=abi.SAN_MARK, imm=number, flags=offset + wait_states(instruction))
+        yield _record(kind=abi.SAN_MARK, imm=number, flags=offset + hazards.states[address])
     if address in hazards.lengths:
         yield _record(kind=abi.SAN_STATES, imm=hazards.lengths[address])
 

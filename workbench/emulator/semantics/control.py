@@ -120,7 +120,7 @@ def barrier(block: BlockTranslator, instruction: Instruction) -> None:
     _resume_later(block, abi.BARRIER)
 
 
-WORK_GROUP_BARRIER, _CLUSTER = -1, -3
+WORK_GROUP_BARRIER, CLUSTER_BARRIER = -1, -3
 """Numbers of the barriers that every work-group and every cluster has. Positive numbers are named barriers;
 -2 and -4 are the trap handler's."""
 
@@ -135,7 +135,7 @@ def barrier_number(instruction: Instruction) -> int | None:
     number = ((int(operand.value or 0) & 0xFFFF) ^ 0x8000) - 0x8000
     has_more = target_record(instruction.form.target).cluster_groups > 1
     if number == WORK_GROUP_BARRIER or (
-        has_more and (number == _CLUSTER or 0 <= number < abi.NAMED_BARRIERS)
+        has_more and (number == CLUSTER_BARRIER or 0 <= number < abi.NAMED_BARRIERS)
     ):
         return number
     raise Unsupported("a barrier other than the work-group's")
@@ -158,7 +158,7 @@ def _other_barrier(
 def _signal_other(
     block: BlockTranslator, instruction: Instruction, number: int | None, is_first: bool
 ) -> None:
-    if number == _CLUSTER:
+    if number == CLUSTER_BARRIER:
         _other_barrier(block, instruction, "hk_cluster_signal", 0, int(is_first))
     else:
         _other_barrier(block, instruction, "hk_named_signal", number, 2 * is_first)
@@ -200,7 +200,7 @@ def barrier_signal_first(block: BlockTranslator, instruction: Instruction) -> No
 def barrier_state(block: BlockTranslator, instruction: Instruction) -> None:
     """Signals in bits 22:16, members in bits 10:4, and bit 0: the barrier is valid."""
     number = barrier_number(instruction)
-    if number == _CLUSTER:
+    if number == CLUSTER_BARRIER:
         raise Unsupported("the state of a cluster's barrier")
     if number != WORK_GROUP_BARRIER:
         _other_barrier(block, instruction, "hk_named_state", number)
@@ -231,7 +231,7 @@ def barrier_wait(block: BlockTranslator, instruction: Instruction) -> None:
 
 def _wait_for_other(block: BlockTranslator, instruction: Instruction, number: int | None) -> None:
     """Waits for the cluster's barrier or, whatever its number, for the named one that the wave has joined."""
-    _other_barrier(block, instruction, "hk_barrier_await", 0, int(number != _CLUSTER))
+    _other_barrier(block, instruction, "hk_barrier_await", 0, int(number != CLUSTER_BARRIER))
     emitter, function = block.emitter, block.function
     emitter.store(emitter.const(I64, instruction.address), function.field("pc"), 8)
     following = emitter.value(I32, block.entered(block.next_index))

@@ -27,7 +27,7 @@ from workbench.codeobject.names import first_names
 from workbench.emulator.native import abi
 from workbench.emulator.native.ops import Rows
 from workbench.emulator.sanitizer.analysis import analyse
-from workbench.emulator.semantics.control import WORK_GROUP_BARRIER, barrier_number
+from workbench.emulator.semantics.control import CLUSTER_BARRIER, barrier_number
 from workbench.emulator.translate import engine
 from workbench.emulator.translate.emission import Failure, emit
 from workbench.emulator.translate.flow import (
@@ -251,7 +251,7 @@ def _compile(code_object: CodeObject, kernel: str, options: Options) -> _Program
     if options.sanitize:
         _check_barriers(code_object, kernel, blocks)
     modes = float_modes(blocks, index_of, roots, options.mode)
-    analysis = analyse(blocks, followed_by, options.target) if options.sanitize else None
+    analysis = analyse(blocks, followed_by, options.target, options.wave_size) if options.sanitize else None
     emitted = emit(
         blocks,
         index_of,
@@ -282,20 +282,21 @@ def _compile(code_object: CodeObject, kernel: str, options: Options) -> _Program
 
 
 def _check_barriers(code_object: CodeObject, kernel: str, blocks: Iterable[Sequence[Instruction]]) -> None:
-    """Refuses to sanitize barriers that order other waves than those of the work-group.
+    """Refuses to sanitize barriers of clusters, since the sanitizer orders the waves of one work-group only.
 
     Raises:
         DeviceError: the kernel has such a barrier.
     """
     for instruction in (i for block in blocks for i in block):
         is_barrier = instruction.record.control in (Control.SIGNAL, Control.BARRIER)
-        if is_barrier and instruction.src and barrier_number(instruction) != WORK_GROUP_BARRIER:
+        if is_barrier and instruction.src and barrier_number(instruction) == CLUSTER_BARRIER:
             name = code_object.kernels[kernel].short_name
             place = f"{instruction.address:#x}{_source_line(code_object, instruction.address)}"
             raise DeviceError(
-                f"kernel {name} cannot be sanitized: {_text(instruction)} at {place} is a named barrier or a "
-                "cluster's, and which accesses these order is not followed. A plain launch still reports "
-                "accesses out of bounds; wb.late_loads() and wb.prove show missing waits by their results."
+                f"kernel {name} cannot be sanitized: {_text(instruction)} at {place} is a cluster's barrier, "
+                "and which accesses of several work-groups it orders is not followed. A plain launch still "
+                "reports accesses out of bounds; wb.late_loads() and wb.prove show missing waits by their "
+                "results."
             )
 
 

@@ -1,8 +1,12 @@
 /* Start and end of work-groups: places of their waves on the SIMDs, and barriers. */
 #include "machine.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Multiples of it, modulo 1, are spread evenly over the waves. */
+#define GOLDEN 0.6180339887498949
 
 int sim_prepare_unit(Unit *u) {
     SimRun *r = u->run;
@@ -39,6 +43,7 @@ static void start_wave(Unit *u, Place *p, SimWave *w, uint32_t index, double now
     w->way = &r->ways[index];
     w->place = p;
     w->index = index;
+    w->chance = fmod((index + 0.5) * GOLDEN, 1);
     w->simd = best;
     w->live = 1;
     w->start = w->free = w->since = sim_on_turn(u, best, u->dispatched);

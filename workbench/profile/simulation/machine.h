@@ -45,6 +45,7 @@ typedef struct SimWave {
     int32_t fetched_by; /* the same, for a fetch */
     double start, free, fetched, since;
     double wake;        /* no instruction can issue before this cycle */
+    double chance;      /* 0 to 1: which of its equally likely latencies its next load has */
     double memory_done; /* end of its last vector memory operation; they return in order */
     Queue memory, local;
     double ready[SIM_REGISTERS];   /* cycle from which each register can be read */
@@ -90,6 +91,8 @@ typedef struct Unit {
     double l1_free;
     double share_free[SIM_LEVELS], atomic_free;
     double in_flight;
+    double returned;      /* cycle at which the last load's data return */
+    double load, load_at; /* fraction of HBM's bandwidth in use lately, and the cycle for which it was computed */
     Flight flights[IN_FLIGHT];
     uint32_t flight_first, flight_next;
     double *accumulated; /* [ops][levels] lines of an instruction's accesses that are due at each level */
@@ -107,7 +110,7 @@ double sim_fetch(Unit *u, uint32_t place);
 double sim_lds_room(const Unit *u, uint32_t pair, double now);
 double sim_lds(Unit *u, uint32_t pair, const SimOp *op, SimStep cost, double now);
 double sim_memory_room(const Unit *u, double now);
-double sim_memory(Unit *u, uint32_t index, SimStep cost, double now);
+double sim_memory(Unit *u, SimWave *w, SimStep cost, double now);
 double sim_scalar(Unit *u, uint32_t index, double now);
 
 /* wave.c */

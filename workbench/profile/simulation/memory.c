@@ -7,6 +7,13 @@
  */
 #include "machine.h"
 
+#include <math.h>
+
+#define MOST_LOAD 0.9 /* beyond it the share itself makes accesses wait */
+
+/* Multiples of it, modulo 1, are spread evenly, however few they are: a wave has no luck, and a run repeats itself. */
+#define STEP 0.41421356237309503
+
 static double most(double a, double b) { return a > b ? a : b; }
 
 static double room(const Line *line, uint32_t depth, double now) {
@@ -64,6 +71,16 @@ static double delay(Unit *u, uint32_t level, double cycles, double at) {
     return most(0, free - at);
 }
 
+/* Wait for HBM behind other units' requests, of which there are as many as of this one's: as in any queue with random
+ * arrivals it grows with the load over what is left. */
+static double queued(Unit *u, double cycles, double at) {
+    const SimMachine *m = u->m;
+    u->load = u->load * exp((u->load_at - at) / m->slack) + cycles / m->slack;
+    u->load_at = at;
+    double load = u->load < MOST_LOAD ? u->load : MOST_LOAD;
+    return m->hbm_queue * load / (1 - load);
+}
+
 /* The level that serves an access: each level gets its share of accesses, evenly spread. */
 static uint32_t level_of(Unit *u, uint32_t index) {
     const SimOp *op = &u->run->ops[index];
@@ -94,8 +111,9 @@ static double store(Unit *u, const SimOp *op, double lines, double requests, dou
 }
 
 /* Cycle at which a vector memory instruction is done. */
-double sim_memory(Unit *u, uint32_t index, SimStep cost, double now) {
+double sim_memory(Unit *u, SimWave *w, SimStep cost, double now) {
     const SimMachine *m = u->m;
+    uint32_t index = w->op;
     const SimOp *op = &u->run->ops[index];
     double lines = cost.lines, least = op->cycles;
     /* A wide access takes at least one turn for each quad (`least`); turns without bytes have no active lanes. */
@@ -112,9 +130,13 @@ double sim_memory(Unit *u, uint32_t index, SimStep cost, double now) {
     uint32_t level = level_of(u, index);
     double late = 0;
     for (uint32_t l = 1; l <= level; l++) late = most(late, delay(u, l, lines * m->level_cycles[l], begins));
+    if (level == 3) late = most(late, 0) + queued(u, lines * m->level_cycles[3], begins);
     uint32_t count = cost.lines < SIM_MOST_LINES ? cost.lines : SIM_MOST_LINES;
-    double latency = m->level_latency[level] + m->slowest[count] * m->level_spread[level];
-    double done = begins + spent - m->l1_narrow + latency + late;
+    double latency = m->level_latency[level] + m->level_spread[level] * m->slowest[count][(int)(w->chance * SIM_PARTS)];
+    w->chance += STEP - (w->chance + STEP >= 1);
+    /* Data return in the order of the requests, those of other waves included: a hit waits for an earlier miss. */
+    double done = most(u->returned, begins + spent - m->l1_narrow + latency + late);
+    u->returned = done;
     if (op->flags & SIM_TO_LDS) u->lds_free = most(u->lds_free, now) + cost.bytes / m->lds_fill;
     u->flights[u->flight_next++ % IN_FLIGHT] = (Flight){done, bytes};
     u->in_flight += bytes;

@@ -123,7 +123,7 @@ static double execute(Unit *u, SimWave *w, const SimOp *op, double now) {
         break;
     case SIM_LOAD:
     case SIM_STORE: {
-        double done = sim_memory(u, w->op, cost_of(r, w), now);
+        double done = sim_memory(u, w, cost_of(r, w), now);
         w->memory_done = done > w->memory_done ? done : w->memory_done;
         put(&w->memory, w->memory_done, w->op, 0);
         break;

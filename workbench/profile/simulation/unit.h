@@ -50,6 +50,7 @@ enum {
 #define SIM_SIMDS 4
 #define SIM_LEVELS 4      /* L1, L2, Infinity Cache, HBM */
 #define SIM_MOST_LINES 64 /* of an instruction, for SimMachine.slowest */
+#define SIM_PARTS 64      /* equally likely latencies of an instruction, for the same */
 
 /* SimOp.flags */
 #define SIM_ALONE 1  /* a vector instruction that no MFMA may overlap */
@@ -114,12 +115,13 @@ typedef struct SimMachine {
     double level_cycles[SIM_LEVELS]; /* cycles per line of 128 bytes, of this unit's share of a level's bandwidth */
     double write_cycles;             /* the same for memory writes of lines that written lines evict */
     double level_spread[SIM_LEVELS]; /* standard deviation of a level's latency */
-    /* By how many of these the slowest of so many lines is later than a single one. */
-    double slowest[SIM_MOST_LINES + 1];
+    /* By how many of these the slowest of so many lines is later than a line on average, in equally likely parts. */
+    double slowest[SIM_MOST_LINES + 1][SIM_PARTS];
     double atomic_latency;
     double atomic_cycles; /* cycles per atomic of 64 bytes, of this unit's share of their rate */
     /* Cycles of its share that a unit may save up, since other units leave some unused meanwhile. */
     double slack;
+    double hbm_queue;          /* wait for HBM behind other units' requests while half of its bandwidth is in use */
     double l1_narrow, l1_wide; /* least number of cycles in L1 for a dword per lane, and for wider accesses */
     uint32_t memory_queue;     /* most vector memory instructions that wait for L1 */
     uint32_t reserved;

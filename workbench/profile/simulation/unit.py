@@ -22,8 +22,13 @@ MEASURED_CLOCK_HZ = int(MI300X.clock_hz)
 SLACK_CYCLES = 2000
 """Assumed time for which a unit may save up its share of a bandwidth, about two round trips to memory."""
 
-SLOWEST = [0.0, *(NormalDist().inv_cdf(0.5 ** (1 / n)) for n in range(1, number("MOST_LINES") + 1))]
-"""[lines] Standard deviations by which the slowest of so many lines is later than one, in the median."""
+_PARTS = [(part + 0.5) / number("PARTS") for part in range(number("PARTS"))]
+SLOWEST = [
+    [NormalDist().inv_cdf(part ** (1 / max(lines, 1))) for part in _PARTS]
+    for lines in range(number("MOST_LINES") + 1)
+]
+"""[lines, parts] Standard deviations by which the slowest of so many lines is later than one on average, in
+equally likely parts: latencies vary as normal variates."""
 
 DISPATCH_CYCLES = 1
 """Cycles between the starts of two waves on a die: each of its four shader engines starts one every four
@@ -168,7 +173,7 @@ def machine_record(
 
     dies = min(product.xcds, active)
     assert product.l2_bytes_per_clock_per_xcd is not None, product.name
-    l2 = product.l2_bytes_per_clock_per_xcd * dies * clock_hz
+    l2 = product.l2_bytes_per_clock_per_xcd * product.l2_read / 100 * dies * clock_hz
     hbm = share(product.hbm_bytes_per_second * (product.hbm_fresh_read if fresh else product.hbm_read) / 100)
     infinity = share(product.infinity_cache_achievable)
     write = product.hbm_fresh_write if fresh else product.hbm_write
@@ -190,6 +195,7 @@ def machine_record(
         "level_cycles": [int(timing.l1_line), share(l2), infinity, hbm + written_back],
         "write_cycles": written_back,
         "slack": SLACK_CYCLES,
+        "hbm_queue": product.hbm_queue_ns * 1e-9 * clock_hz,
         "slowest": SLOWEST,
         "level_spread": [0.0, 0.0, spread(product.memory_spread_ns), spread(product.hbm_spread_ns)],
         "atomic_cycles": timing.atomic * LINE_BYTES * active / (product.l2_bytes_per_clock_per_xcd * dies),

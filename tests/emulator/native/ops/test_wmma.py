@@ -45,7 +45,7 @@ MODIFIED = {
     "v_wmma_f32_16x16x16_bf16": "neg_lo:[0,1,1] neg_hi:[0,1,0]",
     "v_wmma_f16_16x16x16_f16": "neg_lo:[0,0,0] neg_hi:[1,0,1]",
     "v_wmma_f32_16x16x16_fp8_bf8": "neg_lo:[0,0,1] neg_hi:[0,0,1]",
-    "v_wmma_i32_16x16x16_iu8": "neg_lo:[1,0,0] clamp",
+    "v_wmma_i32_16x16x16_iu8": "neg_lo:[1,0,0] clamp; neg_lo:[0,1,0]; neg_lo:[1,1,0] clamp; clamp",
     "v_wmma_i32_16x16x16_iu4": "neg_lo:[0,1,0]",
     "v_wmma_i32_16x16x32_iu4": "neg_lo:[1,1,0] clamp",
     "v_swmmac_f32_16x16x32_f16": "index_key:1 neg_lo:[1,0,0] neg_hi:[0,1,0]",
@@ -53,7 +53,14 @@ MODIFIED = {
     "v_swmmac_i32_16x16x32_iu4": "index_key:1 neg_lo:[0,1,0]",
     "v_swmmac_i32_16x16x64_iu4": "neg_lo:[1,0,0]",
 }
-"""Modifiers of a second kernel with the instruction."""
+"""Modifiers of further kernels with the instruction, of which a name ends with the number."""
+
+
+def modifiers(name: str) -> dict[str, str]:
+    """Modifiers of each kernel with the instruction, by what is added to its name."""
+    texts = MODIFIED[name].split("; ") if name in MODIFIED else []
+    return {"": ""} | {f"_{number}": text for number, text in enumerate(texts)}
+
 
 _NAME = re.compile(r"v_(wmma|swmmac)_([a-z]+\d+)_16x16x(\d+)_([a-z]+\d+)(?:_(\w+))?")
 
@@ -210,8 +217,8 @@ def source(names: list[str], lanes: int) -> str:
         kernels.append(f"typedef unsigned Rows{count} __attribute__((ext_vector_type({count})));\n")
     for name in names:
         s = Shape(name, lanes)
-        for suffix in ("", "_modified") if name in MODIFIED else ("",):
-            text = f"{name} %0, %1, %2, %{3 if s.sparse else 0} {MODIFIED[name] if suffix else ''}"
+        for suffix, modified in modifiers(name).items():
+            text = f"{name} %0, %1, %2, %{3 if s.sparse else 0} {modified}"
             kernels.append(
                 f'extern "C" __global__ void {name}{suffix}(const Rows{s.rows_a} *a, const Rows{s.rows_b} *b,'
                 f" const Rows1 *k, Rows{s.rows_d} *c) {{\n    const int i = threadIdx.x;\n"
@@ -243,7 +250,7 @@ def run(
     return operands[3].numpy().view(np.uint32).reshape(s.lanes, s.rows_d).T
 
 
-CASES = [(name, "") for name in DENSE + SPARSE] + [(name, "_modified") for name in MODIFIED]
+CASES = [(name, suffix) for name in DENSE + SPARSE for suffix in modifiers(name)]
 
 
 @pytest.mark.usefixtures("modules")
@@ -251,7 +258,7 @@ CASES = [(name, "") for name in DENSE + SPARSE] + [(name, "_modified") for name 
 @pytest.mark.parametrize(("name", "suffix"), CASES)
 def test_products(random: np.random.Generator, name: str, suffix: str, lanes: int) -> None:
     s = Shape(name, lanes)
-    text = MODIFIED[name] if suffix else ""
+    text = modifiers(name)[suffix]
     flags = {
         field: [int(x) for x in bits.split(",")]
         for field, bits in re.findall(r"(neg_\w\w):\[([\d,]+)\]", text)

@@ -5,6 +5,7 @@
  * and does not wait without one (AMD's ISA guide, as HipKittens' header for gfx1250 quotes it). M0 may have the number
  * in bits 4:0, and in 22:16, unless it is 0, the number of members (LLVM's lowering of named barriers).
  */
+#include "observe/sanitizer/sanitizer.h"
 #include "run/waiting.h"
 
 /* Waves that have signalled since the barrier was last complete. */
@@ -36,11 +37,14 @@ int hk_barrier_passed(Wave *w) {
         uint32_t completions = g->named[w->named].completions;
         int passed = completions != w->named_passed;
         w->named_passed = completions;
+        if (passed && w->san != NULL) hk_san_named_pass(w, w->named);
         return passed;
     }
+    /* One wave signals for its work-group, and may do so again before another one of it has waited: each completion
+     * lets a wave pass once, and none is lost. */
     uint32_t completions = (uint32_t)(__atomic_load_n(g->cluster, __ATOMIC_ACQUIRE) >> 32);
     int passed = completions != w->cluster_passed;
-    w->cluster_passed = completions;
+    w->cluster_passed += (uint32_t)passed;
     return passed;
 }
 
@@ -91,6 +95,7 @@ int32_t hk_named_init(Wave *w, const Op *op) {
     uint32_t members = w->s[HK_M0] >> 16 & 127;
     if (members != 0) b->members = members;
     b->signals = 0;
+    if (w->san != NULL) hk_san_named_init(w, hk_named(w, op));
     return 0;
 }
 
@@ -106,10 +111,12 @@ int32_t hk_named_signal(Wave *w, const Op *op) {
     if (op->flags & 2) w->scc = number != 0 && b->signals == 0;
     if (number == 0) return 0;
     if (members != 0) b->members = members;
-    if (++b->signals >= b->members) {
+    int is_complete = ++b->signals >= b->members;
+    if (is_complete) {
         b->signals = 0;
         b->completions++;
     }
+    if (w->san != NULL) hk_san_named_signal(w, number, is_complete);
     return 0;
 }
 

@@ -50,8 +50,8 @@ HK_INLINE int32_t hk_lds_read(Wave *w, const Op *op, HkData data) {
     if (exec == 0) return 0;
     uint32_t wrapped[HK_LANES] __attribute__((aligned(64)));
     uint32_t offset = (uint32_t)op->offset;
-    const uint32_t *row = hk_lds_wrap(hk_row(w, op->src0), &offset, exec, wrapped);
-    HkLdsLanes lanes = hk_check_lds_row(w, op, row, offset, exec, hk_data_bytes(data), HK_LDS_READ);
+    const uint32_t *row = hk_row(w, op->src0);
+    HkLdsLanes lanes = hk_lds_lanes(w, op, &row, &offset, exec, wrapped, hk_data_bytes(data), HK_LDS_READ);
     if (__builtin_expect(lanes.exec != exec, 0)) {
         if (lanes.fault) return 1;
         hk_load_nothing(data, hk_row(w, op->dst), exec & ~lanes.exec);
@@ -68,8 +68,8 @@ HK_INLINE int32_t hk_lds_write(Wave *w, const Op *op, HkData data) {
     if (exec == 0) return 0;
     uint32_t wrapped[HK_LANES] __attribute__((aligned(64)));
     uint32_t offset = (uint32_t)op->offset;
-    const uint32_t *row = hk_lds_wrap(hk_row(w, op->src0), &offset, exec, wrapped);
-    HkLdsLanes lanes = hk_check_lds_row(w, op, row, offset, exec, hk_data_bytes(data), HK_LDS_WRITE);
+    const uint32_t *row = hk_row(w, op->src0);
+    HkLdsLanes lanes = hk_lds_lanes(w, op, &row, &offset, exec, wrapped, hk_data_bytes(data), HK_LDS_WRITE);
     if (__builtin_expect(lanes.exec == 0, 0)) return lanes.fault;
     hk_scatter(data, hk_row(w, op->src1), 0, w->lds + offset, row, lanes.exec);
     return 0;
@@ -88,8 +88,9 @@ HK_INLINE int32_t hk_lds_pair(Wave *w, const Op *op, HkData data, uint64_t exec,
     pair->offset[0] = (uint32_t)op->offset;
     pair->offset[1] = op->imm[0];
     for (int i = 0; i < 2; i++) {
-        pair->row[i] = hk_lds_wrap(hk_row(w, op->src0), &pair->offset[i], exec, pair->wrapped[i]);
-        HkLdsLanes lanes = hk_check_lds_row(w, op, pair->row[i], pair->offset[i], exec, hk_data_bytes(data), kind);
+        pair->row[i] = hk_row(w, op->src0);
+        HkLdsLanes lanes =
+            hk_lds_lanes(w, op, &pair->row[i], &pair->offset[i], exec, pair->wrapped[i], hk_data_bytes(data), kind);
         if (lanes.fault) return 1;
         pair->exec[i] = lanes.exec;
     }

@@ -47,4 +47,16 @@ HK_INLINE const uint32_t *hk_lds_wrap(const uint32_t *row, uint32_t *offset, uin
     return wrapped;
 }
 
+/* Both in one: `*row` and `*offset` become what to use. Nearly all accesses are inside the allocation, so that they
+ * cannot wrap either, and the offsets are looked at only once. */
+HK_INLINE HkLdsLanes hk_lds_lanes(Wave *w, const Op *op, const uint32_t **row, uint32_t *offset, uint64_t exec,
+                                  uint32_t *wrapped, uint32_t bytes, HkLdsKind kind) {
+    if (__builtin_expect(!hk_in_lds(w, *row, *offset, exec, bytes), 0)) {
+        *row = hk_lds_wrap(*row, offset, exec, wrapped);
+        return hk_check_lds_row(w, op, *row, *offset, exec, bytes, kind);
+    }
+    if (__builtin_expect(w->group->profile, 0)) hk_count_lds(w, op, *row, *offset, exec, bytes, kind);
+    return (HkLdsLanes){exec, 0};
+}
+
 #endif

@@ -324,6 +324,46 @@ HK_INLINE void hk_add_integers(f32x16 *sums, const f32x16 *c, int clamp) {
     }
 }
 
+#ifdef HK_DOT_BYTES
+/* D = C + A B of bytes, with and without signs. VPDPBUSD multiplies four bytes without a sign by four with one. So 128
+ * is added to each element of a signed B, and subtracted from each of an unsigned A; what that adds to the products is
+ * subtracted in advance. Groups and registers of A and B have the same K, in whatever order. */
+HK_INLINE void hk_wave_bytes(HkOrder order, u32x16 *d, const u32x16 *c, HkElement type_a, HkElement type_b,
+                             const uint32_t *rows_a, const uint32_t *rows_b, HkSpread s, int clamp) {
+    uint32_t moved[2 * SIDE * SIDE] __attribute__((aligned(64)));
+    u32x16 flip_a = (u32x16){} + (type_a == HK_UINT8 ? 0x80808080 : 0);
+    u32x16 flip_b = (u32x16){} + (type_b == HK_INT8 ? 0x80808080 : 0);
+    __m512i of_rows = _mm512_setzero_si512(), of_columns = _mm512_setzero_si512(), ones = _mm512_set1_epi8(1);
+    int count = s.rows * s.groups;
+    for (int n = 0; n < count; n++) {
+        int from = n % s.rows * HK_LANES + n / s.rows * SIDE;
+        u32x16 a = *(const u32x16 *)(rows_a + from) ^ flip_a, b = *(const u32x16 *)(rows_b + from) ^ flip_b;
+        *(u32x16 *)(moved + SIDE * n) = a;
+        of_rows = _mm512_dpbusd_epi32(of_rows, (__m512i)flip_b, (__m512i)a);
+        of_columns = _mm512_dpbusd_epi32(of_columns, (__m512i)b, ones);
+    }
+    u32x16 excess = type_b == HK_INT8 ? (u32x16)of_rows : (u32x16){};
+    u32x16 lack = type_a == HK_UINT8 ? (u32x16)of_columns << 7 : (u32x16){};
+    if (type_a == HK_UINT8 && type_b == HK_INT8) excess += 128 * 128 * 4 * (uint32_t)count;
+    __m512i sum[SIDE];
+#pragma clang loop unroll(full)
+    for (int i = 0; i < SIDE; i++) sum[i] = (__m512i)(lack - excess[i]);
+#pragma clang loop unroll(disable)
+    for (int n = 0; n < count; n++) {
+        const uint32_t *a = moved + SIDE * n;
+        int from = n % s.rows * HK_LANES + n / s.rows * SIDE;
+        __m512i row = (__m512i)(*(const u32x16 *)(rows_b + from) ^ flip_b);
+#pragma clang loop unroll(full)
+        for (int i = 0; i < SIDE; i++) __asm__("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(sum[i]) : "v"(row), "m"(a[i]));
+    }
+#pragma clang loop unroll(full)
+    for (int i = 0; i < SIDE; i++) {
+        int at = hk_row_offset(order, i) / SIDE;
+        d[at] = clamp ? (u32x16)__builtin_elementwise_add_sat((i32x16)sum[i], (i32x16)c[at]) : (u32x16)sum[i] + c[at];
+    }
+}
+#endif
+
 /* Factors of an instruction. */
 typedef struct HkWaveFactors {
     HkElement type_a, type_b;
@@ -373,6 +413,15 @@ HK_INLINE int32_t hk_wave_matrix(Wave *w, const Op *op, int sparse) {
         hk_store_sums(w, op, kind_d, sums);
         return 0;
     }
+#ifdef HK_DOT_BYTES
+    int bytes_a = f.type_a == HK_INT8 || f.type_a == HK_UINT8, bytes_b = f.type_b == HK_INT8 || f.type_b == HK_UINT8;
+    if (integer && !sparse && bytes_a && bytes_b && op->imm[1] == op->imm[2]) {
+        hk_wave_bytes(HK_IN_ORDER, (u32x16 *)sums, (const u32x16 *)sums, f.type_a, f.type_b, f.rows_a, f.rows_b, f.a,
+                      (op->flags & HK_WMMA_CLAMP) != 0);
+        hk_store_sums(w, op, kind_d, sums);
+        return 0;
+    }
+#endif
     if (integer) {
         memcpy(addends, sums, sizeof sums);
         memset(sums, 0, sizeof sums);

@@ -2,7 +2,8 @@
  *
  * A wave reads what another one has written by an atomic, or by a store with a scope. Once it has waited for the read,
  * everything that was complete at the write is ordered before its next access; the same holds for a wave that polls
- * LDS. An access is complete as defined by the memory model in LLVM's AMDGPUUsage for each target:
+ * LDS, and for one that waited for a named barrier, which the signals that completed it precede. An access is complete
+ * as defined by the memory model in LLVM's AMDGPUUsage for each target:
  *  - LDS accesses of a wave are in order among each other, so a flag in LDS follows all of them; a flag in global
  * memory follows those that a wait on lgkmcnt covered.
  *  - Accesses to global memory within a work-group are in order, because its waves share an L1.
@@ -181,6 +182,38 @@ void san_order_barrier(SanGroup *sg) {
         add_known(&all, &sg->waves[i].known);
     }
     for (uint32_t i = 0; i < sg->wave_count; i++) sg->waves[i].known = all;
+}
+
+static SanNamed *named_barrier(SanGroup *sg, uint32_t number) {
+    SanNamed *b = &sg->named[number % NAMED_BARRIERS];
+    if (!(sg->named_used >> number & 1)) memset(b, 0, sizeof *b);
+    sg->named_used |= 1u << number;
+    return b;
+}
+
+void hk_san_named_init(const Wave *w, uint32_t number) {
+    memset(&named_barrier(((SanWave *)w->san)->group, number)->signalled, 0, sizeof(SanKnown));
+}
+
+/* The signal is a release: it covers what the wave has waited for, as a flag in global memory does. */
+void hk_san_named_signal(const Wave *w, uint32_t number, int is_complete) {
+    SanWave *sw = w->san;
+    SanNamed *b = named_barrier(sw->group, number);
+    san_settle(sw);
+    const SanApart *async = &sw->apart[COUNTS_ASYNC], *tensor = &sw->apart[COUNTS_TENSOR];
+    SanOrder order = {sw->lgkm_done, sw->vm_done, sw->vm_issued, {async->done, tensor->done}};
+    add_known(&b->signalled, &sw->known);
+    add_order(&b->signalled.of[sw->index], &order);
+    at_least(&b->signalled.complete[sw->index], sw->vm_done);
+    sw->group->san->synced = 1;
+    if (!is_complete) return;
+    add_known(&b->complete, &b->signalled);
+    memset(&b->signalled, 0, sizeof b->signalled);
+}
+
+void hk_san_named_pass(const Wave *w, uint32_t number) {
+    SanWave *sw = w->san;
+    add_known(&sw->known, &named_barrier(sw->group, number)->complete);
 }
 
 int san_ordered(const Wave *w, const SanWave *sw, uint32_t group, uint32_t wave, uint32_t number, int needs_visible,

@@ -60,6 +60,9 @@ HK_EXPORT void hk_san_run(Wave *w, const SanOp *ops, uint32_t count) {
         case SAN_MARK:
             sw->marks[o->imm % SAN_MARKS] = sw->states + o->flags;
             break;
+        case SAN_CLEAR:
+            sw->marks[o->imm % SAN_MARKS] = 0;
+            break;
         case SAN_HAZARD:
             hazard(w, sw, o);
             break;

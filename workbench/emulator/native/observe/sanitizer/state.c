@@ -74,6 +74,7 @@ void hk_san_start(const Launch *l, Group *g, Wave *waves, void *memory) {
     sg->group = g;
     sg->epoch = 1;
     sg->reads_passed = 0;
+    sg->named_used = 0;
     sg->lds_origin = 0;
     sg->wave_count = g->wave_count;
     sg->rows = l->row_count;

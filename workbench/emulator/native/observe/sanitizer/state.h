@@ -140,6 +140,13 @@ typedef struct SanKnown {
     uint32_t seen, acquired;
 } SanKnown;
 
+/* What a named barrier orders: accesses of the waves that have signalled it since it was last complete; and of those
+ * that had when it was. */
+typedef struct SanNamed {
+    SanKnown signalled, complete;
+} SanNamed;
+#define NAMED_BARRIERS (HK_COPIES ? HK_NAMED_BARRIERS : 1)
+
 /* Accesses that a work-group made visible by a write of device scope: vmcnt numbers of its waves, as in SanKnown. */
 typedef struct SanRelease {
     uint32_t time;
@@ -252,6 +259,8 @@ struct SanGroup {
      * without a check. Waves beyond the 16th always need one. */
     uint64_t *quick;
     SanWave *waves;
+    uint32_t named_used; /* mask of the named barriers that `named` has; the others' records are not initialised */
+    SanNamed named[NAMED_BARRIERS];
 };
 
 /* reports.c */

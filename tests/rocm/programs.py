@@ -1,0 +1,121 @@
+"""Programs with AMD's own runtime on the emulated device: `make test-rocm ROOT=folder`.
+
+    python tests/rocm/programs.py ROOT [PROGRAM ...]
+
+ROOT is a folder with Debian sid and the packages of `PROGRAMS`; mmdebstrap makes it unless it is there.
+Only the superuser can enter it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that Debian has built, or a script of this folder.
+
+    Attributes:
+        packages: of Debian sid.
+        command: in the root, where this folder is /mnt.
+        output: patterns, each of which its output must have.
+        device: the emulated one; Debian's libraries have code for gfx90a, not for gfx942.
+    """
+
+    packages: tuple[str, ...]
+    command: tuple[str, ...]
+    output: tuple[str, ...]
+    device: str = "MI300X"
+
+
+PROGRAMS = {
+    "rocminfo": Program(("rocminfo",), ("rocminfo",), (r"Name: +gfx942", r"\*\*\* Done \*\*\*")),
+    "clinfo": Program(
+        ("clinfo", "rocm-opencl-icd"),
+        ("clinfo",),
+        (r"Device Board Name \(AMD\) +AMD Instinct MI300X", r"Max compute units +304"),
+    ),
+    "rocRAND": Program(
+        ("librocrand1-tests",),
+        ("/usr/libexec/rocm/librocrand1-tests/test_rocrand_basic",),
+        (r"\[  PASSED  \] 44 tests",),
+        "MI210",
+    ),
+    "rocBLAS": Program(
+        ("librocblas4", "python3-numpy"),
+        ("python3", "/mnt/blas.py"),
+        ("sgemm: right", "hgemm: right"),
+        "MI210",
+    ),
+}
+
+# The library for LD_PRELOAD is for the program alone, not for the commands that enter the root.
+_INSIDE = """set -e
+root=$1; scripts=$2; shift 2
+preload=$LD_PRELOAD; unset LD_PRELOAD
+mkdir -p "$root$HIPKITTENS_DRIVER"
+mount --bind "$HIPKITTENS_DRIVER" "$root$HIPKITTENS_DRIVER"
+mount --bind "$scripts" "$root/mnt"
+mount -t proc proc "$root/proc"
+mount --rbind /dev "$root/dev"
+mount -t tmpfs tmpfs "$root/tmp"
+exec chroot "$root" env -u PYTHONPATH PATH=/usr/bin:/bin HOME=/tmp "LD_PRELOAD=$preload" "$@"
+"""
+
+
+def make_root(root: Path) -> None:
+    """Installs Debian sid with the packages of all programs."""
+    packages = sorted({package for program in PROGRAMS.values() for package in program.packages})
+    age = 'Acquire::Check-Valid-Until "false"'
+    words = ["mmdebstrap", "--variant=minbase", f"--aptopt={age}", f"--include={','.join(packages)}"]
+    subprocess.run([*words, "sid", str(root)], check=True)
+
+
+def missing(program: Program, root: Path) -> list[str]:
+    """Faults of a program's run: patterns that its output lacks, status, time limit; [] if there are none."""
+    enter = ["unshare", "--mount", "sh", "-c", _INSIDE, "sh", str(root), str(HERE), *program.command]
+    words = [sys.executable, "-m", "workbench", "exec", "--driver", "--device", program.device, "--", *enter]
+    try:
+        done = subprocess.run(
+            words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return [f"it did not end in {SECONDS} s"]
+    text = done.stdout.decode("utf-8", "replace")
+    faults = [f"no {pattern!r} in the output" for pattern in program.output if not re.search(pattern, text)]
+    if done.returncode:
+        faults.append(f"exit status {done.returncode}")
+    return [*faults, text[-2000:]] if faults else []
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("root", type=Path)
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(PROGRAMS))
+    options = parser.parse_args(arguments)
+    unknown = set(options.programs) - set(PROGRAMS)
+    if unknown:
+        parser.error(f"{', '.join(sorted(unknown))}: expected some of {', '.join(PROGRAMS)}")
+    if not options.root.is_dir():
+        make_root(options.root)
+    failed = 0
+    for name in options.programs or PROGRAMS:
+        faults = missing(PROGRAMS[name], options.root.absolute())
+        print(f"{name}: {'failed' if faults else 'passed'}", *faults, sep="\n  ", flush=True)
+        failed += bool(faults)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
