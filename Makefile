@@ -61,6 +61,7 @@ test-triton: $(VENV)/.installed-test
 ROOT ?= build/sid
 test-rocm: $(VENV)/.installed
 	$(BIN)/python tests/rocm/programs.py $(ROOT) $(ARGS)
+	$(BIN)/python -m tests.emulator.hip.answers --root $(ROOT)
 
 # Packages that need no launch: tracing costs a third of a test's time, too much for the rest.
 coverage: $(VENV)/.installed-test

@@ -38,6 +38,8 @@ _SCHEDULE_SPIN, _SCHEDULE_MASK, _MAP_HOST, _RESIZE_LOCAL_MEMORY = 1, 7, 8, 16
 _flags: dict[int, int] = {}
 _BUS_ID_BYTES = 13
 _BANKS_OF_FOUR_BYTES = 1
+# hipFuncCache_t and hipSharedMemConfig.
+_CACHE_CONFIGS, _BANK_CONFIGS = range(4), range(3)
 
 
 def device(ordinal: int) -> EmulatedDevice:
@@ -104,7 +106,6 @@ def properties(product: Product, ordinal: int) -> dict[str, Any]:
         "hostNativeAtomicSupported": 1,
         "concurrentManagedAccess": 1,
         "cooperativeLaunch": 1,
-        "clusterLaunch": int(unit.cluster_groups > 1),
         "sharedMemPerBlockOptin": unit.lds_bytes,
         "maxBlocksPerMultiProcessor": waves * unit.multiprocessor_units,
         "hostRegisterSupported": 1,
@@ -324,6 +325,8 @@ def _store_text(result: int, length: int, text: str) -> None:
 @call("hipDeviceGetUuid", arguments=(POINTER, INT))
 def _get_uuid(result: int, ordinal: int) -> None:
     content = properties(device(ordinal).product, ordinal)["uuid"]
+    if not result:
+        raise HipError(structures.INVALID_VALUE)
     ctypes.memmove(result, content, 16)
 
 
@@ -392,16 +395,18 @@ def _get_shared_config(result: int) -> None:
     structures.store(result, INT, _BANKS_OF_FOUR_BYTES)
 
 
-@call(
-    "hipDeviceSetCacheConfig",
-    "hipDeviceSetSharedMemConfig",
-    "hipCtxSetCacheConfig",
-    "hipCtxSetSharedMemConfig",
-    arguments=(INT,),
-)
+@call("hipDeviceSetCacheConfig", "hipCtxSetCacheConfig", arguments=(INT,))
 @outside_captures
-def _set_config(value: int) -> None:
-    return None
+def _set_cache_config(value: int) -> None:
+    if value not in _CACHE_CONFIGS:
+        raise HipError(structures.INVALID_VALUE)
+
+
+@call("hipDeviceSetSharedMemConfig", "hipCtxSetSharedMemConfig", arguments=(INT,))
+@outside_captures
+def _set_shared_config(value: int) -> None:
+    if value not in _BANK_CONFIGS:
+        raise HipError(structures.INVALID_VALUE)
 
 
 @call("hipDeviceGetStreamPriorityRange", arguments=(POINTER, POINTER))
@@ -426,7 +431,7 @@ def _enable_peer(peer: int, flags: int) -> int:
 @call("hipDeviceDisablePeerAccess", arguments=(INT,))
 def _disable_peer(peer: int) -> int:
     device(peer)
-    return structures.PEER_ACCESS_NOT_ENABLED
+    return structures.INVALID_DEVICE if peer == thread().device else structures.PEER_ACCESS_NOT_ENABLED
 
 
 # hipDeviceP2PAttr: performance rank, access, native atomics, arrays.
@@ -435,6 +440,8 @@ _P2P_ATTRIBUTES = range(4)
 
 @call("hipDeviceGetP2PAttribute", arguments=(POINTER, INT, INT, INT))
 def _p2p_attribute(result: int, attribute: int, source: int, target: int) -> None:
+    if not result:
+        raise HipError(structures.INVALID_VALUE)
     device(source)
     device(target)
     if attribute not in _P2P_ATTRIBUTES or source == target:

@@ -36,7 +36,7 @@ _executables: dict[int, list[_Step]] = {}
 
 def _graph(handle: int) -> Graph:
     if handle not in streams.graphs:
-        raise HipError(structures.INVALID_HANDLE)
+        raise HipError(structures.INVALID_VALUE)
     return streams.graphs[handle]
 
 
@@ -309,9 +309,11 @@ def _add_dependencies(graph: int, sources: int, targets: int, count: int) -> Non
     pairs = list(zip(_handles_at(sources, count), _handles_at(targets, count), strict=True))
     if any(handle not in by_handle for pair in pairs for handle in pair):
         raise HipError(structures.INVALID_VALUE)
-    for source, target in pairs:
-        if by_handle[source] not in by_handle[target].dependencies:
-            by_handle[target].dependencies.append(by_handle[source])
+    edges = [(by_handle[source], by_handle[target]) for source, target in pairs]
+    if any(source in target.dependencies for source, target in edges):
+        raise HipError(structures.INVALID_VALUE)
+    for source, target in edges:
+        target.dependencies.append(source)
 
 
 def _store_list(values: list[int], address: int, count: int) -> None:

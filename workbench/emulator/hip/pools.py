@@ -14,6 +14,7 @@ from workbench.emulator.hip import graph_memory, memory, streams, structures
 from workbench.emulator.hip.calls import HANDLE, INT, POINTER, SIZE, U64, HipError, call
 from workbench.emulator.hip.devices import device
 from workbench.emulator.node.allocations import MemoryKind
+from workbench.emulator.node.device import node
 
 # hipMemPoolAttr
 _RELEASE_THRESHOLD = 4
@@ -205,15 +206,21 @@ def _default_pool(result: int, ordinal: int) -> None:
     structures.store(result, HANDLE, _default(ordinal))
 
 
+def _check_device(ordinal: int) -> None:
+    if not 0 <= ordinal < len(node().devices):
+        raise HipError(structures.INVALID_VALUE)
+
+
 @call("hipDeviceGetMemPool", arguments=(POINTER, INT))
 def _device_pool(result: int, ordinal: int) -> None:
+    _check_device(ordinal)
     structures.store(result, HANDLE, _of_device(ordinal))
 
 
 @call("hipDeviceSetMemPool", arguments=(INT, HANDLE))
 @streams.outside_captures
 def _set_device_pool(ordinal: int, handle: int) -> None:
-    device(ordinal)
+    _check_device(ordinal)
     if _pool(handle).device != ordinal:
         raise HipError(structures.INVALID_DEVICE)
     _current[ordinal] = handle

@@ -422,7 +422,7 @@ def _exchange_mode(mode: int) -> None:
 
 @call("hipStreamAddCallback", "hipStreamAddCallback_spt", arguments=(HANDLE, POINTER, POINTER, UINT))
 def _add_callback(handle: int, function: int, data: int, flags: int) -> None:
-    if not function:
+    if not function or flags:
         raise HipError(structures.INVALID_VALUE)
     stream(handle)
     check_no_capture(structures.STREAM_CAPTURE_UNSUPPORTED)
@@ -431,6 +431,8 @@ def _add_callback(handle: int, function: int, data: int, flags: int) -> None:
 
 @call("hipLaunchHostFunc", "hipLaunchHostFunc_spt", arguments=(HANDLE, POINTER, POINTER))
 def _host_function(handle: int, function: int, data: int) -> None:
+    if not function:
+        raise HipError(structures.INVALID_VALUE)
     submit(handle, NodeKind.HOST, host_call(function, data), (function, data))
 
 
