@@ -208,11 +208,11 @@ PACKAGES = (
 )
 
 
-def make_root(root: Path) -> None:
-    """Installs the packages and what they need into a new root."""
+def make_root(root: Path, packages: Sequence[str] = PACKAGES) -> None:
+    """Installs packages of Debian sid and what they need into a new root."""
     # A mirror that lags, or a snapshot, has a Release file that is signed but too old for apt.
     age = 'Acquire::Check-Valid-Until "false"'
-    words = ["mmdebstrap", "--variant=minbase", f"--aptopt={age}", f"--include={','.join(PACKAGES)}"]
+    words = ["mmdebstrap", "--variant=minbase", f"--aptopt={age}", f"--include={','.join(packages)}"]
     subprocess.run([*words, "sid", str(root)], check=True)
 
 

@@ -9,14 +9,18 @@ Only the superuser can enter it.
 from __future__ import annotations
 
 import argparse
+import os
 import re
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent))
+
+import debian_libraries  # noqa: E402
+
 SECONDS = 300
 
 
@@ -72,28 +76,16 @@ exec chroot "$root" env -u PYTHONPATH PATH=/usr/bin:/bin HOME=/tmp "LD_PRELOAD=$
 """
 
 
-def make_root(root: Path) -> None:
-    """Installs Debian sid with the packages of all programs."""
-    packages = sorted({package for program in PROGRAMS.values() for package in program.packages})
-    age = 'Acquire::Check-Valid-Until "false"'
-    words = ["mmdebstrap", "--variant=minbase", f"--aptopt={age}", f"--include={','.join(packages)}"]
-    subprocess.run([*words, "sid", str(root)], check=True)
-
-
 def missing(program: Program, root: Path) -> list[str]:
     """Faults of a program's run: patterns that its output lacks, status, time limit; [] if there are none."""
     enter = ["unshare", "--mount", "sh", "-c", _INSIDE, "sh", str(root), str(HERE), *program.command]
     words = [sys.executable, "-m", "workbench", "exec", "--driver", "--device", program.device, "--", *enter]
-    try:
-        done = subprocess.run(
-            words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS, check=False
-        )
-    except subprocess.TimeoutExpired:
+    text, status = debian_libraries.output_of(words, os.environ, SECONDS)
+    if status is None:
         return [f"it did not end in {SECONDS} s"]
-    text = done.stdout.decode("utf-8", "replace")
     faults = [f"no {pattern!r} in the output" for pattern in program.output if not re.search(pattern, text)]
-    if done.returncode:
-        faults.append(f"exit status {done.returncode}")
+    if status:
+        faults.append(f"exit status {status}")
     return [*faults, text[-2000:]] if faults else []
 
 
@@ -108,7 +100,8 @@ def main(arguments: Sequence[str]) -> int:
     if unknown:
         parser.error(f"{', '.join(sorted(unknown))}: expected some of {', '.join(PROGRAMS)}")
     if not options.root.is_dir():
-        make_root(options.root)
+        packages = sorted({package for program in PROGRAMS.values() for package in program.packages})
+        debian_libraries.make_root(options.root, packages)
     failed = 0
     for name in options.programs or PROGRAMS:
         faults = missing(PROGRAMS[name], options.root.absolute())
