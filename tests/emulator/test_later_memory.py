@@ -151,12 +151,14 @@ def written(count: int, dtype: str, first: int = 0) -> Callable[..., tuple[Array
 
 
 def atomic(
-    dtype: str, function: Callable[[Array, Array], Array], returns: bool, count: int = 1
+    dtype: str, function: Callable[[Array, Array], Array], returns: bool, count: int = 1, operands: int = 1
 ) -> Callable[..., tuple[Array, Array]]:
+    """An atomic of `count` numbers, whose function gets these and as many of the data for each operand."""
+
     def meaning(place: Array, data: Array, result: Array) -> tuple[Array, Array]:
         place, result = place.copy(), result.copy()
         old = place.view(dtype)[:, :count].copy()
-        place.view(dtype)[:, :count] = function(old, data.view(dtype))
+        place.view(dtype)[:, :count] = function(old, data.view(dtype)[:, : count * operands])
         if returns:
             result.view(dtype)[:, :count] = old
         return place, result
@@ -171,7 +173,7 @@ def compared(dtype: str, returns: bool, swapped: int) -> Callable[..., tuple[Arr
         new, expected = data[:, swapped, None], data[:, 1 - swapped, None]
         return np.where(old == expected, new, old)
 
-    return atomic(dtype, function, returns)
+    return atomic(dtype, function, returns, operands=2)
 
 
 LOADS = {
@@ -209,37 +211,33 @@ def plain(target: str) -> Iterator[Row]:
             yield Row(f"{text} {space.operands('%[data]')}", space, count, 1, meaning)
 
 
-def first(data: Array) -> Array:
-    return data[:, :1]
-
-
 def functions(bits: int) -> Iterator[tuple[str, str, Callable[[Array, Array], Array]]]:
     """Integer atomics of a width: name, type and meaning."""
     u, i, b = f"u{bits}", f"i{bits}", f"b{bits}"
     unsigned, signed = f"u{bits // 8}", f"i{bits // 8}"
-    yield f"add_{u}", unsigned, lambda old, data: old + first(data)
-    yield f"sub_{u}", unsigned, lambda old, data: old - first(data)
-    yield f"rsub_{u}", unsigned, lambda old, data: first(data) - old
-    yield f"min_{i}", signed, lambda old, data: np.minimum(old, first(data))
-    yield f"max_{i}", signed, lambda old, data: np.maximum(old, first(data))
-    yield f"min_{u}", unsigned, lambda old, data: np.minimum(old, first(data))
-    yield f"max_{u}", unsigned, lambda old, data: np.maximum(old, first(data))
-    yield f"and_{b}", unsigned, lambda old, data: old & first(data)
-    yield f"or_{b}", unsigned, lambda old, data: old | first(data)
-    yield f"xor_{b}", unsigned, lambda old, data: old ^ first(data)
-    yield f"swap_{b}", unsigned, lambda old, data: first(data)
-    yield f"storexchg_{b}", unsigned, lambda old, data: first(data)
-    yield f"inc_{u}", unsigned, lambda old, data: np.where(old >= first(data), 0, old + 1)
+    yield f"add_{u}", unsigned, np.add
+    yield f"sub_{u}", unsigned, np.subtract
+    yield f"rsub_{u}", unsigned, lambda old, data: data - old
+    yield f"min_{i}", signed, np.minimum
+    yield f"max_{i}", signed, np.maximum
+    yield f"min_{u}", unsigned, np.minimum
+    yield f"max_{u}", unsigned, np.maximum
+    yield f"and_{b}", unsigned, np.bitwise_and
+    yield f"or_{b}", unsigned, np.bitwise_or
+    yield f"xor_{b}", unsigned, np.bitwise_xor
+    yield f"swap_{b}", unsigned, lambda old, data: data
+    yield f"storexchg_{b}", unsigned, lambda old, data: data
+    yield f"inc_{u}", unsigned, lambda old, data: np.where(old >= data, 0, old + 1)
     yield (
         f"dec_{u}",
         unsigned,
-        lambda old, data: np.where((old == 0) | (old > first(data)), first(data), old - 1),
+        lambda old, data: np.where((old == 0) | (old > data), data, old - 1),
     )
     # LLVM's csub of gfx11 and sub_clamp stop at zero; cond_sub leaves what it cannot subtract from.
-    clamped = lambda old, data: np.where(old >= first(data), old - first(data), 0)  # noqa: E731
+    clamped = lambda old, data: np.where(old >= data, old - data, 0)  # noqa: E731
     yield f"csub_{u}", unsigned, clamped
     yield f"sub_clamp_{u}", unsigned, clamped
-    yield f"cond_sub_{u}", unsigned, lambda old, data: np.where(old >= first(data), old - first(data), old)
+    yield f"cond_sub_{u}", unsigned, lambda old, data: np.where(old >= data, old - data, old)
 
 
 def atomics(target: str) -> Iterator[Row]:
@@ -257,26 +255,18 @@ def atomics(target: str) -> Iterator[Row]:
                     text = named(space, f"cmpswap_b{bits}", returns, returning)
                     yield Row(text, space, 2 * words, words, meaning)
         for name, dtype, function in (
-            ("add_f32", "f4", lambda old, data: old + first(data)),
-            ("add_f64", "f8", lambda old, data: old + first(data)),
-            *((f"min{n}_f{bits}", f"f{bits // 8}", np_minimum) for n in ("", "_num") for bits in (32, 64)),
-            *((f"max{n}_f{bits}", f"f{bits // 8}", np_maximum) for n in ("", "_num") for bits in (32, 64)),
+            ("add_f32", "f4", np.add),
+            ("add_f64", "f8", np.add),
+            *((f"min{n}_f{bits}", f"f{bits // 8}", np.minimum) for n in ("", "_num") for bits in (32, 64)),
+            *((f"max{n}_f{bits}", f"f{bits // 8}", np.maximum) for n in ("", "_num") for bits in (32, 64)),
         ):
             words = int(dtype[1]) // 4
             for returns in (False, True):
                 meaning = atomic(dtype, function, returns)
                 yield Row(named(space, name, returns, returning), space, words, words, meaning)
         for returns in (False, True):
-            meaning = atomic("f2", lambda old, data: old + data[:, :2], returns, count=2)
+            meaning = atomic("f2", np.add, returns, count=2)
             yield Row(named(space, "pk_add_f16", returns, returning), space, 1, 1, meaning)
-
-
-def np_minimum(old: Array, data: Array) -> Array:
-    return np.minimum(old, first(data))
-
-
-def np_maximum(old: Array, data: Array) -> Array:
-    return np.maximum(old, first(data))
 
 
 def named(space: Space, name: str, returns: bool, returning: str) -> str:
