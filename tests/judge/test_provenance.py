@@ -15,14 +15,16 @@ def bytes_of(tensor: torch.Tensor) -> Bytes:
     return tensor.contiguous().view(torch.uint8).numpy().reshape(-1)
 
 
-def normal(seed: int) -> torch.Tensor:
-    return torch.randn(SHAPE, generator=torch.Generator().manual_seed(seed))
+def normal(seed: int, shape: tuple[int, int] = SHAPE) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_input_of_a_normalization_is_not_its_result(seed: int) -> None:
-    x = normal(seed)
-    result = torch.nn.functional.layer_norm(x.double(), SHAPE[1:])
+# The elements of a row of 2,048 are within 3 % of their input's.
+@pytest.mark.parametrize("shape", [SHAPE, (4, 2048)])
+@pytest.mark.parametrize("seed", range(10))
+def test_input_of_a_normalization_is_not_its_result(seed: int, shape: tuple[int, int]) -> None:
+    x = normal(seed, shape)
+    result = torch.nn.functional.layer_norm(x.double(), shape[1:])
     assert not holds_result(bytes_of(x), [result], [x])
     assert not holds_result(bytes_of(x.flip(0).bfloat16()), [result], [x])
 
