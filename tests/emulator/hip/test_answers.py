@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import needs
 import pytest
 
 from tests.emulator.hip import answers
 
 
+@needs.python_library
 @pytest.mark.skipif(sys.platform != "linux", reason="AMD's library is Linux's")
 def test_every_answer_is_equal_or_has_a_reason(tmp_path: Path) -> None:
     recorded = answers.RECORD.read_text().splitlines()
