@@ -4,7 +4,7 @@
  * socket, is the device: it maps the same memory at the same addresses, reads the queues and runs the kernels.
  * Facts of the product and the files of sysfs are in the folder HIPKITTENS_DRIVER (topology.py). */
 #define _GNU_SOURCE
-#include "shared.h"
+#include "events.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
