@@ -478,6 +478,12 @@ static int map_buffer(Buffer *buffer) {
     void *there = REAL(mmap)((void *)buffer->base, buffer->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
                              memory_file, (off_t)buffer->offset);
     int is_vram = buffer->flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM;
+    /* What the program shared there before, it has unmapped. */
+    for (Segment **link = &segments; *link;)
+        if ((*link)->base < buffer->base + buffer->size && (*link)->end > buffer->base)
+            end_segment(link);
+        else
+            link = &(*link)->next;
     Message message = {.kind = MESSAGE_MAP,
                        .what = is_vram ? MEMORY_DEVICE : MEMORY_HOST,
                        .base = buffer->base,
