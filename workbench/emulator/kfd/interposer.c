@@ -477,6 +477,12 @@ IOCTL(map_memory_to_gpu) {
         /* The device's addresses are this process's. */
         void *there = REAL(mmap)((void *)buffer->base, buffer->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
                                  memory_file, (off_t)buffer->offset);
+        /* What the program shared there before, it has unmapped. */
+        for (Segment **link = &segments; *link;)
+            if ((*link)->base < buffer->base + buffer->size && (*link)->end > buffer->base)
+                end_segment(link);
+            else
+                link = &(*link)->next;
         error =
             there == MAP_FAILED ? ENOMEM : map_on_device(buffer->base, buffer->size, kind, buffer->offset, memory_file);
         buffer->is_mapped = !error;
