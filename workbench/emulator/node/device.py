@@ -245,7 +245,9 @@ class EmulatedDevice:
         schedule = None if options.sanitize else defaults.schedule
         clock, timed = self.node.clock, None
         # Neither a tape's blocks nor a schedule's are those that the clock knows.
-        if clock.active and options.tape is None and schedule is None:
+        if self.product.memory_latency_ns is None:
+            clock.unmodelled += 1
+        elif clock.active and options.tape is None and schedule is None:
             shape = geometry.groups, geometry.block, dynamic_shared
             timed = clock.launch(loaded, kernel_name, shape, arguments, options)
             options = timed.options
