@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import _cffi_backend
+import cffi
 
 from workbench.cache import Cache, digest
 from workbench.errors import UsageError
@@ -22,7 +22,7 @@ def declared(header: Path) -> Any:
     The header is parsed once a computer: of each process that used the emulated device that took 0.15 s.
     """
     text = _PREPROCESSOR.sub("", header.read_text())
-    store, key = Cache("headers"), digest("declared", text, _cffi_backend.__version__)
+    store, key = Cache("headers"), digest("declared", text, cffi.__version__)
     try:
         code = store.get(key)
         if code is None:
@@ -38,7 +38,6 @@ def declared(header: Path) -> Any:
 
 def _module(text: str) -> bytes:
     """Python code of cffi that makes an `ffi` with these declarations."""
-    import cffi
     from cffi.recompiler import make_py_source
 
     builder = cffi.FFI()
