@@ -61,11 +61,6 @@ static struct {
         wave_size;
 } facts;
 
-#define LOG(...)                                                                                                       \
-    do {                                                                                                               \
-        if (is_verbose) fprintf(stderr, "hipkittens driver: " __VA_ARGS__);                                            \
-    } while (0)
-
 __attribute__((constructor)) static void begin(void) {
     folder = getenv("HIPKITTENS_DRIVER");
     is_verbose = getenv("HIPKITTENS_DRIVER_LOG") != NULL;
@@ -458,7 +453,6 @@ IOCTL(alloc_memory_of_gpu) {
         a->mmap_offset = buffer->offset = extend_file(a->size);
         error = buffer->offset ? 0 : ENOMEM;
     }
-    LOG("alloc %#llx+%#llx flags %#x: %d\n", a->va_addr, a->size, a->flags, error);
     if (error) {
         free(buffer);
         return error;
@@ -514,7 +508,6 @@ IOCTL(free_memory_of_gpu) {
 }
 
 IOCTL(svm) {
-    LOG("svm %s %#llx+%#llx\n", a->op ? "get" : "set", a->start_addr, a->size);
     if (a->op == KFD_IOCTL_SVM_OP_SET_ATTR) {
         for (Buffer *b = buffers; b; b = b->next)
             if (b->base <= a->start_addr && a->start_addr + a->size <= b->base + b->size) return 0;
@@ -645,7 +638,6 @@ IOCTL(create_queue) {
     used_queues[id] = 1;
     a->queue_id = id;
     a->doorbell_offset = CONTROL_OFFSET + 8 * id;
-    LOG("queue %u of type %u\n", id, a->queue_type);
     return 0;
 }
 
@@ -809,7 +801,7 @@ static int kfd_ioctl(unsigned long request, void *argument) {
     if (is_locked) pthread_mutex_lock(&lock);
     int error = control ? answer(argument) : EBADF;
     if (is_locked) pthread_mutex_unlock(&lock);
-    LOG("ioctl %#x: %d\n", number, error);
+    if (is_verbose) fprintf(stderr, "hipkittens driver: ioctl %#x: %d\n", number, error);
     if (error) errno = error;
     return error ? -1 : 0;
 }
