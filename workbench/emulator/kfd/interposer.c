@@ -12,7 +12,6 @@
 #include <drm/drm.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/kfd_ioctl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -55,11 +54,7 @@ static uint64_t *event_page;
 static const char *folder;
 static int is_verbose;
 
-/* Facts of the product, in the order of topology.py's file. */
-static struct {
-    uint64_t gpu_id, vram, vram_limit, host, device_id, units, engines, arrays, clock_khz, memory_clock_khz, bus_bits,
-        wave_size;
-} facts;
+static Facts facts;
 
 __attribute__((constructor)) static void begin(void) {
     folder = getenv("HIPKITTENS_DRIVER");
@@ -115,11 +110,9 @@ static int read_facts(void) {
     char path[4096];
     snprintf(path, sizeof path, "%s/facts", folder);
     FILE *file = REAL(fopen)(path, "re");
-    uint64_t *fields = (uint64_t *)&facts;
-    size_t count = 0;
-    while (file && count < sizeof facts / sizeof *fields && fscanf(file, "%" SCNu64, &fields[count]) == 1) count++;
+    size_t count = file ? fread(&facts, sizeof facts, 1, file) : 0;
     if (file) fclose(file);
-    if (count == sizeof facts / sizeof *fields) return 0;
+    if (count) return 0;
     fprintf(stderr,
             "hipkittens: %s cannot be read: in another root folder, the folder HIPKITTENS_DRIVER has to be mounted "
             "under the same name (docs/driver.md)\n",
