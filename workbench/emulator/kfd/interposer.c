@@ -4,6 +4,7 @@
  * socket, is the device: it maps the same memory at the same addresses, reads the queues and runs the kernels.
  * Facts of the product and the files of sysfs are in the folder HIPKITTENS_DRIVER (topology.py). */
 #define _GNU_SOURCE
+#include "../native/abi.h"
 #include "events.h"
 
 #include <dirent.h>
@@ -713,12 +714,11 @@ IOCTL(get_version) {
 
 IOCTL(get_process_apertures_new) {
     struct kfd_process_device_apertures *first = (void *)a->kfd_process_device_apertures_ptr;
-    /* Of LDS and scratch, as the emulated device has them (native/abi.h). */
     if (first && a->num_of_nodes)
-        *first = (struct kfd_process_device_apertures){.lds_base = 0x0001000000000000,
-                                                       .lds_limit = 0x00010000ffffffff,
-                                                       .scratch_base = 0x0002000000000000,
-                                                       .scratch_limit = 0x00020000ffffffff,
+        *first = (struct kfd_process_device_apertures){.lds_base = HK_SHARED_APERTURE,
+                                                       .lds_limit = HK_SHARED_APERTURE | ~HK_APERTURE_MASK,
+                                                       .scratch_base = HK_PRIVATE_APERTURE,
+                                                       .scratch_limit = HK_PRIVATE_APERTURE | ~HK_APERTURE_MASK,
                                                        .gpuvm_base = 0x10000,
                                                        .gpuvm_limit = 0x7fffffffffff,
                                                        .gpu_id = (uint32_t)facts.gpu_id};
