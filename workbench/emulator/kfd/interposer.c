@@ -4,6 +4,7 @@
  * socket, is the device: it maps the same memory at the same addresses, reads the queues and runs the kernels.
  * Facts of the product and the files of sysfs are in the folder HIPKITTENS_DRIVER (topology.py). */
 #define _GNU_SOURCE
+#include "../native/abi.h"
 #include "events.h"
 
 #include <dirent.h>
@@ -12,7 +13,6 @@
 #include <drm/drm.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/kfd_ioctl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -55,16 +55,7 @@ static uint64_t *event_page;
 static const char *folder;
 static int is_verbose;
 
-/* Facts of the product, in the order of topology.py's file. */
-static struct {
-    uint64_t gpu_id, vram, vram_limit, host, device_id, units, engines, arrays, clock_khz, memory_clock_khz, bus_bits,
-        wave_size;
-} facts;
-
-#define LOG(...)                                                                                                       \
-    do {                                                                                                               \
-        if (is_verbose) fprintf(stderr, "hipkittens driver: " __VA_ARGS__);                                            \
-    } while (0)
+static Facts facts;
 
 __attribute__((constructor)) static void begin(void) {
     folder = getenv("HIPKITTENS_DRIVER");
@@ -120,11 +111,9 @@ static int read_facts(void) {
     char path[4096];
     snprintf(path, sizeof path, "%s/facts", folder);
     FILE *file = REAL(fopen)(path, "re");
-    uint64_t *fields = (uint64_t *)&facts;
-    size_t count = 0;
-    while (file && count < sizeof facts / sizeof *fields && fscanf(file, "%" SCNu64, &fields[count]) == 1) count++;
+    size_t count = file ? fread(&facts, sizeof facts, 1, file) : 0;
     if (file) fclose(file);
-    if (count == sizeof facts / sizeof *fields) return 0;
+    if (count) return 0;
     fprintf(stderr,
             "hipkittens: %s cannot be read: in another root folder, the folder HIPKITTENS_DRIVER has to be mounted "
             "under the same name (docs/driver.md)\n",
@@ -458,7 +447,6 @@ IOCTL(alloc_memory_of_gpu) {
         a->mmap_offset = buffer->offset = extend_file(a->size);
         error = buffer->offset ? 0 : ENOMEM;
     }
-    LOG("alloc %#llx+%#llx flags %#x: %d\n", a->va_addr, a->size, a->flags, error);
     if (error) {
         free(buffer);
         return error;
@@ -520,7 +508,6 @@ IOCTL(free_memory_of_gpu) {
 }
 
 IOCTL(svm) {
-    LOG("svm %s %#llx+%#llx\n", a->op ? "get" : "set", a->start_addr, a->size);
     if (a->op == KFD_IOCTL_SVM_OP_SET_ATTR) {
         for (Buffer *b = buffers; b; b = b->next)
             if (b->base <= a->start_addr && a->start_addr + a->size <= b->base + b->size) return 0;
@@ -651,7 +638,6 @@ IOCTL(create_queue) {
     used_queues[id] = 1;
     a->queue_id = id;
     a->doorbell_offset = CONTROL_OFFSET + 8 * id;
-    LOG("queue %u of type %u\n", id, a->queue_type);
     return 0;
 }
 
@@ -734,12 +720,11 @@ IOCTL(get_version) {
 
 IOCTL(get_process_apertures_new) {
     struct kfd_process_device_apertures *first = (void *)a->kfd_process_device_apertures_ptr;
-    /* Of LDS and scratch, as the emulated device has them (native/abi.h). */
     if (first && a->num_of_nodes)
-        *first = (struct kfd_process_device_apertures){.lds_base = 0x0001000000000000,
-                                                       .lds_limit = 0x00010000ffffffff,
-                                                       .scratch_base = 0x0002000000000000,
-                                                       .scratch_limit = 0x00020000ffffffff,
+        *first = (struct kfd_process_device_apertures){.lds_base = HK_SHARED_APERTURE,
+                                                       .lds_limit = HK_SHARED_APERTURE | ~HK_APERTURE_MASK,
+                                                       .scratch_base = HK_PRIVATE_APERTURE,
+                                                       .scratch_limit = HK_PRIVATE_APERTURE | ~HK_APERTURE_MASK,
                                                        .gpuvm_base = 0x10000,
                                                        .gpuvm_limit = 0x7fffffffffff,
                                                        .gpu_id = (uint32_t)facts.gpu_id};
@@ -815,7 +800,7 @@ static int kfd_ioctl(unsigned long request, void *argument) {
     if (is_locked) pthread_mutex_lock(&lock);
     int error = control ? answer(argument) : EBADF;
     if (is_locked) pthread_mutex_unlock(&lock);
-    LOG("ioctl %#x: %d\n", number, error);
+    if (is_verbose) fprintf(stderr, "hipkittens driver: ioctl %#x: %d\n", number, error);
     if (error) errno = error;
     return error ? -1 : 0;
 }

@@ -67,13 +67,13 @@ class Server:
         self._queues.hkd_begin()
         while True:
             try:
-                data, files, _, _ = socket.recv_fds(self._connection, _MESSAGE_BYTES, 1)
+                content, files, _, _ = socket.recv_fds(self._connection, _MESSAGE_BYTES, 1)
             except OSError:
                 break
-            if len(data) != _MESSAGE_BYTES:
+            if len(content) != _MESSAGE_BYTES:
                 break
             try:
-                answer = self._answer(ffi.from_buffer("Message *", data), files[0] if files else -1)
+                answer = self._answer(ffi.from_buffer("Message *", content), files[0] if files else -1)
             except (OSError, OverflowError, ValueError, WorkbenchError) as error:
                 answer = (error.errno if isinstance(error, OSError) else None) or errno.EINVAL
                 _say(f"a message of the program's driver cannot be answered: {error}")
