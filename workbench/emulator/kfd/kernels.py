@@ -14,7 +14,7 @@ import msgpack
 import numpy as np
 
 from workbench import errors
-from workbench.codeobject import CodeObject
+from workbench.codeobject import CodeObject, KernelDescriptor
 from workbench.emulator.node.allocations import Allocation, Memory, MemoryKind
 from workbench.emulator.node.loaded import LoadedCode
 from workbench.targets import Target
@@ -23,6 +23,8 @@ _PAGE = 4096
 _HEADER = 64
 _FIRST = 0x1000
 _LARGEST_CODE = 1 << 18
+_MOST_FILE_BYTES = 1 << 30
+_UNKNOWN_ARGUMENTS = 256
 _END = 0xBF810000
 """s_endpgm, without which no kernel of a CDNA target ends."""
 
@@ -48,14 +50,16 @@ class Kernels:
     def __init__(self, memory: Memory, target: Target) -> None:
         self._memory = memory
         self._target = target
-        self._files: list[bytes] = []
+        self._files: dict[bytes, None] = {}
         self._codes: dict[tuple[int, bytes], tuple[LoadedCode, dict[int, str]]] = {}
         self._known: dict[int, Kernel] = {}
 
     def add_file(self, data: bytes) -> None:
-        """Notes a code object that the runtime is about to load."""
-        if data not in self._files:
-            self._files.append(data)
+        """Notes a code object that the runtime is about to load; the oldest make room for it."""
+        self._files.pop(data, None)
+        self._files[data] = None
+        while len(self._files) > 1 and sum(map(len, self._files)) > _MOST_FILE_BYTES:
+            del self._files[next(iter(self._files))]
 
     def forget(self, base: int, size: int) -> None:
         """Forgets what was in memory that is unmapped."""
@@ -71,9 +75,8 @@ class Kernels:
         """
         region = self._memory.find(address)
         if region is None or address + _HEADER > region.end:
-            raise errors.DeviceError(
-                f"a dispatch packet names the kernel at {address:#x}, where no memory is mapped", 0
-            )
+            where = self._memory.whereabouts(address, _HEADER, 0)
+            raise errors.DeviceError(f"a dispatch packet names the kernel at {address:#x}, {where}", 0)
         descriptor = ctypes.string_at(address, _HEADER)
         kernel = self._known.get(address)
         if kernel is None or kernel.descriptor != descriptor:
@@ -84,16 +87,14 @@ class Kernels:
 
     def _in_file(self, region: Allocation, address: int, descriptor: bytes) -> Kernel | None:
         """The kernel, if its code object begins in front of it and is one of the files."""
-        if not self._files:
-            return None
-        base = address & -_PAGE
-        while base >= region.base:
+        # A kernel's descriptor is as far from the start of its code object in memory as in the file.
+        first = max(region.base, address - max(map(len, self._files), default=0))
+        for base in range(address & -_PAGE, first - 1, -_PAGE):
             head = ctypes.string_at(base, _HEADER)
             # The last of equal headers: a program's other code objects may differ only further on.
             for data in reversed(self._files) if head.startswith(b"\x7fELF") else ():
                 if data.startswith(head) and (kernel := self._in_code(base, data, address, descriptor)):
                     return kernel
-            base -= _PAGE
         return None
 
     def _in_code(self, base: int, data: bytes, address: int, descriptor: bytes) -> Kernel | None:
@@ -117,8 +118,8 @@ class Kernels:
 
     def _alone(self, region: Allocation, address: int, descriptor: bytes) -> Kernel:
         """The kernel, from its descriptor and its code alone."""
-        group, private, arguments = struct.unpack_from("<III", descriptor)
-        entry = address + struct.unpack_from("<q", descriptor, 16)[0]
+        fields = KernelDescriptor.from_bytes(descriptor, self._target.name)
+        entry = address + fields.entry_offset
         place = self._memory.find(entry)
         if place is not region:
             raise errors.DeviceError(f"the kernel at {address:#x} has its code at {entry:#x}, elsewhere", 0)
@@ -134,14 +135,9 @@ class Kernels:
         record = {
             ".name": name,
             ".symbol": f"{name}.kd",
-            ".kernarg_segment_size": arguments or 256,
-            ".kernarg_segment_align": 8,
-            ".group_segment_fixed_size": group,
-            ".private_segment_fixed_size": private,
-            ".wavefront_size": 64,
-            ".sgpr_count": 100,
-            ".vgpr_count": 64,
-            ".max_flat_workgroup_size": 1024,
+            ".kernarg_segment_size": fields.kernarg_size or _UNKNOWN_ARGUMENTS,
+            ".group_segment_fixed_size": fields.group_segment_fixed_size,
+            ".private_segment_fixed_size": fields.private_segment_fixed_size,
         }
         image = _elf(self._target, name, record, content, address - low, entry - low, end - low)
         code_object = CodeObject.from_bytes(image)

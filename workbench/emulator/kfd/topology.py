@@ -66,7 +66,7 @@ def _files(product: Product) -> dict[str, str]:
         "sys/module/amdgpu/initstate": "live\n",
         "sys/module/amdgpu/version": "6.14.0\n",
         f"{nodes}/../generation_id": "2\n",
-        f"{nodes}/../system_properties": _lines({"platform_oem": 0, "platform_id": 0, "platform_rev": 0}),
+        f"{nodes}/../system_properties": _lines({"platform_id": 0}),
         f"{nodes}/0/gpu_id": "0\n",
         f"{nodes}/0/name": "\n",
         f"{nodes}/0/properties": _lines(_processor()),
@@ -96,7 +96,6 @@ def _files(product: Product) -> dict[str, str]:
             "cache_line_size": line,
             "cache_lines_per_tag": 1,
             "association": ways,
-            "latency": 0,
             "type": _DATA_AND_SIMD_CACHE,
         }
         files[f"{nodes}/1/caches/{number}/properties"] = _lines(cache) + "sibling_map 1,1,1,1,1,1,1,1\n"
@@ -146,27 +145,21 @@ def _caches(product: Product) -> list[tuple[int, int, int, int]]:
 
 
 def _lines(properties: Mapping[str, int]) -> str:
+    # A property that is absent is 0 for AMD's runtime.
     return "".join(f"{name} {value}\n" for name, value in properties.items())
 
 
 def _bank(heap: int, size: int, width: int, clock: int) -> dict[str, int]:
-    return {"heap_type": heap, "size_in_bytes": size, "flags": 0, "width": width, "mem_clk_max": clock}
+    return {"heap_type": heap, "size_in_bytes": size, "width": width, "mem_clk_max": clock}
 
 
 def _link(start: int, end: int, product: Product) -> dict[str, int]:
     return {
         "type": _LINK_PCIE,
-        "version_major": 0,
-        "version_minor": 0,
         "node_from": start,
         "node_to": end,
         "weight": 20,
-        "min_latency": 0,
-        "max_latency": 0,
-        "min_bandwidth": 0,
         "max_bandwidth": product.host_link_bytes_per_second // 1_000_000,
-        "recommended_transfer_size": 0,
-        "recommended_sdma_engine_id_mask": 0,
         "flags": 1,
     }
 
@@ -174,12 +167,8 @@ def _link(start: int, end: int, product: Product) -> dict[str, int]:
 def _processor() -> dict[str, int]:
     return {
         "cpu_cores_count": os.cpu_count() or 1,
-        "simd_count": 0,
         "mem_banks_count": 1,
-        "caches_count": 0,
         "io_links_count": 1,
-        "p2p_links_count": 0,
-        "cpu_core_id_base": 0,
         "max_engine_clk_ccompute": 3000,
     }
 
@@ -187,17 +176,13 @@ def _processor() -> dict[str, int]:
 def _device(product: Product, device: int) -> dict[str, int]:
     dies, target = DIES[product.arch], product.target
     return {
-        "cpu_cores_count": 0,
         "simd_count": product.compute_units * target.simds,
         "mem_banks_count": 1,
         "caches_count": len(_caches(product)),
         "io_links_count": 1,
-        "p2p_links_count": 0,
-        "cpu_core_id_base": 0,
         "simd_id_base": _SIMD_ID_BASE,
         "max_waves_per_simd": target.waves_per_simd,
         "lds_size_in_kb": target.lds_bytes // 1024,
-        "gds_size_in_kb": 0,
         "num_gws": 64,
         "wave_front_size": target.wave_size,
         "array_count": dies.engines * product.xcds,
@@ -209,15 +194,12 @@ def _device(product: Product, device: int) -> dict[str, int]:
         "vendor_id": 0x1002,
         "device_id": device,
         "location_id": 0x500,
-        "domain": 0,
         "drm_render_minor": 128,
-        "hive_id": 0,
         "num_sdma_engines": dies.copies[0],
         "num_sdma_xgmi_engines": dies.copies[1],
         "num_sdma_queues_per_engine": 8,
         "num_cp_queues": 24,
         "max_engine_clk_fcompute": product.clock_hz // 1_000_000,
-        "local_mem_size": 0,
         "fw_version": 156,
         "capability": _CAPABILITY,
         "debug_prop": 1495,

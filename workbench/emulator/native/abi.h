@@ -201,6 +201,13 @@ enum { HK_AWAITS_CLUSTER = 1, HK_AWAITS_NAMED = 2 };
 
 #define HK_NAMED_BARRIERS 32
 
+/* A cluster's barrier: completions in bits 63:32, signals since the last in 31:0. For the sanitizer, the times of the
+ * newest releases by signals that an even and an odd completion follows. */
+typedef struct HkCluster {
+    uint64_t barrier;
+    uint32_t released[2];
+} HkCluster;
+
 /* A named barrier of a work-group. */
 typedef struct HkNamedBarrier {
     uint32_t members, signals; /* signals since it was last complete */
@@ -232,8 +239,7 @@ struct Group {
     HkPast *past;       /* the worker's */
     /* The launch's schedule if it has one that deviates in this work-group; else NULL. */
     const HkSchedule *schedule;
-    /* The barrier of its cluster: completions in bits 63:32, signals since the last in 31:0; NULL: in no cluster. */
-    uint64_t *cluster;
+    HkCluster *cluster;    /* NULL: in no cluster */
     uint32_t cluster_size; /* work-groups of the cluster */
     uint32_t cluster_rank; /* the work-group's number in the cluster */
     HkNamedBarrier named[HK_NAMED_BARRIERS];
@@ -435,7 +441,7 @@ typedef struct Launch {
     const HkSchedule *schedule; /* deviations from the plain order, or NULL; one worker only */
     uint32_t cluster[3];        /* work-groups of a cluster, which divide those of the grid */
     uint32_t reserved_too;
-    uint64_t *clusters; /* each cluster's barrier, as Group.cluster; NULL: no clusters */
+    HkCluster *clusters; /* NULL: no clusters */
 } Launch;
 
 typedef struct HkQueue {
@@ -787,8 +793,9 @@ enum {
 /* SAN_SCALAR_BITS: the operation, in the upper byte of the flags. */
 enum { SAN_BITS_ANY = 0, SAN_BITS_AND = 1, SAN_BITS_OR = 2, SAN_BITS_ANDN2 = 3, SAN_BITS_SELECT = 4 };
 
-/* SAN_CACHE: the L2 writes back to memory; the L1 is invalidated. */
-enum { SAN_WRITES_BACK = 1, SAN_INVALIDATES = 2 };
+/* SAN_CACHE: the L2 writes back to memory; the L1 is invalidated, or for what work-groups of the cluster wrote alone.
+ */
+enum { SAN_WRITES_BACK = 1, SAN_INVALIDATES = 2, SAN_INVALIDATES_NEAR = 4 };
 
 #define SAN_SCC 128 /* SCC as a scalar operand */
 #define SAN_NOT_WAITED 255

@@ -511,7 +511,7 @@ def prepare(
     if serve is not None:
         launch.serve = serve
     size = math.prod(launch.cluster)
-    clusters = ffi.new("uint64_t[]", launch.group_total // size) if size > 1 else None
+    clusters = ffi.new("HkCluster[]", launch.group_total // size) if size > 1 else None
     if clusters is not None:
         launch.clusters = clusters
     return Dispatch(launch, description, [machine, allocations, serve, clusters])

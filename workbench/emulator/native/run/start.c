@@ -187,6 +187,16 @@ static void start_wave(const Worker *worker, Resident *r, uint32_t index, uint32
     hk_late_start(l, w, r->late);
 }
 
+HkCluster *hk_cluster_of(const Launch *l, uint64_t index) {
+    uint64_t number = 0, across = 1;
+    for (unsigned i = 0; i < 3; i++) {
+        number += across * (index % l->groups[i] / l->cluster[i]);
+        across *= l->groups[i] / l->cluster[i];
+        index /= l->groups[i];
+    }
+    return l->clusters + number;
+}
+
 Resident *hk_start_group(Worker *worker, uint64_t index) {
     const Launch *l = worker->launch;
     Resident *r = worker->spare;
@@ -216,8 +226,7 @@ Resident *hk_start_group(Worker *worker, uint64_t index) {
     }
     if (l->clusters != NULL) {
         const uint32_t *c = l->cluster;
-        uint64_t across[2] = {l->groups[0] / c[0], l->groups[1] / c[1]};
-        g->cluster = l->clusters + g->id[0] / c[0] + across[0] * (g->id[1] / c[1] + across[1] * (g->id[2] / c[2]));
+        g->cluster = hk_cluster_of(l, index);
         g->cluster_size = c[0] * c[1] * c[2];
         g->cluster_rank = g->id[0] % c[0] + c[0] * (g->id[1] % c[1] + c[1] * (g->id[2] % c[2]));
     }
