@@ -49,7 +49,6 @@ class Server:
         self._device = PacketDevice(node, self._queues.hkd_registers())
         self._threads: dict[int, tuple[Any, threading.Thread]] = {}
         self._control: Any = None
-        self._settling = threading.Lock()
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._libc.mmap.restype = ctypes.c_void_p
         self._answers = {
@@ -162,7 +161,7 @@ class Server:
 
     def _settle(self, message: Any = None, file: int = -1) -> None:
         """Puts modelled times into the signals of the launches that do not have them yet."""
-        with self._settling:
+        with self._node.launch_lock:
             corrections, gap = self._device.corrections()
             self._queues.hkd_settle(ffi.new("int64_t[]", corrections), len(corrections), gap)
         self._control.untimed = self._device.untimed
@@ -178,9 +177,11 @@ class Server:
                 return
             try:
                 if work == shared.WORK_KERNEL:
-                    ticks = self._device.run(place[0], address)
-                    self._control.untimed = self._device.untimed
-                    work = self._queues.hkd_done(queue, ticks, place)
+                    # In one step, so that launches of all queues end in the order of their times.
+                    with self._node.launch_lock:
+                        ticks = self._device.run(place[0], address)
+                        self._control.untimed = self._device.untimed
+                        work = self._queues.hkd_done(queue, ticks, place)
                     if self._device.untimed >= _MOST_UNTIMED:
                         self._settle()
                 elif work == shared.WORK_UNKNOWN:
