@@ -4,6 +4,7 @@
  * socket, is the device: it maps the same memory at the same addresses, reads the queues and runs the kernels.
  * Facts of the product and the files of sysfs are in the folder HIPKITTENS_DRIVER (topology.py). */
 #define _GNU_SOURCE
+#include "../native/abi.h"
 #include "events.h"
 
 #include <dirent.h>
@@ -12,7 +13,6 @@
 #include <drm/drm.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/kfd_ioctl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -42,29 +42,19 @@
 #define PAGE 4096ull
 #define KFD "/dev/kfd"
 #define RENDER "/dev/dri/renderD128"
-#define MOST_FILES 4096
-
-enum { NEITHER, IS_KFD, IS_RENDER };
-static uint8_t file_kinds[MOST_FILES]; /* by descriptor */
+#define KFD_NODE makedev(234, 0)
+#define RENDER_NODE makedev(226, 128)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int memory_file = -1, device = -1;
+static struct stat memory_status; /* of the last memory file, even after a fork */
 static uint64_t memory_end, vram_used;
 static Control *control;
 static uint64_t *event_page;
 static const char *folder;
 static int is_verbose;
 
-/* Facts of the product, in the order of topology.py's file. */
-static struct {
-    uint64_t gpu_id, vram, vram_limit, host, device_id, units, engines, arrays, clock_khz, memory_clock_khz, bus_bits,
-        wave_size;
-} facts;
-
-#define LOG(...)                                                                                                       \
-    do {                                                                                                               \
-        if (is_verbose) fprintf(stderr, "hipkittens driver: " __VA_ARGS__);                                            \
-    } while (0)
+static Facts facts;
 
 __attribute__((constructor)) static void begin(void) {
     folder = getenv("HIPKITTENS_DRIVER");
@@ -120,11 +110,9 @@ static int read_facts(void) {
     char path[4096];
     snprintf(path, sizeof path, "%s/facts", folder);
     FILE *file = REAL(fopen)(path, "re");
-    uint64_t *fields = (uint64_t *)&facts;
-    size_t count = 0;
-    while (file && count < sizeof facts / sizeof *fields && fscanf(file, "%" SCNu64, &fields[count]) == 1) count++;
+    size_t count = file ? fread(&facts, sizeof facts, 1, file) : 0;
     if (file) fclose(file);
-    if (count == sizeof facts / sizeof *fields) return 0;
+    if (count) return 0;
     fprintf(stderr,
             "hipkittens: %s cannot be read: in another root folder, the folder HIPKITTENS_DRIVER has to be mounted "
             "under the same name (docs/driver.md)\n",
@@ -148,12 +136,12 @@ static int connect_device(void) {
     memory_end = CONTROL_OFFSET + CONTROL_BYTES;
     void *page = MAP_FAILED;
     if (device < 0 || memory_file < 0 || ftruncate(memory_file, (off_t)memory_end) ||
-        (page = REAL(mmap)(NULL, CONTROL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memory_file, CONTROL_OFFSET)) ==
+        (page = mmap(NULL, CONTROL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memory_file, CONTROL_OFFSET)) ==
             MAP_FAILED ||
         connect(device, (struct sockaddr *)&address, length))
         error = errno;
     Message hello = {.kind = MESSAGE_HELLO, .offset = CONTROL_OFFSET};
-    if (!error && !(error = ask(&hello, memory_file))) {
+    if (!error && !(error = ask(&hello, memory_file)) && !REAL(fstat)(memory_file, &memory_status)) {
         control = page;
         return 0;
     }
@@ -168,8 +156,8 @@ static int connect_device(void) {
                 "`python -m workbench exec --driver -- program`\n",
                 strerror(error));
     if (page != MAP_FAILED) munmap(page, CONTROL_BYTES);
-    if (device >= 0) REAL(close)(device);
-    if (memory_file >= 0) REAL(close)(memory_file);
+    if (device >= 0) close(device);
+    if (memory_file >= 0) close(memory_file);
     device = memory_file = -1;
     return ENODEV;
 }
@@ -198,24 +186,23 @@ static const char *place(const char *path, char *buffer, size_t size) {
     return path;
 }
 
-static int kind_of_path(const char *path) {
-    if (!folder || !path) return NEITHER;
-    return !strcmp(path, KFD) ? IS_KFD : !strcmp(path, RENDER) ? IS_RENDER : NEITHER;
+/* The number of the device's node that a path names, or 0. */
+static dev_t node_of_path(const char *path) {
+    if (!folder || !path) return 0;
+    return !strcmp(path, KFD) ? KFD_NODE : !strcmp(path, RENDER) ? RENDER_NODE : 0;
 }
 
-static int kind_of(int file) { return file >= 0 && file < MOST_FILES ? file_kinds[file] : NEITHER; }
+/* True for a file that the program has for a node: a copy of the memory's, so that its own mmap of it works. */
+static int is_node(int file) {
+    struct stat status;
+    return memory_status.st_ino && !REAL(fstat)(file, &status) && status.st_ino == memory_status.st_ino &&
+           status.st_dev == memory_status.st_dev;
+}
 
-static int open_device(int kind) {
+static int open_node(void) {
     pthread_mutex_lock(&lock);
     int error = connect_device();
-    /* A copy of the memory's file: the program's own mmap of it works. */
     int file = error ? -1 : fcntl(memory_file, F_DUPFD_CLOEXEC, 3);
-    if (file >= MOST_FILES) {
-        REAL(close)(file);
-        file = -1;
-        error = EMFILE;
-    }
-    if (file >= 0) file_kinds[file] = (uint8_t)kind;
     pthread_mutex_unlock(&lock);
     if (error) errno = error;
     return file;
@@ -228,8 +215,8 @@ static int open_device(int kind) {
         mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, mode_t) : 0;                                        \
         va_end(rest);                                                                                                  \
         char buffer[4096];                                                                                             \
-        int kind = kind_of_path(path);                                                                                 \
-        return kind ? open_device(kind) : REAL(name)(argument place(path, buffer, sizeof buffer), flags, mode);        \
+        if (node_of_path(path)) return open_node();                                                                    \
+        return REAL(name)(argument place(path, buffer, sizeof buffer), flags, mode);                                   \
     }
 #define FOLDER_PARAMETER int at,
 #define FOLDER_ARGUMENT at,
@@ -244,57 +231,36 @@ EXPORT int __openat_2(int at, const char *path, int flags) { return openat(at, p
 EXPORT int __openat64_2(int at, const char *path, int flags) { return openat64(at, path, flags); }
 
 /* struct stat64 is struct stat on 64-bit machines. */
-static int describe(int kind, void *result) {
+static int describe(dev_t node, void *result) {
     struct stat *status = result;
     memset(status, 0, sizeof *status);
     status->st_mode = S_IFCHR | 0666;
-    status->st_rdev = kind == IS_KFD ? makedev(234, 0) : makedev(226, 128);
+    status->st_rdev = node;
     return 0;
 }
 
 #define WITH_PATH(type, name, parameters, arguments, is_special, special)                                              \
     EXPORT type name parameters {                                                                                      \
         char buffer[4096];                                                                                             \
-        int kind = kind_of_path(path);                                                                                 \
+        dev_t node = node_of_path(path);                                                                               \
         const char *there = place(path, buffer, sizeof buffer);                                                        \
-        return kind && is_special ? special : REAL(name) arguments;                                                    \
+        return node && is_special ? special : REAL(name) arguments;                                                    \
     }
 WITH_PATH(FILE *, fopen, (const char *path, const char *mode), (there, mode), 0, NULL)
 WITH_PATH(FILE *, fopen64, (const char *path, const char *mode), (there, mode), 0, NULL)
 WITH_PATH(DIR *, opendir, (const char *path), (there), 0, NULL)
 WITH_PATH(ssize_t, readlink, (const char *path, char *out, size_t size), (there, out, size), 0, 0)
 WITH_PATH(int, access, (const char *path, int mode), (there, mode), 1, 0)
-WITH_PATH(int, stat, (const char *path, struct stat *result), (there, result), 1, describe(kind, result))
-WITH_PATH(int, stat64, (const char *path, struct stat64 *result), (there, result), 1, describe(kind, result))
-WITH_PATH(int, lstat, (const char *path, struct stat *result), (there, result), 1, describe(kind, result))
-WITH_PATH(int, lstat64, (const char *path, struct stat64 *result), (there, result), 1, describe(kind, result))
+WITH_PATH(int, stat, (const char *path, struct stat *result), (there, result), 1, describe(node, result))
+WITH_PATH(int, stat64, (const char *path, struct stat64 *result), (there, result), 1, describe(node, result))
+WITH_PATH(int, lstat, (const char *path, struct stat *result), (there, result), 1, describe(node, result))
+WITH_PATH(int, lstat64, (const char *path, struct stat64 *result), (there, result), 1, describe(node, result))
 EXPORT int fstat(int file, struct stat *result) {
-    return kind_of(file) ? describe(kind_of(file), result) : REAL(fstat)(file, result);
+    return is_node(file) ? describe(RENDER_NODE, result) : REAL(fstat)(file, result);
 }
 EXPORT int fstat64(int file, struct stat64 *result) {
-    return kind_of(file) ? describe(kind_of(file), result) : REAL(fstat64)(file, result);
+    return is_node(file) ? describe(RENDER_NODE, result) : REAL(fstat64)(file, result);
 }
-EXPORT int close(int file) {
-    if (kind_of(file)) file_kinds[file] = NEITHER;
-    return REAL(close)(file);
-}
-static int copied(int from, int to) {
-    if (kind_of(from) && to >= 0 && to < MOST_FILES) file_kinds[to] = file_kinds[from];
-    return to;
-}
-EXPORT int dup(int file) { return copied(file, REAL(dup)(file)); }
-
-#define FCNTL(name)                                                                                                    \
-    EXPORT int name(int file, int command, ...) {                                                                      \
-        va_list rest;                                                                                                  \
-        va_start(rest, command);                                                                                       \
-        void *argument = va_arg(rest, void *);                                                                         \
-        va_end(rest);                                                                                                  \
-        int result = REAL(name)(file, command, argument);                                                              \
-        return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? copied(file, result) : result;                       \
-    }
-FCNTL(fcntl)
-FCNTL(fcntl64)
 
 /* ---- memory */
 
@@ -370,7 +336,7 @@ static int share_pages(uint64_t base, uint64_t end) {
     char *copy = MAP_FAILED;
     int file = memfd_create("emulated-gpu-host", MFD_CLOEXEC), error = 0;
     if (!segment || file < 0 || ftruncate(file, (off_t)size) || REAL(fstat)(file, &status) ||
-        (copy = REAL(mmap)(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)) == MAP_FAILED)
+        (copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)) == MAP_FAILED)
         error = ENOMEM;
     if (!error && (error = map_on_device(base, size, MEMORY_HOST, 0, file)) == 0) {
         for (size_t at = 0; at < size; at += PAGE)
@@ -380,7 +346,7 @@ static int share_pages(uint64_t base, uint64_t end) {
             unmap_on_device(base, size);
         }
     }
-    if (file >= 0) REAL(close)(file);
+    if (file >= 0) close(file);
     if (error) {
         if (copy != MAP_FAILED) munmap(copy, size);
         free(segment);
@@ -458,7 +424,6 @@ IOCTL(alloc_memory_of_gpu) {
         a->mmap_offset = buffer->offset = extend_file(a->size);
         error = buffer->offset ? 0 : ENOMEM;
     }
-    LOG("alloc %#llx+%#llx flags %#x: %d\n", a->va_addr, a->size, a->flags, error);
     if (error) {
         free(buffer);
         return error;
@@ -475,8 +440,8 @@ IOCTL(map_memory_to_gpu) {
     if (buffer && !buffer->is_mapped && !(buffer->flags & NOT_FROM_FILE) && buffer->base) {
         uint32_t kind = buffer->flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM ? MEMORY_DEVICE : MEMORY_HOST;
         /* The device's addresses are this process's. */
-        void *there = REAL(mmap)((void *)buffer->base, buffer->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-                                 memory_file, (off_t)buffer->offset);
+        void *there = mmap((void *)buffer->base, buffer->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                           memory_file, (off_t)buffer->offset);
         /* What the program shared there before, it has unmapped. */
         for (Segment **link = &segments; *link;)
             if ((*link)->base < buffer->base + buffer->size && (*link)->end > buffer->base)
@@ -520,7 +485,6 @@ IOCTL(free_memory_of_gpu) {
 }
 
 IOCTL(svm) {
-    LOG("svm %s %#llx+%#llx\n", a->op ? "get" : "set", a->start_addr, a->size);
     if (a->op == KFD_IOCTL_SVM_OP_SET_ATTR) {
         for (Buffer *b = buffers; b; b = b->next)
             if (b->base <= a->start_addr && a->start_addr + a->size <= b->base + b->size) return 0;
@@ -651,7 +615,6 @@ IOCTL(create_queue) {
     used_queues[id] = 1;
     a->queue_id = id;
     a->doorbell_offset = CONTROL_OFFSET + 8 * id;
-    LOG("queue %u of type %u\n", id, a->queue_type);
     return 0;
 }
 
@@ -709,7 +672,7 @@ static void show_code(const void *data, size_t size) {
     int file = memfd_create("code-object", MFD_CLOEXEC);
     Message message = {.kind = MESSAGE_CODE, .size = size};
     if (device >= 0 && file >= 0 && write(file, data, size) == (ssize_t)size) ask(&message, file);
-    if (file >= 0) REAL(close)(file);
+    if (file >= 0) close(file);
     pthread_mutex_unlock(&lock);
 }
 
@@ -734,12 +697,11 @@ IOCTL(get_version) {
 
 IOCTL(get_process_apertures_new) {
     struct kfd_process_device_apertures *first = (void *)a->kfd_process_device_apertures_ptr;
-    /* Of LDS and scratch, as the emulated device has them (native/abi.h). */
     if (first && a->num_of_nodes)
-        *first = (struct kfd_process_device_apertures){.lds_base = 0x0001000000000000,
-                                                       .lds_limit = 0x00010000ffffffff,
-                                                       .scratch_base = 0x0002000000000000,
-                                                       .scratch_limit = 0x00020000ffffffff,
+        *first = (struct kfd_process_device_apertures){.lds_base = HK_SHARED_APERTURE,
+                                                       .lds_limit = HK_SHARED_APERTURE | ~HK_APERTURE_MASK,
+                                                       .scratch_base = HK_PRIVATE_APERTURE,
+                                                       .scratch_limit = HK_PRIVATE_APERTURE | ~HK_APERTURE_MASK,
                                                        .gpuvm_base = 0x10000,
                                                        .gpuvm_limit = 0x7fffffffffff,
                                                        .gpu_id = (uint32_t)facts.gpu_id};
@@ -815,7 +777,7 @@ static int kfd_ioctl(unsigned long request, void *argument) {
     if (is_locked) pthread_mutex_lock(&lock);
     int error = control ? answer(argument) : EBADF;
     if (is_locked) pthread_mutex_unlock(&lock);
-    LOG("ioctl %#x: %d\n", number, error);
+    if (is_verbose) fprintf(stderr, "hipkittens driver: ioctl %#x: %d\n", number, error);
     if (error) errno = error;
     return error ? -1 : 0;
 }
@@ -895,10 +857,8 @@ EXPORT int ioctl(int file, unsigned long request, ...) {
     va_start(rest, request);
     void *argument = va_arg(rest, void *);
     va_end(rest);
-    int kind = kind_of(file);
-    return kind == IS_KFD      ? kfd_ioctl(request, argument)
-           : kind == IS_RENDER ? render_ioctl(request, argument)
-                               : REAL(ioctl)(file, request, argument);
+    if (!is_node(file)) return REAL(ioctl)(file, request, argument);
+    return _IOC_TYPE(request) == AMDKFD_IOCTL_BASE ? kfd_ioctl(request, argument) : render_ioctl(request, argument);
 }
 
 /* ---- fork: a child has no device until it opens one itself */
@@ -906,8 +866,8 @@ EXPORT int ioctl(int file, unsigned long request, ...) {
 static void before_fork(void) { pthread_mutex_lock(&lock); }
 static void after_fork_in_parent(void) { pthread_mutex_unlock(&lock); }
 static void after_fork_in_child(void) {
-    if (device >= 0) REAL(close)(device);
-    if (memory_file >= 0) REAL(close)(memory_file);
+    if (device >= 0) close(device);
+    if (memory_file >= 0) close(memory_file);
     device = memory_file = -1;
     control = NULL;
     event_page = NULL;

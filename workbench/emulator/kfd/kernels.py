@@ -171,35 +171,33 @@ def _elf(
     """
     metadata = msgpack.packb({"amdhsa.version": [1, 2], "amdhsa.kernels": [record]})
     note = struct.pack("<III", 7, len(metadata), 32) + b"AMDGPU\0\0" + metadata + bytes(-len(metadata) % 4)
-    strings = f"\0{name}\0{name}.kd\0".encode()
-    section_names = b"\0.text\0.note\0.symtab\0.strtab\0.shstrtab\0"
-    function = struct.pack("<IBBHQQ", 1, 0x12, 0, 1, _FIRST + entry, end - entry)
-    variable = struct.pack("<IBBHQQ", 2 + len(name), 0x11, 0, 1, _FIRST + descriptor, _HEADER)
+    strings = f"\0{name}.kd\0{name}\0.text\0.note\0.symtab\0.strtab\0".encode()
+    first, size = _FIRST + entry, end - entry
+    symbols = bytes(24) + struct.pack(
+        "<IBBHQQ", strings.index(f"\0{name}\0".encode()) + 1, 0x12, 0, 1, first, size
+    )
+    symbols += struct.pack("<IBBHQQ", 1, 0x11, 0, 1, _FIRST + descriptor, _HEADER)
     image = bytearray(_FIRST) + content
-    places = []
-    for part in (note, bytes(24) + function + variable, strings, section_names):
+    rows = [(0,) * 10, (strings.index(b".text"), 1, 6, first, first, size, 0, 0, 256, 0)]
+    for section, kind, flags, part, link, row_size in (
+        (b".note", 7, 2, note, 0, 0),
+        (b".symtab", 2, 0, symbols, 4, 24),
+        (b".strtab", 3, 0, strings, 0, 0),
+    ):
         image += bytes(-len(image) % 8)
-        places.append((len(image), len(part)))
+        place = len(image), len(part)
+        rows.append((strings.index(section), kind, flags, 0, *place, link, bool(link), 8, row_size))
         image += part
     image += bytes(-len(image) % 8)
     table = len(image)
-    text = _FIRST + entry, end - entry
-    rows = [
-        (0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
-        (1, 1, 6, text[0], *text, 0, 0, 256, 0),
-        (7, 7, 2, places[0][0], *places[0], 0, 0, 4, 0),
-        (13, 2, 0, 0, *places[1], 4, 1, 8, 24),
-        (21, 3, 0, 0, *places[2], 0, 0, 1, 0),
-        (29, 3, 0, 0, *places[3], 0, 0, 1, 0),
-    ]
     image += b"".join(struct.pack("<IIQQQQIIQQ", *row) for row in rows)
     machine = next(number for number, processor in target.processors.items() if processor == target.name)
     flags = machine | 1 << 8 | 1 << 10
     image[:64] = struct.pack(
-        "<4s5B7xHHIQQQI6H", b"\x7fELF", 2, 1, 1, 64, 3, 3, 224, 1, 0, 64, table, flags, 64, 56, 1, 64, 6, 5
+        "<4s5B7xHHIQQQI6H", b"\x7fELF", 2, 1, 1, 64, 3, 3, 224, 1, 0, 64, table, flags, 64, 56, 1, 64, 5, 4
     )
-    size = _FIRST + len(content)
-    image[64:120] = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, size, size, _PAGE)
+    loaded = _FIRST + len(content)
+    image[64:120] = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, loaded, loaded, _PAGE)
     return bytes(image)
 
 

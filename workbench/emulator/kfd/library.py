@@ -8,6 +8,7 @@ from typing import Any
 
 from cffi import FFI
 
+from workbench.emulator.native import abi
 from workbench.toolchain.native import build
 
 _HERE = Path(__file__).parent
@@ -30,7 +31,8 @@ shared: Any = ffi.dlopen(None)
 
 def build_interposer() -> Path:
     """Path of the library for LD_PRELOAD; built unless the cache has it. Raises as `build`."""
-    return build("driver", [_HERE / "interposer.c"], depends=_HEADERS, soname="libhipkittens-driver.so")
+    depends = [*_HEADERS, abi.HEADER]
+    return build("driver", [_HERE / "interposer.c"], depends=depends, soname="libhipkittens-driver.so")
 
 
 def build_queues() -> Path:

@@ -51,7 +51,7 @@ typedef struct Stamp {
 static Stamp stamps[STAMPS];
 static uint64_t stamp_count, launches, settled;
 
-EXPORT uint64_t hkd_now(void) { return __atomic_load_n(&now, __ATOMIC_SEQ_CST); }
+static uint64_t clock_now(void) { return __atomic_load_n(&now, __ATOMIC_SEQ_CST); }
 
 static void advance(uint64_t ticks) {
     pthread_mutex_lock(&clock_lock);
@@ -151,7 +151,7 @@ static void complete(Queue *queue, uint64_t handle, int is_launch) {
     uint32_t event = signal->mailbox ? signal->event : 0;
     uint64_t launch = __atomic_load_n(&launches, __ATOMIC_SEQ_CST);
     stamp((uint64_t)&signal->start, queue->ticks, launch - (uint64_t)is_launch, is_launch);
-    stamp((uint64_t)&signal->end, hkd_now(), launch, 0);
+    stamp((uint64_t)&signal->end, clock_now(), launch, 0);
     __atomic_sub_fetch(&signal->value, 1, __ATOMIC_SEQ_CST);
     /* The program may have freed the signal by now. */
     if (event) set_event(queue->control, event);
@@ -228,7 +228,8 @@ static int pm4(Queue *queue, const uint32_t *packets, uint32_t count, unsigned d
             if (data == 1)
                 __atomic_store_n((uint32_t *)WIDE(words, 2), words[4], __ATOMIC_SEQ_CST);
             else if (data == 2 || data == 3)
-                __atomic_store_n((uint64_t *)WIDE(words, 2), data == 2 ? WIDE(words, 4) : hkd_now(), __ATOMIC_SEQ_CST);
+                __atomic_store_n((uint64_t *)WIDE(words, 2), data == 2 ? WIDE(words, 4) : clock_now(),
+                                 __ATOMIC_SEQ_CST);
             if (words[1] >> 24 & 7) set_events(queue->control, EVENT_SIGNAL);
             break;
         }
@@ -248,7 +249,7 @@ static int pm4(Queue *queue, const uint32_t *packets, uint32_t count, unsigned d
             else if (source == COUNTER)
                 value = counter(words[1]) | (bytes == 8 ? (uint64_t)counter(words[1] + 1) << 32 : 0);
             else if (source == CONSTANT || source == CLOCK)
-                value = source == CLOCK ? hkd_now() : WIDE(words, 1);
+                value = source == CLOCK ? clock_now() : WIDE(words, 1);
             else
                 is_known = 0;
             if (is_known) memcpy((void *)WIDE(words, 3), &value, bytes);
@@ -366,7 +367,7 @@ static int sdma(Queue *queue, double link) {
         break;
     }
     case 13: /* timestamp */
-        stamp(WIDE(words, 1), hkd_now(), __atomic_load_n(&launches, __ATOMIC_SEQ_CST), 0);
+        stamp(WIDE(words, 1), clock_now(), __atomic_load_n(&launches, __ATOMIC_SEQ_CST), 0);
         size = 3;
         break;
     case 17: /* cache control */
@@ -392,7 +393,7 @@ EXPORT int hkd_next(Queue *queue, double link, uint64_t *address) {
         uint32_t bell = __atomic_load_n(&control->bell, __ATOMIC_SEQ_CST);
         if (is_asleep) __atomic_add_fetch(&control->sleeping, 1, __ATOMIC_SEQ_CST);
         while (has_packet(queue) && !__atomic_load_n(&queue->is_ended, __ATOMIC_SEQ_CST)) {
-            queue->ticks = hkd_now();
+            queue->ticks = clock_now();
             if ((result = queue->is_aql ? aql(queue) : sdma(queue, link)) != DONE) break;
             is_idle = 0;
         }
@@ -415,7 +416,7 @@ EXPORT int hkd_next(Queue *queue, double link, uint64_t *address) {
  * WORK_NONE, or WORK_FAULT with the address if the packet's signal is not in mapped memory. */
 EXPORT int hkd_done(Queue *queue, uint64_t ticks, uint64_t *address) {
     GUARD(address);
-    queue->ticks = hkd_now();
+    queue->ticks = clock_now();
     advance(ticks);
     __atomic_add_fetch(&launches, 1, __ATOMIC_SEQ_CST);
     complete(queue, ((uint64_t *)packet_of(queue))[7], 1);

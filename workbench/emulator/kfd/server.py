@@ -49,7 +49,6 @@ class Server:
         self._device = PacketDevice(node, self._queues.hkd_registers())
         self._threads: dict[int, tuple[Any, threading.Thread]] = {}
         self._control: Any = None
-        self._settling = threading.Lock()
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._libc.mmap.restype = ctypes.c_void_p
         self._answers = {
@@ -67,13 +66,13 @@ class Server:
         self._queues.hkd_begin()
         while True:
             try:
-                data, files, _, _ = socket.recv_fds(self._connection, _MESSAGE_BYTES, 1)
+                content, files, _, _ = socket.recv_fds(self._connection, _MESSAGE_BYTES, 1)
             except OSError:
                 break
-            if len(data) != _MESSAGE_BYTES:
+            if len(content) != _MESSAGE_BYTES:
                 break
             try:
-                answer = self._answer(ffi.from_buffer("Message *", data), files[0] if files else -1)
+                answer = self._answer(ffi.from_buffer("Message *", content), files[0] if files else -1)
             except (OSError, OverflowError, ValueError, WorkbenchError) as error:
                 answer = (error.errno if isinstance(error, OSError) else None) or errno.EINVAL
                 _say(f"a message of the program's driver cannot be answered: {error}")
@@ -114,7 +113,9 @@ class Server:
             return error
         is_device = message.what == shared.MEMORY_DEVICE
         kind = MemoryKind.DEVICE if is_device else MemoryKind.REGISTERED
-        if not self._node.memory.adopt(Allocation(base, size, kind, 0 if is_device else None)):
+        # The driver's memory is in pages, and compilers load more than the program has asked for.
+        device = 0 if is_device else None
+        if not self._node.memory.adopt(Allocation(base, size, kind, device, granularity=mmap.PAGESIZE)):
             self._libc.munmap(place, length)
             return errno.EEXIST
         return None
@@ -162,7 +163,7 @@ class Server:
 
     def _settle(self, message: Any = None, file: int = -1) -> None:
         """Puts modelled times into the signals of the launches that do not have them yet."""
-        with self._settling:
+        with self._node.launch_lock:
             corrections, gap = self._device.corrections()
             self._queues.hkd_settle(ffi.new("int64_t[]", corrections), len(corrections), gap)
         self._control.untimed = self._device.untimed
@@ -178,9 +179,11 @@ class Server:
                 return
             try:
                 if work == shared.WORK_KERNEL:
-                    ticks = self._device.run(place[0], address)
-                    self._control.untimed = self._device.untimed
-                    work = self._queues.hkd_done(queue, ticks, place)
+                    # In one step, so that launches of all queues end in the order of their times.
+                    with self._node.launch_lock:
+                        ticks = self._device.run(place[0], address)
+                        self._control.untimed = self._device.untimed
+                        work = self._queues.hkd_done(queue, ticks, place)
                     if self._device.untimed >= _MOST_UNTIMED:
                         self._settle()
                 elif work == shared.WORK_UNKNOWN:

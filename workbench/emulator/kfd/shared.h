@@ -36,6 +36,12 @@ typedef struct Control {
     Event events[MOST_EVENTS];
 } Control;
 
+/* What the ioctls report of the product: the contents of the file "facts", which topology.py writes. Bytes; kHz. */
+typedef struct Facts {
+    uint64_t gpu_id, vram, vram_limit, host, device_id, units, engines, arrays, clock_khz, memory_clock_khz, bus_bits,
+        wave_size;
+} Facts;
+
 /* Of KFD's event types, the two that the device sets without being asked. */
 enum { EVENT_SIGNAL = 0, EVENT_EXCEPTION = 3, EVENT_MEMORY = 8 };
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from workbench import errors
+from workbench.emulator.kfd.library import ffi
 from workbench.emulator.node.allocations import usable_memory
 from workbench.targets import Product
 from workbench.targets.driver import DIES, IP_VERSIONS, PCI_IDS
@@ -48,6 +49,7 @@ def write(folder: Path, product: Product) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+    (folder / "facts").write_bytes(_facts(product))
     (folder / "sys/dev/char/226:128/device/drm/renderD128").mkdir(parents=True, exist_ok=True)
     for name, place in _LINKS.items():
         link = folder / name
@@ -62,7 +64,6 @@ def _files(product: Product) -> dict[str, str]:
     nodes = "sys/devices/virtual/kfd/kfd/topology/nodes"
     pci = "sys/dev/char/226:128/device"
     files = {
-        "facts": "\n".join(map(str, _facts(product))) + "\n",
         "sys/module/amdgpu/initstate": "live\n",
         "sys/module/amdgpu/version": "6.14.0\n",
         f"{nodes}/../generation_id": "2\n",
@@ -108,23 +109,24 @@ def _files(product: Product) -> dict[str, str]:
     return files
 
 
-def _facts(product: Product) -> tuple[int, ...]:
-    """The numbers that interposer.c reads, in its order."""
+def _facts(product: Product) -> bytes:
+    """The structure Facts of shared.h."""
     dies = DIES[product.arch]
-    return (
-        GPU_ID,
-        product.hbm_bytes,
-        min(product.hbm_bytes, usable_memory()),
-        _host_bytes(),
-        PCI_IDS[product.name][0],
-        product.compute_units,
-        dies.engines * product.xcds,
-        1,
-        product.clock_hz // 1000,
-        _memory_mhz(product) * 1000,
-        product.hbm_bus_bits,
-        product.target.wave_size,
-    )
+    facts = {
+        "gpu_id": GPU_ID,
+        "vram": product.hbm_bytes,
+        "vram_limit": min(product.hbm_bytes, usable_memory()),
+        "host": _host_bytes(),
+        "device_id": PCI_IDS[product.name][0],
+        "units": product.compute_units,
+        "engines": dies.engines * product.xcds,
+        "arrays": 1,
+        "clock_khz": product.clock_hz // 1000,
+        "memory_clock_khz": _memory_mhz(product) * 1000,
+        "bus_bits": product.hbm_bus_bits,
+        "wave_size": product.target.wave_size,
+    }
+    return bytes(ffi.buffer(ffi.new("Facts *", facts)))
 
 
 def _host_bytes() -> int:
