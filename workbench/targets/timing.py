@@ -43,7 +43,7 @@ class Timing:
         l1_narrow, l1_wide: minimum cycles that it takes for an instruction of a dword per lane, and of more.
         l1_latency, l2_latency: latency of a load that the cache serves.
         memory_queue: maximum number of a compute unit's vector memory instructions that wait for L1.
-        in_flight: maximum bytes of loads of a compute unit in flight.
+        in_flight: maximum bytes of L1's lines that wait for data; a load that hits needs none.
         scalar_hit, scalar_miss: latency of a scalar load from its cache, and from L2.
         scalar_line: bytes of a line of the scalar cache.
         wave_start: cycles from a wave's start to its first instruction.

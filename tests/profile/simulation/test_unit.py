@@ -89,6 +89,11 @@ __global__ void skinny(float *x) {
 #define STAGE ".rept 9\\nglobal_load_dwordx4 v[40:43], %0, %1\\n.endr\\n"
   asm volatile(STAGE STAGE ".rept 30\\ns_waitcnt vmcnt(9)\\ns_barrier\\n" STAGE ".endr\\ns_waitcnt vmcnt(0)"
                :: "v"(at), "s"(x) : "memory", "v40", "v41", "v42", "v43"); }
+// 48 loads of a KB each, one after the other.
+__global__ void window(float *x) {
+  int at = 16 * (threadIdx.x % 64);
+  asm volatile(REPEAT(48, "global_load_dwordx4 v[40:43], %0, %1") "\\ns_waitcnt vmcnt(0)"
+               :: "v"(at), "s"(x) : "memory", "v40", "v41", "v42", "v43"); }
 // 80 KB of code, and 20 of them four times: the instruction cache has 64.
 __global__ void straight(float *x) {
   asm volatile(REPEAT(10240, "s_mov_b32 s20, 0x12345678") ::: "s20");
@@ -246,6 +251,83 @@ def test_data_return_in_the_order_of_the_requests():
     _, alone = cycles("L1")
     assert hits - alone > 600
     assert hits == pytest.approx(misses, rel=WITHIN)
+
+
+def test_only_misses_take_lines_of_l1():
+    """48 KB of misses need its 32 KB twice; where each second load hits, they fit at once."""
+
+    def cycles(hits, **machine):
+        product = default_product("gfx950")
+        steps, instructions = recorded("gfx950", "window", 64)
+        loads = sorted(a for a, i in instructions.items() if i.opcode.startswith("global_load"))
+        serves = {a: LEVELS["L1" if hits and i % 2 else "HBM"] for i, a in enumerate(loads)}
+        code = program(steps.blocks, instructions, steps.text, product.target, serves)
+        record = machine_record(product, product.clock_hz, 1)
+        record |= {"scalar_entry": 0, "scalar_first": 0, "level_spread": [0.0] * 4, "hbm_queue": 0, **machine}
+        return run_unit(code, [steps.waves_of(0)], record, 1).cycles
+
+    assert cycles(hits=True) == cycles(hits=True, in_flight=64 * 1024)
+    # mt4g's 876 cycles at 2,100 MHz: of misses alone, the 33rd waits for the first, not for 32 turns of L1.
+    late = cycles(hits=False) - cycles(hits=False, in_flight=64 * 1024)
+    assert late == pytest.approx(876 / 2100 * 2400 - 32 * 16, rel=0.1)
+
+
+def tile_loop(rows, cols, stages):
+    """A GEMM's loop over steps of 64 halves by four waves, which spreads the loads of its tile evenly."""
+    loads, products = (rows + cols) * 64 * 2 // 4096, rows * cols * 64 // (16 * 16 * 32 * 4)
+    code, done = "", 0
+    for load in range(loads):
+        code += "global_load_dwordx4 v[40:43], %0, %1\\n"
+        while done * loads < (load + 1) * products:
+            at = f"a[{4 * (done % 8)}:{4 * (done % 8) + 3}]"
+            code += f"v_mfma_f32_16x16x32_f16 {at}, v[44:47], v[48:51], {at}\\n"
+            done += 1
+        # With two buffers each quarter of a tile is free once it is multiplied.
+        if stages == 2 and (load + 1) % (loads // 4) == 0:
+            code += f"s_waitcnt vmcnt({loads - loads // 4})\\ns_barrier\\n"
+    if stages > 2:
+        code += f"s_waitcnt vmcnt({(stages - 2) * loads})\\ns_barrier\\n"
+    registers = ", ".join(f'"{bank}{i}"' for bank, of in (("v", range(40, 52)), ("a", range(32))) for i in of)
+    return (
+        f"__global__ __launch_bounds__(256, 1) void tile_{rows}x{cols}(float *x, int turns) {{\n"
+        "  int at = 16 * (threadIdx.x % 64);\n  #pragma nounroll\n"
+        "  for (int i = 0; i < turns; i++)\n"
+        f'    asm volatile("{code}" :: "v"(at), "s"(x) : "memory", {registers});\n'
+        '  asm volatile("s_waitcnt vmcnt(0)" ::: "memory"); }\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "cols", "stages", "published"), [(256, 256, 2, 96), (128, 128, 5, 69), (64, 128, 6, 47)]
+)
+def test_loops_over_tiles(rows, cols, stages, published):
+    """Percent of a loop's cycles in which the matrix cores work, by thread traces (gfx950-gluon-tutorials).
+
+    256 work-groups on an MI355X, 32 on a die, as 4 x 8 tiles: of their 64 strips L2 fetches 12, which the
+    Infinity Cache has. Nothing but L2's rate is taken from these loops.
+    """
+    product = default_product("gfx950")
+    module = wb.compile(
+        f"#include <hip/hip_runtime.h>\n{tile_loop(rows, cols, stages)}", arch="gfx950", name="tile.hip"
+    )
+
+    def cycles(turns):
+        record = module[f"tile_{rows}x{cols}"].launch(
+            wb.Launch(1, 256, 0),
+            (torch.zeros(1024), turns),
+            {},
+            device=device("emulated:gfx950"),
+            options=LaunchOptions(count=True, steps=StepOptions()),
+        )
+        instructions = {address: module.instruction(address) for address in record.counts}
+        serves = dict.fromkeys(instructions, (0, 52 / 64, 12 / 64, 0))
+        code = program(record.steps.blocks, instructions, record.steps.text, product.target, serves)
+        return run_unit(
+            code, [record.steps.waves_of(0)], machine_record(product, product.clock_hz, 256), 1
+        ).cycles
+
+    products = 16 * rows * cols * 64 // (16 * 16 * 32 * 4)
+    assert 100 * products / ((cycles(96) - cycles(32)) / 64) == pytest.approx(published, rel=0.1)
 
 
 @pytest.mark.parametrize(

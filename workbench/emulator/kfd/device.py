@@ -111,7 +111,7 @@ class PacketDevice(EmulatedDevice):
                 _bytes_of(info, arguments),
             )
             ticks = int(record.wall_seconds * TICKS_PER_SECOND)
-            if self.node.clock.active:
+            if clock.can_model(self.product):
                 self._moments.append(moment := _Moment(ticks))
                 self.node.clock.record(moment, Stream.from_handle(0, 0))
             return ticks

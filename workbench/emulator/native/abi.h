@@ -152,7 +152,7 @@ struct Wave {
     uint32_t *v;           /* [rows][HK_LANES], 64-byte aligned; AGPR n is row acc_offset + n */
     uint8_t *lds;          /* LDS of the work-group */
     uint8_t *scratch;      /* byte b of lane l is at (b / 4 * HK_LANES + l) * 4 + b % 4 */
-    uint32_t lds_size;     /* bytes of LDS that the kernel asked for */
+    uint32_t lds_size;     /* bytes of LDS that the kernel asked for, as far as the wave knows that none are bare */
     uint32_t scratch_size; /* bytes a lane */
     int32_t block;         /* block at which the wave resumes */
     int32_t state;         /* HK_WAVE_*, set by the driver */
@@ -218,6 +218,10 @@ typedef struct HkNamedBarrier {
  * the work-group's next steps touch (run/waiting.h). */
 enum { HK_PROFILE_NONE = 0, HK_PROFILE_ALL = 1, HK_PROFILE_LINES = 2, HK_PROFILE_WATCH = 4 };
 
+/* Bytes of LDS that a work-group can have; and of LDS that is poisoned together, by the first access (hk_lds_reach). */
+#define HK_MAX_LDS 327680
+#define HK_LDS_CHUNK 1024
+
 /* A work-group. `stop` becomes nonzero when the launch must end early; a long native operation may poll it. */
 struct Group {
     uint32_t id[3];
@@ -228,12 +232,17 @@ struct Group {
     const Machine *machine;
     Counters *counters; /* counters of the thread that runs the group */
     const int32_t *stop;
-    int32_t profile;    /* HK_PROFILE_*; nonzero: native operations add to `counters` */
-    uint32_t lds_end;   /* bytes of LDS that exist, as Launch.lds_end */
-    HkTrace *trace;     /* recorder of single accesses, or NULL */
-    HkTraffic *traffic; /* the worker's recorder if the launch asks for one, else NULL */
-    HkSteps *steps;     /* the launch's recorder if it asks for one, else NULL */
-    HkTape *tape;       /* the launch's tape if this work-group is on it, else NULL */
+    int32_t profile;                                   /* HK_PROFILE_*; nonzero: native operations add to `counters` */
+    uint32_t lds_end;                                  /* bytes of LDS that exist, as Launch.lds_end */
+    uint32_t lds_size;                                 /* as Launch.lds_size */
+    uint32_t poison;                                   /* as Launch.poison */
+    uint32_t lds_clean;                                /* bytes before the first bare chunk */
+    uint32_t lds_reached;                              /* accesses beyond `lds_clean` */
+    uint64_t lds_bare[HK_MAX_LDS / HK_LDS_CHUNK / 64]; /* bits of chunks that still hold an earlier work-group's data */
+    HkTrace *trace;                                    /* recorder of single accesses, or NULL */
+    HkTraffic *traffic;                                /* the worker's recorder if the launch asks for one, else NULL */
+    HkSteps *steps;                                    /* the launch's recorder if it asks for one, else NULL */
+    HkTape *tape;                                      /* the launch's tape if this work-group is on it, else NULL */
     HkWatch *watch;     /* record of the memory touched while HK_PROFILE_WATCH is set; else NULL */
     HkOverrun *overrun; /* the worker's */
     HkPast *past;       /* the worker's */

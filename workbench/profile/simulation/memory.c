@@ -120,14 +120,15 @@ double sim_memory(Unit *u, SimWave *w, SimStep cost, double now) {
     double spent = most(most(least, cost.turns), lines * m->level_cycles[0]);
     double begins = most(now, u->l1_free);
     int loads = op->kind == SIM_LOAD && !(op->flags & SIM_ATOMIC);
-    double bytes = lines * 128;
-    if (loads) begins = admitted(u, bytes, begins);
+    /* A miss takes its lines of L1 until its data return; a hit takes none. */
+    uint32_t level = loads && lines > 0 ? level_of(u, index) : 0;
+    double bytes = level > 0 ? lines * 128 : 0;
+    if (bytes > 0) begins = admitted(u, bytes, begins);
     u->l1_free = begins + spent;
     u->run->memory_busy[0] += spent;
     wait_in(&u->memory_line, begins, now);
     if (lines == 0) return begins + spent;
     if (!loads) return store(u, op, lines, cost.turns, begins, spent - m->l1_narrow);
-    uint32_t level = level_of(u, index);
     double late = 0;
     for (uint32_t l = 1; l <= level; l++) late = most(late, delay(u, l, lines * m->level_cycles[l], begins));
     if (level == 3) late = most(late, 0) + queued(u, lines * m->level_cycles[3], begins);
@@ -138,6 +139,7 @@ double sim_memory(Unit *u, SimWave *w, SimStep cost, double now) {
     double done = most(u->returned, begins + spent - m->l1_narrow + latency + late);
     u->returned = done;
     if (op->flags & SIM_TO_LDS) u->lds_free = most(u->lds_free, now) + cost.bytes / m->lds_fill;
+    if (bytes == 0) return done;
     u->flights[u->flight_next++ % IN_FLIGHT] = (Flight){done, bytes};
     u->in_flight += bytes;
     return done;

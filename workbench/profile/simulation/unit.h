@@ -125,7 +125,7 @@ typedef struct SimMachine {
     double l1_narrow, l1_wide; /* least number of cycles in L1 for a dword per lane, and for wider accesses */
     uint32_t memory_queue;     /* most vector memory instructions that wait for L1 */
     uint32_t reserved;
-    double in_flight;     /* most bytes of loads in flight */
+    double in_flight;     /* most bytes of L1's lines that wait for data */
     double fetch_miss;    /* cycles of an instruction cache miss */
     uint32_t fetch_lines; /* lines of 128 bytes in the instruction cache */
     uint32_t fetch_ways;
