@@ -41,6 +41,8 @@ EXCEPTION, MEMORY = 3, 8
 S_BRANCH_BACK, S_ENDPGM = 0xBF82_FFFF, 0xBF81_0000
 # v_mov_b32 v0, 0; v_mov_b32 v1, 1; global_store_dword v0, v1, s[0:1]
 STORE_1 = 0x7E00_0280, 0x7E02_0281, 0xDC70_8000, 0x0000_0100
+# s_load_dwordx2 s[2:3], s[0:1], 0; s_waitcnt lgkmcnt(0); s_load_dwordx4 s[4:7], s[2:3], 0; and the wait again
+LOAD_16_BYTES = 0xC006_0080, 0, 0xBF8C_C07F, 0xC00A_0101, 0, 0xBF8C_C07F
 KERNEL, SIGNAL = SIZE - 1024, SIZE - 512
 SECONDS = 120  # The device may have to build its native library first.
 WILD = 0x7000_0000_0000
@@ -281,6 +283,18 @@ def test_counters_are_selected_and_read_by_packets(program: Program) -> None:
         "has selected event 5 of block SQ, which the emulated device does not count on gfx942"
         in program.messages()
     )
+
+
+def test_loads_reach_the_end_of_a_page(program: Program) -> None:
+    program.connect()
+    three_words, page = BASE + 2 * SIZE, 4096
+    assert program.ask(MAP, 1, 0, three_words, 12, CONTROL + CONTROL_BYTES, file=program.file) == 0
+    program.kernel(*LOAD_16_BYTES, S_ENDPGM)
+    program.write(0x9000, struct.pack("<Q", three_words))
+    program.runs([dispatch(arguments=BASE + 0x9000)])
+    program.write(0x9000, struct.pack("<Q", three_words + page - 8))
+    program.fails(dispatch(arguments=BASE + 0x9000), MEMORY)
+    assert f"read 16 bytes at {three_words + page - 8:#x}" in program.messages()
 
 
 @pytest.mark.parametrize("program", [{"HIPKITTENS_EVENT_TIMES": "modelled"}], indirect=True)

@@ -113,7 +113,9 @@ class Server:
             return error
         is_device = message.what == shared.MEMORY_DEVICE
         kind = MemoryKind.DEVICE if is_device else MemoryKind.REGISTERED
-        if not self._node.memory.adopt(Allocation(base, size, kind, 0 if is_device else None)):
+        # The driver's memory is in pages, and compilers load more than the program has asked for.
+        device = 0 if is_device else None
+        if not self._node.memory.adopt(Allocation(base, size, kind, device, granularity=mmap.PAGESIZE)):
             self._libc.munmap(place, length)
             return errno.EEXIST
         return None
