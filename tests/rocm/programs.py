@@ -3,8 +3,8 @@
     python tests/rocm/programs.py [--experimental] ROOT [PROGRAM ...]
 
 ROOT is a folder with Debian sid and the packages of `PROGRAMS`; mmdebstrap makes it unless it is there.
-Only the superuser can enter it. With `--experimental` it has the ROCm packages of Debian experimental, and
-programs with HIP 7 run too.
+Only the superuser can enter it. With `--experimental` it has the ROCm packages of Debian experimental, for
+programs with HIP 7.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class Program:
         command: in the root, where this folder is /mnt.
         output: patterns, each of which its output must have.
         device: the emulated one; libraries of Debian sid have code for gfx90a, not for gfx942.
-        is_experimental: whether it needs Debian experimental's packages of ROCm.
+        release: Debian's, whose packages of ROCm it needs; "" for either. HIP 6's hiprtc cannot use LLVM 22.
     """
 
     packages: tuple[str, ...]
     command: tuple[str, ...]
     output: tuple[str, ...]
     device: str = "MI300X"
-    is_experimental: bool = False
+    release: str = ""
 
 
 _RANDOM = "/usr/libexec/rocm/librocrand1-tests/test_rocrand_basic"
@@ -58,6 +58,7 @@ PROGRAMS = {
         ("libamdhip64-6", "libhiprtc6", "python3-numpy"),
         ("python3", "/mnt/hip.py", "6", "gfx942"),
         ("5 launches: right", "work-item 44 of block 1"),
+        release="sid",
     ),
     "rocRAND": Program(("librocrand1-tests",), (_RANDOM,), (r"\[  PASSED  \] 44 tests",), "MI210"),
     "rocBLAS 4": Program(
@@ -83,16 +84,16 @@ PROGRAMS = {
         ("python3", "/mnt/hip.py", "7", "gfx950"),
         ("5 launches: right", "work-item 44 of block 1"),
         "MI355X",
-        is_experimental=True,
+        release="experimental",
     ),
     "rocRAND with HIP 7": Program(
-        ("librocrand1-tests",), (_RANDOM,), (r"\[  PASSED  \] 44 tests",), is_experimental=True
+        ("librocrand1-tests",), (_RANDOM,), (r"\[  PASSED  \] 44 tests",), release="experimental"
     ),
     "rocBLAS 5": Program(
         ("librocblas5", "python3-numpy"),
         ("python3", "/mnt/blas.py", "7", "5"),
         ("sgemm: right", "hgemm: right"),
-        is_experimental=True,
+        release="experimental",
     ),
 }
 _NEWEST = ("libamd*", "libhip*", "libhsa*", "libroc*", "rocm*")
@@ -133,7 +134,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("root", type=Path)
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(PROGRAMS))
     options = parser.parse_args(arguments)
-    programs = {name: p for name, p in PROGRAMS.items() if options.experimental or not p.is_experimental}
+    release = "experimental" if options.experimental else "sid"
+    programs = {name: p for name, p in PROGRAMS.items() if p.release in ("", release)}
     unknown = set(options.programs) - set(programs)
     if unknown:
         parser.error(f"{', '.join(sorted(unknown))}: expected some of {', '.join(programs)}")
