@@ -154,7 +154,7 @@ def device_for(arch: str) -> Device:
     Raises:
         DeviceError: there is none.
     """
-    return _device_for(arch, settings.value_of("HIPKITTENS_DEVICE"), default_numerics(), hip.used())
+    return _device_for(arch, settings.value_of("HIPKITTENS_DEVICE"), default_numerics(), id(hip.used()))
 
 
 @lru_cache(64)
