@@ -34,7 +34,7 @@ kill -9 $!
 wait $!
 echo $? > killed
 # Processes of the device: the one that takes programs, and those of programs.
-for wait in $(seq 100); do
+for wait in $(seq 600); do
     left=0
     for process in $(grep -ls "$HIPKITTENS_DRIVER_SOCKET" /proc/[0-9]*/environ); do
         grep -qs "runtime.[d]river" ${process%environ}cmdline && left=$((left + 1))

@@ -20,10 +20,11 @@ from workbench.emulator.kfd.library import build_interposer
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="AMD's driver is Linux's")
 
 HELLO, MAP, UNMAP = range(1, 4)
-# An event of each of two types, and a wait for the first one without a limit; then the second one's state.
+# A copy of the file under another number; an event of each of two types, and a wait for the first one without
+# a limit; then the second one's state.
 PROGRAM = """
 import ctypes, errno, fcntl, os, struct
-kfd = os.open("/dev/kfd", os.O_RDWR)
+kfd = os.dup2(os.open("/dev/kfd", os.O_RDWR), 200)
 CREATE, WAIT = (3 << 30 | ord("K") << 8 | number for number in (0x08, 0x0c))
 def event(kind):
     a = bytearray(struct.pack("<QIIIIII", 0, 0, kind, 0, 0, 0, 0))

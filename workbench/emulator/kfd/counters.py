@@ -151,10 +151,15 @@ class Counters:
         name = self._names.get((block, number))
         if name is None:
             place = f"block {block}" if block else f"the block with register {register:#x}"
-            names = ", ".join(self._names.values()) or "none"
+            names = [name for (of, known), name in self._names.items() if of == block and known is not None]
+            choices = (
+                f"choose one of {', '.join(names)}"
+                if names
+                else (f"it counts events of {', '.join(_REGISTERS)} on {' and '.join(_COLUMNS)}")
+            )
             raise errors.DeviceError(
                 f"a program has selected event {number} of {place}, which the emulated device does not count "
-                f"on {self._arch}: expected one of {names}",
+                f"on {self._arch}: {choices}",
                 0,
             )
         return name, low

@@ -299,11 +299,22 @@ typedef struct Segment {
 } Segment;
 static Segment *segments;
 
-static void end_segment(Segment **link) {
-    Segment *segment = *link;
-    unmap_on_device(segment->base, segment->end - segment->base);
-    *link = segment->next;
-    free(segment);
+static int overlaps(const Segment *segment, uint64_t base, uint64_t size) {
+    return segment->base < base + size && segment->end > base;
+}
+
+/* Ends segments without uses. */
+static void sweep(void) {
+    for (Segment **link = &segments; *link;) {
+        Segment *segment = *link;
+        if (segment->uses > 0) {
+            link = &segment->next;
+            continue;
+        }
+        unmap_on_device(segment->base, segment->end - segment->base);
+        *link = segment->next;
+        free(segment);
+    }
 }
 
 /* Forgets segments that the program has unmapped: nobody tells the driver so. */
@@ -319,11 +330,9 @@ static void prune(void) {
             s->is_seen |= s->inode == inode && start <= s->base && s->end <= end;
     }
     fclose(maps);
-    for (Segment **link = &segments; *link;)
-        if ((*link)->is_seen)
-            link = &(*link)->next;
-        else
-            end_segment(link);
+    for (Segment *s = segments; s; s = s->next)
+        if (!s->is_seen) s->uses = 0;
+    sweep();
 }
 
 /* Moves pages of the program into a file that the device can map, with their contents. What other threads write there
@@ -358,13 +367,8 @@ static int share_pages(uint64_t base, uint64_t end) {
 }
 
 static void end_sharing(uint64_t base, uint64_t size) {
-    for (Segment **link = &segments; *link;) {
-        Segment *segment = *link;
-        if (segment->base < base + size && segment->end > base && --segment->uses == 0)
-            end_segment(link);
-        else
-            link = &segment->next;
-    }
+    for (Segment *s = segments; s; s = s->next) s->uses -= overlaps(s, base, size);
+    sweep();
 }
 
 static int share(uint64_t base, uint64_t size) {
@@ -443,11 +447,9 @@ IOCTL(map_memory_to_gpu) {
         void *there = mmap((void *)buffer->base, buffer->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
                            memory_file, (off_t)buffer->offset);
         /* What the program shared there before, it has unmapped. */
-        for (Segment **link = &segments; *link;)
-            if ((*link)->base < buffer->base + buffer->size && (*link)->end > buffer->base)
-                end_segment(link);
-            else
-                link = &(*link)->next;
+        for (Segment *s = segments; s; s = s->next)
+            if (overlaps(s, buffer->base, buffer->size)) s->uses = 0;
+        sweep();
         error =
             there == MAP_FAILED ? ENOMEM : map_on_device(buffer->base, buffer->size, kind, buffer->offset, memory_file);
         buffer->is_mapped = !error;

@@ -158,11 +158,9 @@ static void complete(Queue *queue, uint64_t handle, int is_launch) {
 }
 
 static int holds(unsigned function, uint32_t value, uint32_t reference) {
-    const int results[] = {
-        1,
-        value<reference, value <= reference, value == reference, value != reference, value >= reference, value>
-            reference,
-        1};
+    const int is_less = value < reference;
+    const int is_more = value > reference;
+    const int results[] = {1, is_less, !is_more, !is_less && !is_more, is_less || is_more, !is_less, is_more, 1};
     return results[function & 7];
 }
 
