@@ -32,7 +32,7 @@ demo: $(VENV)/.installed
 
 # The extension is built with the Node that is here, else with the one of a wheel; without either the magics
 # still work, and the command says what is missing. The root is here because the notebooks point to docs/.
-lab: $(VENV)/.installed
+lab: $(VENV)/.installed-lab
 	$(BIN)/python -m workbench.lab.build --install --get-node
 	$(BIN)/jupyter lab --notebook-dir=. --FileContentsManager.preferred_dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)
 
@@ -150,9 +150,10 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "installing into $(VENV) (a few minutes the first time)"
 	@$(BIN)/python -c 'import torch' 2>/dev/null && constraint= || constraint="-c constraints.txt"; \
 	  set -x; $(PIP) $$constraint -e .
-	$(BIN)/python -m workbench.ops.stub
 	@touch $@
 
-$(VENV)/.installed-test: $(VENV)/.installed pyproject.toml
-	$(PIP) -e '.[test]'
+# Editors and mypy read the stub.
+$(VENV)/.installed-lab $(VENV)/.installed-test: $(VENV)/.installed-%: $(VENV)/.installed pyproject.toml
+	$(PIP) -e '.[$*]'
+	$(BIN)/python -m workbench.ops.stub
 	@touch $@

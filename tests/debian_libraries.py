@@ -208,12 +208,25 @@ PACKAGES = (
 )
 
 
-def make_root(root: Path, packages: Sequence[str] = PACKAGES) -> None:
-    """Installs packages of Debian sid and what they need into a new root."""
+_MIRROR = "http://deb.debian.org/debian"
+
+
+def make_root(root: Path, packages: Sequence[str] = PACKAGES, newest: Sequence[str] = ()) -> None:
+    """Installs packages of Debian sid and what they need into a new root.
+
+    Args:
+        newest: names with wildcards; Debian experimental's version of these is taken where it has one.
+    """
     # A mirror that lags, or a snapshot, has a Release file that is signed but too old for apt.
     age = 'Acquire::Check-Valid-Until "false"'
     words = ["mmdebstrap", "--variant=minbase", f"--aptopt={age}", f"--include={','.join(packages)}"]
-    subprocess.run([*words, "sid", str(root)], check=True)
+    sources = [_MIRROR]
+    if newest:
+        # apt prefers sid to experimental, except at equal priorities.
+        pin = f"Package: {' '.join(newest)}\nPin: release a=experimental\nPin-Priority: 500\n"
+        words.append(f"--setup-hook=printf %s {shlex.quote(pin)} >$1/etc/apt/preferences.d/newest")
+        sources.append(f"deb {_MIRROR} experimental main")
+    subprocess.run([*words, "sid", str(root), *sources], check=True)
 
 
 _CARD = "devices/pci0000:00/0000:01:00.0"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sysconfig
 from importlib import import_module, metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,9 @@ class DeferredModule:
 transformers = pytest.mark.skipif(
     _major("transformers") < 5,
     reason="transformers 5 is not installed: pip install 'transformers>=5'",
+)
+tinygrad = pytest.mark.skipif(
+    find_spec("tinygrad") is None, reason="tinygrad is not installed: pip install tinygrad==0.14.0"
 )
 python_headers = pytest.mark.skipif(
     not Path(sysconfig.get_path("include"), "Python.h").is_file(),

@@ -1,4 +1,4 @@
-"""The conda environment has the dependencies of pyproject.toml."""
+"""The conda environment has the dependencies of pyproject.toml, and JupyterLab."""
 
 from __future__ import annotations
 
@@ -15,6 +15,12 @@ ROOT = Path(__file__).parents[1]
 CONDA_NAMES = {"torch": "pytorch", "msgpack": "msgpack-python"}
 
 
+def dependencies() -> list[str]:
+    """What the package needs, alone and to be used in JupyterLab."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return [*project["dependencies"], *project["optional-dependencies"]["lab"]]
+
+
 def requirement_name(text: str) -> str:
     match = re.match(r"[A-Za-z0-9._-]+", text)
     assert match, text
@@ -23,12 +29,11 @@ def requirement_name(text: str) -> str:
 
 def test_environment_names_every_dependency() -> None:
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     named = set()
     for entry in environment["dependencies"]:
         entries = entry["pip"] if isinstance(entry, dict) else [entry]
         named |= {requirement_name(e) for e in entries if not e.startswith("-")}
-    for dependency in project["dependencies"]:
+    for dependency in dependencies():
         name = requirement_name(dependency)
         assert CONDA_NAMES.get(name, name) in named, f"environment.yml lacks {name}"
 
@@ -38,7 +43,7 @@ def test_environment_versions_agree() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     entries = environment["dependencies"]
     listed = [e for entry in entries for e in (entry["pip"] if isinstance(entry, dict) else [entry])]
-    for dependency in [*project["dependencies"], f"python{project['requires-python']}"]:
+    for dependency in [*dependencies(), f"python{project['requires-python']}"]:
         name = requirement_name(dependency)
         requirement = dependency.replace(name, CONDA_NAMES.get(name, name), 1)
         assert requirement in listed, f"environment.yml has another version than {dependency}"

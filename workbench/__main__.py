@@ -392,6 +392,8 @@ def _hardware(options: argparse.Namespace) -> int:
     from workbench.views.hardware import write_page
 
     root = Path(options.out)
+    if root.suffix in (".json", ".html"):
+        root = root.with_suffix("")
     page = root.with_name(f"{root.name}.html")
     if options.compare:
         reports = [Report.read(path) for path in options.compare]

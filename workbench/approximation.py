@@ -46,7 +46,7 @@ class Approximation:
         return self if self.kernel in ("", kernel) else None
 
 
-_chosen: ContextVar[Approximation | None] = ContextVar("approximation", default=None)
+in_block: ContextVar[Approximation | None] = ContextVar("approximation", default=None)
 
 
 def checked_seed(value: object, origin: str) -> int:
@@ -80,7 +80,7 @@ def default_approximation() -> Approximation | None:
     Raises:
         UsageError: HIPKITTENS_APPROXIMATE, or HIPKITTENS_AS_HARDWARE in its place, is no seed.
     """
-    setting = _chosen.get()
+    setting = in_block.get()
     if setting is not None:
         return setting
     text, origin = settings.value_as_hardware(VARIABLE)
@@ -104,8 +104,8 @@ def approximate(seed: int | Approximation) -> Iterator[None]:
     approximation = (
         seed if isinstance(seed, Approximation) else Approximation(checked_seed(seed, "approximate"))
     )
-    token = _chosen.set(approximation)
+    token = in_block.set(approximation)
     try:
         yield
     finally:
-        _chosen.reset(token)
+        in_block.reset(token)

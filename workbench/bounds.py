@@ -22,7 +22,7 @@ _PAGE = 4096
 """Bytes of a GPU's page, of which a program's allocations are multiples (AMDGPU_GPU_PAGE_SIZE of Linux's
 amdgpu driver)."""
 
-_in_block: ContextVar[bool] = ContextVar("hardware_bounds", default=False)
+in_block: ContextVar[bool] = ContextVar("hardware_bounds", default=False)
 
 
 def is_exact(variable: str, choice: str | None = None) -> bool:
@@ -35,7 +35,7 @@ def is_exact(variable: str, choice: str | None = None) -> bool:
     Raises:
         UsageError: the setting is neither.
     """
-    if choice is None and _in_block.get():
+    if choice is None and in_block.get():
         return False
     value = choice or settings.value_of(variable) or HARDWARE
     if value not in (HARDWARE, EXACT):
@@ -51,19 +51,19 @@ def allocation_granularity() -> int:
     Raises:
         UsageError: HIPKITTENS_BOUNDS is neither "hardware" nor "exact".
     """
-    return _PAGE if (_in_block.get() or settings.hardware_mode()) and not is_exact(TENSORS) else DWORD
+    return _PAGE if (in_block.get() or settings.hardware_mode()) and not is_exact(TENSORS) else DWORD
 
 
 @contextmanager
 def hardware_bounds() -> Iterator[None]:
     """Lets such accesses continue inside a `with` block; for this thread."""
-    token = _in_block.set(True)
+    token = in_block.set(True)
     try:
         yield
     finally:
-        _in_block.reset(token)
+        in_block.reset(token)
 
 
 def variables() -> dict[str, str]:
     """Variables with which a child process has the block's setting."""
-    return dict.fromkeys((SHARED, TENSORS), HARDWARE) if _in_block.get() else {}
+    return dict.fromkeys((SHARED, TENSORS), HARDWARE) if in_block.get() else {}

@@ -44,10 +44,11 @@ class Event:
 
 
 Listener = Callable[[Event], None]
+_NO_FACTS: Mapping[str, Any] = {}
 
 
 class _Failures:
-    """See `Hub.failures`; a class, since each launch enters and leaves it."""
+    """See `Hub.failures`."""
 
     __slots__ = ("_event", "_hub")
 
@@ -58,7 +59,7 @@ class _Failures:
 
     def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: object) -> None:
         if isinstance(error, Exception):
-            self._hub._failed(error, *self._event)
+            self._hub.failed(error, *self._event)
 
 
 class Hub:
@@ -120,7 +121,8 @@ class Hub:
         """
         return _Failures(self, kind, name, facts)
 
-    def _failed(self, error: Exception, kind: str, name: str, facts: Mapping[str, Any]) -> None:
+    def failed(self, error: Exception, kind: str, name: str, facts: Mapping[str, Any] = _NO_FACTS) -> None:
+        """Publishes an exception as `failures` does; for code that each launch runs."""
         # Marked on the exception: a reference to it would keep its frames' tensors alive.
         if not getattr(self._muted, "depth", 0) and not vars(error).get("_told"):
             vars(error)["_told"] = True

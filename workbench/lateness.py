@@ -39,7 +39,7 @@ class Lateness:
         return LAST if self.seed is None else str(self.seed)
 
 
-_chosen: ContextVar[Lateness | None] = ContextVar("lateness", default=None)
+in_block: ContextVar[Lateness | None] = ContextVar("lateness", default=None)
 
 
 def lateness_of(when: object, origin: str) -> Lateness:
@@ -62,7 +62,7 @@ def default_lateness() -> Lateness | None:
     Raises:
         UsageError: HIPKITTENS_LATE, or HIPKITTENS_AS_HARDWARE in its place, is neither "last" nor a seed.
     """
-    setting = _chosen.get()
+    setting = in_block.get()
     if setting is not None:
         return setting
     text, origin = settings.value_as_hardware(VARIABLE)
@@ -79,8 +79,8 @@ def late_loads(when: int | str = LAST) -> Iterator[None]:
     Raises:
         UsageError: the value is neither.
     """
-    token = _chosen.set(lateness_of(when, "late_loads"))
+    token = in_block.set(lateness_of(when, "late_loads"))
     try:
         yield
     finally:
-        _chosen.reset(token)
+        in_block.reset(token)

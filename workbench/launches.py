@@ -698,10 +698,10 @@ class LaunchRecord(Shown):
             steps=None,
         )
 
-    def timed(self, seconds: float) -> LaunchRecord:
-        """The same launch with another wall time; made for every launch, so fields are copied unchecked."""
+    def but(self, **fields: Any) -> LaunchRecord:
+        """A copy with these fields instead; each launch makes some, so that nothing is checked."""
         copy = object.__new__(type(self))
-        vars(copy).update(vars(self), wall_seconds=seconds)
+        vars(copy).update(vars(self), **fields)
         return copy
 
     def __repr__(self) -> str:

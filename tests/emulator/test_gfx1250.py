@@ -596,12 +596,3 @@ def test_the_stepper_has_what_copies_change(module: Module, random: np.random.Ge
     stepper.goto(stepper.length)
     tile = stepper.lds.view(torch.int32)[:128].reshape(32, 4)
     assert torch.equal(tile[torch.arange(32) ^ 1], x[:128].reshape(32, 4))
-
-
-def test_barriers_of_clusters_are_not_sanitized() -> None:
-    source = r"""
-#include <hip/hip_runtime.h>
-extern "C" __global__ void cluster() { asm volatile("s_barrier_signal -3\n s_barrier_wait -3" ::: "memory"); }
-"""
-    with pytest.raises(errors.DeviceError, match=r"s_barrier_signal -3 .* is a cluster's barrier"):
-        wb.sanitize(wb.compile(source, arch="gfx1250")["cluster"][1, 32])

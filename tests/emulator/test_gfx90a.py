@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import workbench as wb
+from workbench.emulator.node.device import node
 from workbench.errors import WorkbenchError
 
 SOURCE = """#include <hip/hip_runtime.h>
@@ -100,3 +101,15 @@ def test_matrix_f64(module: wb.Module, generator: torch.Generator) -> None:
 def test_there_is_no_timing_model(module: wb.Module) -> None:
     with pytest.raises(WorkbenchError, match=r"memory latency of MI210.*MI355X"):
         wb.time(module["total"][1, 64], torch.zeros(1), torch.zeros(64), 64)
+
+
+def test_launches_do_not_reach_the_clock(module: wb.Module) -> None:
+    clock = node().clock
+    clock.event_made()
+    try:
+        before = clock.unmodelled
+        module["total"][1, 64](torch.zeros(1), torch.zeros(64), 64)
+        clock.settle()
+        assert (clock.unmodelled, "total" in str(clock.kernel_seconds)) == (before + 1, False)
+    finally:
+        clock.event_gone()

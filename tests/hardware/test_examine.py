@@ -206,6 +206,13 @@ def test_compare_draws_a_file_from_the_command_line(examined: tuple[Path, Report
     assert (tmp_path / "page.html").stat().st_size > 10_000
 
 
+@pytest.mark.parametrize("suffix", [".json", ".html"])
+def test_out_may_name_either_of_its_files(examined: tuple[Path, Report], tmp_path: Path, suffix: str) -> None:
+    path, _ = examined
+    assert main(["hardware", "--compare", str(path), "--out", str(tmp_path / f"v1.2{suffix}")]) == 0
+    assert [file.name for file in tmp_path.iterdir()] == ["v1.2.html"]
+
+
 def test_without_a_gpu_the_command_names_the_next_step(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

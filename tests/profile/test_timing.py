@@ -14,7 +14,7 @@ from workbench.errors import DeviceError
 from workbench.operators.launch_target import Part, Target
 from workbench.origin import Figure, Origin
 from workbench.profile import counting, measuring, timing
-from workbench.runtime import Device
+from workbench.runtime import Device, gpu
 from workbench.runtime.backend import Node
 from workbench.runtime.gpu import GpuBackend
 
@@ -59,6 +59,14 @@ def test_stable_times_need_few_runs(cleared):
     assert result.origin is Origin.MEASURED
     assert result.rate.value == pytest.approx(100.0)
     assert "measured" in str(result)
+
+
+def test_software_that_plays_the_gpu_needs_fewer(cleared, monkeypatch):
+    monkeypatch.setattr(gpu, "stand_in", lambda: "a model")
+    launch, calls = target(iter([500.0, 10.0, 10.0, 10.0]))
+    result = timing.time_target(launch)
+    assert (result.runs, len(cleared), len(calls)) == (3, 3, 4)
+    assert result.low.value == result.median.value == result.high.value == 10.0
 
 
 def test_noisy_times_need_more(cleared):

@@ -1,14 +1,20 @@
-"""rocBLAS's sgemm and hgemm against NumPy; runs inside the root, by its Python."""
+"""rocBLAS's sgemm and hgemm against NumPy; runs inside the root, by its Python.
+
+    python3 blas.py HIP BLAS
+
+HIP and BLAS are the numbers of the libraries' versions.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import sys
 
 import numpy as np
 
 TO_DEVICE, TO_HOST, NONE, TRANSPOSED = 1, 2, 111, 112
-hip = ctypes.CDLL("libamdhip64.so.6")
-blas = ctypes.CDLL("librocblas.so.4")
+hip = ctypes.CDLL(f"libamdhip64.so.{sys.argv[1]}")
+blas = ctypes.CDLL(f"librocblas.so.{sys.argv[2]}")
 
 
 def call(status: int) -> None:

@@ -33,6 +33,16 @@ sleep 0.1
 kill -9 $!
 wait $!
 echo $? > killed
+# Processes of the device: the one that takes programs, and those of programs.
+for wait in $(seq 600); do
+    left=0
+    for process in $(grep -ls "$HIPKITTENS_DRIVER_SOCKET" /proc/[0-9]*/environ); do
+        grep -qs "runtime.[d]river" ${process%environ}cmdline && left=$((left + 1))
+    done
+    [ $left = 1 ] && break
+    sleep 0.1
+done
+echo $left > left
 "$0" "$1" "$2" run > after.out
 """
 
@@ -132,6 +142,7 @@ def test_a_child_has_a_device_when_it_opens_one(outcome: Outcome) -> None:
 
 def test_a_killed_program_leaves_the_device_to_others(outcome: Outcome) -> None:
     assert (outcome.folder / "killed").read_text() == "137\n"
+    assert (outcome.folder / "left").read_text() == "1\n"
     assert outcome.value("after", "wrong") == 0
 
 

@@ -17,6 +17,7 @@ class Clock:
     def __init__(self) -> None:
         self.settled = 0
         self.kernel_seconds: dict[str, float] = {}
+        self.unmodelled = 0
 
     def settle(self) -> None:
         self.settled += 1

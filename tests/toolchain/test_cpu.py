@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from workbench.toolchain import cpu, native
@@ -53,3 +55,16 @@ def test_a_level_in_software_is_for_those_who_ask(monkeypatch: pytest.MonkeyPatc
     assert cpu.features() == real.features
     assert "-DHK_SOFTWARE_TILES" in native.host().arguments(None)
     assert "-DHK_SOFTWARE_TILES" not in native.Target("x86_64", "linux", real).arguments(None)
+
+
+@pytest.mark.parametrize("variable", ["OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"])
+def test_a_thread_that_openmp_has_pinned_may_use_all_places(
+    variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in os.environ if name.startswith(("OMP_", "GOMP_", "KMP_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {2}, raising=False)
+    monkeypatch.setattr(cpu, "_openmp_places", lambda: [{1}, {2}])
+    assert cpu.usable_processors() == {2}
+    monkeypatch.setenv(variable, "1")
+    assert cpu.usable_processors() == {1, 2}

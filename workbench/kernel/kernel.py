@@ -192,15 +192,16 @@ class Kernel(Shown):
                 f"{self.name}[{shape!r}]: expected kernel[grid, block] or "
                 "kernel[grid, block, dynamic_shared_bytes], such as kernel[(64, 1, 1), 256]"
             )
-        shared_bytes = shape[2] if len(shape) == 3 else 0
-        try:
-            shared = index(shared_bytes)
-        except TypeError:
-            shared = -1
-        if shared < 0:
-            raise LaunchError(
-                f"{self.name}: dynamic shared memory is {shared_bytes!r}; expected bytes, 0 or more"
-            )
+        shared = 0
+        if len(shape) == 3:
+            try:
+                shared = index(shape[2])
+            except TypeError:
+                shared = -1
+            if shared < 0:
+                raise LaunchError(
+                    f"{self.name}: dynamic shared memory is {shape[2]!r}; expected bytes, 0 or more"
+                )
         return Launcher(self, Launch(shape[0], shape[1], shared, cooperative))
 
     @property
@@ -237,8 +238,11 @@ class Kernel(Shown):
             LaunchError: a grid, block or LDS size that the device cannot take.
             KernelFault: the kernel was stopped.
         """
-        with hub.failures("run", self.name):
+        try:
             return self._launch(launch, args, kwargs, device, options, keeps)
+        except Exception as error:
+            hub.failed(error, "run", self.name)
+            raise
 
     def _launch(
         self,
@@ -278,10 +282,13 @@ class Kernel(Shown):
         Raises:
             LaunchError, KernelFault: see `launch`.
         """
-        with hub.failures("run", self.name):
+        try:
             self.last = last = self._run(launch, packed, where, options, _gone)
-            self._tell(last)
-            return last.record
+        except Exception as error:
+            hub.failed(error, "run", self.name)
+            raise
+        self._tell(last)
+        return last.record
 
     def _run(
         self,

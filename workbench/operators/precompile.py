@@ -58,7 +58,10 @@ def compile_all(jobs: Iterable[Job], workers: int | None) -> list[Instance]:
         kernels = tuple(step.kernel.name for step in job.build())
         return Instance(job.name, job.shape, job.arch, kernels, time.perf_counter() - started)
 
-    with ThreadPoolExecutor(workers or cpu.usable_cores()) as pool:
+    processors = cpu.usable_processors()
+    with ThreadPoolExecutor(
+        workers or cpu.usable_cores(), initializer=cpu.use_processors, initargs=(processors,)
+    ) as pool:
         futures = [pool.submit(build, job) for job in listed]
         for future in track(futures, "compile", total=len(futures)):
             future.exception()

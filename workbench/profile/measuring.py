@@ -7,7 +7,7 @@ import statistics
 import time as clock
 from collections.abc import Callable, Iterator, Sequence
 
-from workbench.origin import Figure
+from workbench.origin import Figure, Origin
 from workbench.progress import track
 from workbench.runtime import Device
 
@@ -16,6 +16,8 @@ CACHE_CLEAR_BYTES = 512 << 20
 
 MIN_RUNS, MAX_RUNS = 20, 2000
 WARM_UP_RUNS = 10
+EMULATED_MIN_RUNS, EMULATED_WARM_UP_RUNS = 3, 1
+"""On software that plays the GPU, where a run takes seconds and the next one hardly differs."""
 MAX_SECONDS = 10.0
 STABLE = 0.005
 """Measuring stops when half the median's 95% interval is below this fraction of the median."""
@@ -33,11 +35,14 @@ def measure(
         warm: keep the contents of the caches from the previous run. Otherwise they are cleared before each
             run, but not between its launches: a later launch finds an earlier one's data there.
     """
+    warm_up, fewest = WARM_UP_RUNS, MIN_RUNS
+    if device.origin is Origin.EMULATED:
+        warm_up, fewest = EMULATED_WARM_UP_RUNS, EMULATED_MIN_RUNS
     with contextlib.ExitStack() as stack:
         # A copy to the device after the caches were cleared would fill them.
         stack.enter_context(device.keeping_copies())
         clear = None if warm else stack.enter_context(cache_clearer(device))
-        for _ in range(WARM_UP_RUNS):
+        for _ in range(warm_up):
             run()
         samples: list[Sequence[float]] = []
         until = clock.monotonic() + MAX_SECONDS
@@ -46,7 +51,7 @@ def measure(
                 clear()
             samples.append(run())
             is_over = clock.monotonic() > until or is_stable([sum(sample) for sample in samples])
-            if len(samples) >= MIN_RUNS and is_over:
+            if len(samples) >= fewest and is_over:
                 break
     return samples
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from workbench.codeobject import CodeObject
@@ -100,8 +100,7 @@ class KernelTime(NamedTuple):
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Invocation:
+class Invocation(NamedTuple):
     """One launch of a kernel, as `Function.launch` takes it."""
 
     kernel: str
@@ -111,9 +110,9 @@ class Invocation:
     dynamic_shared: int
     buffers: Buffers = ()
     kernargs: bytes = b""
-    labels: Mapping[int, BufferLabel] = field(default_factory=dict)
+    labels: Mapping[int, BufferLabel] = MappingProxyType({})
     granularity: int = DWORD
-    options: LaunchOptions = field(default_factory=LaunchOptions)
+    options: LaunchOptions = LaunchOptions()
 
 
 class Backend(Library, Protocol):

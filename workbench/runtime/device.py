@@ -185,7 +185,11 @@ class Device:
 
     def hip(self) -> AbstractContextManager[Hip]:
         """HIP's functions, with this device current for the calling thread in this context."""
-        return _Current(Hip(self.backend, self.name), self.backend, self._node.ordinal)
+        return _Current(self._functions, self.backend, self._node.ordinal)
+
+    @cached_property
+    def _functions(self) -> Hip:
+        return Hip(self.backend, self.name)
 
     @contextlib.contextmanager
     def host_code(

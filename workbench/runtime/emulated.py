@@ -208,7 +208,7 @@ class EmulatedBackend:
             started = perf_counter()
             call(invocation.kernargs)
             seconds = perf_counter() - started
-        return records[-1].timed(seconds)
+        return records[-1].but(wall_seconds=seconds)
 
     def keeping_copies(self, hip: Hip) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()

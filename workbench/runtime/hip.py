@@ -249,16 +249,11 @@ class Hip:
             DeviceError: the call failed; or the WorkbenchError that the emulated device raised behind it.
         """
         answer = getattr(self.api, function)(*arguments)
-        if int(answer[0]) == _INVALID_VALUE and function.startswith("hipModuleLaunch"):
-            self._fail(action or function, answer[0], does_not_fit=True)
-        return self.check(action or function, answer)
-
-    def check(self, action: str, answer: tuple[Any, ...]) -> Any:
-        """Results of a HIP call after its status; a failed status raises, as in `call`."""
-        status, *values = answer
-        if int(status) != 0:
-            self._fail(action, status)
-        return values[0] if len(values) == 1 else tuple(values)
+        status = int(answer[0])
+        if status == 0:
+            return answer[1] if len(answer) == 2 else answer[1:]
+        does_not_fit = status == _INVALID_VALUE and function.startswith("hipModuleLaunch")
+        self._fail(action or function, answer[0], does_not_fit=does_not_fit)
 
     def _fail(self, action: str, status: Any, *, does_not_fit: bool = False) -> NoReturn:
         message = f"{action} on {self._device} failed"

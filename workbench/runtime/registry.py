@@ -6,7 +6,7 @@ import contextlib
 import copyreg
 import difflib
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 from workbench import settings, targets
 from workbench.errors import DeviceError
@@ -47,6 +47,7 @@ def _all() -> tuple[Device, ...]:
 def look_again() -> None:
     """Forgets the list of devices, because others may be visible now."""
     _devices.cache_clear()
+    _device_for.cache_clear()
 
 
 def make_first(name: str | None = None) -> None:
@@ -153,6 +154,12 @@ def device_for(arch: str) -> Device:
     Raises:
         DeviceError: there is none.
     """
+    return _device_for(arch, settings.value_of("HIPKITTENS_DEVICE"), default_numerics(), hip.used())
+
+
+@lru_cache(64)
+def _device_for(arch: str, *_: object) -> Device:
+    """See `device_for`; the further arguments are what decides the default device."""
     default = device()
     for candidate in (default, *(_devices(default.numerics) if default.numerics else _all())):
         if candidate.arch in targets.runs_on(arch) and candidate.backend is default.backend:

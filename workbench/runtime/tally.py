@@ -168,6 +168,8 @@ def _merged(kernels: Iterable[KernelTally]) -> tuple[KernelTally, ...]:
 class Clock(Protocol):
     """A node's clock of modelled time."""
 
+    unmodelled: int
+
     @property
     def kernel_seconds(self) -> Mapping[str, float]: ...
 
@@ -279,7 +281,7 @@ class _Appender:
         if node.launches == self._launches:
             return
         times: dict[str, float] | None = None
-        if self.may_load or self._times:
+        if (self.may_load or self._times) and not node.clock.unmodelled:
             with contextlib.suppress(WorkbenchError):
                 node.clock.settle()
                 seconds = node.clock.kernel_seconds

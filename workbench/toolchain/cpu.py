@@ -6,6 +6,7 @@ import ctypes
 import os
 import platform
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -89,8 +90,8 @@ a level for tests replaces by software; Arm's
 Grace, Apple's M2)."""
 
 
-# Variables that make OpenMP pin threads; GOMP_CPU_AFFINITY is GCC's.
-_BINDING = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY")
+# Variables that make OpenMP pin threads; GOMP_CPU_AFFINITY is GCC's, KMP_AFFINITY LLVM's and Intel's.
+_BINDING = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
 
 
 @cache
@@ -116,6 +117,20 @@ def usable_processors() -> set[int] | None:
         return mask
     places = _openmp_places()
     return set[int]().union(*places) if mask in places else mask
+
+
+def use_processors(processors: set[int] | None) -> None:
+    """Lets the calling thread run on these processors, and the threads and programs that it starts.
+
+    A new thread inherits the mask of the one that started it, which OpenMP may have pinned.
+
+    Args:
+        processors: as from `usable_processors` in the thread that started this one.
+    """
+    if processors is not None and processors != os.sched_getaffinity(0):
+        # Fails if a cpuset has lost all of these meanwhile: then the inherited mask is right.
+        with suppress(OSError):
+            os.sched_setaffinity(0, processors)
 
 
 def _openmp_places() -> list[set[int]]:

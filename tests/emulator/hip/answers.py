@@ -39,15 +39,17 @@ REASONS = {
     r"attribute 67 ": "the bus number is the emulated driver's own",
     r"attribute 76 ": "ROCm 7 has a compute unit's memory, 6.4 the device's",
     r"attribute 91 ": "our pools export no file",
-    r"attribute (92|93|94|95|10018|10019|10020|10021|10022) ": "attributes of ROCm 7",
+    r"attribute (92|10018|10019|10020) ": "attributes of ROCm 7",
+    r"attribute (93|94|95|10021|10022) ": "attributes of ROCm after 7.2",
     r"attribute (10005|10006) ": "addresses of registers, which our library does not map",
     r"attribute 10012 ": "the revision is the emulated driver's own",
     r"attribute 10016 ": "AMD's runtime asks the driver for atomics over PCIe, and the emulated one has none",
     r"hipDeviceGetLimit\(&s, a\)": "our stack has 16 KiB, and ROCm 7 has limits up to 0x1002",
     r"hipDeviceSetLimit\(a, 4096\)": "ROCm 7 has limits up to 0x1002",
-    r"error (911|912|914|915|916|1054|1055) ": "codes of ROCm 7's headers",
+    r"error (911|912) ": "codes of ROCm 7's headers",
+    r"error (914|915|916|1054|1055) ": "codes of the headers of ROCm after 7.2",
     r"hipIpcGetMemHandle": "our library has no memory between processes, and says so",
-    r"hipProfilerStart": "ROCm 7 starts its own profiler",
+    r"hipProfilerStart": "AMD's 6.4 and 7.2 have no profiler to start, and say so; ours ignores the call",
 }
 """Why an answer may differ, by the beginning of its line."""
 

@@ -4,31 +4,33 @@ from __future__ import annotations
 
 import ctypes
 import re
-import threading
 from pathlib import Path
 
 import pytest
 
-from workbench.emulator.native import NATIVE_FOLDER, abi, native_library
+from workbench.emulator.native import NATIVE_FOLDER, abi
 from workbench.toolchain import native as build
 
-STRUCTURES = [name for name in abi.ffi.list_types()[0] if abi.ffi.typeof(name).kind == "struct"]
+# Others are opaque to Python; cffi 2.1 aborts where it is asked for such a structure's fields.
+STRUCTURES = [
+    name
+    for name in abi.ffi.list_types()[0]
+    if abi.ffi.typeof(name).kind == "struct" and re.search(rf"\bstruct {name} {{", abi.HEADER.read_text())
+]
 
 
 def test_sizes_and_offsets_are_the_compilers(tmp_path: Path) -> None:
     defined = {name: abi.ffi.typeof(name).fields for name in STRUCTURES}
-    expressions = [f"sizeof({name})" for name, fields in defined.items() if fields]
-    expressions += [
-        f"offsetof({name}, {field})" for name, fields in defined.items() for field, _ in fields or ()
-    ]
+    expressions = [f"sizeof({name})" for name in defined]
+    expressions += [f"offsetof({name}, {field})" for name, fields in defined.items() for field, _ in fields]
     source = tmp_path / "offsets.c"
     source.write_text(f'#include "abi.h"\nconst size_t offsets[] = {{{", ".join(expressions)}}};\n')
     path = build.build(
         "offsets", [source], depends=[abi.HEADER], include=NATIVE_FOLDER, flags=["-fvisibility=default"]
     )
     offsets = list((ctypes.c_size_t * len(expressions)).in_dll(ctypes.CDLL(str(path)), "offsets"))
-    ours = [abi.ffi.sizeof(name) for name, fields in defined.items() if fields]
-    ours += [abi.offset(name, field) for name, fields in defined.items() for field, _ in fields or ()]
+    ours = [abi.ffi.sizeof(name) for name in defined]
+    ours += [abi.offset(name, field) for name, fields in defined.items() for field, _ in fields]
     assert len(expressions) > 200
     assert dict(zip(expressions, ours, strict=True)) == dict(zip(expressions, offsets, strict=True))
 
@@ -49,13 +51,3 @@ def test_names_of_one_enumeration_have_different_numbers() -> None:
     for names in enumerations:
         numbers = [getattr(abi, name) for name in names]
         assert len(set(numbers)) == len(numbers), dict(zip(names, numbers, strict=True))
-
-
-def test_a_collection_while_cffi_parses_ends() -> None:
-    """Recorders free their memory by calls, also if a garbage collection frees them with cffi's lock held."""
-    library = native_library.__wrapped__()
-    called = threading.Thread(target=lambda: library.hk_san_free, daemon=True)
-    with abi.ffi._lock:
-        called.start()
-        called.join(20)
-        assert not called.is_alive(), "the first use of a function waits for cffi's lock"

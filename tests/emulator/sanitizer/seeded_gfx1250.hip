@@ -10,6 +10,13 @@
     if (__builtin_amdgcn_readfirstlane(threadIdx.x) == 0)                                                 \
         asm volatile("s_mov_b32 m0, 0x20001\n\ts_barrier_init m0" : : : "m0", "memory");                  \
     asm volatile(BARRIER "\n\ts_barrier_join 1" ::: "memory");
+// All work-groups of a cluster; one wave signals for its work-group.
+#define MEET(before, after)                                                                               \
+    asm volatile(before BARRIER ::: "memory");                                                            \
+    if (__builtin_amdgcn_readfirstlane(threadIdx.x) == 0) asm volatile("s_barrier_signal -3" ::: "memory"); \
+    asm volatile("s_barrier_wait -3\n\t" after ::: "memory");
+#define STORED "s_wait_storecnt 0x0\n\t"
+#define INVALIDATED "global_inv scope:SCOPE_SE\n\ts_wait_loadcnt 0x0"
 #ifdef FAULT
 #define IF_FAULT(a, b) a
 #else
@@ -312,4 +319,67 @@ __global__ void k(const float *in, float *out) {
     out[threadIdx.x] = in[threadIdx.x];
     asm volatile("s_wait_storecnt 0x0\n\t" IF_FAULT("", NAMED) ::: "memory");
     out[threadIdx.x + 64] = out[threadIdx.x ^ 32]; // HERE
+}
+
+//: without_a_cluster_barrier = { category = "race", words = "work-groups of a launch", grid = 2 }
+__global__ __cluster_dims__(2, 1, 1) void k(const float *in, float *out) {
+    float *mine = out + 64 * blockIdx.x, *other = out + 64 * (blockIdx.x ^ 1);
+    mine[threadIdx.x] = in[threadIdx.x];
+    IF_FAULT(asm volatile(STORED INVALIDATED ::: "memory");, MEET(STORED, INVALIDATED))
+    out[128 + 64 * blockIdx.x + threadIdx.x] = other[threadIdx.x]; // HERE
+}
+
+//: cluster_barrier_of_an_unfinished_store = { category = "race", words = "work-groups of a launch", grid = 2 }
+__global__ __cluster_dims__(2, 1, 1) void k(const float *in, float *out) {
+    float *mine = out + 64 * blockIdx.x, *other = out + 64 * (blockIdx.x ^ 1);
+    mine[threadIdx.x] = in[threadIdx.x];
+    // The wave that signals has waited for its own store alone.
+    if (__builtin_amdgcn_readfirstlane(threadIdx.x) IF_FAULT(== 0, >= 0)) asm volatile(STORED ::: "memory");
+    MEET("", STORED INVALIDATED)
+    out[128 + 64 * blockIdx.x + threadIdx.x] = other[threadIdx.x]; // HERE
+}
+
+//: cluster_barrier_without_an_invalidation = { category = "race", words = "work-groups of a launch", grid = 2 }
+__global__ __cluster_dims__(2, 1, 1) void k(const float *in, float *out) {
+    float *mine = out + 64 * blockIdx.x, *other = out + 64 * (blockIdx.x ^ 1);
+    mine[threadIdx.x] = in[threadIdx.x];
+    MEET(STORED, IF_FAULT("", INVALIDATED))
+    out[128 + 64 * blockIdx.x + threadIdx.x] = other[threadIdx.x]; // HERE
+}
+
+//: work_group_of_another_cluster = { category = "race", words = "work-groups of a launch", grid = 4 }
+__global__ __cluster_dims__(2, 1, 1) void k(const float *in, float *out) {
+    float *mine = out + 64 * blockIdx.x, *other = out + 64 * (blockIdx.x ^ IF_FAULT(2, 1));
+    mine[threadIdx.x] = in[threadIdx.x];
+    MEET(STORED, INVALIDATED)
+    out[256 + 64 * blockIdx.x + threadIdx.x] = other[threadIdx.x]; // HERE
+}
+
+//: overwritten_before_the_cluster_has_read = { category = "race", words = "work-groups of a launch", grid = 2 }
+__global__ __cluster_dims__(2, 1, 1) void k(const float *in, float *out) {
+    float *mine = out + 64 * blockIdx.x, *other = out + 64 * (blockIdx.x ^ 1);
+    mine[threadIdx.x] = in[threadIdx.x];
+    MEET(STORED, INVALIDATED)
+    float x = other[threadIdx.x];
+    asm volatile("s_wait_loadcnt 0x0" : "+v"(x)::"memory");
+    IF_FAULT(, MEET("", ""))
+    mine[threadIdx.x] = x + 1; // HERE
+}
+
+//: behind_the_next_cluster_barrier = { category = "race", words = "shared memory", grid = 2 }
+__global__ __cluster_dims__(2, 1, 1) void k(const float *in, float *out) {
+    __shared__ float s[64];
+    s[threadIdx.x] = 0;
+    asm volatile("s_wait_dscnt 0x0\n\t" BARRIER : : "v"(AT(s)) : "memory");
+    if (__builtin_amdgcn_readfirstlane(threadIdx.x) == 0) {
+        // The wave signals the second barrier while the other one has yet to pass the first.
+        asm volatile("s_barrier_signal -3\n\ts_barrier_wait -3" ::: "memory");
+        s[threadIdx.x] = in[threadIdx.x];
+        asm volatile("s_wait_dscnt 0x0\n\ts_barrier_signal -3\n\ts_barrier_wait -3" : : "v"(AT(s)) : "memory");
+    } else {
+        asm volatile("s_barrier_wait -3" ::: "memory");
+        asm volatile(IF_FAULT("", "s_barrier_wait -3") : : "v"(AT(s)) : "memory");
+        out[threadIdx.x + 64 * blockIdx.x] = s[threadIdx.x ^ 32]; // HERE
+        asm volatile(IF_FAULT("s_barrier_wait -3", "") : : "v"(AT(s)) : "memory");
+    }
 }

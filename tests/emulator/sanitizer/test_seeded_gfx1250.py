@@ -70,3 +70,9 @@ def test_copies_that_come_late_change_the_results_of_faults_alone(name: str) -> 
     if name in CHANGED:
         with wb.late_loads():
             assert not torch.equal(result(fault=True), late)
+
+
+@pytest.mark.usefixtures("modules")
+def test_a_race_in_a_cluster_names_its_barrier() -> None:
+    assert "in a cluster its barrier" in str(SEEDED.run("without_a_cluster_barrier", fault=True))
+    assert "in a cluster" not in str(SEEDED.run("flag_without_a_write_back", fault=True))

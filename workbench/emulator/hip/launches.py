@@ -187,17 +187,24 @@ class KernelWork:
 
     def run(self) -> None:
         """Launches the kernel with these parameters."""
-        function = self.function
-        with node().lent_to_foreign_code(self.arguments):
-            function.device.launch(
-                function.loaded,
-                function.kernel.name,
-                self.geometry,
-                self.dynamic_shared,
-                self.arguments,
-                self.cooperative,
-            )
+        loan = node().loan_to_foreign_code(self.arguments)
+        if loan is None:
+            self._launch()
+        else:
+            with loan:
+                self._launch()
         node().tell_foreign(self._foreign)
+
+    def _launch(self) -> None:
+        function = self.function
+        function.device.launch(
+            function.loaded,
+            function.kernel.name,
+            self.geometry,
+            self.dynamic_shared,
+            self.arguments,
+            self.cooperative,
+        )
 
     def _foreign(self) -> ForeignLaunch:
         function, geometry = self.function, self.geometry
@@ -317,7 +324,7 @@ def _with_attributes(geometry: Geometry, attributes: int, count: int) -> tuple[G
             x, y, z = record.words[:3]
             if 0 in (x, y, z):
                 raise HipError(structures.INVALID_CONFIGURATION)
-            geometry = replace(geometry, cluster=(x, y, z))
+            geometry = geometry._replace(cluster=(x, y, z))
     return geometry, False
 
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 
 from workbench import errors
 from workbench.codeobject import KernelInfo
+from workbench.emulator.kfd.counters import Counters
 from workbench.emulator.kfd.kernels import Kernels
+from workbench.emulator.native.abi import CData
 from workbench.emulator.node import clock, dispatch, limits
 from workbench.emulator.node.device import EmulatedDevice, Node, _Form
 from workbench.emulator.node.dispatch import Dispatch, Geometry
@@ -48,17 +50,20 @@ class _Moment:
 class PacketDevice(EmulatedDevice):
     """A device of a program that speaks to the driver; the only one of its node.
 
+    Args:
+        registers: as in `Counters`.
+
     Attributes:
         kernels: the kernels in the program's memory.
     """
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, registers: CData) -> None:
         first = node.devices[0]
         super().__init__(node, first.ordinal, first.product)
         node.services = _NoServices(node.memory)
         self.kernels = Kernels(node.memory, self.product.target)
         self._packet = _Packet()
-        self._lock = threading.Lock()
+        self._counters = Counters(registers, self.product.arch, node.counter)
         self._moments: list[_Moment] = []
         self._last = 0.0
         if clock.can_model(self.product):
@@ -75,24 +80,29 @@ class PacketDevice(EmulatedDevice):
             the ticks of the device's clock that this computer took.
 
         Raises:
-            DeviceError: the packet names no kernel, or its arguments are not in mapped memory.
-        CodeObjectError: the kernel is damaged.
+            DeviceError: the packet names no kernel, its arguments are not in mapped memory, or the program
+                has selected an event that is not counted.
+            CodeObjectError: the kernel is damaged.
             LaunchError, UnsupportedInstruction, KernelFault: as `EmulatedDevice.launch`.
         """
-        _, _, bx, by, bz, gx, gy, gz, _, shared, descriptor, arguments = _PACKET.unpack(
-            ctypes.string_at(address, _PACKET.size)
-        )
-        if 0 in (bx, by, bz, gx, gy, gz):
-            raise errors.LaunchError(
-                f"a dispatch packet has a grid of {gx, gy, gz} work-items in groups of {bx, by, bz}: "
-                "expected at least 1 in each dimension"
+        # No memory is unmapped while a thread has the lock.
+        with self.node.launch_lock:
+            self._check_mapped("a dispatch packet", address, _PACKET.size)
+            _, _, bx, by, bz, gx, gy, gz, _, shared, descriptor, arguments = _PACKET.unpack(
+                ctypes.string_at(address, _PACKET.size)
             )
-        with self._lock:
+            if 0 in (bx, by, bz, gx, gy, gz):
+                raise errors.LaunchError(
+                    f"a dispatch packet has a grid of {gx, gy, gz} work-items in groups of {bx, by, bz}: "
+                    "expected at least 1 in each dimension"
+                )
             kernel = self.kernels.at(descriptor)
             info = kernel.loaded.code_object.kernels[kernel.name]
-            self._check_arguments(info, arguments)
+            if arguments:
+                self._check_mapped(f"the arguments of {info.name}", arguments, info.kernarg_size)
             packet = self._packet
             packet.address, packet.arguments, packet.queue = address, arguments, queue
+            self.node.counter = self._counters.of_launch()
             record = self.launch(
                 kernel.loaded,
                 kernel.name,
@@ -101,18 +111,21 @@ class PacketDevice(EmulatedDevice):
                 _bytes_of(info, arguments),
             )
             ticks = int(record.wall_seconds * TICKS_PER_SECOND)
-            if self.node.clock.active:
+            if clock.can_model(self.product):
                 self._moments.append(moment := _Moment(ticks))
                 self.node.clock.record(moment, Stream.from_handle(0, 0))
             return ticks
 
-    def _check_arguments(self, info: KernelInfo, address: int) -> None:
-        """Raises DeviceError if a kernel's arguments are not in mapped memory: reading them is fatal."""
+    def place(self, address: int) -> str:
+        """Words for an address where no memory is mapped."""
+        return f"{address:#x}, {self.node.memory.whereabouts(address, 1, self.ordinal)}"
+
+    def _check_mapped(self, subject: str, address: int, size: int) -> None:
+        """Raises DeviceError unless the device can read bytes of the program: reading others is fatal."""
         region = self.node.memory.find(address)
-        if address and (region is None or address + info.kernarg_size > region.end):
+        if region is None or address + size > region.end:
             raise errors.DeviceError(
-                f"a dispatch packet of {info.name} has {info.kernarg_size} bytes of arguments at "
-                f"{address:#x}, where no memory is mapped; put them where the device has access",
+                f"{subject}, {size} bytes, would be at {self.place(address)}: map it on the device first",
                 0,
             )
 
@@ -124,7 +137,7 @@ class PacketDevice(EmulatedDevice):
     def corrections(self) -> tuple[list[int], int]:
         """Ticks by which the modelled time of each launch, with the gap before it, is more than this
         computer's, in order; and the ticks of a gap. Loads the model."""
-        with self._lock:
+        with self.node.launch_lock:
             moments, self._moments = self._moments, []
             self.node.clock.asked = True
             self.node.clock.settle()

@@ -4,7 +4,8 @@
  * socket, is the device: it maps the same memory at the same addresses, reads the queues and runs the kernels.
  * Facts of the product and the files of sysfs are in the folder HIPKITTENS_DRIVER (topology.py). */
 #define _GNU_SOURCE
-#include "shared.h"
+#include "../native/abi.h"
+#include "events.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -12,7 +13,6 @@
 #include <drm/drm.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/kfd_ioctl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -42,29 +42,19 @@
 #define PAGE 4096ull
 #define KFD "/dev/kfd"
 #define RENDER "/dev/dri/renderD128"
-#define MOST_FILES 4096
-
-enum { NEITHER, IS_KFD, IS_RENDER };
-static uint8_t file_kinds[MOST_FILES]; /* by descriptor */
+#define KFD_NODE makedev(234, 0)
+#define RENDER_NODE makedev(226, 128)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int memory_file = -1, device = -1;
+static struct stat memory_status; /* of the last memory file, even after a fork */
 static uint64_t memory_end, vram_used;
 static Control *control;
 static uint64_t *event_page;
 static const char *folder;
 static int is_verbose;
 
-/* Facts of the product, in the order of topology.py's file. */
-static struct {
-    uint64_t gpu_id, vram, vram_limit, host, device_id, units, engines, arrays, clock_khz, memory_clock_khz, bus_bits,
-        wave_size;
-} facts;
-
-#define LOG(...)                                                                                                       \
-    do {                                                                                                               \
-        if (is_verbose) fprintf(stderr, "hipkittens driver: " __VA_ARGS__);                                            \
-    } while (0)
+static Facts facts;
 
 __attribute__((constructor)) static void begin(void) {
     folder = getenv("HIPKITTENS_DRIVER");
@@ -84,6 +74,12 @@ static int refuse(const char *what, unsigned number, int error) {
     errno = error;
     return -1;
 }
+
+/* Begins the function that answers an ioctl; it returns an errno. */
+#define IOCTL(name)                                                                                                    \
+    static int name##_of(struct kfd_ioctl_##name##_args *a);                                                           \
+    static int answer_##name(void *argument) { return name##_of(argument); }                                           \
+    static int name##_of(struct kfd_ioctl_##name##_args *a)
 
 /* ---- the device's process */
 
@@ -114,11 +110,9 @@ static int read_facts(void) {
     char path[4096];
     snprintf(path, sizeof path, "%s/facts", folder);
     FILE *file = REAL(fopen)(path, "re");
-    uint64_t *fields = (uint64_t *)&facts;
-    size_t count = 0;
-    while (file && count < sizeof facts / sizeof *fields && fscanf(file, "%" SCNu64, &fields[count]) == 1) count++;
+    size_t count = file ? fread(&facts, sizeof facts, 1, file) : 0;
     if (file) fclose(file);
-    if (count == sizeof facts / sizeof *fields) return 0;
+    if (count) return 0;
     fprintf(stderr,
             "hipkittens: %s cannot be read: in another root folder, the folder HIPKITTENS_DRIVER has to be mounted "
             "under the same name (docs/driver.md)\n",
@@ -142,12 +136,12 @@ static int connect_device(void) {
     memory_end = CONTROL_OFFSET + CONTROL_BYTES;
     void *page = MAP_FAILED;
     if (device < 0 || memory_file < 0 || ftruncate(memory_file, (off_t)memory_end) ||
-        (page = REAL(mmap)(NULL, CONTROL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memory_file, CONTROL_OFFSET)) ==
+        (page = mmap(NULL, CONTROL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memory_file, CONTROL_OFFSET)) ==
             MAP_FAILED ||
         connect(device, (struct sockaddr *)&address, length))
         error = errno;
     Message hello = {.kind = MESSAGE_HELLO, .offset = CONTROL_OFFSET};
-    if (!error && !(error = ask(&hello, memory_file))) {
+    if (!error && !(error = ask(&hello, memory_file)) && !REAL(fstat)(memory_file, &memory_status)) {
         control = page;
         return 0;
     }
@@ -162,8 +156,8 @@ static int connect_device(void) {
                 "`python -m workbench exec --driver -- program`\n",
                 strerror(error));
     if (page != MAP_FAILED) munmap(page, CONTROL_BYTES);
-    if (device >= 0) REAL(close)(device);
-    if (memory_file >= 0) REAL(close)(memory_file);
+    if (device >= 0) close(device);
+    if (memory_file >= 0) close(memory_file);
     device = memory_file = -1;
     return ENODEV;
 }
@@ -192,123 +186,93 @@ static const char *place(const char *path, char *buffer, size_t size) {
     return path;
 }
 
-static int kind_of_path(const char *path) {
-    if (!folder || !path) return NEITHER;
-    return !strcmp(path, KFD) ? IS_KFD : !strcmp(path, RENDER) ? IS_RENDER : NEITHER;
+/* The number of the device's node that a path names, or 0. */
+static dev_t node_of_path(const char *path) {
+    if (!folder || !path) return 0;
+    return !strcmp(path, KFD) ? KFD_NODE : !strcmp(path, RENDER) ? RENDER_NODE : 0;
 }
 
-static int kind_of(int file) { return file >= 0 && file < MOST_FILES ? file_kinds[file] : NEITHER; }
+/* True for a file that the program has for a node: a copy of the memory's, so that its own mmap of it works. */
+static int is_node(int file) {
+    struct stat status;
+    return memory_status.st_ino && !REAL(fstat)(file, &status) && status.st_ino == memory_status.st_ino &&
+           status.st_dev == memory_status.st_dev;
+}
 
-static int open_device(int kind) {
+static int open_node(void) {
     pthread_mutex_lock(&lock);
     int error = connect_device();
-    /* A copy of the memory's file: the program's own mmap of it works. */
     int file = error ? -1 : fcntl(memory_file, F_DUPFD_CLOEXEC, 3);
-    if (file >= MOST_FILES) {
-        REAL(close)(file);
-        file = -1;
-        error = EMFILE;
-    }
-    if (file >= 0) file_kinds[file] = (uint8_t)kind;
     pthread_mutex_unlock(&lock);
     if (error) errno = error;
     return file;
 }
 
-#define OPEN(name)                                                                                                     \
-    EXPORT int name(const char *path, int flags, ...) {                                                                \
+#define OPEN(name, parameter, argument)                                                                                \
+    EXPORT int name(parameter const char *path, int flags, ...) {                                                      \
         va_list rest;                                                                                                  \
         va_start(rest, flags);                                                                                         \
         mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, mode_t) : 0;                                        \
         va_end(rest);                                                                                                  \
         char buffer[4096];                                                                                             \
-        int kind = kind_of_path(path);                                                                                 \
-        return kind ? open_device(kind) : REAL(name)(place(path, buffer, sizeof buffer), flags, mode);                 \
+        if (node_of_path(path)) return open_node();                                                                    \
+        return REAL(name)(argument place(path, buffer, sizeof buffer), flags, mode);                                   \
     }
-#define OPEN_AT(name)                                                                                                  \
-    EXPORT int name(int at, const char *path, int flags, ...) {                                                        \
-        va_list rest;                                                                                                  \
-        va_start(rest, flags);                                                                                         \
-        mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, mode_t) : 0;                                        \
-        va_end(rest);                                                                                                  \
-        char buffer[4096];                                                                                             \
-        int kind = kind_of_path(path);                                                                                 \
-        return kind ? open_device(kind) : REAL(name)(at, place(path, buffer, sizeof buffer), flags, mode);             \
-    }
-OPEN(open)
-OPEN(open64)
-OPEN_AT(openat)
-OPEN_AT(openat64)
+#define FOLDER_PARAMETER int at,
+#define FOLDER_ARGUMENT at,
+OPEN(open, , )
+OPEN(open64, , )
+OPEN(openat, FOLDER_PARAMETER, FOLDER_ARGUMENT)
+OPEN(openat64, FOLDER_PARAMETER, FOLDER_ARGUMENT)
 /* What a program calls that was compiled with _FORTIFY_SOURCE. */
 EXPORT int __open_2(const char *path, int flags) { return open(path, flags); }
 EXPORT int __open64_2(const char *path, int flags) { return open64(path, flags); }
 EXPORT int __openat_2(int at, const char *path, int flags) { return openat(at, path, flags); }
 EXPORT int __openat64_2(int at, const char *path, int flags) { return openat64(at, path, flags); }
 
-#define WITH_PATH(type, name, parameters, arguments)                                                                   \
-    EXPORT type name parameters {                                                                                      \
-        char buffer[4096];                                                                                             \
-        const char *there = place(path, buffer, sizeof buffer);                                                        \
-        return REAL(name) arguments;                                                                                   \
-    }
-WITH_PATH(FILE *, fopen, (const char *path, const char *mode), (there, mode))
-WITH_PATH(FILE *, fopen64, (const char *path, const char *mode), (there, mode))
-WITH_PATH(DIR *, opendir, (const char *path), (there))
-WITH_PATH(ssize_t, readlink, (const char *path, char *out, size_t size), (there, out, size))
-
-EXPORT int access(const char *path, int mode) {
-    char buffer[4096];
-    return kind_of_path(path) ? 0 : REAL(access)(place(path, buffer, sizeof buffer), mode);
-}
-
 /* struct stat64 is struct stat on 64-bit machines. */
-static int describe(int kind, void *result) {
+static int describe(dev_t node, void *result) {
     struct stat *status = result;
     memset(status, 0, sizeof *status);
     status->st_mode = S_IFCHR | 0666;
-    status->st_rdev = kind == IS_KFD ? makedev(234, 0) : makedev(226, 128);
+    status->st_rdev = node;
     return 0;
 }
 
-#define STAT(name, type, real)                                                                                         \
-    EXPORT int name(const char *path, struct type *result) {                                                           \
+#define WITH_PATH(type, name, parameters, arguments, is_special, special)                                              \
+    EXPORT type name parameters {                                                                                      \
         char buffer[4096];                                                                                             \
-        int kind = kind_of_path(path);                                                                                 \
-        return kind ? describe(kind, result) : REAL(real)(place(path, buffer, sizeof buffer), result);                 \
+        dev_t node = node_of_path(path);                                                                               \
+        const char *there = place(path, buffer, sizeof buffer);                                                        \
+        return node && is_special ? special : REAL(name) arguments;                                                    \
     }
-STAT(stat, stat, stat)
-STAT(stat64, stat64, stat64)
-STAT(lstat, stat, lstat)
-STAT(lstat64, stat64, lstat64)
+WITH_PATH(FILE *, fopen, (const char *path, const char *mode), (there, mode), 0, NULL)
+WITH_PATH(FILE *, fopen64, (const char *path, const char *mode), (there, mode), 0, NULL)
+WITH_PATH(DIR *, opendir, (const char *path), (there), 0, NULL)
+WITH_PATH(ssize_t, readlink, (const char *path, char *out, size_t size), (there, out, size), 0, 0)
+WITH_PATH(int, access, (const char *path, int mode), (there, mode), 1, 0)
+WITH_PATH(int, stat, (const char *path, struct stat *result), (there, result), 1, describe(node, result))
+WITH_PATH(int, stat64, (const char *path, struct stat64 *result), (there, result), 1, describe(node, result))
+WITH_PATH(int, lstat, (const char *path, struct stat *result), (there, result), 1, describe(node, result))
+WITH_PATH(int, lstat64, (const char *path, struct stat64 *result), (there, result), 1, describe(node, result))
 EXPORT int fstat(int file, struct stat *result) {
-    return kind_of(file) ? describe(kind_of(file), result) : REAL(fstat)(file, result);
+    return is_node(file) ? describe(RENDER_NODE, result) : REAL(fstat)(file, result);
 }
 EXPORT int fstat64(int file, struct stat64 *result) {
-    return kind_of(file) ? describe(kind_of(file), result) : REAL(fstat64)(file, result);
+    return is_node(file) ? describe(RENDER_NODE, result) : REAL(fstat64)(file, result);
 }
-EXPORT int close(int file) {
-    if (kind_of(file)) file_kinds[file] = NEITHER;
-    return REAL(close)(file);
-}
-static int copied(int from, int to) {
-    if (kind_of(from) && to >= 0 && to < MOST_FILES) file_kinds[to] = file_kinds[from];
-    return to;
-}
-EXPORT int dup(int file) { return copied(file, REAL(dup)(file)); }
-
-#define FCNTL(name)                                                                                                    \
-    EXPORT int name(int file, int command, ...) {                                                                      \
-        va_list rest;                                                                                                  \
-        va_start(rest, command);                                                                                       \
-        void *argument = va_arg(rest, void *);                                                                         \
-        va_end(rest);                                                                                                  \
-        int result = REAL(name)(file, command, argument);                                                              \
-        return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? copied(file, result) : result;                       \
-    }
-FCNTL(fcntl)
-FCNTL(fcntl64)
 
 /* ---- memory */
+
+static int map_on_device(uint64_t base, uint64_t size, uint32_t kind, uint64_t offset, int file) {
+    Message message = {.kind = MESSAGE_MAP, .what = kind, .base = base, .size = size, .offset = offset};
+    return ask(&message, file);
+}
+
+static void unmap_on_device(uint64_t base, uint64_t size) {
+    Message message = {.kind = MESSAGE_UNMAP, .base = base, .size = size};
+    ask(&message, -1);
+}
 
 /* A buffer of ALLOC_MEMORY_OF_GPU, or a range of SVM (without a number). */
 typedef struct Buffer {
@@ -335,12 +299,22 @@ typedef struct Segment {
 } Segment;
 static Segment *segments;
 
-static void end_segment(Segment **link) {
-    Segment *segment = *link;
-    Message message = {.kind = MESSAGE_UNMAP, .base = segment->base, .size = segment->end - segment->base};
-    ask(&message, -1);
-    *link = segment->next;
-    free(segment);
+static int overlaps(const Segment *segment, uint64_t base, uint64_t size) {
+    return segment->base < base + size && segment->end > base;
+}
+
+/* Ends segments without uses. */
+static void sweep(void) {
+    for (Segment **link = &segments; *link;) {
+        Segment *segment = *link;
+        if (segment->uses > 0) {
+            link = &segment->next;
+            continue;
+        }
+        unmap_on_device(segment->base, segment->end - segment->base);
+        *link = segment->next;
+        free(segment);
+    }
 }
 
 /* Forgets segments that the program has unmapped: nobody tells the driver so. */
@@ -356,11 +330,9 @@ static void prune(void) {
             s->is_seen |= s->inode == inode && start <= s->base && s->end <= end;
     }
     fclose(maps);
-    for (Segment **link = &segments; *link;)
-        if ((*link)->is_seen)
-            link = &(*link)->next;
-        else
-            end_segment(link);
+    for (Segment *s = segments; s; s = s->next)
+        if (!s->is_seen) s->uses = 0;
+    sweep();
 }
 
 /* Moves pages of the program into a file that the device can map, with their contents. What other threads write there
@@ -369,23 +341,21 @@ static int share_pages(uint64_t base, uint64_t end) {
     static const char ZEROS[PAGE];
     size_t size = end - base;
     struct stat status;
-    Message message = {.kind = MESSAGE_MAP, .what = MEMORY_HOST, .base = base, .size = size};
     Segment *segment = malloc(sizeof *segment);
     char *copy = MAP_FAILED;
     int file = memfd_create("emulated-gpu-host", MFD_CLOEXEC), error = 0;
     if (!segment || file < 0 || ftruncate(file, (off_t)size) || REAL(fstat)(file, &status) ||
-        (copy = REAL(mmap)(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)) == MAP_FAILED)
+        (copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)) == MAP_FAILED)
         error = ENOMEM;
-    if (!error && (error = ask(&message, file)) == 0) {
+    if (!error && (error = map_on_device(base, size, MEMORY_HOST, 0, file)) == 0) {
         for (size_t at = 0; at < size; at += PAGE)
             if (memcmp((void *)(base + at), ZEROS, PAGE)) memcpy(copy + at, (void *)(base + at), PAGE);
         if (mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)base) == MAP_FAILED) {
             error = ENOMEM;
-            message.kind = MESSAGE_UNMAP;
-            ask(&message, -1);
+            unmap_on_device(base, size);
         }
     }
-    if (file >= 0) REAL(close)(file);
+    if (file >= 0) close(file);
     if (error) {
         if (copy != MAP_FAILED) munmap(copy, size);
         free(segment);
@@ -397,13 +367,8 @@ static int share_pages(uint64_t base, uint64_t end) {
 }
 
 static void end_sharing(uint64_t base, uint64_t size) {
-    for (Segment **link = &segments; *link;) {
-        Segment *segment = *link;
-        if (segment->base < base + size && segment->end > base && --segment->uses == 0)
-            end_segment(link);
-        else
-            link = &segment->next;
-    }
+    for (Segment *s = segments; s; s = s->next) s->uses -= overlaps(s, base, size);
+    sweep();
 }
 
 static int share(uint64_t base, uint64_t size) {
@@ -439,27 +404,29 @@ static int share(uint64_t base, uint64_t size) {
 #define NOT_FROM_FILE                                                                                                  \
     (KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL | KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP)
 
-static int allocate(struct kfd_ioctl_alloc_memory_of_gpu_args *a) {
-    int is_vram = a->flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM;
+/* Adds to the program's memory file; returns the offset there, 0 if that fails. */
+static uint64_t extend_file(uint64_t size) {
+    uint64_t offset = memory_end, end = memory_end + ((size + PAGE - 1) & ~(PAGE - 1));
+    if (ftruncate(memory_file, (off_t)end)) return 0;
+    memory_end = end;
+    return offset;
+}
+
+IOCTL(alloc_memory_of_gpu) {
+    int is_vram = a->flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM, error = 0;
     if (!a->size || a->size > 1ull << 47) return EINVAL;
     if (is_vram && vram_used + a->size > facts.vram_limit) return ENOMEM;
     Buffer *buffer = calloc(1, sizeof *buffer);
     if (!buffer) return ENOMEM;
     *buffer = (Buffer){buffers, ++last_id | facts.gpu_id << 32, a->va_addr, a->size, 0, a->flags, 0};
-    int error = 0;
     if (a->flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR) {
-        error = share(a->mmap_offset ? a->mmap_offset : a->va_addr, a->size);
-        buffer->base = a->mmap_offset ? a->mmap_offset : a->va_addr;
+        if (a->mmap_offset) buffer->base = a->mmap_offset;
+        error = share(buffer->base, a->size);
     } else if (a->flags & KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL) {
         a->mmap_offset = CONTROL_OFFSET;
     } else {
-        uint64_t end = memory_end + ((a->size + PAGE - 1) & ~(PAGE - 1));
-        if (ftruncate(memory_file, (off_t)end)) {
-            error = ENOMEM;
-        } else {
-            a->mmap_offset = buffer->offset = memory_end;
-            memory_end = end;
-        }
+        a->mmap_offset = buffer->offset = extend_file(a->size);
+        error = buffer->offset ? 0 : ENOMEM;
     }
     if (error) {
         free(buffer);
@@ -468,36 +435,44 @@ static int allocate(struct kfd_ioctl_alloc_memory_of_gpu_args *a) {
     if (is_vram) vram_used += a->size;
     a->handle = buffer->id;
     buffers = buffer;
-    LOG("alloc %#llx+%#llx flags %#x\n", a->va_addr, a->size, a->flags);
     return 0;
 }
 
-static int map_buffer(Buffer *buffer) {
-    if (buffer->is_mapped || buffer->flags & NOT_FROM_FILE || !buffer->base) return 0;
-    /* The device's addresses are this process's. */
-    void *there = REAL(mmap)((void *)buffer->base, buffer->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-                             memory_file, (off_t)buffer->offset);
-    int is_vram = buffer->flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM;
-    Message message = {.kind = MESSAGE_MAP,
-                       .what = is_vram ? MEMORY_DEVICE : MEMORY_HOST,
-                       .base = buffer->base,
-                       .size = buffer->size,
-                       .offset = buffer->offset};
-    int error = there == MAP_FAILED ? ENOMEM : ask(&message, memory_file);
-    buffer->is_mapped = !error;
+IOCTL(map_memory_to_gpu) {
+    Buffer *buffer = *buffer_of(a->handle);
+    int error = buffer ? 0 : EINVAL;
+    if (buffer && !buffer->is_mapped && !(buffer->flags & NOT_FROM_FILE) && buffer->base) {
+        uint32_t kind = buffer->flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM ? MEMORY_DEVICE : MEMORY_HOST;
+        /* The device's addresses are this process's. */
+        void *there = mmap((void *)buffer->base, buffer->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                           memory_file, (off_t)buffer->offset);
+        /* What the program shared there before, it has unmapped. */
+        for (Segment *s = segments; s; s = s->next)
+            if (overlaps(s, buffer->base, buffer->size)) s->uses = 0;
+        sweep();
+        error =
+            there == MAP_FAILED ? ENOMEM : map_on_device(buffer->base, buffer->size, kind, buffer->offset, memory_file);
+        buffer->is_mapped = !error;
+    }
+    a->n_success = error ? 0 : a->n_devices;
     return error;
 }
 
 static void unmap_buffer(Buffer *buffer) {
-    if (buffer->is_mapped) {
-        Message message = {.kind = MESSAGE_UNMAP, .base = buffer->base, .size = buffer->size};
-        ask(&message, -1);
-    }
+    if (buffer->is_mapped) unmap_on_device(buffer->base, buffer->size);
     buffer->is_mapped = 0;
 }
 
-static int free_buffer(uint64_t id) {
-    Buffer **link = buffer_of(id), *buffer = *link;
+IOCTL(unmap_memory_from_gpu) {
+    Buffer *buffer = *buffer_of(a->handle);
+    if (!buffer) return EINVAL;
+    unmap_buffer(buffer);
+    a->n_success = a->n_devices;
+    return 0;
+}
+
+IOCTL(free_memory_of_gpu) {
+    Buffer **link = buffer_of(a->handle), *buffer = *link;
     if (!buffer) return EINVAL;
     unmap_buffer(buffer);
     if (buffer->flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR)
@@ -511,8 +486,7 @@ static int free_buffer(uint64_t id) {
     return 0;
 }
 
-static int svm(struct kfd_ioctl_svm_args *a) {
-    LOG("svm %s %#llx+%#llx\n", a->op ? "get" : "set", a->start_addr, a->size);
+IOCTL(svm) {
     if (a->op == KFD_IOCTL_SVM_OP_SET_ATTR) {
         for (Buffer *b = buffers; b; b = b->next)
             if (b->base <= a->start_addr && a->start_addr + a->size <= b->base + b->size) return 0;
@@ -530,7 +504,7 @@ static int svm(struct kfd_ioctl_svm_args *a) {
 
 /* ---- events */
 
-static int create_event(struct kfd_ioctl_create_event_args *a) {
+IOCTL(create_event) {
     if (a->event_page_offset && !event_page) {
         Buffer *page = *buffer_of(a->event_page_offset);
         if (!page || !page->base) return EINVAL;
@@ -578,7 +552,25 @@ static int is_set(struct kfd_event_data *data) {
     return 1;
 }
 
-static int wait_events(struct kfd_ioctl_wait_events_args *a) {
+IOCTL(destroy_event) {
+    if (a->event_id >= MOST_EVENTS) return EINVAL;
+    set_event(control, a->event_id);
+    control->events[a->event_id].used = 0;
+    return 0;
+}
+
+IOCTL(set_event) {
+    set_event(control, a->event_id);
+    return 0;
+}
+
+IOCTL(reset_event) {
+    if (a->event_id >= MOST_EVENTS) return EINVAL;
+    control->events[a->event_id].signaled = 0;
+    return 0;
+}
+
+IOCTL(wait_events) {
     struct kfd_event_data *data = (struct kfd_event_data *)a->events_ptr;
     uint64_t end = clock_ticks() + a->timeout * 100000ull;
     char done[MOST_EVENTS] = {0};
@@ -593,8 +585,7 @@ static int wait_events(struct kfd_ioctl_wait_events_args *a) {
         if (a->timeout != 0xffffffffu && clock_ticks() >= end) break;
         if (is_lost()) {
             /* AMD's runtime ends the process on this event; without it, it would wait forever. */
-            for (uint32_t id = 1; id < MOST_EVENTS; id++)
-                if (control->events[id].type == EVENT_EXCEPTION) set_event(control, id);
+            set_events(control, EVENT_EXCEPTION);
             return EIO;
         }
         futex_wait(&control->turn, turn, 1000000);
@@ -607,7 +598,7 @@ static int wait_events(struct kfd_ioctl_wait_events_args *a) {
 
 static uint8_t used_queues[MOST_QUEUES];
 
-static int create_queue(struct kfd_ioctl_create_queue_args *a) {
+IOCTL(create_queue) {
     uint32_t id = 0;
     if (a->queue_type < KFD_IOC_QUEUE_TYPE_SDMA || a->queue_type > QUEUE_TYPE_SDMA_BY_ENGINE) return EINVAL;
     while (id < MOST_QUEUES && used_queues[id]) id++;
@@ -626,14 +617,13 @@ static int create_queue(struct kfd_ioctl_create_queue_args *a) {
     used_queues[id] = 1;
     a->queue_id = id;
     a->doorbell_offset = CONTROL_OFFSET + 8 * id;
-    LOG("queue %u of type %u\n", id, a->queue_type);
     return 0;
 }
 
-static int destroy_queue(uint32_t id) {
-    if (id >= MOST_QUEUES || !used_queues[id]) return EINVAL;
-    used_queues[id] = 0;
-    Message message = {.kind = MESSAGE_QUEUE_END, .id = id};
+IOCTL(destroy_queue) {
+    if (a->queue_id >= MOST_QUEUES || !used_queues[a->queue_id]) return EINVAL;
+    used_queues[a->queue_id] = 0;
+    Message message = {.kind = MESSAGE_QUEUE_END, .id = a->queue_id};
     return ask(&message, -1);
 }
 
@@ -642,8 +632,7 @@ static void ring(void) {
     if (!control) return;
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (!__atomic_load_n(&control->sleeping, __ATOMIC_SEQ_CST)) return;
-    __atomic_add_fetch(&control->bell, 1, __ATOMIC_SEQ_CST);
-    futex_wake(&control->bell);
+    notify(&control->bell);
 }
 
 /* A function of AMD's runtime, which may have been loaded for one library alone. */
@@ -679,44 +668,42 @@ static void settle(void) {
     pthread_mutex_unlock(&lock);
 }
 
-EXPORT int hsa_amd_profiling_get_dispatch_time(Handle agent, Handle signal, void *time) {
-    static int (*function)(Handle, Handle, void *);
-    if (!function) function = (int (*)(Handle, Handle, void *))of_runtime("hsa_amd_profiling_get_dispatch_time");
-    settle();
-    return function(agent, signal, time);
-}
-
-EXPORT int hsa_amd_profiling_get_async_copy_time(Handle signal, void *time) {
-    static int (*function)(Handle, void *);
-    if (!function) function = (int (*)(Handle, void *))of_runtime("hsa_amd_profiling_get_async_copy_time");
-    settle();
-    return function(signal, time);
-}
-
 /* Whole code objects, of which only the loaded part is in memory: names of kernels and lines. */
-EXPORT int hsa_code_object_reader_create_from_memory(const void *data, size_t size, Handle *result) {
-    static int (*function)(const void *, size_t, Handle *);
-    if (!function)
-        function = (int (*)(const void *, size_t, Handle *))of_runtime("hsa_code_object_reader_create_from_memory");
+static void show_code(const void *data, size_t size) {
     pthread_mutex_lock(&lock);
     int file = memfd_create("code-object", MFD_CLOEXEC);
     Message message = {.kind = MESSAGE_CODE, .size = size};
     if (device >= 0 && file >= 0 && write(file, data, size) == (ssize_t)size) ask(&message, file);
-    if (file >= 0) REAL(close)(file);
+    if (file >= 0) close(file);
     pthread_mutex_unlock(&lock);
-    return function(data, size, result);
 }
+
+#define FIRST(action, name, parameters, arguments)                                                                     \
+    EXPORT int name parameters {                                                                                       \
+        static int(*function) parameters;                                                                              \
+        if (!function) function = (int(*) parameters)of_runtime(#name);                                                \
+        action;                                                                                                        \
+        return function arguments;                                                                                     \
+    }
+FIRST(settle(), hsa_amd_profiling_get_dispatch_time, (Handle agent, Handle signal, void *time), (agent, signal, time))
+FIRST(settle(), hsa_amd_profiling_get_async_copy_time, (Handle signal, void *time), (signal, time))
+FIRST(show_code(data, size), hsa_code_object_reader_create_from_memory, (const void *data, size_t size, Handle *result),
+      (data, size, result))
 
 /* ---- ioctls */
 
-static int apertures(struct kfd_ioctl_get_process_apertures_new_args *a) {
+IOCTL(get_version) {
+    *a = (struct kfd_ioctl_get_version_args){1, 17};
+    return 0;
+}
+
+IOCTL(get_process_apertures_new) {
     struct kfd_process_device_apertures *first = (void *)a->kfd_process_device_apertures_ptr;
-    /* Of LDS and scratch, as the emulated device has them (native/abi.h). */
     if (first && a->num_of_nodes)
-        *first = (struct kfd_process_device_apertures){.lds_base = 0x0001000000000000,
-                                                       .lds_limit = 0x00010000ffffffff,
-                                                       .scratch_base = 0x0002000000000000,
-                                                       .scratch_limit = 0x00020000ffffffff,
+        *first = (struct kfd_process_device_apertures){.lds_base = HK_SHARED_APERTURE,
+                                                       .lds_limit = HK_SHARED_APERTURE | ~HK_APERTURE_MASK,
+                                                       .scratch_base = HK_PRIVATE_APERTURE,
+                                                       .scratch_limit = HK_PRIVATE_APERTURE | ~HK_APERTURE_MASK,
                                                        .gpuvm_base = 0x10000,
                                                        .gpuvm_limit = 0x7fffffffffff,
                                                        .gpu_id = (uint32_t)facts.gpu_id};
@@ -724,118 +711,82 @@ static int apertures(struct kfd_ioctl_get_process_apertures_new_args *a) {
     return 0;
 }
 
-static int clocks(struct kfd_ioctl_get_clock_counters_args *a) {
-    struct timespec boot;
-    clock_gettime(CLOCK_BOOTTIME, &boot);
+IOCTL(get_clock_counters) {
     a->gpu_clock_counter = clock_ticks();
     a->cpu_clock_counter = a->gpu_clock_counter * 10;
-    a->system_clock_counter = (uint64_t)boot.tv_sec * 1000000000 + (uint64_t)boot.tv_nsec;
+    a->system_clock_counter = nanoseconds_of(CLOCK_BOOTTIME);
     a->system_clock_freq = 1000000000;
     return 0;
 }
 
-/* Returns an errno, or -1 for what there is not. */
-static int answer(unsigned number, void *argument) {
-    switch (number) {
-    case _IOC_NR(AMDKFD_IOC_GET_VERSION):
-        *(struct kfd_ioctl_get_version_args *)argument = (struct kfd_ioctl_get_version_args){1, 17};
-        return 0;
-    case _IOC_NR(AMDKFD_IOC_CREATE_QUEUE):
-        return create_queue(argument);
-    case _IOC_NR(AMDKFD_IOC_DESTROY_QUEUE):
-        return destroy_queue(((struct kfd_ioctl_destroy_queue_args *)argument)->queue_id);
-    /* The emulated device has neither caches to configure, nor priorities, nor a trap handler; a mask of compute units
-     * changes no result. */
-    case _IOC_NR(AMDKFD_IOC_SET_MEMORY_POLICY):
-    case _IOC_NR(AMDKFD_IOC_UPDATE_QUEUE):
-    case _IOC_NR(AMDKFD_IOC_SET_SCRATCH_BACKING_VA):
-    case _IOC_NR(AMDKFD_IOC_SET_TRAP_HANDLER):
-    case _IOC_NR(AMDKFD_IOC_SET_CU_MASK):
-    case _IOC_NR(AMDKFD_IOC_ALLOC_QUEUE_GWS):
-    case _IOC_NR(AMDKFD_IOC_ACQUIRE_VM):
-    case IOCTL_RUNTIME_ENABLE:
-        return 0;
-    case _IOC_NR(AMDKFD_IOC_GET_CLOCK_COUNTERS):
-        return clocks(argument);
-    case _IOC_NR(AMDKFD_IOC_CREATE_EVENT):
-        return create_event(argument);
-    case _IOC_NR(AMDKFD_IOC_DESTROY_EVENT): {
-        uint32_t id = ((struct kfd_ioctl_destroy_event_args *)argument)->event_id;
-        if (id >= MOST_EVENTS) return EINVAL;
-        set_event(control, id);
-        control->events[id].used = 0;
-        return 0;
-    }
-    case _IOC_NR(AMDKFD_IOC_SET_EVENT):
-        set_event(control, ((struct kfd_ioctl_set_event_args *)argument)->event_id);
-        return 0;
-    case _IOC_NR(AMDKFD_IOC_RESET_EVENT): {
-        uint32_t id = ((struct kfd_ioctl_reset_event_args *)argument)->event_id;
-        if (id >= MOST_EVENTS) return EINVAL;
-        control->events[id].signaled = 0;
-        return 0;
-    }
-    case _IOC_NR(AMDKFD_IOC_GET_TILE_CONFIG): {
-        struct kfd_ioctl_get_tile_config_args *a = argument;
-        a->num_tile_configs = a->num_macro_tile_configs = a->num_banks = a->num_ranks = 0;
-        a->gb_addr_config = 0;
-        return 0;
-    }
-    case _IOC_NR(AMDKFD_IOC_GET_PROCESS_APERTURES_NEW):
-        return apertures(argument);
-    case _IOC_NR(AMDKFD_IOC_ALLOC_MEMORY_OF_GPU):
-        return allocate(argument);
-    case _IOC_NR(AMDKFD_IOC_FREE_MEMORY_OF_GPU):
-        return free_buffer(((struct kfd_ioctl_free_memory_of_gpu_args *)argument)->handle);
-    case _IOC_NR(AMDKFD_IOC_MAP_MEMORY_TO_GPU): {
-        struct kfd_ioctl_map_memory_to_gpu_args *a = argument;
-        Buffer *buffer = *buffer_of(a->handle);
-        int error = buffer ? map_buffer(buffer) : EINVAL;
-        a->n_success = error ? 0 : a->n_devices;
-        return error;
-    }
-    case _IOC_NR(AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU): {
-        struct kfd_ioctl_unmap_memory_from_gpu_args *a = argument;
-        Buffer *buffer = *buffer_of(a->handle);
-        if (!buffer) return EINVAL;
-        unmap_buffer(buffer);
-        a->n_success = a->n_devices;
-        return 0;
-    }
-    case _IOC_NR(AMDKFD_IOC_SVM):
-        return svm(argument);
-    case _IOC_NR(AMDKFD_IOC_SET_XNACK_MODE): {
-        struct kfd_ioctl_set_xnack_mode_args *a = argument;
-        if (a->xnack_enabled > 0) return EPERM;
-        a->xnack_enabled = 0;
-        return 0;
-    }
-    case IOCTL_AVAILABLE_MEMORY:
-        *(uint64_t *)argument = facts.vram_limit - vram_used;
-        return 0;
-    default:
-        return -1;
-    }
+IOCTL(get_tile_config) {
+    a->num_tile_configs = a->num_macro_tile_configs = a->num_banks = a->num_ranks = a->gb_addr_config = 0;
+    return 0;
 }
+
+IOCTL(set_xnack_mode) {
+    if (a->xnack_enabled > 0) return EPERM;
+    a->xnack_enabled = 0;
+    return 0;
+}
+
+static int answer_available_memory(void *argument) {
+    *(uint64_t *)argument = facts.vram_limit - vram_used;
+    return 0;
+}
+
+/* The emulated device has neither caches to configure, nor priorities, nor a trap handler; a mask of compute units
+ * changes no result. */
+static int answer_nothing(void *argument) {
+    (void)argument;
+    return 0;
+}
+
+/* By number; each returns an errno. */
+#define ANSWER(request, name) [_IOC_NR(AMDKFD_IOC_##request)] = answer_##name
+static int (*const ANSWERS[])(void *) = {ANSWER(GET_VERSION, get_version),
+                                         ANSWER(CREATE_QUEUE, create_queue),
+                                         ANSWER(DESTROY_QUEUE, destroy_queue),
+                                         ANSWER(GET_CLOCK_COUNTERS, get_clock_counters),
+                                         ANSWER(CREATE_EVENT, create_event),
+                                         ANSWER(DESTROY_EVENT, destroy_event),
+                                         ANSWER(SET_EVENT, set_event),
+                                         ANSWER(RESET_EVENT, reset_event),
+                                         ANSWER(WAIT_EVENTS, wait_events),
+                                         ANSWER(GET_TILE_CONFIG, get_tile_config),
+                                         ANSWER(GET_PROCESS_APERTURES_NEW, get_process_apertures_new),
+                                         ANSWER(ALLOC_MEMORY_OF_GPU, alloc_memory_of_gpu),
+                                         ANSWER(FREE_MEMORY_OF_GPU, free_memory_of_gpu),
+                                         ANSWER(MAP_MEMORY_TO_GPU, map_memory_to_gpu),
+                                         ANSWER(UNMAP_MEMORY_FROM_GPU, unmap_memory_from_gpu),
+                                         ANSWER(SVM, svm),
+                                         ANSWER(SET_XNACK_MODE, set_xnack_mode),
+                                         ANSWER(SET_MEMORY_POLICY, nothing),
+                                         ANSWER(UPDATE_QUEUE, nothing),
+                                         ANSWER(SET_SCRATCH_BACKING_VA, nothing),
+                                         ANSWER(SET_TRAP_HANDLER, nothing),
+                                         ANSWER(SET_CU_MASK, nothing),
+                                         ANSWER(ALLOC_QUEUE_GWS, nothing),
+                                         ANSWER(ACQUIRE_VM, nothing),
+                                         [IOCTL_AVAILABLE_MEMORY] = answer_available_memory,
+                                         [IOCTL_RUNTIME_ENABLE] = answer_nothing};
 
 static int kfd_ioctl(unsigned long request, void *argument) {
     unsigned number = _IOC_NR(request);
-    int error;
-    if (number == _IOC_NR(AMDKFD_IOC_WAIT_EVENTS)) { /* without the lock: it may wait for long */
-        error = control ? wait_events(argument) : EBADF;
-    } else {
-        pthread_mutex_lock(&lock);
-        error = device < 0 ? EBADF : answer(number, argument);
-        pthread_mutex_unlock(&lock);
-    }
-    if (error < 0) return refuse("kfd ioctl", number, ENOTTY);
-    LOG("ioctl %#x: %d\n", number, error);
+    int (*answer)(void *) = number < sizeof ANSWERS / sizeof *ANSWERS ? ANSWERS[number] : NULL;
+    if (!answer) return refuse("kfd ioctl", number, ENOTTY);
+    int is_locked = answer != answer_wait_events; /* which may wait for long */
+    if (is_locked) pthread_mutex_lock(&lock);
+    int error = control ? answer(argument) : EBADF;
+    if (is_locked) pthread_mutex_unlock(&lock);
+    if (is_verbose) fprintf(stderr, "hipkittens driver: ioctl %#x: %d\n", number, error);
     if (error) errno = error;
     return error ? -1 : 0;
 }
 
 static int device_info(struct drm_amdgpu_info *a) {
-    uint32_t working = 1, count;
+    uint32_t working = 1, block = a->query_hw_ip.type;
+    uint32_t count = block == AMDGPU_HW_IP_COMPUTE || block == AMDGPU_HW_IP_DMA;
     struct drm_amdgpu_info_device info = {
         .device_id = (uint32_t)facts.device_id,
         .family = AMDGPU_FAMILY_AI,
@@ -859,31 +810,26 @@ static int device_info(struct drm_amdgpu_info *a) {
     };
     struct drm_amdgpu_heap_info vram = {facts.vram, facts.vram_limit, vram_used, facts.vram_limit};
     struct drm_amdgpu_memory_info memory = {vram, vram, {facts.host, facts.host, 0, facts.host}};
-    const void *source = NULL;
-    size_t size = 0;
-    switch (a->query) {
-    case AMDGPU_INFO_ACCEL_WORKING:
-        source = &working, size = sizeof working;
-        break;
-    case AMDGPU_INFO_DEV_INFO:
-        source = &info, size = sizeof info;
-        break;
-    case AMDGPU_INFO_MEMORY:
-        source = &memory, size = sizeof memory;
-        break;
-    case AMDGPU_INFO_HW_IP_COUNT:
-        count = a->query_hw_ip.type == AMDGPU_HW_IP_COMPUTE || a->query_hw_ip.type == AMDGPU_HW_IP_DMA;
-        source = &count, size = sizeof count;
-        break;
-    /* libdrm reads registers of the tiling of images, of which the device has none. */
-    case AMDGPU_INFO_READ_MMR_REG:
-        break;
-    default:
-        return refuse("amdgpu query", a->query, EINVAL);
-    }
-    memset((void *)a->return_pointer, 0, a->return_size);
-    memcpy((void *)a->return_pointer, source ? source : "", size < a->return_size ? size : a->return_size);
-    return 0;
+    const struct {
+        uint32_t query;
+        size_t size;
+        const void *source;
+    } answers[] = {
+        {AMDGPU_INFO_ACCEL_WORKING, sizeof working, &working},
+        {AMDGPU_INFO_DEV_INFO, sizeof info, &info},
+        {AMDGPU_INFO_MEMORY, sizeof memory, &memory},
+        {AMDGPU_INFO_HW_IP_COUNT, sizeof count, &count},
+        /* libdrm reads registers of the tiling of images, of which the device has none. */
+        {AMDGPU_INFO_READ_MMR_REG, 0, ""},
+    };
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
+        if (answers[i].query == a->query) {
+            size_t size = answers[i].size < a->return_size ? answers[i].size : a->return_size;
+            memset((void *)a->return_pointer, 0, a->return_size);
+            memcpy((void *)a->return_pointer, answers[i].source, size);
+            return 0;
+        }
+    return refuse("amdgpu query", a->query, EINVAL);
 }
 
 static void text(char *buffer, size_t *size, const char *value) {
@@ -913,10 +859,8 @@ EXPORT int ioctl(int file, unsigned long request, ...) {
     va_start(rest, request);
     void *argument = va_arg(rest, void *);
     va_end(rest);
-    int kind = kind_of(file);
-    return kind == IS_KFD      ? kfd_ioctl(request, argument)
-           : kind == IS_RENDER ? render_ioctl(request, argument)
-                               : REAL(ioctl)(file, request, argument);
+    if (!is_node(file)) return REAL(ioctl)(file, request, argument);
+    return _IOC_TYPE(request) == AMDKFD_IOCTL_BASE ? kfd_ioctl(request, argument) : render_ioctl(request, argument);
 }
 
 /* ---- fork: a child has no device until it opens one itself */
@@ -924,8 +868,8 @@ EXPORT int ioctl(int file, unsigned long request, ...) {
 static void before_fork(void) { pthread_mutex_lock(&lock); }
 static void after_fork_in_parent(void) { pthread_mutex_unlock(&lock); }
 static void after_fork_in_child(void) {
-    if (device >= 0) REAL(close)(device);
-    if (memory_file >= 0) REAL(close)(memory_file);
+    if (device >= 0) close(device);
+    if (memory_file >= 0) close(memory_file);
     device = memory_file = -1;
     control = NULL;
     event_page = NULL;

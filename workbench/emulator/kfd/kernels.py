@@ -14,7 +14,7 @@ import msgpack
 import numpy as np
 
 from workbench import errors
-from workbench.codeobject import CodeObject
+from workbench.codeobject import CodeObject, KernelDescriptor
 from workbench.emulator.node.allocations import Allocation, Memory, MemoryKind
 from workbench.emulator.node.loaded import LoadedCode
 from workbench.targets import Target
@@ -23,6 +23,8 @@ _PAGE = 4096
 _HEADER = 64
 _FIRST = 0x1000
 _LARGEST_CODE = 1 << 18
+_MOST_FILE_BYTES = 1 << 30
+_UNKNOWN_ARGUMENTS = 256
 _END = 0xBF810000
 """s_endpgm, without which no kernel of a CDNA target ends."""
 
@@ -48,14 +50,16 @@ class Kernels:
     def __init__(self, memory: Memory, target: Target) -> None:
         self._memory = memory
         self._target = target
-        self._files: list[bytes] = []
+        self._files: dict[bytes, None] = {}
         self._codes: dict[tuple[int, bytes], tuple[LoadedCode, dict[int, str]]] = {}
         self._known: dict[int, Kernel] = {}
 
     def add_file(self, data: bytes) -> None:
-        """Notes a code object that the runtime is about to load."""
-        if data not in self._files:
-            self._files.append(data)
+        """Notes a code object that the runtime is about to load; the oldest make room for it."""
+        self._files.pop(data, None)
+        self._files[data] = None
+        while len(self._files) > 1 and sum(map(len, self._files)) > _MOST_FILE_BYTES:
+            del self._files[next(iter(self._files))]
 
     def forget(self, base: int, size: int) -> None:
         """Forgets what was in memory that is unmapped."""
@@ -71,9 +75,8 @@ class Kernels:
         """
         region = self._memory.find(address)
         if region is None or address + _HEADER > region.end:
-            raise errors.DeviceError(
-                f"a dispatch packet names the kernel at {address:#x}, where no memory is mapped", 0
-            )
+            where = self._memory.whereabouts(address, _HEADER, 0)
+            raise errors.DeviceError(f"a dispatch packet names the kernel at {address:#x}, {where}", 0)
         descriptor = ctypes.string_at(address, _HEADER)
         kernel = self._known.get(address)
         if kernel is None or kernel.descriptor != descriptor:
@@ -84,16 +87,14 @@ class Kernels:
 
     def _in_file(self, region: Allocation, address: int, descriptor: bytes) -> Kernel | None:
         """The kernel, if its code object begins in front of it and is one of the files."""
-        if not self._files:
-            return None
-        base = address & -_PAGE
-        while base >= region.base:
+        # A kernel's descriptor is as far from the start of its code object in memory as in the file.
+        first = max(region.base, address - max(map(len, self._files), default=0))
+        for base in range(address & -_PAGE, first - 1, -_PAGE):
             head = ctypes.string_at(base, _HEADER)
             # The last of equal headers: a program's other code objects may differ only further on.
             for data in reversed(self._files) if head.startswith(b"\x7fELF") else ():
                 if data.startswith(head) and (kernel := self._in_code(base, data, address, descriptor)):
                     return kernel
-            base -= _PAGE
         return None
 
     def _in_code(self, base: int, data: bytes, address: int, descriptor: bytes) -> Kernel | None:
@@ -117,8 +118,8 @@ class Kernels:
 
     def _alone(self, region: Allocation, address: int, descriptor: bytes) -> Kernel:
         """The kernel, from its descriptor and its code alone."""
-        group, private, arguments = struct.unpack_from("<III", descriptor)
-        entry = address + struct.unpack_from("<q", descriptor, 16)[0]
+        fields = KernelDescriptor.from_bytes(descriptor, self._target.name)
+        entry = address + fields.entry_offset
         place = self._memory.find(entry)
         if place is not region:
             raise errors.DeviceError(f"the kernel at {address:#x} has its code at {entry:#x}, elsewhere", 0)
@@ -134,14 +135,9 @@ class Kernels:
         record = {
             ".name": name,
             ".symbol": f"{name}.kd",
-            ".kernarg_segment_size": arguments or 256,
-            ".kernarg_segment_align": 8,
-            ".group_segment_fixed_size": group,
-            ".private_segment_fixed_size": private,
-            ".wavefront_size": 64,
-            ".sgpr_count": 100,
-            ".vgpr_count": 64,
-            ".max_flat_workgroup_size": 1024,
+            ".kernarg_segment_size": fields.kernarg_size or _UNKNOWN_ARGUMENTS,
+            ".group_segment_fixed_size": fields.group_segment_fixed_size,
+            ".private_segment_fixed_size": fields.private_segment_fixed_size,
         }
         image = _elf(self._target, name, record, content, address - low, entry - low, end - low)
         code_object = CodeObject.from_bytes(image)
@@ -175,35 +171,33 @@ def _elf(
     """
     metadata = msgpack.packb({"amdhsa.version": [1, 2], "amdhsa.kernels": [record]})
     note = struct.pack("<III", 7, len(metadata), 32) + b"AMDGPU\0\0" + metadata + bytes(-len(metadata) % 4)
-    strings = f"\0{name}\0{name}.kd\0".encode()
-    section_names = b"\0.text\0.note\0.symtab\0.strtab\0.shstrtab\0"
-    function = struct.pack("<IBBHQQ", 1, 0x12, 0, 1, _FIRST + entry, end - entry)
-    variable = struct.pack("<IBBHQQ", 2 + len(name), 0x11, 0, 1, _FIRST + descriptor, _HEADER)
+    strings = f"\0{name}.kd\0{name}\0.text\0.note\0.symtab\0.strtab\0".encode()
+    first, size = _FIRST + entry, end - entry
+    symbols = bytes(24) + struct.pack(
+        "<IBBHQQ", strings.index(f"\0{name}\0".encode()) + 1, 0x12, 0, 1, first, size
+    )
+    symbols += struct.pack("<IBBHQQ", 1, 0x11, 0, 1, _FIRST + descriptor, _HEADER)
     image = bytearray(_FIRST) + content
-    places = []
-    for part in (note, bytes(24) + function + variable, strings, section_names):
+    rows = [(0,) * 10, (strings.index(b".text"), 1, 6, first, first, size, 0, 0, 256, 0)]
+    for section, kind, flags, part, link, row_size in (
+        (b".note", 7, 2, note, 0, 0),
+        (b".symtab", 2, 0, symbols, 4, 24),
+        (b".strtab", 3, 0, strings, 0, 0),
+    ):
         image += bytes(-len(image) % 8)
-        places.append((len(image), len(part)))
+        place = len(image), len(part)
+        rows.append((strings.index(section), kind, flags, 0, *place, link, bool(link), 8, row_size))
         image += part
     image += bytes(-len(image) % 8)
     table = len(image)
-    text = _FIRST + entry, end - entry
-    rows = [
-        (0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
-        (1, 1, 6, text[0], *text, 0, 0, 256, 0),
-        (7, 7, 2, places[0][0], *places[0], 0, 0, 4, 0),
-        (13, 2, 0, 0, *places[1], 4, 1, 8, 24),
-        (21, 3, 0, 0, *places[2], 0, 0, 1, 0),
-        (29, 3, 0, 0, *places[3], 0, 0, 1, 0),
-    ]
     image += b"".join(struct.pack("<IIQQQQIIQQ", *row) for row in rows)
     machine = next(number for number, processor in target.processors.items() if processor == target.name)
     flags = machine | 1 << 8 | 1 << 10
     image[:64] = struct.pack(
-        "<4s5B7xHHIQQQI6H", b"\x7fELF", 2, 1, 1, 64, 3, 3, 224, 1, 0, 64, table, flags, 64, 56, 1, 64, 6, 5
+        "<4s5B7xHHIQQQI6H", b"\x7fELF", 2, 1, 1, 64, 3, 3, 224, 1, 0, 64, table, flags, 64, 56, 1, 64, 5, 4
     )
-    size = _FIRST + len(content)
-    image[64:120] = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, size, size, _PAGE)
+    loaded = _FIRST + len(content)
+    image[64:120] = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, loaded, loaded, _PAGE)
     return bytes(image)
 
 

@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 from cffi import FFI
 
+from workbench.emulator.native import abi
 from workbench.toolchain.native import build
 
 _HERE = Path(__file__).parent
-WORK_NONE, WORK_KERNEL, WORK_FAULT, WORK_UNKNOWN = range(4)
-"""Results of `hkd_next`, as queues.c has them."""
+_HEADERS = [_HERE / "shared.h", _HERE / "events.h"]
+_QUEUES = _HERE / "queues.c"
 
-_DECLARATIONS = """
-void hkd_begin(void);
-void hkd_settle(const int64_t *corrections, uint64_t count, uint64_t gap);
-void *hkd_queue(void *control, int is_aql, uint64_t id, uint64_t ring, uint64_t size, uint64_t read_pointer,
-                uint64_t write_pointer);
-void hkd_end(void *queue);
-void hkd_free(void *queue);
-void hkd_set_events(void *control, uint32_t type);
-int hkd_next(void *queue, double link, uint64_t *address);
-int hkd_done(void *queue, uint64_t ticks, uint64_t *address);
-"""
-ffi = FFI()
-ffi.cdef(_DECLARATIONS)
+
+def _declarations() -> str:
+    """What shared.h has, and the functions that queues.c exports."""
+    shared = re.sub(r"^#(?!define).*$", "", _HEADERS[0].read_text(), flags=re.MULTILINE)
+    functions = re.findall(r"^EXPORT ([^{;]+?) \{", _QUEUES.read_text(), re.MULTILINE)
+    return f"{shared}\ntypedef struct Queue Queue;\n{';'.join(functions)};"
+
+
+ffi: Any = FFI()
+ffi.cdef(_declarations())
+shared: Any = ffi.dlopen(None)
+"""The numbers of shared.h, by name."""
 
 
 def build_interposer() -> Path:
     """Path of the library for LD_PRELOAD; built unless the cache has it. Raises as `build`."""
-    source = _HERE / "interposer.c"
-    return build("driver", [source], depends=[_HERE / "shared.h"], soname="libhipkittens-driver.so")
+    depends = [*_HEADERS, abi.HEADER]
+    return build("driver", [_HERE / "interposer.c"], depends=depends, soname="libhipkittens-driver.so")
 
 
 def build_queues() -> Path:
     """Path of the library of the device's queues; built unless the cache has it. Raises as `build`."""
-    return build("queues", [_HERE / "queues.c"], depends=[_HERE / "shared.h"])
+    return build("queues", [_QUEUES], depends=_HEADERS)
 
 
 def load_queues() -> Any:
@@ -44,13 +45,4 @@ def load_queues() -> Any:
     return ffi.dlopen(str(build_queues()))
 
 
-__all__ = [
-    "WORK_FAULT",
-    "WORK_KERNEL",
-    "WORK_NONE",
-    "WORK_UNKNOWN",
-    "build_interposer",
-    "build_queues",
-    "ffi",
-    "load_queues",
-]
+__all__ = ["build_interposer", "build_queues", "ffi", "load_queues", "shared"]

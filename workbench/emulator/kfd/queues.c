@@ -3,25 +3,29 @@
  * One thread per queue is in hkd_next until a kernel is to be run, which Python does; hkd_done completes its packet.
  * All addresses are those of the program, whose memory is mapped at the same place. */
 #define _GNU_SOURCE
-#include "shared.h"
+#include "events.h"
 
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { WORK_NONE, WORK_KERNEL, WORK_FAULT, WORK_UNKNOWN };
+/* Of a packet, beside WORK_*: WORK_NONE is for one that waits. */
+enum { DONE = -1 };
+
+#define PACKET_BYTES 64 /* of AQL */
 
 typedef struct Queue {
     Control *control;
     uint64_t ring, size, at;
     volatile uint64_t *read_pointer, *write_pointer, *doorbell;
-    uint64_t ticks;   /* of the clock of the device, when the packet began */
-    uint64_t unknown; /* number of the packet that was read last, as WORK_UNKNOWN reports it */
+    uint64_t ticks; /* of the clock of the device, when the packet began */
     int32_t is_aql, is_ended;
+    char unknown[80]; /* name of the packet that is not known */
 } Queue;
 
 /* amd_signal_t: ROCr's runtime/hsa-runtime/inc/amd_hsa_signal.h. */
@@ -47,7 +51,7 @@ typedef struct Stamp {
 static Stamp stamps[STAMPS];
 static uint64_t stamp_count, launches, settled;
 
-EXPORT uint64_t hkd_now(void) { return __atomic_load_n(&now, __ATOMIC_SEQ_CST); }
+static uint64_t clock_now(void) { return __atomic_load_n(&now, __ATOMIC_SEQ_CST); }
 
 static void advance(uint64_t ticks) {
     pthread_mutex_lock(&clock_lock);
@@ -80,6 +84,16 @@ EXPORT void hkd_begin(void) {
     sigaction(SIGSEGV, &action, NULL);
     sigaction(SIGBUS, &action, NULL);
 }
+
+/* Makes a function return WORK_FAULT at an access to memory that is not mapped. */
+#define GUARD(address)                                                                                                 \
+    sigjmp_buf here;                                                                                                   \
+    if (sigsetjmp(here, 1)) {                                                                                          \
+        escape = NULL;                                                                                                 \
+        *(address) = bad_address;                                                                                      \
+        return WORK_FAULT;                                                                                             \
+    }                                                                                                                  \
+    escape = &here
 
 /* Corrects the times of all launches since the last call by as many ticks as each entry says, with the gap before a
  * launch among them. */
@@ -123,17 +137,13 @@ EXPORT Queue *hkd_queue(Control *control, int is_aql, uint64_t id, uint64_t ring
 
 EXPORT void hkd_end(Queue *queue) {
     __atomic_store_n(&queue->is_ended, 1, __ATOMIC_SEQ_CST);
-    __atomic_add_fetch(&queue->control->bell, 1, __ATOMIC_SEQ_CST);
-    futex_wake(&queue->control->bell);
+    notify(&queue->control->bell);
 }
 
 /* Only after the queue's thread has ended. */
 EXPORT void hkd_free(Queue *queue) { free(queue); }
 
-EXPORT void hkd_set_events(Control *control, uint32_t type) {
-    for (uint32_t id = 1; id < MOST_EVENTS; id++)
-        if (control->events[id].used && control->events[id].type == type) set_event(control, id);
-}
+EXPORT void hkd_set_events(Control *control, uint32_t type) { set_events(control, type); }
 
 static void complete(Queue *queue, uint64_t handle, int is_launch) {
     if (!handle) return;
@@ -141,34 +151,40 @@ static void complete(Queue *queue, uint64_t handle, int is_launch) {
     uint32_t event = signal->mailbox ? signal->event : 0;
     uint64_t launch = __atomic_load_n(&launches, __ATOMIC_SEQ_CST);
     stamp((uint64_t)&signal->start, queue->ticks, launch - (uint64_t)is_launch, is_launch);
-    stamp((uint64_t)&signal->end, hkd_now(), launch, 0);
+    stamp((uint64_t)&signal->end, clock_now(), launch, 0);
     __atomic_sub_fetch(&signal->value, 1, __ATOMIC_SEQ_CST);
     /* The program may have freed the signal by now. */
     if (event) set_event(queue->control, event);
 }
 
 static int holds(unsigned function, uint32_t value, uint32_t reference) {
-    switch (function) {
-    case 1:
-        return value < reference;
-    case 2:
-        return value <= reference;
-    case 3:
-        return value == reference;
-    case 4:
-        return value != reference;
-    case 5:
-        return value >= reference;
-    case 6:
-        return value > reference;
-    default:
-        return 1;
-    }
+    const int is_less = value < reference;
+    const int is_more = value > reference;
+    const int results[] = {1, is_less, !is_more, !is_less && !is_more, is_less || is_more, !is_less, is_more, 1};
+    return results[function & 7];
 }
 
 #define WIDE(words, k) ((uint64_t)(words)[k] | (uint64_t)(words)[(k) + 1] << 32)
 
-enum { DONE, WAITS, STRANGE };
+#define UNKNOWN(queue, ...) (snprintf((queue)->unknown, sizeof(queue)->unknown, __VA_ARGS__), WORK_UNKNOWN)
+
+static uint32_t registers[UCONFIG_END - UCONFIG_START];
+
+EXPORT uint32_t *hkd_registers(void) { return registers; }
+
+static int set_registers(const uint32_t *words, uint32_t count) {
+    uint32_t first = words[0] & 0xffff;
+    if (first + count > UCONFIG_END - UCONFIG_START) return 0;
+    memcpy(registers + first, words + 1, 4 * count);
+    if ((registers[CP_PERFMON_CNTL - UCONFIG_START] & 15) == 0) /* disable and reset */
+        memset(registers + COUNTERS_START - UCONFIG_START, 0, 4 * (COUNTERS_END - COUNTERS_START));
+    return 1;
+}
+
+static uint32_t counter(uint32_t number) {
+    int is_first = (registers[GRBM_GFX_INDEX - UCONFIG_START] & 0xffffff) == 0;
+    return is_first && number >= COUNTERS_START && number < COUNTERS_END ? registers[number - UCONFIG_START] : 0;
+}
 
 /* Indirect buffers within each other; a buffer that names itself must not exhaust the stack. */
 #define DEEPEST_BUFFER 8
@@ -178,64 +194,69 @@ static int pm4(Queue *queue, const uint32_t *packets, uint32_t count, unsigned d
     for (uint32_t i = 0; i < count;) {
         uint32_t header = packets[i], op = header >> 8 & 0xff, size = (header >> 16 & 0x3fff) + 1;
         const uint32_t *words = packets + i + 1;
+        int is_known = header >> 30 == 3 && size < count - i;
         if (header >> 30 == 2) {
             i++;
             continue;
         }
-        queue->unknown = op;
-        if (header >> 30 != 3 || size > count - i - 1) return STRANGE;
-        switch (op) {
-        case 0x10:
-        case 0x46:
-        case 0x58:
-            break; /* NOP, EVENT_WRITE, ACQUIRE_MEM */
-        case 0x76:
-        case 0x79:
-            break; /* SET_SH_REG, SET_UCONFIG_REG */
+        switch (is_known ? op : 0) {
+        case 0x10: /* NOP */
+        case 0x46: /* EVENT_WRITE */
+        case 0x58: /* ACQUIRE_MEM */
+        case 0x76: /* SET_SH_REG */
+            break;
+        case 0x79: /* SET_UCONFIG_REG */
+            is_known = set_registers(words, size - 1);
+            break;
         case 0x23: /* PRED_EXEC: the device is its first die */
             if (!(words[0] >> 24 & 1)) size += words[0] & 0x3fff;
             break;
         case 0x3f: { /* INDIRECT_BUFFER */
-            if (depth == DEEPEST_BUFFER) return STRANGE;
-            int result = pm4(queue, (const uint32_t *)WIDE(words, 0), words[2] & 0xfffff, depth + 1);
+            is_known = depth < DEEPEST_BUFFER;
+            int result = is_known ? pm4(queue, (const uint32_t *)WIDE(words, 0), words[2] & 0xfffff, depth + 1) : DONE;
             if (result != DONE) return result;
             break;
         }
         case 0x3c: /* WAIT_REG_MEM; registers do not change */
-            if (words[0] >> 4 & 1 && !holds(words[0] & 7, *(volatile uint32_t *)WIDE(words, 1) & words[4], words[3]))
-                return WAITS;
+            if (words[0] >> 4 & 1 && !holds(words[0], *(volatile uint32_t *)WIDE(words, 1) & words[4], words[3]))
+                return WORK_NONE;
             break;
         case 0x49: { /* RELEASE_MEM */
             uint32_t data = words[1] >> 29;
             if (data == 1)
                 __atomic_store_n((uint32_t *)WIDE(words, 2), words[4], __ATOMIC_SEQ_CST);
-            else if (data == 2)
-                __atomic_store_n((uint64_t *)WIDE(words, 2), WIDE(words, 4), __ATOMIC_SEQ_CST);
-            else if (data == 3)
-                __atomic_store_n((uint64_t *)WIDE(words, 2), hkd_now(), __ATOMIC_SEQ_CST);
-            if (words[1] >> 24 & 7) hkd_set_events(queue->control, EVENT_SIGNAL);
+            else if (data == 2 || data == 3)
+                __atomic_store_n((uint64_t *)WIDE(words, 2), data == 2 ? WIDE(words, 4) : clock_now(),
+                                 __ATOMIC_SEQ_CST);
+            if (words[1] >> 24 & 7) set_events(queue->control, EVENT_SIGNAL);
             break;
         }
         case 0x37: { /* WRITE_DATA */
             uint32_t target = words[0] >> 8 & 15;
-            if (size < 3 || (target != 2 && target != 5)) return STRANGE;
-            memcpy((void *)WIDE(words, 1), words + 3, 4 * (size - 3));
+            is_known = size >= 3 && (target == 2 || target == 5);
+            if (is_known) memcpy((void *)WIDE(words, 1), words + 3, 4 * (size - 3));
             break;
         }
         case 0x40: { /* COPY_DATA */
-            uint32_t source = words[0] & 15, target = words[0] >> 8 & 15;
-            uint64_t value = source == 9 ? hkd_now() : source == 5 ? WIDE(words, 1) : 0;
-            if (source == 1 || source == 2)
-                memcpy(&value, (void *)WIDE(words, 1), words[0] >> 16 & 1 ? 8 : 4);
-            else if (source != 5 && source != 9)
-                return STRANGE; /* 4: a counter, which nobody has selected */
-            if (target != 1 && target != 2 && target != 5) return STRANGE;
-            memcpy((void *)WIDE(words, 3), &value, words[0] >> 16 & 1 ? 8 : 4);
+            enum { MEMORY = 1, L2 = 2, COUNTER = 4, CONSTANT = 5, CLOCK = 9 };
+            uint32_t source = words[0] & 15, target = words[0] >> 8 & 15, bytes = words[0] >> 16 & 1 ? 8 : 4;
+            uint64_t value = 0;
+            is_known = target == MEMORY || target == L2 || target == 5;
+            if (source == MEMORY || source == L2)
+                memcpy(&value, (void *)WIDE(words, 1), bytes);
+            else if (source == COUNTER)
+                value = counter(words[1]) | (bytes == 8 ? (uint64_t)counter(words[1] + 1) << 32 : 0);
+            else if (source == CONSTANT || source == CLOCK)
+                value = source == CLOCK ? clock_now() : WIDE(words, 1);
+            else
+                is_known = 0;
+            if (is_known) memcpy((void *)WIDE(words, 3), &value, bytes);
             break;
         }
         default:
-            return STRANGE;
+            is_known = 0;
         }
+        if (!is_known) return UNKNOWN(queue, "PM4 packet %#x, or not with these operands", op);
         i += 1 + size;
     }
     return DONE;
@@ -248,161 +269,142 @@ static int barrier(Queue *queue, const uint64_t *words, int any) {
         int is_zero = __atomic_load_n(&((Signal *)words[i])->value, __ATOMIC_ACQUIRE) == 0;
         is_empty = 0;
         is_open |= is_zero;
-        if (!any && !is_zero) return WAITS;
+        if (!any && !is_zero) return WORK_NONE;
     }
-    if (any && !is_empty && !is_open) return WAITS;
-    complete(queue, words[7], 0);
-    return DONE;
+    return any && !is_empty && !is_open ? WORK_NONE : DONE;
 }
 
 /* AMD's own packets: ROCr's amd_hsa_queue.h and hsa_ext_amd.h. */
 static int vendor(Queue *queue, const uint64_t *words) {
     enum { PM4 = 1, BARRIER_VALUE = 2 };
     unsigned format = words[0] >> 16 & 0xff;
-    if (format == PM4) {
-        int result = pm4(queue, (const uint32_t *)words + 1, 4, 0);
-        if (result != DONE) return result;
-    } else if (format == BARRIER_VALUE && words[1]) {
-        int64_t value = __atomic_load_n(&((Signal *)words[1])->value, __ATOMIC_ACQUIRE) & (int64_t)words[3];
-        int64_t wanted = (int64_t)words[2];
-        uint32_t condition = (uint32_t)words[4];
-        int is_met = condition == 0   ? value == wanted
-                     : condition == 1 ? value != wanted
-                     : condition == 2 ? value < wanted
-                                      : value >= wanted;
-        if (!is_met) return WAITS;
-    } else if (format != BARRIER_VALUE) {
-        queue->unknown = 0x100 | format;
-        return STRANGE;
-    }
-    complete(queue, words[7], 0);
-    return DONE;
+    if (format == PM4) return pm4(queue, (const uint32_t *)words + 1, 4, 0);
+    if (format != BARRIER_VALUE) return UNKNOWN(queue, "AMD packet of format %u", format);
+    if (!words[1]) return DONE;
+    int64_t value = __atomic_load_n(&((Signal *)words[1])->value, __ATOMIC_ACQUIRE) & (int64_t)words[3];
+    int64_t reference = (int64_t)words[2];
+    const int results[] = {value == reference, value != reference, value < reference, value >= reference};
+    return results[(uint32_t)words[4] < 3 ? words[4] & 3 : 3] ? DONE : WORK_NONE;
 }
 
-static void retire(Queue *queue, volatile uint16_t *packet) {
+static void *packet_of(Queue *queue) { return (void *)(queue->ring + queue->at % queue->size); }
+
+static void retire(Queue *queue, uint64_t bytes) {
     enum { INVALID = 1 };
-    __atomic_store_n(packet, INVALID, __ATOMIC_RELEASE);
-    queue->at++;
-    __atomic_store_n(queue->read_pointer, queue->at, __ATOMIC_RELEASE);
+    if (queue->is_aql) __atomic_store_n((uint16_t *)packet_of(queue), INVALID, __ATOMIC_RELEASE);
+    queue->at += bytes;
+    __atomic_store_n(queue->read_pointer, queue->is_aql ? queue->at / PACKET_BYTES : queue->at, __ATOMIC_RELEASE);
 }
 
-/* The next packet of an AQL queue. Returns WORK_*; *did is whether anything was done. */
-static int next_aql(Queue *queue, int *did) {
+static int has_packet(Queue *queue) {
+    uint64_t bell = *queue->doorbell, at = queue->at / PACKET_BYTES;
+    return queue->is_aql ? bell != ~0ull && at <= bell && at < *queue->write_pointer : queue->at < bell;
+}
+
+/* An AQL packet. Returns WORK_* or DONE. */
+static int aql(Queue *queue) {
     enum { VENDOR = 0, INVALID = 1, KERNEL = 2, BARRIER_AND = 3, BARRIER_OR = 5 };
-    uint64_t bell = *queue->doorbell;
-    while (bell != ~0ull && queue->at <= bell && queue->at < *queue->write_pointer) {
-        volatile uint16_t *packet = (volatile uint16_t *)(queue->ring + queue->at * 64 % queue->size);
-        unsigned type = __atomic_load_n(packet, __ATOMIC_ACQUIRE) & 0xff;
-        int result = STRANGE;
-        queue->ticks = hkd_now();
-        if (type == INVALID) return WORK_NONE;
-        if (type == KERNEL) return WORK_KERNEL;
-        queue->unknown = 0x1000 | type;
-        if (type == BARRIER_AND || type == BARRIER_OR)
-            result = barrier(queue, (uint64_t *)packet, type == BARRIER_OR);
-        else if (type == VENDOR)
-            result = vendor(queue, (uint64_t *)packet);
-        if (result == WAITS) return WORK_NONE;
-        if (result == STRANGE) return WORK_UNKNOWN;
-        retire(queue, packet);
-        *did = 1;
+    const uint64_t *words = packet_of(queue);
+    unsigned type = __atomic_load_n((const uint16_t *)words, __ATOMIC_ACQUIRE) & 0xff;
+    int result;
+    if (type == INVALID) return WORK_NONE;
+    if (type == KERNEL) return WORK_KERNEL;
+    if (type == BARRIER_AND || type == BARRIER_OR)
+        result = barrier(queue, words, type == BARRIER_OR);
+    else
+        result = type == VENDOR ? vendor(queue, words) : UNKNOWN(queue, "AQL packet of type %u", type);
+    if (result == DONE) {
+        complete(queue, words[7], 0);
+        retire(queue, PACKET_BYTES);
     }
-    return WORK_NONE;
+    return result;
 }
 
-/* The packets of an SDMA queue: ROCr's sdma_registers.h has the layouts. `link` is seconds of 10 ns for a byte. */
-static int next_sdma(Queue *queue, int *did, double link) {
-    uint64_t end = *queue->doorbell;
-    while (queue->at < end && !__atomic_load_n(&queue->is_ended, __ATOMIC_SEQ_CST)) {
-        volatile uint32_t *words = (volatile uint32_t *)(queue->ring + queue->at % queue->size);
-        uint32_t op = words[0] & 0xff, sub = words[0] >> 8 & 0xff;
-        uint64_t size = 0;
-        queue->unknown = 0x10000 | op << 8 | sub;
-        queue->ticks = hkd_now();
-        switch (op) {
-        case 0:
-            size = 1 + (words[0] >> 16 & 0x3fff);
-            break;
-        case 1: /* copy, linear */
-            if (sub != 0) return WORK_UNKNOWN;
-            memmove((void *)WIDE(words, 5), (void *)WIDE(words, 3), (words[1] & 0x3fffffff) + 1ull);
-            advance((uint64_t)((words[1] & 0x3fffffff) * link));
-            size = 7;
-            break;
-        case 5: /* fence */
-            __atomic_store_n((uint32_t *)WIDE(words, 1), words[3], __ATOMIC_SEQ_CST);
-            size = 4;
-            break;
-        case 6: /* trap */
-            set_event(queue->control, words[1] & 0xfffffff);
-            size = 2;
-            break;
-        case 8: /* poll memory, or flush, which registers answer at once */
-            if (words[0] >> 31 && !holds(words[0] >> 28 & 7, *(volatile uint32_t *)WIDE(words, 1) & words[4], words[3]))
-                return WORK_NONE;
-            size = 6;
-            break;
-        case 10: /* atomic: add of 64 bits, which the runtime uses to complete signals */
-            if ((words[0] >> 25 & 0x7f) != 47) return WORK_UNKNOWN;
-            __atomic_add_fetch((int64_t *)WIDE(words, 1), (int64_t)WIDE(words, 3), __ATOMIC_SEQ_CST);
-            size = 8;
-            break;
-        case 11: { /* fill; the count is in bytes */
-            uint64_t count = (words[4] & 0x3fffff) + 1ull, target = WIDE(words, 1);
-            if (words[0] >> 30 == 2)
-                for (uint64_t i = 0; i < count; i += 4) *(uint32_t *)(target + i) = words[3];
-            else
-                memset((void *)target, (int)words[3], count);
-            size = 5;
-            break;
-        }
-        case 13: /* timestamp */
-            stamp(WIDE(words, 1), hkd_now(), __atomic_load_n(&launches, __ATOMIC_SEQ_CST), 0);
-            size = 3;
-            break;
-        case 17:
-            size = 5;
-            break; /* cache control */
-        default:
-            return WORK_UNKNOWN;
-        }
-        queue->at += size * 4;
-        __atomic_store_n(queue->read_pointer, queue->at, __ATOMIC_RELEASE);
-        *did = 1;
+/* A packet of an SDMA queue: ROCr's sdma_registers.h has the layouts. `link` is seconds of 10 ns for a byte. Returns
+ * WORK_* or DONE. */
+static int sdma(Queue *queue, double link) {
+    const uint32_t *words = packet_of(queue);
+    uint32_t op = words[0] & 0xff, sub = words[0] >> 8 & 0xff, size = 0;
+    switch (op) {
+    case 0: /* nothing */
+        size = 1 + (words[0] >> 16 & 0x3fff);
+        break;
+    case 1: { /* copy, linear */
+        uint64_t count = (words[1] & 0x3fffffff) + 1ull;
+        if (sub != 0) break;
+        memmove((void *)WIDE(words, 5), (void *)WIDE(words, 3), count);
+        advance((uint64_t)((double)count * link));
+        size = 7;
+        break;
     }
-    return WORK_NONE;
+    case 5: /* fence */
+        __atomic_store_n((uint32_t *)WIDE(words, 1), words[3], __ATOMIC_SEQ_CST);
+        size = 4;
+        break;
+    case 6: /* trap */
+        set_event(queue->control, words[1] & 0xfffffff);
+        size = 2;
+        break;
+    case 8: /* poll memory, or flush, which registers answer at once */
+        if (words[0] >> 31 && !holds(words[0] >> 28, *(volatile uint32_t *)WIDE(words, 1) & words[4], words[3]))
+            return WORK_NONE;
+        size = 6;
+        break;
+    case 10: /* atomic: add of 64 bits, which the runtime uses to complete signals */
+        if ((words[0] >> 25 & 0x7f) != 47) break;
+        __atomic_add_fetch((int64_t *)WIDE(words, 1), (int64_t)WIDE(words, 3), __ATOMIC_SEQ_CST);
+        size = 8;
+        break;
+    case 11: { /* fill; the count is in bytes */
+        uint64_t count = (words[4] & 0x3fffff) + 1ull;
+        if (words[0] >> 30 == 2)
+            for (uint64_t i = 0; i < count; i += 4) *(uint32_t *)(WIDE(words, 1) + i) = words[3];
+        else
+            memset((void *)WIDE(words, 1), (int)words[3], count);
+        size = 5;
+        break;
+    }
+    case 13: /* timestamp */
+        stamp(WIDE(words, 1), clock_now(), __atomic_load_n(&launches, __ATOMIC_SEQ_CST), 0);
+        size = 3;
+        break;
+    case 17: /* cache control */
+        size = 5;
+        break;
+    }
+    if (!size) return UNKNOWN(queue, "SDMA operation %u.%u", op, sub);
+    retire(queue, 4 * size);
+    return DONE;
 }
 
 #define SPINS 2000
 #define SHORTEST_WAIT 100000
 #define LONGEST_WAIT 2000000
 
-/* Handles packets until there is something for Python to do, or the queue has ended. Returns WORK_*: a kernel, whose
- * packet is at *address; an access to memory that is not mapped, at *address; a packet that is not known, by number. */
+/* Handles packets until there is something for Python to do, or the queue has ended. Returns WORK_*. */
 EXPORT int hkd_next(Queue *queue, double link, uint64_t *address) {
-    sigjmp_buf here;
     volatile unsigned idle = 0;
     Control *control = queue->control;
-    if (sigsetjmp(here, 1)) {
-        escape = NULL;
-        *address = bad_address;
-        return WORK_FAULT;
-    }
-    escape = &here;
+    GUARD(address);
     while (!__atomic_load_n(&queue->is_ended, __ATOMIC_SEQ_CST)) {
-        int did = 0, is_asleep = idle > SPINS;
+        int result = WORK_NONE, is_asleep = idle > SPINS, is_idle = 1;
         uint32_t bell = __atomic_load_n(&control->bell, __ATOMIC_SEQ_CST);
         if (is_asleep) __atomic_add_fetch(&control->sleeping, 1, __ATOMIC_SEQ_CST);
-        int work = queue->is_aql ? next_aql(queue, &did) : next_sdma(queue, &did, link);
-        if (is_asleep && !did && work == WORK_NONE)
+        while (has_packet(queue) && !__atomic_load_n(&queue->is_ended, __ATOMIC_SEQ_CST)) {
+            queue->ticks = clock_now();
+            if ((result = queue->is_aql ? aql(queue) : sdma(queue, link)) != DONE) break;
+            is_idle = 0;
+        }
+        if (result == DONE) result = WORK_NONE;
+        if (is_asleep && is_idle && result == WORK_NONE)
             futex_wait(&control->bell, bell, idle > SPINS + 200 ? LONGEST_WAIT : SHORTEST_WAIT);
         if (is_asleep) __atomic_sub_fetch(&control->sleeping, 1, __ATOMIC_SEQ_CST);
-        if (work != WORK_NONE) {
+        if (result != WORK_NONE) {
             escape = NULL;
-            *address = work == WORK_KERNEL ? queue->ring + queue->at * 64 % queue->size : queue->unknown;
-            return work;
+            *address = result == WORK_KERNEL ? (uint64_t)packet_of(queue) : (uint64_t)queue->unknown;
+            return result;
         }
-        idle = did ? 0 : idle + 1;
+        idle = is_idle ? idle + 1 : 0;
     }
     escape = NULL;
     return WORK_NONE;
@@ -411,19 +413,12 @@ EXPORT int hkd_next(Queue *queue, double link, uint64_t *address) {
 /* Completes the kernel of the packet that hkd_next has returned, which took so many ticks of this computer. Returns
  * WORK_NONE, or WORK_FAULT with the address if the packet's signal is not in mapped memory. */
 EXPORT int hkd_done(Queue *queue, uint64_t ticks, uint64_t *address) {
-    sigjmp_buf here;
-    if (sigsetjmp(here, 1)) {
-        escape = NULL;
-        *address = bad_address;
-        return WORK_FAULT;
-    }
-    escape = &here;
-    volatile uint16_t *packet = (volatile uint16_t *)(queue->ring + queue->at * 64 % queue->size);
-    queue->ticks = hkd_now();
+    GUARD(address);
+    queue->ticks = clock_now();
     advance(ticks);
     __atomic_add_fetch(&launches, 1, __ATOMIC_SEQ_CST);
-    complete(queue, ((uint64_t *)packet)[7], 1);
-    retire(queue, packet);
+    complete(queue, ((uint64_t *)packet_of(queue))[7], 1);
+    retire(queue, PACKET_BYTES);
     escape = NULL;
     return WORK_NONE;
 }

@@ -1,5 +1,6 @@
 /* What the library in a program's process (interposer.c) and the device in its own process (queues.c, server.py) share:
- * a page of state at CONTROL_OFFSET of the program's memory file, and the messages of their socket. */
+ * a page of state at CONTROL_OFFSET of the program's memory file, and the messages of their socket. Python reads this
+ * file with cffi, so it has declarations alone. */
 #pragma once
 #include <stdint.h>
 
@@ -14,7 +15,7 @@ enum { MEMORY_DEVICE = 1, MEMORY_HOST };
 /* The answer to each is an errno, 0 if all is well. MAP and CODE come with a file. */
 typedef struct Message {
     uint32_t kind;
-    uint32_t what; /* MAP: MEMORY_*; QUEUE: its type */
+    uint32_t what; /* MAP: MEMORY_*; QUEUE: 1 for AQL, 0 for SDMA */
     uint64_t id;   /* QUEUE, QUEUE_END: its number */
     uint64_t base, size, offset;
     uint64_t read_pointer, write_pointer; /* QUEUE: addresses */
@@ -35,35 +36,28 @@ typedef struct Control {
     Event events[MOST_EVENTS];
 } Control;
 
-_Static_assert(sizeof(Control) <= CONTROL_BYTES, "the state fits its place in the file");
+/* What the ioctls report of the product: the contents of the file "facts", which topology.py writes. Bytes; kHz. */
+typedef struct Facts {
+    uint64_t gpu_id, vram, vram_limit, host, device_id, units, engines, arrays, clock_khz, memory_clock_khz, bus_bits,
+        wave_size;
+} Facts;
 
 /* Of KFD's event types, the two that the device sets without being asked. */
 enum { EVENT_SIGNAL = 0, EVENT_EXCEPTION = 3, EVENT_MEMORY = 8 };
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
+/* What a queue of the device has for Python: a kernel, whose packet is at the address; an access to an address where no
+ * memory is mapped; a packet that is not known, whose name is the text at the address. */
+enum { WORK_NONE, WORK_KERNEL, WORK_FAULT, WORK_UNKNOWN };
 
-static inline void futex_wake(uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE, 1 << 30, NULL, NULL, 0); }
-
-static inline void futex_wait(uint32_t *word, uint32_t value, long nanoseconds) {
-    struct timespec time = {nanoseconds / 1000000000, nanoseconds % 1000000000};
-    syscall(SYS_futex, word, FUTEX_WAIT, value, &time, NULL, 0);
-}
-
-static inline void set_event(Control *control, uint32_t id) {
-    if (id >= MOST_EVENTS || !control->events[id].used) return;
-    Event *event = &control->events[id];
-    __atomic_store_n(&event->signaled, 1, __ATOMIC_SEQ_CST);
-    __atomic_add_fetch(&event->age, 1, __ATOMIC_SEQ_CST);
-    __atomic_add_fetch(&control->turn, 1, __ATOMIC_SEQ_CST);
-    futex_wake(&control->turn);
-}
-
-/* Ticks of the device's clock, 100 MHz. */
-static inline uint64_t clock_ticks(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC_RAW, &time);
-    return ((uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec) / 10;
-}
+/* Registers that packets set and read: by SELECTS, a program chooses the events of COUNTERS, to which counters.py adds
+ * after each kernel. The first instance of a block counts for all. */
+enum {
+    UCONFIG_START = 0xc000,
+    GRBM_GFX_INDEX = 0xc200,
+    COUNTERS_START = 0xd000,
+    COUNTERS_END = 0xd800,
+    CP_PERFMON_CNTL = 0xd808,
+    SELECTS_START = COUNTERS_END,
+    SELECTS_END = 0xe000,
+    UCONFIG_END = 0x10000
+};

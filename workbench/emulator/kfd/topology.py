@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from workbench import errors
+from workbench.emulator.kfd.library import ffi
 from workbench.emulator.node.allocations import usable_memory
 from workbench.targets import Product
 from workbench.targets.driver import DIES, IP_VERSIONS, PCI_IDS
@@ -48,6 +49,7 @@ def write(folder: Path, product: Product) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+    (folder / "facts").write_bytes(_facts(product))
     (folder / "sys/dev/char/226:128/device/drm/renderD128").mkdir(parents=True, exist_ok=True)
     for name, place in _LINKS.items():
         link = folder / name
@@ -62,11 +64,10 @@ def _files(product: Product) -> dict[str, str]:
     nodes = "sys/devices/virtual/kfd/kfd/topology/nodes"
     pci = "sys/dev/char/226:128/device"
     files = {
-        "facts": "\n".join(map(str, _facts(product))) + "\n",
         "sys/module/amdgpu/initstate": "live\n",
         "sys/module/amdgpu/version": "6.14.0\n",
         f"{nodes}/../generation_id": "2\n",
-        f"{nodes}/../system_properties": _lines({"platform_oem": 0, "platform_id": 0, "platform_rev": 0}),
+        f"{nodes}/../system_properties": _lines({"platform_id": 0}),
         f"{nodes}/0/gpu_id": "0\n",
         f"{nodes}/0/name": "\n",
         f"{nodes}/0/properties": _lines(_processor()),
@@ -96,7 +97,6 @@ def _files(product: Product) -> dict[str, str]:
             "cache_line_size": line,
             "cache_lines_per_tag": 1,
             "association": ways,
-            "latency": 0,
             "type": _DATA_AND_SIMD_CACHE,
         }
         files[f"{nodes}/1/caches/{number}/properties"] = _lines(cache) + "sibling_map 1,1,1,1,1,1,1,1\n"
@@ -109,23 +109,24 @@ def _files(product: Product) -> dict[str, str]:
     return files
 
 
-def _facts(product: Product) -> tuple[int, ...]:
-    """The numbers that interposer.c reads, in its order."""
+def _facts(product: Product) -> bytes:
+    """The structure Facts of shared.h."""
     dies = DIES[product.arch]
-    return (
-        GPU_ID,
-        product.hbm_bytes,
-        min(product.hbm_bytes, usable_memory()),
-        _host_bytes(),
-        PCI_IDS[product.name][0],
-        product.compute_units,
-        dies.engines * product.xcds,
-        1,
-        product.clock_hz // 1000,
-        _memory_mhz(product) * 1000,
-        product.hbm_bus_bits,
-        product.target.wave_size,
-    )
+    facts = {
+        "gpu_id": GPU_ID,
+        "vram": product.hbm_bytes,
+        "vram_limit": min(product.hbm_bytes, usable_memory()),
+        "host": _host_bytes(),
+        "device_id": PCI_IDS[product.name][0],
+        "units": product.compute_units,
+        "engines": dies.engines * product.xcds,
+        "arrays": 1,
+        "clock_khz": product.clock_hz // 1000,
+        "memory_clock_khz": _memory_mhz(product) * 1000,
+        "bus_bits": product.hbm_bus_bits,
+        "wave_size": product.target.wave_size,
+    }
+    return bytes(ffi.buffer(ffi.new("Facts *", facts)))
 
 
 def _host_bytes() -> int:
@@ -146,27 +147,21 @@ def _caches(product: Product) -> list[tuple[int, int, int, int]]:
 
 
 def _lines(properties: Mapping[str, int]) -> str:
+    # A property that is absent is 0 for AMD's runtime.
     return "".join(f"{name} {value}\n" for name, value in properties.items())
 
 
 def _bank(heap: int, size: int, width: int, clock: int) -> dict[str, int]:
-    return {"heap_type": heap, "size_in_bytes": size, "flags": 0, "width": width, "mem_clk_max": clock}
+    return {"heap_type": heap, "size_in_bytes": size, "width": width, "mem_clk_max": clock}
 
 
 def _link(start: int, end: int, product: Product) -> dict[str, int]:
     return {
         "type": _LINK_PCIE,
-        "version_major": 0,
-        "version_minor": 0,
         "node_from": start,
         "node_to": end,
         "weight": 20,
-        "min_latency": 0,
-        "max_latency": 0,
-        "min_bandwidth": 0,
         "max_bandwidth": product.host_link_bytes_per_second // 1_000_000,
-        "recommended_transfer_size": 0,
-        "recommended_sdma_engine_id_mask": 0,
         "flags": 1,
     }
 
@@ -174,12 +169,8 @@ def _link(start: int, end: int, product: Product) -> dict[str, int]:
 def _processor() -> dict[str, int]:
     return {
         "cpu_cores_count": os.cpu_count() or 1,
-        "simd_count": 0,
         "mem_banks_count": 1,
-        "caches_count": 0,
         "io_links_count": 1,
-        "p2p_links_count": 0,
-        "cpu_core_id_base": 0,
         "max_engine_clk_ccompute": 3000,
     }
 
@@ -187,17 +178,13 @@ def _processor() -> dict[str, int]:
 def _device(product: Product, device: int) -> dict[str, int]:
     dies, target = DIES[product.arch], product.target
     return {
-        "cpu_cores_count": 0,
         "simd_count": product.compute_units * target.simds,
         "mem_banks_count": 1,
         "caches_count": len(_caches(product)),
         "io_links_count": 1,
-        "p2p_links_count": 0,
-        "cpu_core_id_base": 0,
         "simd_id_base": _SIMD_ID_BASE,
         "max_waves_per_simd": target.waves_per_simd,
         "lds_size_in_kb": target.lds_bytes // 1024,
-        "gds_size_in_kb": 0,
         "num_gws": 64,
         "wave_front_size": target.wave_size,
         "array_count": dies.engines * product.xcds,
@@ -209,15 +196,12 @@ def _device(product: Product, device: int) -> dict[str, int]:
         "vendor_id": 0x1002,
         "device_id": device,
         "location_id": 0x500,
-        "domain": 0,
         "drm_render_minor": 128,
-        "hive_id": 0,
         "num_sdma_engines": dies.copies[0],
         "num_sdma_xgmi_engines": dies.copies[1],
         "num_sdma_queues_per_engine": 8,
         "num_cp_queues": 24,
         "max_engine_clk_fcompute": product.clock_hz // 1_000_000,
-        "local_mem_size": 0,
         "fw_version": 156,
         "capability": _CAPABILITY,
         "debug_prop": 1495,

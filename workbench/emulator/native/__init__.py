@@ -53,12 +53,7 @@ def native_library(lanes: int = abi.MAX_LANES) -> Any:
         CompilerNotFound: the C compiler of the ziglang wheel is missing.
         ToolchainError: the C sources do not compile here; the message quotes the compiler.
     """
-    library = abi.ffi.dlopen(build(lanes))
-    # cffi looks a function up at its first use, with its lock held, which it also holds while it parses a
-    # type. An object that is collected meanwhile frees its memory by a call, so all are looked up now.
-    for name in dir(library):
-        getattr(library, name)
-    return library
+    return abi.ffi.dlopen(build(lanes))
 
 
 @cache

@@ -152,7 +152,7 @@ struct Wave {
     uint32_t *v;           /* [rows][HK_LANES], 64-byte aligned; AGPR n is row acc_offset + n */
     uint8_t *lds;          /* LDS of the work-group */
     uint8_t *scratch;      /* byte b of lane l is at (b / 4 * HK_LANES + l) * 4 + b % 4 */
-    uint32_t lds_size;     /* bytes of LDS that the kernel asked for */
+    uint32_t lds_size;     /* bytes of LDS that the kernel asked for, as far as the wave knows that none are bare */
     uint32_t scratch_size; /* bytes a lane */
     int32_t block;         /* block at which the wave resumes */
     int32_t state;         /* HK_WAVE_*, set by the driver */
@@ -201,6 +201,13 @@ enum { HK_AWAITS_CLUSTER = 1, HK_AWAITS_NAMED = 2 };
 
 #define HK_NAMED_BARRIERS 32
 
+/* A cluster's barrier: completions in bits 63:32, signals since the last in 31:0. For the sanitizer, the times of the
+ * newest releases by signals that an even and an odd completion follows. */
+typedef struct HkCluster {
+    uint64_t barrier;
+    uint32_t released[2];
+} HkCluster;
+
 /* A named barrier of a work-group. */
 typedef struct HkNamedBarrier {
     uint32_t members, signals; /* signals since it was last complete */
@@ -210,6 +217,10 @@ typedef struct HkNamedBarrier {
 /* Bits of Group.profile: count everything; count only accesses to global memory, for `traffic`; record the memory that
  * the work-group's next steps touch (run/waiting.h). */
 enum { HK_PROFILE_NONE = 0, HK_PROFILE_ALL = 1, HK_PROFILE_LINES = 2, HK_PROFILE_WATCH = 4 };
+
+/* Bytes of LDS that a work-group can have; and of LDS that is poisoned together, by the first access (hk_lds_reach). */
+#define HK_MAX_LDS 327680
+#define HK_LDS_CHUNK 1024
 
 /* A work-group. `stop` becomes nonzero when the launch must end early; a long native operation may poll it. */
 struct Group {
@@ -221,19 +232,23 @@ struct Group {
     const Machine *machine;
     Counters *counters; /* counters of the thread that runs the group */
     const int32_t *stop;
-    int32_t profile;    /* HK_PROFILE_*; nonzero: native operations add to `counters` */
-    uint32_t lds_end;   /* bytes of LDS that exist, as Launch.lds_end */
-    HkTrace *trace;     /* recorder of single accesses, or NULL */
-    HkTraffic *traffic; /* the worker's recorder if the launch asks for one, else NULL */
-    HkSteps *steps;     /* the launch's recorder if it asks for one, else NULL */
-    HkTape *tape;       /* the launch's tape if this work-group is on it, else NULL */
+    int32_t profile;                                   /* HK_PROFILE_*; nonzero: native operations add to `counters` */
+    uint32_t lds_end;                                  /* bytes of LDS that exist, as Launch.lds_end */
+    uint32_t lds_size;                                 /* as Launch.lds_size */
+    uint32_t poison;                                   /* as Launch.poison */
+    uint32_t lds_clean;                                /* bytes before the first bare chunk */
+    uint32_t lds_reached;                              /* accesses beyond `lds_clean` */
+    uint64_t lds_bare[HK_MAX_LDS / HK_LDS_CHUNK / 64]; /* bits of chunks that still hold an earlier work-group's data */
+    HkTrace *trace;                                    /* recorder of single accesses, or NULL */
+    HkTraffic *traffic;                                /* the worker's recorder if the launch asks for one, else NULL */
+    HkSteps *steps;                                    /* the launch's recorder if it asks for one, else NULL */
+    HkTape *tape;                                      /* the launch's tape if this work-group is on it, else NULL */
     HkWatch *watch;     /* record of the memory touched while HK_PROFILE_WATCH is set; else NULL */
     HkOverrun *overrun; /* the worker's */
     HkPast *past;       /* the worker's */
     /* The launch's schedule if it has one that deviates in this work-group; else NULL. */
     const HkSchedule *schedule;
-    /* The barrier of its cluster: completions in bits 63:32, signals since the last in 31:0; NULL: in no cluster. */
-    uint64_t *cluster;
+    HkCluster *cluster;    /* NULL: in no cluster */
     uint32_t cluster_size; /* work-groups of the cluster */
     uint32_t cluster_rank; /* the work-group's number in the cluster */
     HkNamedBarrier named[HK_NAMED_BARRIERS];
@@ -435,7 +450,7 @@ typedef struct Launch {
     const HkSchedule *schedule; /* deviations from the plain order, or NULL; one worker only */
     uint32_t cluster[3];        /* work-groups of a cluster, which divide those of the grid */
     uint32_t reserved_too;
-    uint64_t *clusters; /* each cluster's barrier, as Group.cluster; NULL: no clusters */
+    HkCluster *clusters; /* NULL: no clusters */
 } Launch;
 
 typedef struct HkQueue {
@@ -787,8 +802,9 @@ enum {
 /* SAN_SCALAR_BITS: the operation, in the upper byte of the flags. */
 enum { SAN_BITS_ANY = 0, SAN_BITS_AND = 1, SAN_BITS_OR = 2, SAN_BITS_ANDN2 = 3, SAN_BITS_SELECT = 4 };
 
-/* SAN_CACHE: the L2 writes back to memory; the L1 is invalidated. */
-enum { SAN_WRITES_BACK = 1, SAN_INVALIDATES = 2 };
+/* SAN_CACHE: the L2 writes back to memory; the L1 is invalidated, or for what work-groups of the cluster wrote alone.
+ */
+enum { SAN_WRITES_BACK = 1, SAN_INVALIDATES = 2, SAN_INVALIDATES_NEAR = 4 };
 
 #define SAN_SCC 128 /* SCC as a scalar operand */
 #define SAN_NOT_WAITED 255

@@ -6,23 +6,17 @@ A number is an attribute of this module under its name in C, without HK_: `abi.M
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
-import cffi
+from workbench.toolchain.headers import declared
 
 HEADER = Path(__file__).with_name("abi.h")
-
-
-# Lines that only a preprocessor understands: includes, and the include guard.
-_PREPROCESSOR = re.compile(r"^#(?!define \w+ +\S).*$", re.MULTILINE)
 
 CData = Any
 """A structure of C, or a pointer; cffi checks its fields when they are used."""
 
-ffi: Any = cffi.FFI()
-ffi.cdef(_PREPROCESSOR.sub("", HEADER.read_text()))
+ffi = declared(HEADER)
 _numbers: Any = ffi.dlopen(None)
 
 

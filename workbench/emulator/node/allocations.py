@@ -142,6 +142,19 @@ class Allocation:
             return aligned_end
         return page
 
+    def row(self, exact: bool) -> tuple[int, int, int, int]:
+        """Its base, end, access and end of reads for `Memory.table`, which each launch asks for.
+
+        Args:
+            exact: reads end with the last byte, whatever the granularity.
+        """
+        end = self.base + self.size
+        if self.reach:
+            return self.base, end, ROUNDED, self.read_end
+        access = abi.ALLOCATION_READ | (abi.ALLOCATION_WRITE if self.writable else 0)
+        is_whole = exact or self.size % self.granularity == 0
+        return self.base, end, access, end if is_whole else self.read_end
+
     def describe(self) -> str:
         """The allocation in words: "a 400-byte host buffer", "argument 'x' (float32 tensor 100)"."""
         if self.kind is MemoryKind.REGISTERED and self.label:
@@ -371,8 +384,10 @@ class Memory:
     def _overlaps(self, base: int, size: int) -> bool:
         """True if a byte of the range belongs to an allocation."""
         position = bisect.bisect_right(self._bases, base)
-        if position > 0 and base < self._allocations[position - 1].end:
-            return True
+        if position > 0:
+            before = self._allocations[position - 1]
+            if base < before.base + before.size:
+                return True
         return position < len(self._bases) and self._bases[position] < base + size
 
     def _host_memory(self, base: int, size: int) -> Allocation:
@@ -579,7 +594,7 @@ class Memory:
             exact: reads end with the last byte of an allocation, whatever its granularity.
         """
         with self.lock:
-            lent = [(a.base, a.end, _access(a), _read_end(a, exact)) for a in self._lent.values()]
+            lent = [a.row(exact) for a in self._lent.values()]
             key = device, exact, tuple(lent)
             table = self._tables.get(key)
             if table is None:
@@ -631,7 +646,8 @@ class Memory:
         for a in self._allocations:
             if a.number in self._lent or a.device not in (None, device) or not a.size or not a.readable:
                 continue
-            flags = _access(a) | (abi.ALLOCATION_HOST if a.kind in _HOST_KINDS else 0)
+            base, end, flags, read_end = a.row(exact)
+            flags |= abi.ALLOCATION_HOST if a.kind in _HOST_KINDS else 0
             inside = self._arena_base <= a.base < self._arena_end
             if a.kind in _FIRST_PLACED or not inside:
                 order.append((_FIRST_PLACED.get(a.kind, len(_FIRST_PLACED)), a.number, a.base, a.size))
@@ -642,10 +658,10 @@ class Memory:
             if order and order[-1][2] == a.base:
                 moving[a.base] = len(bases)
             bases.append(a.base)
-            read_end = _read_end(a, exact)
             # A program's own memory ends where its last page does, for writes too.
-            end = read_end if a.kind is MemoryKind.DEVICE and a.granularity > DWORD else a.end
-            rows.extend((a.base, end, flags, read_end, max(0, _PLACED_ARENA + a.base - self._arena_base)))
+            if a.kind is MemoryKind.DEVICE and a.granularity > DWORD:
+                end = read_end
+            rows.extend((base, end, flags, read_end, max(0, _PLACED_ARENA + a.base - self._arena_base)))
         fixed = self._fixed[device, exact] = _Fixed(rows, bases, moving, order)
         return fixed
 
@@ -775,16 +791,6 @@ class _Fixed:
             addresses[base] = free = _up(free, 1 << 21 if size >= 1 << 20 else 512)
             free += size
         return addresses
-
-
-def _read_end(allocation: Allocation, exact: bool) -> int:
-    return allocation.end if exact and not allocation.reach else allocation.read_end
-
-
-def _access(allocation: Allocation) -> int:
-    if allocation.reach:
-        return ROUNDED
-    return abi.ALLOCATION_READ | (abi.ALLOCATION_WRITE if allocation.writable else 0)
 
 
 class _Lent:

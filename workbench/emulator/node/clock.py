@@ -152,6 +152,7 @@ class Clock:
         asked: True if a program has asked for a time.
         kernel_seconds: modelled time of the launches that are on the timeline, by the kernel's symbol.
         kernel_launches: number of these launches.
+        unmodelled: number of launches on products without a timing model.
     """
 
     def __init__(self, memory: Memory, products: Sequence[Product]) -> None:
@@ -161,6 +162,7 @@ class Clock:
         self.asked = False
         self.kernel_seconds: defaultdict[str, float] = defaultdict(float)
         self.kernel_launches: defaultdict[str, int] = defaultdict(int)
+        self.unmodelled = 0
         self._events = 0
         self._lock = threading.RLock()
         self._thread = _Thread()

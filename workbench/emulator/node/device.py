@@ -10,13 +10,12 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import cache
 from types import FrameType
 
-from workbench import bounds, errors, targets
-from workbench.approximation import default_approximation
+from workbench import errors, targets
 from workbench.codeobject import CodeObject, KernelInfo
 from workbench.codeobject.elf import MAX_ARGUMENT_BYTES
 from workbench.codeobject.names import demangle, first_names, short_name
@@ -24,6 +23,7 @@ from workbench.emulator.native import abi
 from workbench.emulator.node import console, dispatch, faults, limits, scheduling
 from workbench.emulator.node.allocations import Allocation, Memory, MemoryKind
 from workbench.emulator.node.clock import Clock
+from workbench.emulator.node.defaults import launch_defaults
 from workbench.emulator.node.dispatch import Dispatch, Geometry, Outcome
 from workbench.emulator.node.faults import GRID_STATE
 from workbench.emulator.node.loaded import LoadedCode
@@ -31,10 +31,8 @@ from workbench.emulator.node.observer import Observer
 from workbench.emulator.node.request import Request
 from workbench.emulator.node.services import Served, Services
 from workbench.events import hub
-from workbench.lateness import default_lateness
 from workbench.launches import COUNTED, ForeignLaunch, LaunchOptions, LaunchRecord
 from workbench.progress import counted
-from workbench.schedules import default_schedule
 from workbench.targets import Product, default_product
 
 # The argument block begins this far after the dispatch packet and is followed by as many zeros; the ABI
@@ -243,21 +241,26 @@ class EmulatedDevice:
             KernelInterrupt: the launch was interrupted and has stopped.
         """
         requested = options = self.node.options()
-        schedule = None if options.sanitize else default_schedule()
+        defaults = launch_defaults()
+        schedule = None if options.sanitize else defaults.schedule
         clock, timed = self.node.clock, None
         # Neither a tape's blocks nor a schedule's are those that the clock knows.
-        if clock.active and options.tape is None and schedule is None:
+        if self.product.memory_latency_ns is None:
+            clock.unmodelled += 1
+        elif clock.active and options.tape is None and schedule is None:
             shape = geometry.groups, geometry.block, dynamic_shared
             timed = clock.launch(loaded, kernel_name, shape, arguments, options)
             options = timed.options
-        counter = self.node.counter if not requested.observed or requested.sanitize else None
+        counter = self.node.counter
+        if counter is not None and requested.observed and not requested.sanitize:
+            counter = None
         if counter is not None:
             options = replace(options, count=True, profile=True, traffic=COUNTED.traffic, steps=COUNTED.steps)
-        approximation = options.approximate or default_approximation()
+        approximation = options.approximate or defaults.approximation
         if approximation is not None:
             approximation = approximation.for_kernel(kernel_name)
         # The sanitizer checks the order itself, and a tape records what each instruction changes.
-        late = None if options.sanitize or options.tape is not None else options.late or default_lateness()
+        late = None if options.sanitize or options.tape is not None else options.late or defaults.lateness
         request = Request(
             loaded,
             kernel_name,
@@ -269,6 +272,7 @@ class EmulatedDevice:
             approximation,
             None if schedule is not None else late,
             schedule.for_kernel(kernel_name) if schedule is not None else None,
+            defaults,
         )
         scene, record, outcome = self._execute(request)
         if counter is not None:
@@ -287,13 +291,15 @@ class EmulatedDevice:
 
     def _execute(self, request: Request) -> tuple[faults.Scene, LaunchRecord, Outcome]:
         """Runs a kernel to its end, with what its options ask for in the record; raises as `launch`."""
-        loaded, geometry = request.loaded, request.geometry
-        timeout = limits.time_limit(request.options.timeout)
+        loaded = request.loaded
+        timeout = request.options.timeout
+        timeout = request.defaults.timeout if timeout is None else timeout or None
         started = time.monotonic()
         form = self._form(request)
         translating = time.monotonic() - started
         scene = form.scene
-        limits.check_arguments(scene.kernel, request.arguments)
+        if len(request.arguments) > form.own_bytes:
+            limits.check_arguments(scene.kernel, request.arguments)
         with self.node.launch_lock:
             served = self.node.services.for_launch(loaded, form.kinds, form.description.wave_size)
             prepared = self._prepare(form, request, served)
@@ -304,12 +310,7 @@ class EmulatedDevice:
                 outcome, assertions = _run(prepared, observer, served, timeout, form.name)
             except dispatch.Interrupted as stopped:
                 raise faults.interruption(scene, stopped.outcome) from None
-            record = LaunchRecord(
-                kernel=request.kernel,
-                grid=geometry.groups,
-                block=geometry.block,
-                dynamic_shared=request.dynamic_shared,
-                device=self.name,
+            record = form.record.but(
                 wall_seconds=outcome.seconds,
                 translation_seconds=translating,
                 findings=observer.findings(scene),
@@ -391,7 +392,8 @@ class EmulatedDevice:
             * limits.groups_per_unit(kernel, geometry.block_size, dynamic_shared, self.product.target),
         )
         services = {GRID_STATE: self._arguments().base + _GRID_STATE_OFFSET} if request.cooperative else {}
-        return _Form(scene, description, dynamic_shared, services)
+        record = LaunchRecord(request.kernel, geometry.groups, geometry.block, dynamic_shared, self.name, 0.0)
+        return _Form(scene, description, record, services)
 
     def _prepare(self, form: _Form, request: Request, served: Served) -> Dispatch:
         """Puts a launch's arguments into device memory and describes it for the C side."""
@@ -418,7 +420,7 @@ class EmulatedDevice:
             allocations=self.node.memory.table(self.ordinal, request.options.sanitize),
             hostcalls=served.hostcalls,
             serve=served.callback,
-            exact_shared=bounds.is_exact(bounds.SHARED, request.options.shared_bounds),
+            exact_shared=request.exact_shared,
             approximation=request.approximation,
             lateness=request.lateness,
         )
@@ -459,7 +461,7 @@ class _Form:
     Args:
         scene: facts for the messages of faults.
         description: description for the C side.
-        dynamic_shared: bytes of LDS that the launch adds.
+        record: record of a launch that has taken no time.
         services: values of hidden arguments by kind, the same in each launch.
 
     Attributes:
@@ -475,20 +477,20 @@ class _Form:
         self,
         scene: faults.Scene,
         description: dispatch.Description,
-        dynamic_shared: int,
+        record: LaunchRecord,
         services: Mapping[str, int],
     ) -> None:
         self.scene = scene
         self.description = description
+        self.record = record
         kernel = scene.kernel
         self.name = kernel.short_name
         self.kinds = frozenset(arg.value_kind for arg in kernel.args)
         self.own_bytes = min(kernel.own_bytes, kernel.kernarg_size)
         self.registers: tuple[int, ...] = ()
         self.packet = b""
-        self._dynamic_shared = dynamic_shared
         self._services = services
-        self._hidden = dispatch.argument_block(kernel, b"", scene.geometry, dynamic_shared, services)
+        self._hidden = dispatch.argument_block(kernel, b"", scene.geometry, record.dynamic_shared, services)
 
     def block(self, arguments: bytes, served: Served) -> bytes:
         """The whole argument block, from the bytes of the kernel's own arguments."""
@@ -496,7 +498,7 @@ class _Form:
             return arguments + self._hidden[len(arguments) :]
         kernel, geometry = self.scene.kernel, self.scene.geometry
         services = {**self._services, **served.arguments}
-        return dispatch.argument_block(kernel, arguments, geometry, self._dynamic_shared, services)
+        return dispatch.argument_block(kernel, arguments, geometry, self.record.dynamic_shared, services)
 
 
 class _Telling:
@@ -657,15 +659,13 @@ class Node:
         allocation = self.memory.find(address)
         return self.memory.storage_at(address) if allocation is None and self.loan is not None else allocation
 
-    def lent_to_foreign_code(self, arguments: bytes) -> AbstractContextManager[None]:
-        """Context of any launch: lends the memory that foreign code may have passed to it.
+    def loan_to_foreign_code(self, arguments: bytes) -> AbstractContextManager[None] | None:
+        """Context of any launch: lends the memory that foreign code may have passed to it; None for nothing.
 
         Args:
             arguments: the kernel's own arguments.
         """
-        if self.loan is None or self.thread.names_buffers:
-            return nullcontext()
-        return self.loan(arguments)
+        return None if self.loan is None or self.thread.names_buffers else self.loan(arguments)
 
     @contextmanager
     def foreign_launches(self, take: Callable[[ForeignLaunch], None]) -> Iterator[None]:

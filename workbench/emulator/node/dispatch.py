@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial, reduce
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -96,8 +96,7 @@ class TranslatedKernel(Protocol):
     def blocks(self) -> Any: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Geometry:
+class Geometry(NamedTuple):
     """Shape of a launch: work-groups and work-items of a work-group; `items` is less than their product only
     if the last work-groups are partial. `cluster`: work-groups of a cluster, unless the kernel was compiled
     for others."""
@@ -511,7 +510,7 @@ def prepare(
     if serve is not None:
         launch.serve = serve
     size = math.prod(launch.cluster)
-    clusters = ffi.new("uint64_t[]", launch.group_total // size) if size > 1 else None
+    clusters = ffi.new("HkCluster[]", launch.group_total // size) if size > 1 else None
     if clusters is not None:
         launch.clusters = clusters
     return Dispatch(launch, description, [machine, allocations, serve, clusters])
@@ -577,6 +576,18 @@ class _Running:
         interrupted: raises an interrupt that has come.
     """
 
+    interrupted = staticmethod(interrupts.deliver)
+    _told = 0.0
+    _held: int | None = None
+    _seconds = 0.0
+    _fault_seen: float | None = None
+    _no_memory = False
+    _timed_out = False
+    _deadlock_seen: float | None = None
+    _deadlocked = False
+    _waits: tuple[Wait, ...] = ()
+    _all_ended = False
+
     def __init__(
         self,
         dispatch: Dispatch,
@@ -595,19 +606,8 @@ class _Running:
         self._workers = [self._worker()]
         self._helpers: list[helpers.Helper] = []
         self._progress = progress
-        self._told = 0.0
-        self._held: int | None = None
-        self.interrupted = interrupts.deliver
         self._library = native_library(dispatch.description.wave_size)
         self._started = time.monotonic()
-        self._seconds = 0.0
-        self._fault_seen: float | None = None
-        self._no_memory = False
-        self._timed_out = False
-        self._deadlock_seen: float | None = None
-        self._deadlocked = False
-        self._waits: tuple[Wait, ...] = ()
-        self._all_ended = False
 
     def _worker(self) -> CData:
         counts = np.zeros(self._description.block_count, dtype=np.uint64)
@@ -753,10 +753,12 @@ class _Running:
                 f"{self._launch.scratch_size} bytes of scratch a lane; close other programs or make the "
                 "kernel smaller."
             )
-        fault, stopped_at = _reports(self._workers)
+        workers = self._workers
+        is_plain = not any(w.report.wave_count or w.overrun.count or w.past.end for w in workers)
+        fault, stopped_at = (None, None) if is_plain else _reports(workers)
         return Outcome(
-            counts=reduce(np.add, self._counts),
-            counters=_sum([w.counters for w in self._workers]) if self._launch.profile else dict(_NOTHING),
+            counts=self._counts[0] if len(workers) == 1 else reduce(np.add, self._counts),
+            counters=_sum([w.counters for w in workers]) if self._launch.profile else dict(_NOTHING),
             seconds=self._seconds,
             fault=fault,
             timed_out=self._timed_out and fault is None,
@@ -764,10 +766,10 @@ class _Running:
             held=self._held or 0,
             deadlocked=self._deadlocked and fault is None,
             waits=self._waits,
-            overrun=_overrun(self._workers),
-            past=_past(self._workers),
+            overrun=None if is_plain else _overrun(workers),
+            past=None if is_plain else _past(workers),
             launch=self._launch,
-            workers=self._workers,
+            workers=workers,
         )
 
 

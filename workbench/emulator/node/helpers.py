@@ -10,7 +10,6 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 
 from workbench.toolchain import cpu
 
@@ -27,7 +26,7 @@ class Helper:
         # A caller must not wait for a run that never began: an interrupt may come in between.
         self._ended.set()
         self._work: Callable[[], None] = _nothing
-        # Determined here: the new thread inherits the mask of this one, which OpenMP may have pinned.
+        # Determined here: the new thread inherits the mask of this one.
         self._processors = cpu.usable_processors()
         # It sleeps between launches, and ends with the process.
         self._thread = threading.Thread(target=self._serve, name=_IDLE, daemon=True)
@@ -44,10 +43,7 @@ class Helper:
         return self._ended.wait(seconds)
 
     def _serve(self) -> None:
-        if self._processors is not None and self._processors != os.sched_getaffinity(0):
-            # Fails if a cpuset has lost all of these meanwhile: then the inherited mask is right.
-            with suppress(OSError):
-                os.sched_setaffinity(0, self._processors)
+        cpu.use_processors(self._processors)
         while True:
             self._wanted.acquire()
             self._thread.name = _NAME

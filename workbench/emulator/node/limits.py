@@ -19,6 +19,7 @@ MAX_GRID_BLOCKS = (2**31 - 1, 65536, 65536)
 """What HIP reports as the largest grid. Neither AMD's runtime nor a dispatch packet, which has 32 bits of
 work-items in each dimension, enforces it: rocBLAS launches more blocks in y."""
 MAX_WORK_ITEMS_IN_DIMENSION = 2**32 - 1
+TIMEOUT = "HIPKITTENS_TIMEOUT"
 _DEFAULT_TIMEOUT_SECONDS = 600.0
 
 
@@ -173,13 +174,11 @@ def time_limit(seconds: float | None) -> float | None:
         UsageError: HIPKITTENS_TIMEOUT is not a number.
     """
     if seconds is None:
-        text = settings.value_of("HIPKITTENS_TIMEOUT")
+        text = settings.value_of(TIMEOUT)
         try:
             seconds = float(text) if text else _DEFAULT_TIMEOUT_SECONDS
         except ValueError:
             seconds = math.nan
         if not seconds >= 0:
-            raise UsageError(
-                f"HIPKITTENS_TIMEOUT is {text!r}: expected a number of seconds, or 0 for no limit."
-            )
+            raise UsageError(f"{TIMEOUT} is {text!r}: expected a number of seconds, or 0 for no limit.")
     return seconds or None

@@ -47,12 +47,12 @@ class Observer:
         self._request = request
         self._memory = memory
         options, loaded, geometry = request.options, request.loaded, request.geometry
-        kernel = loaded.code_object.kernels[request.kernel]
         heap = memory.heap(loaded.device)
         if heap is not None:
             # malloc and free act accordingly.
             ctypes.c_uint64.from_address(heap.base + _HEAP_SANITIZED).value = options.sanitize
         if options.sanitize:
+            kernel = loaded.code_object.kernels[request.kernel]
             self._shadow = Shadow(
                 geometry.group_count,
                 memory.watched(loaded.device),
@@ -66,6 +66,7 @@ class Observer:
             memory.note_unseen(loaded.device)
         if not options.observed:
             return
+        kernel = loaded.code_object.kernels[request.kernel]
         if options.trace:
             self._trace = Trace()
             prepared.launch.trace = self._trace.pointer

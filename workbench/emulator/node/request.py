@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from workbench import bounds
 from workbench.approximation import Approximation
 from workbench.emulator.native import abi
+from workbench.emulator.node.defaults import Defaults
 from workbench.emulator.node.dispatch import Geometry
 from workbench.emulator.node.loaded import LoadedCode
 from workbench.lateness import Lateness
@@ -28,6 +30,7 @@ class Request(NamedTuple):
         approximation: errors of the kernel's transcendental instructions; None for none.
         lateness: when loads complete; None for at once.
         schedule: deviations from the plain order; None for a launch on all threads.
+        defaults: choices for what the options leave open.
     """
 
     loaded: LoadedCode
@@ -40,16 +43,14 @@ class Request(NamedTuple):
     approximation: Approximation | None
     lateness: Lateness | None
     schedule: Schedule | None
+    defaults: Defaults
 
     @property
     def form(self) -> tuple[Any, ...]:
         """Key of launches that differ only in arguments and observations."""
-        geometry = self.geometry
         return (
             self.kernel,
-            geometry.groups,
-            geometry.block,
-            geometry.items,
+            self.geometry,
             self.dynamic_shared,
             self.cooperative,
             self.profile,
@@ -79,6 +80,12 @@ class Request(NamedTuple):
     def is_exact(self) -> bool:
         """True if matrix instructions compute bit by bit as a matrix core does."""
         return (self.options.numerics or default_numerics()) == EXACT
+
+    @property
+    def exact_shared(self) -> bool:
+        """True if an access beyond the kernel's shared memory is a fault."""
+        choice = self.options.shared_bounds
+        return self.defaults.exact_shared if choice is None else bounds.is_exact(bounds.SHARED, choice)
 
     @property
     def is_single(self) -> bool:

@@ -130,6 +130,9 @@ def cache_control(record: CData, instruction: Instruction) -> CData | None:
     # gfx90a's have no scope: invalidations are for the device, buffer_wbl2 for the whole system.
     if Trait.INVALIDATES in traits and (is_wide or not instruction.form.modifiers):
         record.imm = abi.SAN_INVALIDATES
+    elif Trait.INVALIDATES in traits and modifiers.get("scope") == _GROUP:
+        # Work-groups of a cluster share all but the first cache (LLVM's memory model of gfx1250).
+        record.imm = abi.SAN_INVALIDATES_NEAR
     elif Trait.WRITES_BACK in traits and is_wide:
         record.imm = abi.SAN_WRITES_BACK
     else:

@@ -242,11 +242,12 @@ def _race(scene: Scene, report: CData, where: str) -> str:
     same_group = report.other_group == report.group
     if not same_group:
         other += f" of work-group {group_id(scene.geometry, int(report.other_group))}"
-    remedy = (
-        "put __syncthreads() (s_barrier) between them"
-        if same_group
-        else "work-groups of a launch are not ordered: use an atomic, or two launches"
-    )
+    if same_group:
+        remedy = "put __syncthreads() (s_barrier) between them"
+    else:
+        remedy = "work-groups of a launch are not ordered: use an atomic, or two launches"
+        if scene.geometry.cluster_of(scene.kernel) != (1, 1, 1):
+            remedy += ", or in a cluster its barrier, behind a wait for the store and before a global_inv"
     return (
         f"race in {where}: wave {report.wave} {_ORDER[report.detail].format(other)} at "
         f"{_where(scene, int(report.other_pc))}, with no barrier or atomic between them; {remedy}"

@@ -7,7 +7,6 @@ is found before anything runs, and one error names it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -22,12 +21,10 @@ from workbench.codeobject.debug import DebugInfo
 from workbench.codeobject.decoder import decode
 from workbench.codeobject.elf import CodeObject
 from workbench.codeobject.instruction import Instruction
-from workbench.codeobject.instructions import Control
 from workbench.codeobject.names import first_names
 from workbench.emulator.native import abi
 from workbench.emulator.native.ops import Rows
 from workbench.emulator.sanitizer.analysis import analyse
-from workbench.emulator.semantics.control import CLUSTER_BARRIER, barrier_number
 from workbench.emulator.translate import engine
 from workbench.emulator.translate.emission import Failure, emit
 from workbench.emulator.translate.flow import (
@@ -42,7 +39,7 @@ from workbench.emulator.translate.flow import (
 from workbench.emulator.translate.late_loads import at_stops, one_by_one
 from workbench.emulator.translate.options import Mode, Options
 from workbench.emulator.translate.unwritten import rows_read_first
-from workbench.errors import CodeObjectError, DeviceError, EmptyKernel, UnsupportedInstruction
+from workbench.errors import CodeObjectError, EmptyKernel, UnsupportedInstruction
 from workbench.targets import PARTIAL
 from workbench.targets import target as target_record
 from workbench.toolchain import cpu
@@ -248,8 +245,6 @@ def _compile(code_object: CodeObject, kernel: str, options: Options) -> _Program
     blocks, failures = choose_registers(blocks, index_of, roots, options.wave_size)
     if failures:
         _refuse(code_object, kernel, failures)
-    if options.sanitize:
-        _check_barriers(code_object, kernel, blocks)
     modes = float_modes(blocks, index_of, roots, options.mode)
     analysis = analyse(blocks, followed_by, options.target, options.wave_size) if options.sanitize else None
     emitted = emit(
@@ -279,25 +274,6 @@ def _compile(code_object: CodeObject, kernel: str, options: Options) -> _Program
         code=data,
         poisoned=bytes(row in first for row in range(emitted.rows)) if first is not None else None,
     )
-
-
-def _check_barriers(code_object: CodeObject, kernel: str, blocks: Iterable[Sequence[Instruction]]) -> None:
-    """Refuses to sanitize barriers of clusters, since the sanitizer orders the waves of one work-group only.
-
-    Raises:
-        DeviceError: the kernel has such a barrier.
-    """
-    for instruction in (i for block in blocks for i in block):
-        is_barrier = instruction.record.control in (Control.SIGNAL, Control.BARRIER)
-        if is_barrier and instruction.src and barrier_number(instruction) == CLUSTER_BARRIER:
-            name = code_object.kernels[kernel].short_name
-            place = f"{instruction.address:#x}{_source_line(code_object, instruction.address)}"
-            raise DeviceError(
-                f"kernel {name} cannot be sanitized: {_text(instruction)} at {place} is a cluster's barrier, "
-                "and which accesses of several work-groups it orders is not followed. A plain launch still "
-                "reports accesses out of bounds; wb.late_loads() and wb.prove show missing waits by their "
-                "results."
-            )
 
 
 def _rows_of(options: Options) -> Rows:

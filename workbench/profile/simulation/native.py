@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import cffi
-
+from workbench.toolchain.headers import declared
 from workbench.toolchain.native import build as build_native
 
 FOLDER = Path(__file__).resolve().parent
-_PREPROCESSOR = re.compile(r"^#(?!define \w+ +\S).*$", re.MULTILINE)
 
 CData = Any
 """A structure of C, or a pointer; cffi checks its fields when they are used."""
 
-ffi: Any = cffi.FFI()
-ffi.cdef(_PREPROCESSOR.sub("", (FOLDER / "unit.h").read_text()))
+ffi = declared(FOLDER / "unit.h")
 _numbers: Any = ffi.dlopen(None)
 
 

@@ -127,6 +127,8 @@ int32_t hk_to_lds(Wave *w, const Op *op, HkData data, const uint64_t *at, uint64
     uint32_t width = 4 * rows, step = hk_to_lds_step(width);
     exec &= hk_lanes_below(w->group->lds_end, start, step, width); /* hardware drops the loads of the other lanes */
     if (exec == 0) return 0;
+    uint64_t end = (uint64_t)start + HK_LANES * step;
+    if (__builtin_expect(end > w->lds_size, 0)) hk_lds_reach(w, start, end, exec == HK_ALL_LANES && width == step);
     out_of_range &= exec;
     if (w->group->profile) {
         Counters *c = w->group->counters;

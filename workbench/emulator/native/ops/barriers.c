@@ -42,15 +42,16 @@ int hk_barrier_passed(Wave *w) {
     }
     /* One wave signals for its work-group, and may do so again before another one of it has waited: each completion
      * lets a wave pass once, and none is lost. */
-    uint32_t completions = (uint32_t)(__atomic_load_n(g->cluster, __ATOMIC_ACQUIRE) >> 32);
+    uint32_t completions = (uint32_t)(__atomic_load_n(&g->cluster->barrier, __ATOMIC_ACQUIRE) >> 32);
     int passed = completions != w->cluster_passed;
+    if (passed && w->san != NULL) hk_san_cluster_pass(w, w->cluster_passed);
     w->cluster_passed += (uint32_t)passed;
     return passed;
 }
 
 void hk_watch_barrier(Wave *w) {
     if (w->awaits == HK_AWAITS_CLUSTER)
-        hk_watch_range(w, w->pc, (uint64_t)(uintptr_t)w->group->cluster, sizeof *w->group->cluster, 1);
+        hk_watch_range(w, w->pc, (uint64_t)(uintptr_t)&w->group->cluster->barrier, sizeof(uint64_t), 1);
     else
         hk_watch_range(w, w->pc, (uint64_t)(uintptr_t)&w->group->named[w->named], sizeof(HkNamedBarrier), 1);
 }
@@ -61,12 +62,14 @@ int32_t hk_cluster_signal(Wave *w, const Op *op) {
     const Group *g = w->group;
     uint64_t old = 0;
     if (g->cluster != NULL) {
-        old = __atomic_load_n(g->cluster, __ATOMIC_RELAXED);
+        uint64_t *barrier = &g->cluster->barrier;
+        old = __atomic_load_n(barrier, __ATOMIC_RELAXED);
         uint64_t changed;
         do {
             int complete = (uint32_t)old + 1 >= g->cluster_size;
             changed = complete ? ((old >> 32) + 1) << 32 : old + 1;
-        } while (!__atomic_compare_exchange_n(g->cluster, &old, changed, 1, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+        } while (!__atomic_compare_exchange_n(barrier, &old, changed, 1, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+        if (w->san != NULL) hk_san_cluster_signal(w, (uint32_t)(old >> 32));
     }
     if (op->flags & 1) w->scc = g->cluster != NULL && (uint32_t)old == 0;
     return 0;

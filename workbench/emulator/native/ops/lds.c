@@ -29,7 +29,9 @@ int hk_lds_overrun(Wave *w, const Op *op, uint64_t offset, uint32_t size, int is
 __attribute__((cold, noinline)) HkLdsLanes hk_lds_beyond(Wave *w, const Op *op, const uint32_t *row, uint32_t offset,
                                                          uint64_t exec, uint32_t bytes, HkLdsKind kind) {
     uint64_t there = exec;
-    HK_FOR_LANES(lane, exec) {
+    HkSpan32 span = hk_span32(row, exec);
+    int is_inside = hk_lds_reach(w, (uint64_t)span.lo + offset, (uint64_t)span.hi + offset + bytes, 0);
+    HK_FOR_LANES(lane, is_inside ? 0 : exec) {
         uint64_t at = (uint64_t)row[lane] + offset;
         if (!hk_check_lds(w, op, at, bytes, kind == HK_LDS_WRITE, (int32_t)lane)) return (HkLdsLanes){0, 1};
         if (!hk_has_lds(w, at, bytes)) there &= ~(1ull << lane);

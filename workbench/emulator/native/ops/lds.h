@@ -21,7 +21,7 @@ typedef struct {
 HkLdsLanes hk_lds_beyond(Wave *w, const Op *op, const uint32_t *row, uint32_t offset, uint64_t exec, uint32_t bytes,
                          HkLdsKind kind);
 
-/* True if the `bytes` of every active lane are in the kernel's allocation. */
+/* True if the `bytes` of every active lane are in the kernel's allocation, and none is bare. */
 HK_INLINE int hk_in_lds(const Wave *w, const uint32_t *row, uint32_t offset, uint64_t exec, uint32_t bytes) {
     return (uint64_t)hk_span32(row, exec).hi + offset + bytes <= w->lds_size;
 }

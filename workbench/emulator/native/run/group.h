@@ -38,6 +38,9 @@ static inline uint64_t hk_blocks_run(const Resident *r) { return r->before + r->
 /* Gives a work-group its memory, that of an ended one or new memory, and its initial state; NULL if memory ran out. */
 Resident *hk_start_group(Worker *worker, uint64_t index);
 
+/* The cluster of a work-group, of a launch that has clusters. */
+HkCluster *hk_cluster_of(const Launch *l, uint64_t index);
+
 /* Frees a work-group's memory, or keeps it for a work-group of the same size in a later launch. */
 void hk_free_group(Resident *r);
 

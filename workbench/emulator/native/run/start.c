@@ -11,13 +11,14 @@
 #define FIRST_WATCH                                                                                                    \
     4096 /* blocks after which a work-group is looked at whether it waits; then each time that it has run              \
             twice as many */
-#define GUARD_BYTES 64 /* vector code may read, but never use, a few bytes past an array */
+#define MOST_REACHED 256 /* accesses after which a work-group's whole LDS is poisoned */
+#define GUARD_BYTES 64   /* vector code may read, but never use, a few bytes past an array */
 
 static size_t align64(size_t n) { return (n + 63) & ~(size_t)63; }
 
 static void fill(void *memory, uint32_t value, size_t bytes) {
     uint32_t *p = __builtin_assume_aligned(memory, 64);
-    for (size_t i = 0; i < bytes / 4; i++) p[i] = value;
+    for (size_t i = 0; i < (bytes + 3) / 4; i++) p[i] = value;
 }
 
 static size_t register_bytes(const Launch *l) { return (size_t)l->row_count * HK_LANES * 4; }
@@ -97,6 +98,12 @@ static Resident *allocate(const Launch *l, uint32_t waves) {
 /* Sets the work-item ids of a wave's lanes in the form that the descriptor requests. */
 static void set_item_ids(const Launch *l, const Group *g, Wave *w) {
     uint32_t first = w->index * HK_LANES;
+    if (g->size[1] == 1 && g->size[2] == 1) {
+        for (unsigned lane = 0; lane < w->lanes; lane++) w->v[lane] = first + lane;
+        if (!l->packed_item_ids)
+            for (unsigned i = 1; i <= l->item_id_mode && i < l->row_count; i++) memset(hk_row(w, i), 0, w->lanes * 4);
+        return;
+    }
     uint32_t x = first % g->size[0], y = first / g->size[0] % g->size[1], z = first / g->size[0] / g->size[1];
     for (unsigned lane = 0; lane < w->lanes; lane++) {
         uint32_t ids[3] = {x, l->item_id_mode >= 1 ? y : 0, l->item_id_mode >= 2 ? z : 0};
@@ -130,6 +137,34 @@ static void set_hardware_ids(const Launch *l, const Group *g, Wave *w) {
     w->status = 1u << 16 | (g->wave_count > 1 ? 1u << 11 : 0);
 }
 
+/* Poisons those of the chunks that [low, high) touches that are bare, or none that it covers. */
+static void poison_lds(Group *g, uint8_t *lds, uint64_t low, uint64_t high, int is_covered) {
+    for (uint64_t chunk = low / HK_LDS_CHUNK; chunk * HK_LDS_CHUNK < high; chunk++) {
+        uint64_t *bare = &g->lds_bare[chunk / 64], bit = 1ull << chunk % 64, from = chunk * HK_LDS_CHUNK;
+        uint64_t bytes = g->lds_end - from < HK_LDS_CHUNK ? g->lds_end - from : HK_LDS_CHUNK;
+        if (!(*bare & bit)) continue;
+        if (!is_covered || from < low || from + bytes > high) fill(lds + from, g->poison, bytes);
+        *bare &= ~bit;
+    }
+    while (g->lds_clean < g->lds_end &&
+           !(g->lds_bare[g->lds_clean / HK_LDS_CHUNK / 64] >> g->lds_clean / HK_LDS_CHUNK % 64 & 1))
+        g->lds_clean += HK_LDS_CHUNK;
+}
+
+int hk_lds_reach(Wave *w, uint64_t low, uint64_t high, int is_covered) {
+    Group *g = w->group;
+    int is_inside = high <= g->lds_size;
+    if (g->lds_clean < g->lds_end) {
+        if (is_inside && ++g->lds_reached < MOST_REACHED)
+            poison_lds(g, w->lds, low, high, is_covered);
+        else
+            poison_lds(g, w->lds, 0, g->lds_end, 0);
+    }
+    uint32_t clean = g->lds_clean < g->lds_size ? g->lds_clean : g->lds_size;
+    if (clean > w->lds_size) w->lds_size = clean;
+    return is_inside;
+}
+
 static void start_wave(const Worker *worker, Resident *r, uint32_t index, uint32_t items) {
     const Launch *l = worker->launch;
     const Group *g = &r->group;
@@ -139,13 +174,13 @@ static void start_wave(const Worker *worker, Resident *r, uint32_t index, uint32
     fill(w->s, l->poison, sizeof w->s);
     w->v = (uint32_t *)(r->registers + register_bytes(l) * index);
     w->lds = r->lds;
-    w->lds_size = l->lds_size;
     w->scratch = r->scratch + scratch_bytes(l) * index;
     w->scratch_size = l->scratch_size;
     w->mode = l->mode;
     w->code_base = l->code_base;
     w->block = l->entry;
     w->group = &r->group;
+    w->lds_size = g->lds_clean < g->lds_size ? g->lds_clean : g->lds_size;
     w->index = index;
     w->lanes = items < HK_LANES ? items : HK_LANES;
     set_hardware_ids(l, g, w);
@@ -187,6 +222,16 @@ static void start_wave(const Worker *worker, Resident *r, uint32_t index, uint32
     hk_late_start(l, w, r->late);
 }
 
+HkCluster *hk_cluster_of(const Launch *l, uint64_t index) {
+    uint64_t number = 0, across = 1;
+    for (unsigned i = 0; i < 3; i++) {
+        number += across * (index % l->groups[i] / l->cluster[i]);
+        across *= l->groups[i] / l->cluster[i];
+        index /= l->groups[i];
+    }
+    return l->clusters + number;
+}
+
 Resident *hk_start_group(Worker *worker, uint64_t index) {
     const Launch *l = worker->launch;
     Resident *r = worker->spare;
@@ -216,8 +261,7 @@ Resident *hk_start_group(Worker *worker, uint64_t index) {
     }
     if (l->clusters != NULL) {
         const uint32_t *c = l->cluster;
-        uint64_t across[2] = {l->groups[0] / c[0], l->groups[1] / c[1]};
-        g->cluster = l->clusters + g->id[0] / c[0] + across[0] * (g->id[1] / c[1] + across[1] * (g->id[2] / c[2]));
+        g->cluster = hk_cluster_of(l, index);
         g->cluster_size = c[0] * c[1] * c[2];
         g->cluster_rank = g->id[0] % c[0] + c[0] * (g->id[1] % c[1] + c[1] * (g->id[2] % c[2]));
     }
@@ -228,6 +272,8 @@ Resident *hk_start_group(Worker *worker, uint64_t index) {
     g->stop = &worker->launch->stop;
     g->profile = (int32_t)l->profile;
     g->lds_end = l->lds_end;
+    g->lds_size = l->lds_size;
+    g->poison = l->poison;
     g->overrun = &worker->overrun;
     g->past = &worker->past;
     g->steps = l->steps;
@@ -236,7 +282,13 @@ Resident *hk_start_group(Worker *worker, uint64_t index) {
     if (l->tape != NULL && l->tape->group == index) g->tape = l->tape;
     const HkSchedule *schedule = l->schedule;
     if (schedule != NULL && (schedule->group == HK_EVERY_GROUP || schedule->group == index)) g->schedule = schedule;
-    fill(r->lds, l->poison, ((size_t)l->lds_end + 3) & ~(size_t)3);
+    /* The sanitizer, a tape and late loads read and write LDS in ways of their own. */
+    if (l->san != NULL || l->tape != NULL || l->machine->late != HK_LATE_OFF) {
+        fill(r->lds, l->poison, l->lds_end);
+        g->lds_clean = l->lds_end;
+    } else {
+        for (uint32_t at = 0; at < l->lds_end; at += 64 * HK_LDS_CHUNK) g->lds_bare[at / 64 / HK_LDS_CHUNK] = ~0ull;
+    }
     for (uint32_t i = 0; i < g->wave_count; i++) start_wave(worker, r, i, items - i * HK_LANES);
     if (l->san != NULL) hk_san_start(l, g, r->waves, r->shadow);
     if (g->steps != NULL) hk_steps_start(g->steps, g, r->waves);

@@ -136,13 +136,18 @@ static inline int hk_has_lds(const Wave *w, uint64_t offset, uint32_t size) {
     return offset + size <= w->group->lds_end;
 }
 
+/* Prepares [low, high) of LDS for an access: what no access has reached is bare, that is, not poisoned yet. If
+ * `is_covered` the access writes all of it. Returns nonzero if the range is in the kernel's allocation. */
+__attribute__((cold)) int hk_lds_reach(Wave *w, uint64_t low, uint64_t high, int is_covered);
+
 /* Reports an access to LDS beyond the kernel's allocation; returns 0 if it is a fault. */
 __attribute__((cold)) int hk_lds_overrun(Wave *w, const Op *op, uint64_t offset, uint32_t size, int is_write,
                                          int32_t lane);
 
 /* As hk_check, for LDS and scratch offsets; return 0 after recording a fault. */
 static inline int hk_check_lds(Wave *w, const Op *op, uint64_t offset, uint32_t size, int is_write, int32_t lane) {
-    return __builtin_expect(offset + size <= w->lds_size, 1) || hk_lds_overrun(w, op, offset, size, is_write, lane);
+    return __builtin_expect(offset + size <= w->lds_size, 1) || hk_lds_reach(w, offset, offset + size, 0) ||
+           hk_lds_overrun(w, op, offset, size, is_write, lane);
 }
 
 static inline int hk_check_scratch(Wave *w, const Op *op, uint64_t offset, uint32_t size, int is_write, int32_t lane) {

@@ -82,15 +82,15 @@ HK_INLINE int is_met(const SanWave *sw, uint32_t writer, uint32_t epoch, uint32_
 static int is_before(const Wave *w, const SanWave *sw, const Write *write, uint32_t scope, int is_write) {
     int is_local = write->group == (uint32_t)w->group->index;
     if (is_local && (write->writer == sw->index || is_met(sw, write->writer, write->epoch, write->number))) return 1;
-    uint32_t until = is_write || scope == SCOPE_DEVICE ? sw->known.seen : sw->known.acquired;
-    return san_ordered(w, sw, write->group, write->writer, write->number, write->scope != SCOPE_DEVICE, until);
+    int is_cached = !is_write && scope != SCOPE_DEVICE;
+    return san_ordered(w, sw, write->group, write->writer, write->number, write->scope != SCOPE_DEVICE, is_cached);
 }
 
 /* True if the order of the two does not matter: both access a flag, or the access begins a compare-and-swap. */
 static int may_swap(const Wave *w, const SanOp *o, const Write *write, uint32_t scope) {
     int is_local = write->group == (uint32_t)w->group->index;
-    if (write->scope && scope && is_flag(o) && (is_local || (write->scope == SCOPE_DEVICE && scope == SCOPE_DEVICE)))
-        return 1;
+    int is_shared = write->scope == SCOPE_DEVICE && scope == SCOPE_DEVICE;
+    if (write->scope && scope && is_flag(o) && (is_local || is_shared || san_is_near(w, write->group))) return 1;
     return write->scope && (o->flags & SAN_EXPECTS);
 }
 
@@ -171,7 +171,7 @@ static void keep_read(San *s, const Place *p, uint32_t group) {
 static int is_read_before(const Wave *w, const SanWave *sw, const Write *read) {
     int is_local = read->group == (uint32_t)w->group->index;
     if (is_local && (read->writer == sw->index || is_met(sw, read->writer, read->epoch, read->number))) return 1;
-    return san_ordered(w, sw, read->group, read->writer, read->number, 0, sw->known.seen);
+    return san_ordered(w, sw, read->group, read->writer, read->number, 0, 0);
 }
 
 /* A wave with a read of the cell that is not ordered before this wave's write; NOBODY if all are. */
@@ -181,7 +181,7 @@ static uint32_t reader_before(const Wave *w, const SanWave *sw, const Place *p) 
     for (uint32_t others = c->readers & (is_local ? ~(1u << sw->index) : ~0u); others; others &= others - 1) {
         uint32_t other = (uint32_t)__builtin_ctz(others), number = read_number(p, other);
         if (is_local && is_met(sw, other, c->read_epoch, number)) continue;
-        if (!san_ordered(w, sw, c->read_group, other, number, 0, sw->known.seen)) return other;
+        if (!san_ordered(w, sw, c->read_group, other, number, 0, 0)) return other;
     }
     return NOBODY;
 }

@@ -15,6 +15,7 @@
  */
 #include "observe/sanitizer/state.h"
 #include "observe/sanitizer/waits.h"
+#include "run/group.h"
 
 #include <stdlib.h>
 
@@ -37,6 +38,13 @@ static void add_known(SanKnown *to, const SanKnown *from) {
     }
     at_least(&to->seen, from->seen);
     at_least(&to->acquired, from->acquired);
+    at_least(&to->seen_near, from->seen_near);
+    at_least(&to->acquired_near, from->acquired_near);
+}
+
+int san_is_near(const Wave *w, uint32_t group) {
+    const HkCluster *cluster = w->group->cluster;
+    return cluster != NULL && hk_cluster_of(((SanWave *)w->san)->group->san->launch, group) == cluster;
 }
 
 /* Records what this wave learns about a wave of its work-group by reading a flag. */
@@ -100,28 +108,31 @@ void san_global_learn(const Wave *w, SanWave *sw, uint64_t address, uint32_t sco
     if (f == NULL || f->dword == 0) return;
     if (f->group == (uint32_t)w->group->index) learn_of_all(sw, f->writers | 1u << f->wave, f->wave, &f->order);
     if (f->scope == SCOPE_DEVICE && scope == SCOPE_DEVICE) at_least(&sw->learned.seen, f->time);
+    if (san_is_near(w, f->group)) at_least(&sw->learned.seen_near, f->time);
     sw->learned_vm = number;
 }
 
-/* Writes of the work-group's waves that are complete, or visible to other dies, as far as this wave knows. */
-static void reach(const Wave *w, const SanWave *sw, SanRelease *r) {
+/* Writes of the work-group's waves that are complete, or visible to other dies, as far as this wave knows. `waited`:
+ * the other waves must have waited for theirs before the last barrier. */
+static void reach(const Wave *w, const SanWave *sw, SanRelease *r, int waited) {
     const SanGroup *sg = sw->group;
     for (uint32_t i = 0; i < sg->wave_count; i++) {
+        const SanWave *other = &sg->waves[i];
         r->complete[i] = sw->known.complete[i];
-        at_least(&r->complete[i], i == sw->index ? sw->vm_done : sg->waves[i].vm_passed);
+        at_least(&r->complete[i], i == sw->index ? sw->vm_done : waited ? other->vm_published : other->vm_passed);
         r->visible[i] = sw->known.visible[i];
         if (w->group->machine->dies == 1) at_least(&r->visible[i], r->complete[i]);
     }
 }
 
-static void release_group(const Wave *w, const SanWave *sw) {
+static void release_group(const Wave *w, const SanWave *sw, int waited) {
     San *s = sw->group->san;
     SanReleases **releases = &s->releases[w->group->index];
     if (*releases == NULL) *releases = calloc(1, sizeof **releases);
     if (*releases == NULL) return;
     SanReleases *all = *releases;
     SanRelease now = {.time = ++s->time};
-    reach(w, sw, &now);
+    reach(w, sw, &now, waited);
     const SanRelease *last = &all->newest[(all->count + RELEASES - 1) % RELEASES];
     size_t numbers = sizeof now - offsetof(SanRelease, complete);
     if (all->count && memcmp(last->complete, now.complete, numbers) == 0) return;
@@ -134,7 +145,7 @@ void san_release_global(const Wave *w, SanWave *sw, const uint64_t *at, uint64_t
     uint64_t last = 0;
     s->synced = 1;
     san_release(sw, sw->lgkm_done);
-    if (scope == SCOPE_DEVICE) release_group(w, sw);
+    if (scope == SCOPE_DEVICE || w->group->cluster != NULL) release_group(w, sw, 0);
     HK_FOR_LANES(lane, lanes) {
         if (at[lane] >> 2 == last) continue;
         last = at[lane] >> 2;
@@ -166,6 +177,7 @@ void san_cache(const Wave *w, SanWave *sw, const SanOp *o) {
     sw->vm_issued++;
     if (o->flags & SAN_APART) count_apart(sw, what & SAN_WRITES_BACK ? COUNTS_STORES : COUNTS_LOADS);
     if (what & SAN_INVALIDATES) at_least(&sw->known.acquired, sw->known.seen);
+    if (what & (SAN_INVALIDATES | SAN_INVALIDATES_NEAR)) at_least(&sw->known.acquired_near, sw->known.seen_near);
     if (!(what & SAN_WRITES_BACK)) return;
     for (uint32_t i = 0; i < sw->group->wave_count; i++) {
         const SanWave *other = &sw->group->waves[i];
@@ -195,17 +207,20 @@ void hk_san_named_init(const Wave *w, uint32_t number) {
     memset(&named_barrier(((SanWave *)w->san)->group, number)->signalled, 0, sizeof(SanKnown));
 }
 
-/* The signal is a release: it covers what the wave has waited for, as a flag in global memory does. */
-void hk_san_named_signal(const Wave *w, uint32_t number, int is_complete) {
-    SanWave *sw = w->san;
-    SanNamed *b = named_barrier(sw->group, number);
+/* The signal of a barrier is a release: it covers what the wave has waited for, as a flag in global memory does. */
+static void add_signal(SanKnown *to, SanWave *sw) {
     san_settle(sw);
     const SanApart *async = &sw->apart[COUNTS_ASYNC], *tensor = &sw->apart[COUNTS_TENSOR];
     SanOrder order = {sw->lgkm_done, sw->vm_done, sw->vm_issued, {async->done, tensor->done}};
-    add_known(&b->signalled, &sw->known);
-    add_order(&b->signalled.of[sw->index], &order);
-    at_least(&b->signalled.complete[sw->index], sw->vm_done);
+    add_known(to, &sw->known);
+    add_order(&to->of[sw->index], &order);
+    at_least(&to->complete[sw->index], sw->vm_done);
     sw->group->san->synced = 1;
+}
+
+void hk_san_named_signal(const Wave *w, uint32_t number, int is_complete) {
+    SanNamed *b = named_barrier(((SanWave *)w->san)->group, number);
+    add_signal(&b->signalled, w->san);
     if (!is_complete) return;
     add_known(&b->complete, &b->signalled);
     memset(&b->signalled, 0, sizeof b->signalled);
@@ -216,10 +231,29 @@ void hk_san_named_pass(const Wave *w, uint32_t number) {
     add_known(&sw->known, &named_barrier(sw->group, number)->complete);
 }
 
+void hk_san_cluster_signal(const Wave *w, uint32_t completed) {
+    SanWave *sw = w->san;
+    add_signal(&sw->group->cluster[completed & 1], sw);
+    release_group(w, sw, 1);
+    at_least(&w->group->cluster->released[completed & 1], sw->group->san->time);
+}
+
+void hk_san_cluster_pass(const Wave *w, uint32_t completed) {
+    SanWave *sw = w->san;
+    add_known(&sw->known, &sw->group->cluster[completed & 1]);
+    at_least(&sw->known.seen_near, w->group->cluster->released[completed & 1]);
+}
+
 int san_ordered(const Wave *w, const SanWave *sw, uint32_t group, uint32_t wave, uint32_t number, int needs_visible,
-                uint32_t until) {
+                int needs_acquire) {
     const San *s = sw->group->san;
-    if (group == (uint32_t)w->group->index && number <= sw->known.of[wave].global) return 1;
+    const SanKnown *known = &sw->known;
+    uint32_t until = needs_acquire ? known->acquired : known->seen;
+    if (group == (uint32_t)w->group->index && number <= known->of[wave].global) return 1;
+    if (san_is_near(w, group)) {
+        at_least(&until, needs_acquire ? known->acquired_near : known->seen_near);
+        needs_visible = 0;
+    }
     const SanReleases *all = s->releases[group];
     if (all == NULL || until == 0) return 0;
     uint64_t first = all->count > RELEASES ? all->count - RELEASES : 0;

@@ -20,6 +20,11 @@ void hk_san_named_init(const Wave *w, uint32_t number);
 void hk_san_named_signal(const Wave *w, uint32_t number, int is_complete);
 void hk_san_named_pass(const Wave *w, uint32_t number);
 
+/* The barrier of a wave's cluster, after `completed` completions: the wave signals for its work-group; or goes on that
+ * waited for the next completion. */
+void hk_san_cluster_signal(const Wave *w, uint32_t completed);
+void hk_san_cluster_pass(const Wave *w, uint32_t completed);
+
 /* Functions for the driver. */
 size_t hk_san_bytes(const Launch *l, uint32_t waves);
 void hk_san_start(const Launch *l, Group *g, Wave *waves, void *memory);

@@ -71,10 +71,12 @@ void hk_san_start(const Launch *l, Group *g, Wave *waves, void *memory) {
     SanGroup *sg = memory;
     p += round64(sizeof *sg);
     sg->san = l->san;
+    sg->san->launch = l;
     sg->group = g;
     sg->epoch = 1;
     sg->reads_passed = 0;
     sg->named_used = 0;
+    memset(sg->cluster, 0, sizeof sg->cluster);
     sg->lds_origin = 0;
     sg->wave_count = g->wave_count;
     sg->rows = l->row_count;

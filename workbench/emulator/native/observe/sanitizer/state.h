@@ -136,8 +136,9 @@ typedef struct SanKnown {
     SanOrder of[HK_WAVES];
     /* vmcnt numbers of each wave of its work-group: complete accesses, and those visible to other dies. */
     uint32_t complete[HK_WAVES], visible[HK_WAVES];
-    /* Times of other work-groups' latest releases that were seen, and seen before the L1 was invalidated. */
-    uint32_t seen, acquired;
+    /* Times of other work-groups' latest releases that were seen, and seen before the L1 was invalidated. `near`: those
+     * that count for work-groups of the same cluster alone. */
+    uint32_t seen, acquired, seen_near, acquired_near;
 } SanKnown;
 
 /* What a named barrier orders: accesses of the waves that have signalled it since it was last complete; and of those
@@ -170,6 +171,7 @@ typedef struct SanFlag {
 } SanFlag;
 
 struct San {
+    const Launch *launch;
     uint64_t groups;
     uint32_t time;          /* number of releases so far */
     SanReleases **releases; /* releases of each group; NULL: none */
@@ -261,6 +263,9 @@ struct SanGroup {
     SanWave *waves;
     uint32_t named_used; /* mask of the named barriers that `named` has; the others' records are not initialised */
     SanNamed named[NAMED_BARRIERS];
+    /* What signals of the cluster's barrier order within the work-group, by the completion that follows them: even or
+     * odd, since a wave may signal the next one before another has waited for this one. */
+    SanKnown cluster[HK_COPIES ? 2 : 1];
 };
 
 /* reports.c */
@@ -325,10 +330,12 @@ void san_release_global(const Wave *w, SanWave *sw, const uint64_t *at, uint64_t
 void san_settle(SanWave *sw);
 void san_cache(const Wave *w, SanWave *sw, const SanOp *o);
 void san_order_barrier(SanGroup *sg);
+/* True if a work-group is of the same cluster, so of the same die. */
+int san_is_near(const Wave *w, uint32_t group);
 /* True if an access to global memory, numbered `number` by its wave, is ordered before this wave's next one by later
  * actions of both waves, other than barriers. */
 int san_ordered(const Wave *w, const SanWave *sw, uint32_t group, uint32_t wave, uint32_t number, int needs_visible,
-                uint32_t until);
+                int needs_acquire);
 void san_order_free(San *s);
 /* global.c */
 /* Reports an access of one lane that uses the address of a variable but lies outside it. */
