@@ -139,8 +139,9 @@ Published 0.586. The clock makes the model's ratio too low: at full attention's 
 0.604 of its time. It has 0.53 of the matrix instructions, as tiles of 256 queries cover the diagonal whole;
 the rest is work that a work-group does once (23 of 204 thousand cycles in full attention) and the
 diagonal's masks (5 thousand). But matrix cores are busy in 57 % of causal's cycles against 65, so power
-allows 1,953 MHz, and the ratio is 0.567. With half of that difference in clock it would be as published;
-the hardware's clocks are not published. Full attention takes the published time, causal 3 % less."""
+allows 1,953 MHz, and the ratio is 0.569. With half of that difference in clock it would be as published;
+the hardware's clocks are not published. With events, full attention is modelled 1 % longer than published,
+causal 1 % shorter."""
 
 TILE_ORDER = """\
 Our kernel does not distinguish the orders, since its loads have a whole step to arrive: the differences are

@@ -40,6 +40,8 @@ class Library(Protocol):
     title: str
     device_title: str
 
+    def __hash__(self) -> int: ...
+
     def describe(self) -> str:
         """Description of the library for messages."""
 
