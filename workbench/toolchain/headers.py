@@ -16,12 +16,16 @@ from workbench.errors import UsageError
 _PREPROCESSOR = re.compile(r"^#(?!define \w+ +\S).*$", re.MULTILINE)
 
 
-def declared(header: Path) -> Any:
+def declared(header: Path, more: str = "") -> Any:
     """cffi's `ffi` for what a header declares; `dlopen` gives its functions and, of any library, its numbers.
 
     The header is parsed once a computer: of each process that used the emulated device that took 0.15 s.
+
+    Args:
+        header: C without conditions but its guard, and without macros that take arguments.
+        more: declarations that follow it.
     """
-    text = _PREPROCESSOR.sub("", header.read_text())
+    text = _PREPROCESSOR.sub("", header.read_text()) + more
     store, key = Cache("headers"), digest("declared", text, cffi.__version__)
     try:
         code = store.get(key)

@@ -6,9 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from cffi import FFI
-
 from workbench.emulator.native import abi
+from workbench.toolchain.headers import declared
 from workbench.toolchain.native import build
 
 _HERE = Path(__file__).parent
@@ -16,15 +15,9 @@ _HEADERS = [_HERE / "shared.h", _HERE / "events.h"]
 _QUEUES = _HERE / "queues.c"
 
 
-def _declarations() -> str:
-    """What shared.h has, and the functions that queues.c exports."""
-    shared = re.sub(r"^#(?!define).*$", "", _HEADERS[0].read_text(), flags=re.MULTILINE)
-    functions = re.findall(r"^EXPORT ([^{;]+?) \{", _QUEUES.read_text(), re.MULTILINE)
-    return f"{shared}\ntypedef struct Queue Queue;\n{';'.join(functions)};"
+_FUNCTIONS = re.findall(r"^EXPORT ([^{;]+?) \{", _QUEUES.read_text(), re.MULTILINE)
 
-
-ffi: Any = FFI()
-ffi.cdef(_declarations())
+ffi = declared(_HEADERS[0], f"\ntypedef struct Queue Queue;\n{';'.join(_FUNCTIONS)};")
 shared: Any = ffi.dlopen(None)
 """The numbers of shared.h, by name."""
 
