@@ -21,7 +21,7 @@ from workbench.errors import UsageError
 
 ROOT = Path(__file__).resolve().parents[1]
 
-KINDS = ("code-objects", "compilers", "imports", "manifests", "translations", "verified")
+KINDS = ("code-objects", "compilers", "headers", "imports", "manifests", "translations", "verified")
 FILE_KINDS = ("host", "native", "precompiled")
 CORRUPTIONS = 150
 """Number of each kind: more than 1,000 together."""

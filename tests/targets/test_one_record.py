@@ -28,6 +28,7 @@ TARGET_NAMES = {
     "codeobject/encodings_gfx11.py": "a record for each target's encodings, as the manuals have them",
     "codeobject/immediates_gfx11.py": "names of registers and messages, by generation",
     "codeobject/waits.py": "prints gfx9's s_waitcnt, all of whose counters are in one field",
+    "emulator/kfd/counters.py": "a record for each counter, with its event's numbers on two targets",
     "emulator/sanitizer/hazard_rules.py": "each rule is a record of LLVM's, with its counts by target",
     "emulator/sanitizer/hazard_rules_gfx11.py": "the same, of later targets",
     "lab/operations.py": "a heading for the headers' folder of names that HipKittens has for one target",

@@ -232,17 +232,17 @@ struct Group {
     const Machine *machine;
     Counters *counters; /* counters of the thread that runs the group */
     const int32_t *stop;
-    int32_t profile;                                   /* HK_PROFILE_*; nonzero: native operations add to `counters` */
-    uint32_t lds_end;                                  /* bytes of LDS that exist, as Launch.lds_end */
-    uint32_t lds_size;                                 /* as Launch.lds_size */
-    uint32_t poison;                                   /* as Launch.poison */
-    uint32_t lds_clean;                                /* bytes before the first bare chunk */
-    uint32_t lds_reached;                              /* accesses beyond `lds_clean` */
-    uint64_t lds_bare[HK_MAX_LDS / HK_LDS_CHUNK / 64]; /* bits of chunks that still hold an earlier work-group's data */
-    HkTrace *trace;                                    /* recorder of single accesses, or NULL */
-    HkTraffic *traffic;                                /* the worker's recorder if the launch asks for one, else NULL */
-    HkSteps *steps;                                    /* the launch's recorder if it asks for one, else NULL */
-    HkTape *tape;                                      /* the launch's tape if this work-group is on it, else NULL */
+    int32_t profile;                             /* HK_PROFILE_*; nonzero: native operations add to `counters` */
+    uint32_t lds_end;                            /* bytes of LDS that exist, as Launch.lds_end */
+    uint32_t lds_size;                           /* as Launch.lds_size */
+    uint32_t poison;                             /* as Launch.poison */
+    uint32_t lds_clean;                          /* bytes before the first bare chunk */
+    uint32_t lds_reached;                        /* accesses beyond `lds_clean` */
+    uint8_t lds_bare[HK_MAX_LDS / HK_LDS_CHUNK]; /* nonzero: the chunk still holds an earlier work-group's data */
+    HkTrace *trace;                              /* recorder of single accesses, or NULL */
+    HkTraffic *traffic;                          /* the worker's recorder if the launch asks for one, else NULL */
+    HkSteps *steps;                              /* the launch's recorder if it asks for one, else NULL */
+    HkTape *tape;                                /* the launch's tape if this work-group is on it, else NULL */
     HkWatch *watch;     /* record of the memory touched while HK_PROFILE_WATCH is set; else NULL */
     HkOverrun *overrun; /* the worker's */
     HkPast *past;       /* the worker's */

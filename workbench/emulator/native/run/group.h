@@ -39,7 +39,15 @@ static inline uint64_t hk_blocks_run(const Resident *r) { return r->before + r->
 Resident *hk_start_group(Worker *worker, uint64_t index);
 
 /* The cluster of a work-group, of a launch that has clusters. */
-HkCluster *hk_cluster_of(const Launch *l, uint64_t index);
+static inline HkCluster *hk_cluster_of(const Launch *l, uint64_t index) {
+    uint64_t number = 0, across = 1;
+    for (unsigned i = 0; i < 3; i++) {
+        number += across * (index % l->groups[i] / l->cluster[i]);
+        across *= l->groups[i] / l->cluster[i];
+        index /= l->groups[i];
+    }
+    return l->clusters + number;
+}
 
 /* Frees a work-group's memory, or keeps it for a work-group of the same size in a later launch. */
 void hk_free_group(Resident *r);

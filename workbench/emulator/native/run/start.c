@@ -140,15 +140,13 @@ static void set_hardware_ids(const Launch *l, const Group *g, Wave *w) {
 /* Poisons those of the chunks that [low, high) touches that are bare, or none that it covers. */
 static void poison_lds(Group *g, uint8_t *lds, uint64_t low, uint64_t high, int is_covered) {
     for (uint64_t chunk = low / HK_LDS_CHUNK; chunk * HK_LDS_CHUNK < high; chunk++) {
-        uint64_t *bare = &g->lds_bare[chunk / 64], bit = 1ull << chunk % 64, from = chunk * HK_LDS_CHUNK;
+        uint64_t from = chunk * HK_LDS_CHUNK;
         uint64_t bytes = g->lds_end - from < HK_LDS_CHUNK ? g->lds_end - from : HK_LDS_CHUNK;
-        if (!(*bare & bit)) continue;
+        if (!g->lds_bare[chunk]) continue;
         if (!is_covered || from < low || from + bytes > high) fill(lds + from, g->poison, bytes);
-        *bare &= ~bit;
+        g->lds_bare[chunk] = 0;
     }
-    while (g->lds_clean < g->lds_end &&
-           !(g->lds_bare[g->lds_clean / HK_LDS_CHUNK / 64] >> g->lds_clean / HK_LDS_CHUNK % 64 & 1))
-        g->lds_clean += HK_LDS_CHUNK;
+    while (g->lds_clean < g->lds_end && !g->lds_bare[g->lds_clean / HK_LDS_CHUNK]) g->lds_clean += HK_LDS_CHUNK;
 }
 
 int hk_lds_reach(Wave *w, uint64_t low, uint64_t high, int is_covered) {
@@ -222,16 +220,6 @@ static void start_wave(const Worker *worker, Resident *r, uint32_t index, uint32
     hk_late_start(l, w, r->late);
 }
 
-HkCluster *hk_cluster_of(const Launch *l, uint64_t index) {
-    uint64_t number = 0, across = 1;
-    for (unsigned i = 0; i < 3; i++) {
-        number += across * (index % l->groups[i] / l->cluster[i]);
-        across *= l->groups[i] / l->cluster[i];
-        index /= l->groups[i];
-    }
-    return l->clusters + number;
-}
-
 Resident *hk_start_group(Worker *worker, uint64_t index) {
     const Launch *l = worker->launch;
     Resident *r = worker->spare;
@@ -287,7 +275,7 @@ Resident *hk_start_group(Worker *worker, uint64_t index) {
         fill(r->lds, l->poison, l->lds_end);
         g->lds_clean = l->lds_end;
     } else {
-        for (uint32_t at = 0; at < l->lds_end; at += 64 * HK_LDS_CHUNK) g->lds_bare[at / 64 / HK_LDS_CHUNK] = ~0ull;
+        memset(g->lds_bare, 1, sizeof g->lds_bare);
     }
     for (uint32_t i = 0; i < g->wave_count; i++) start_wave(worker, r, i, items - i * HK_LANES);
     if (l->san != NULL) hk_san_start(l, g, r->waves, r->shadow);
