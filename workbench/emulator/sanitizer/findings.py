@@ -15,7 +15,7 @@ from workbench.emulator.node.allocations import Allocation
 from workbench.emulator.node.faults import Scene, beyond_shared, group_id, past_end, what_happened
 from workbench.emulator.sanitizer.hazard_roles import unit_name
 from workbench.emulator.sanitizer.hazard_rules import SEARCHED
-from workbench.emulator.sanitizer.hazard_rules_gfx11 import ALL_RULES
+from workbench.emulator.sanitizer.hazard_rules_gfx11 import ALL_RULES, V_NOP
 from workbench.emulator.sanitizer.written import Written
 from workbench.errors import LaunchError
 from workbench.launches import AFTER_RACE, READS_OUTSIDE, RawFinding
@@ -308,7 +308,7 @@ def _hazard(scene: Scene, report: CData) -> str:
     if rule.remedy:
         return (
             f"hazard: {pair}, which needs {needed} vector instructions in between and has {there}; hardware "
-            f"does not wait: put {f'{missing} times ' if missing > 1 and rule.remedy == 'v_nop' else ''}"
+            f"does not wait: put {f'{missing} times ' if missing > 1 and rule.remedy == V_NOP else ''}"
             f"{rule.remedy} between them"
         )
     if rule.is_note:

@@ -24,7 +24,7 @@ def _on(targets: Iterable[str], count: int | Mapping[int, int]) -> Counts:
     return dict.fromkeys(targets, count)
 
 
-_V_NOP = "v_nop"
+V_NOP = "a v_nop"
 _SCALAR_WAIT = "s_wait_alu depctr_sa_sdst(0)"
 _VECTOR_WAIT = "s_wait_alu depctr_va_sdst(0) depctr_va_vcc(0)"
 
@@ -47,7 +47,7 @@ LATER_RULES: tuple[Rule, ...] = (
         ("read beside trans",),
         _on(_GFX1250, 1),
         "fixVALUTransCoexecutionHazards",
-        remedy=_V_NOP,
+        remedy=V_NOP,
     ),
     Rule(
         "trans-source",
@@ -57,7 +57,7 @@ LATER_RULES: tuple[Rule, ...] = (
         ("write beside trans",),
         _on(_GFX1250, 1),
         "fixVALUTransCoexecutionHazards",
-        remedy=_V_NOP,
+        remedy=V_NOP,
     ),
     Rule(
         "wmma-ab",
@@ -67,7 +67,7 @@ LATER_RULES: tuple[Rule, ...] = (
         ("wmma factor",),
         _on((*_GFX11, *_GFX12, *_GFX1250), 1),
         "fixWMMAHazards",
-        remedy=_V_NOP,
+        remedy=V_NOP,
     ),
     # Counts by latency: 16 cycles with integers, and in f8f6f4 with an 8-bit operand; else 8.
     Rule(
@@ -78,7 +78,7 @@ LATER_RULES: tuple[Rule, ...] = (
         ("xdl wmma factor",),
         _on(_GFX1250, {8: 5, 16: 9}),
         "checkWMMACoexecutionHazards",
-        remedy=_V_NOP,
+        remedy=V_NOP,
     ),
     Rule(
         "wmma-vector",
@@ -88,7 +88,7 @@ LATER_RULES: tuple[Rule, ...] = (
         ("vector read beside wmma", "vector write beside wmma"),
         _on(_GFX1250, {8: 4, 16: 8}),
         "checkWMMACoexecutionHazards",
-        remedy=_V_NOP,
+        remedy=V_NOP,
     ),
     Rule(
         "swmmac-factor",
@@ -98,7 +98,7 @@ LATER_RULES: tuple[Rule, ...] = (
         ("xdl wmma factor",),
         _on(_GFX1250, {8: 3, 16: 5}),
         "checkWMMACoexecutionHazards",
-        remedy=_V_NOP,
+        remedy=V_NOP,
     ),
     Rule(
         "swmmac-vector",
@@ -108,7 +108,7 @@ LATER_RULES: tuple[Rule, ...] = (
         ("vector read beside wmma", "vector write beside wmma"),
         _on(_GFX1250, {8: 2, 16: 4}),
         "checkWMMACoexecutionHazards",
-        remedy=_V_NOP,
+        remedy=V_NOP,
     ),
     # A register counts as read by a vector instruction if that read its pair: SGPR 2n or 2n + 1.
     Rule(
