@@ -63,9 +63,8 @@ def later_hazard_table() -> str:
         names = ", ".join(rule.counts) + (f", waves of {rule.lanes}" if rule.lanes else "")
         counts = _counts(rule, next(iter(rule.counts)))
         needed = "no number is known" if counts == str(SEARCHED) else counts
-        rows.append(
-            f"| {rule.after} | {rule.before} | {names} | {needed} | `{rule.remedy}` | `{rule.source}` |"
-        )
+        remedy = rule.remedy.removeprefix("a ")
+        rows.append(f"| {rule.after} | {rule.before} | {names} | {needed} | `{remedy}` | `{rule.source}` |")
     return "\n".join(rows)
 
 
