@@ -37,7 +37,7 @@ ALIKE = ("half", "fp8e5m2")
 
 _INSTRUCTION = re.compile(
     r"^struct mfma<(\w+), (\d+), (\d+)> .*?__builtin_amdgcn_(mfma|wmma)_(\w+?)_?(\d+x\d+x\d+)_?(\w*?)"
-    r"(?:_1k|_w32_gfx12)?\(",
+    r"(?:_1k|_w32(?:_gfx12)?)?\(",
     re.M | re.S,
 )
 _ANY_FLOAT = re.compile(r"__builtin_amdgcn_mfma_scale_(f32_(\d+)x\d+x(\d+)_f8f6f4)\(")
