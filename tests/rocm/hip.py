@@ -3,6 +3,7 @@
     python3 hip.py HIP TARGET
 
 HIP is the number of the libraries' version. A stream launches the kernel between events, then a graph does.
+The kernel reads memory that is mapped at reserved addresses, and adds to memory of a pool.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ extern "C" __global__ void reverse(float *out, const float *in, float scale) {
 }
 """
 BLOCKS, WIDTH, SCALE, LAUNCHES = 40, 256, 1.5, 5
-GLOBAL_CAPTURE = 0
+GLOBAL_CAPTURE, PINNED, DEVICE, READ_WRITE = 0, 1, 1, 3
 version, target = sys.argv[1:]
 hip = ctypes.CDLL(f"libamdhip64.so.{version}")
 compiler = ctypes.CDLL(f"libhiprtc.so.{version}")
@@ -39,6 +40,41 @@ def created(function: object, *arguments: object) -> ctypes.c_void_p:
     handle = ctypes.c_void_p()
     call(function(ctypes.byref(handle), *arguments))  # type: ignore[operator]
     return handle
+
+
+class Location(ctypes.Structure):
+    """hipMemLocation: its type and the device's number."""
+
+    _fields_ = (("type", ctypes.c_int), ("id", ctypes.c_int))
+
+
+class Properties(ctypes.Structure):
+    """hipMemAllocationProp."""
+
+    _fields_ = (
+        *(("type", ctypes.c_int), ("handles", ctypes.c_int), ("location", Location)),
+        *(("metadata", ctypes.c_void_p), ("flags", ctypes.c_uint)),
+    )
+
+
+class Access(ctypes.Structure):
+    """hipMemAccessDesc."""
+
+    _fields_ = (("location", Location), ("flags", ctypes.c_int))
+
+
+def mapped(size: int) -> tuple[ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]:
+    """Memory of the device mapped at reserved addresses: the first, the bytes, and the memory's handle."""
+    place = Location(DEVICE, 0)
+    properties, access = Properties(PINNED, 0, place), Access(place, READ_WRITE)
+    unit = ctypes.c_size_t()
+    call(hip.hipMemGetAllocationGranularity(ctypes.byref(unit), ctypes.byref(properties), 0))
+    whole, none = ctypes.c_size_t(-(-size // unit.value) * unit.value), ctypes.c_size_t(0)
+    address = created(hip.hipMemAddressReserve, whole, none, None, ctypes.c_ulonglong(0))
+    memory = created(hip.hipMemCreate, whole, ctypes.byref(properties), ctypes.c_ulonglong(0))
+    call(hip.hipMemMap(address, whole, none, memory, ctypes.c_ulonglong(0)))
+    call(hip.hipMemSetAccess(address, whole, ctypes.byref(access), ctypes.c_size_t(1)))
+    return address, whole, memory
 
 
 def compiled() -> bytes:
@@ -65,8 +101,9 @@ kernel = created(hip.hipModuleGetFunction, module, b"reverse")
 source = np.random.default_rng(0).standard_normal(BLOCKS * WIDTH).astype(np.float32)
 result = np.zeros_like(source)
 size = ctypes.c_size_t(source.nbytes)
-device_source, device_result = created(hip.hipMalloc, size), created(hip.hipMalloc, size)
+device_source, whole, memory = mapped(source.nbytes)
 stream = created(hip.hipStreamCreate)
+device_result = created(hip.hipMallocAsync, size, stream)
 first, last = created(hip.hipEventCreate), created(hip.hipEventCreate)
 values = (device_result, device_source, ctypes.c_float(SCALE))
 arguments = (ctypes.c_void_p * 3)(*(ctypes.addressof(value) for value in values))
@@ -93,7 +130,11 @@ call(hip.hipStreamEndCapture(stream, ctypes.byref(graph)))
 executable = created(hip.hipGraphInstantiate, graph, None, None, ctypes.c_size_t(0))
 call(hip.hipGraphLaunch(executable, stream))
 call(hip.hipMemcpyDtoHAsync(result.ctypes.data_as(ctypes.c_void_p), device_result, size, stream))
+call(hip.hipFreeAsync(device_result, stream))
 call(hip.hipStreamSynchronize(stream))
+call(hip.hipMemUnmap(device_source, whole))
+call(hip.hipMemRelease(memory))
+call(hip.hipMemAddressFree(device_source, whole))
 
 reversed_rows = source.astype(np.float64).reshape(BLOCKS, WIDTH)[:, ::-1].ravel()
 error = np.abs(result - LAUNCHES * SCALE * reversed_rows).max()

@@ -63,6 +63,42 @@ devices = (ctypes.c_uint32 * 1)(4711)
 fcntl.ioctl(kfd, MAP, bytearray(struct.pack("<QQII", allocate(base, VRAM), ctypes.addressof(devices), 1, 0)))
 """
 
+# A buffer without an address, exported as a file, imported, and mapped for the device from its second page
+# on; what the driver must refuse; and what the program wrote to the buffer through the node.
+EXPORTED = """
+import errno, fcntl, mmap, os, struct
+kfd, node = os.open("/dev/kfd", os.O_RDWR), os.open("/dev/dri/renderD128", os.O_RDWR)
+ALLOCATE, EXPORT = (3 << 30 | ord("K") << 8 | number for number in (0x16, 0x24))
+IMPORT, CLOSE, FIND, MAP = (3 << 30 | ord("d") << 8 | number for number in (0x2e, 0x09, 0x41, 0x48))
+def ask(file, number, layout, *fields):
+    a = bytearray(struct.pack(layout, *fields))
+    try:
+        fcntl.ioctl(file, number, a)
+    except OSError as error:
+        return errno.errorcode[error.errno]
+    return struct.unpack(layout, a)
+buffer = ask(kfd, ALLOCATE, "<QQQQII", 0, 16384, 0, 0, 4711, 1)[2]
+file = ask(kfd, EXPORT, "<QII", buffer, 0, 0)[2]
+print(os.lseek(file, 0, os.SEEK_END), ask(kfd, EXPORT, "<QII", buffer + 1, 0, 0))
+gem = ask(node, IMPORT, "<IIi", 0, 0, file)[0]
+other = os.memfd_create("other")
+os.ftruncate(other, 16384)
+print(ask(node, IMPORT, "<IIi", 0, 0, other))
+os.close(file)
+offset = ask(node, FIND, "<Q", gem)[0]
+with mmap.mmap(node, 16384, offset=offset) as memory:
+    memory[5000] = 7
+with mmap.mmap(node, 4096, offset=offset + 4096) as memory:
+    print(memory[5000 - 4096], ask(node, FIND, "<Q", gem + 1))
+def map(operation, address, offset, size):
+    return ask(node, MAP, "<IIIIQQQQQIIQ", gem, 0, operation, 0, address, offset, size, 0, 0, 0, 0, 0)
+wrong = (1, 0x10000, 8192, 12288), (1, 0x10000, 0, 0), (1, 0x10800, 0, 4096), (4, 0x10000, 0, 4096)
+print(*(map(*numbers) for numbers in wrong), offset)
+map(1, 0x20000, 4096, 8192)
+map(2, 0x20000, 4096, 8192)
+ask(node, CLOSE, "<II", gem, 0)
+"""
+
 
 def started(folder: Path, name: str, source: str = PROGRAM) -> subprocess.Popen[str]:
     variables = {
@@ -97,25 +133,43 @@ def test_a_wait_ends_with_the_device(tmp_path: Path) -> None:
     assert messages.count("the emulated driver's device has ended") == 1
 
 
-def test_memory_that_the_program_has_unmapped_is_no_longer_the_devices(tmp_path: Path) -> None:
-    topology.write(tmp_path, targets.product("MI300X"))
+def run(folder: Path, source: str) -> tuple[list[tuple[int, ...]], str, str]:
+    """What a program asks of the device, which agrees to all: kind, what, id, base, size and offset; and
+    its output."""
+    topology.write(folder, targets.product("MI300X"))
     name = f"hipkittens-{secrets.token_hex(8)}"
     messages = []
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(f"\0{name}")
         listener.listen(1)
         listener.settimeout(30)
-        program = started(tmp_path, name, REPLACED)
+        program = started(folder, name, source)
         connection, _ = listener.accept()
         connection.settimeout(30)
         with connection:
             while message := connection.recv(64):
-                messages.append(struct.unpack_from("<IIQQQ", message))
+                messages.append(struct.unpack_from("<IIQQQQ", message))
                 connection.send(struct.pack("<i", 0))
-    assert program.communicate(timeout=30) == ("", "")
+    return messages, *program.communicate(timeout=30)
+
+
+def test_exported_memory_is_mapped_where_the_program_wants_it(tmp_path: Path) -> None:
+    messages, out, refused = run(tmp_path, EXPORTED)
+    *said, offset = out.split()
+    assert said == ["16384", "EINVAL", "EINVAL", "7", "ENOENT", *(["EINVAL"] * 4)], refused
+    assert "no operation of DRM_AMDGPU_GEM_VA 0x4" in refused
+    (hello, *_), mapped, ended = messages
+    assert (hello, mapped[0], ended[0]) == (HELLO, MAP, UNMAP)
+    assert mapped[3:5] == ended[3:5] == (0x20000, 8192)
+    assert mapped[5] == int(offset) + 4096
+
+
+def test_memory_that_the_program_has_unmapped_is_no_longer_the_devices(tmp_path: Path) -> None:
+    messages, *output = run(tmp_path, REPLACED)
+    assert output == ["", ""]
     (hello, *_), shared, ended, buffer = messages
     assert (hello, shared[0], ended[0], buffer[0]) == (HELLO, MAP, UNMAP, MAP)
-    assert shared[3:] == ended[3:] == buffer[3:]
+    assert shared[3:5] == ended[3:5] == buffer[3:5]
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:

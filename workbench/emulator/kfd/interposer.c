@@ -502,6 +502,72 @@ IOCTL(svm) {
     return 0;
 }
 
+/* ---- virtual memory
+ *
+ * The runtime exports a buffer as a file, imports the file at the render node, where the lower half of the buffer's
+ * number names it, and maps parts of it at addresses that it has reserved. */
+
+/* The contents of such a file, which is as long as the buffer. Memory is shared within a process alone. */
+typedef struct Exported {
+    char magic[16];
+    uint64_t id, process;
+} Exported;
+#define EXPORTED(id) ((Exported){"emulated buffer", id, (uint64_t)getpid()})
+
+IOCTL(export_dmabuf) {
+    const Buffer *buffer = *buffer_of(a->handle);
+    if (!buffer || buffer->flags & NOT_FROM_FILE) return EINVAL;
+    Exported exported = EXPORTED(buffer->id);
+    int file = memfd_create("emulated-gpu-buffer", MFD_CLOEXEC);
+    if (file < 0 || ftruncate(file, (off_t)buffer->size) ||
+        pwrite(file, &exported, sizeof exported, 0) != (ssize_t)sizeof exported) {
+        if (file >= 0) close(file);
+        return ENOMEM;
+    }
+    a->dmabuf_fd = (uint32_t)file;
+    return 0;
+}
+
+static const Buffer *imported(uint32_t handle) { return *buffer_of(handle | facts.gpu_id << 32); }
+
+static int import_buffer(void *argument) {
+    struct drm_prime_handle *a = argument;
+    Exported exported;
+    if (pread(a->fd, &exported, sizeof exported, 0) != (ssize_t)sizeof exported ||
+        memcmp(&exported, &EXPORTED(exported.id), sizeof exported) || !*buffer_of(exported.id))
+        return EINVAL;
+    a->handle = (uint32_t)exported.id;
+    return 0;
+}
+
+/* The offset at which the program's mmap of the render node finds the buffer. */
+static int find_buffer(void *argument) {
+    union drm_amdgpu_gem_mmap *a = argument;
+    const Buffer *buffer = imported(a->in.handle);
+    if (!buffer) return ENOENT;
+    a->out.addr_ptr = buffer->offset;
+    return 0;
+}
+
+static int map_imported(void *argument) {
+    const struct drm_amdgpu_gem_va *a = argument;
+    const Buffer *buffer = imported(a->handle);
+    if (!buffer) return ENOENT;
+    if (!a->map_size || (a->va_address | a->offset_in_bo | a->map_size) % PAGE || a->offset_in_bo > buffer->size ||
+        a->map_size > buffer->size - a->offset_in_bo)
+        return EINVAL;
+    if (a->operation == AMDGPU_VA_OP_UNMAP) {
+        unmap_on_device(a->va_address, a->map_size);
+        return 0;
+    }
+    if (a->operation != AMDGPU_VA_OP_MAP) {
+        refuse("operation of DRM_AMDGPU_GEM_VA", a->operation, EINVAL);
+        return EINVAL;
+    }
+    uint32_t kind = buffer->flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM ? MEMORY_DEVICE : MEMORY_HOST;
+    return map_on_device(a->va_address, a->map_size, kind, buffer->offset + a->offset_in_bo, memory_file);
+}
+
 /* ---- events */
 
 IOCTL(create_event) {
@@ -759,6 +825,7 @@ static int (*const ANSWERS[])(void *) = {ANSWER(GET_VERSION, get_version),
                                          ANSWER(FREE_MEMORY_OF_GPU, free_memory_of_gpu),
                                          ANSWER(MAP_MEMORY_TO_GPU, map_memory_to_gpu),
                                          ANSWER(UNMAP_MEMORY_FROM_GPU, unmap_memory_from_gpu),
+                                         ANSWER(EXPORT_DMABUF, export_dmabuf),
                                          ANSWER(SVM, svm),
                                          ANSWER(SET_XNACK_MODE, set_xnack_mode),
                                          ANSWER(SET_MEMORY_POLICY, nothing),
@@ -771,17 +838,22 @@ static int (*const ANSWERS[])(void *) = {ANSWER(GET_VERSION, get_version),
                                          [IOCTL_AVAILABLE_MEMORY] = answer_available_memory,
                                          [IOCTL_RUNTIME_ENABLE] = answer_nothing};
 
-static int kfd_ioctl(unsigned long request, void *argument) {
-    unsigned number = _IOC_NR(request);
-    int (*answer)(void *) = number < sizeof ANSWERS / sizeof *ANSWERS ? ANSWERS[number] : NULL;
-    if (!answer) return refuse("kfd ioctl", number, ENOTTY);
+static int answered(int (*answer)(void *), void *argument) {
     int is_locked = answer != answer_wait_events; /* which may wait for long */
     if (is_locked) pthread_mutex_lock(&lock);
     int error = control ? answer(argument) : EBADF;
     if (is_locked) pthread_mutex_unlock(&lock);
-    if (is_verbose) fprintf(stderr, "hipkittens driver: ioctl %#x: %d\n", number, error);
     if (error) errno = error;
     return error ? -1 : 0;
+}
+
+static int kfd_ioctl(unsigned long request, void *argument) {
+    unsigned number = _IOC_NR(request);
+    int (*answer)(void *) = number < sizeof ANSWERS / sizeof *ANSWERS ? ANSWERS[number] : NULL;
+    if (!answer) return refuse("kfd ioctl", number, ENOTTY);
+    int result = answered(answer, argument);
+    if (is_verbose) fprintf(stderr, "hipkittens driver: ioctl %#x: %d\n", number, result ? errno : 0);
+    return result;
 }
 
 static int device_info(struct drm_amdgpu_info *a) {
@@ -851,6 +923,17 @@ static int render_ioctl(unsigned long request, void *argument) {
         return 0;
     }
     if (_IOC_NR(request) == DRM_COMMAND_BASE + DRM_AMDGPU_INFO) return device_info(argument);
+    static const struct {
+        unsigned number;
+        int (*answer)(void *);
+    } ANSWERS_OF_NODE[] = {
+        {_IOC_NR(DRM_IOCTL_PRIME_FD_TO_HANDLE), import_buffer},
+        {_IOC_NR(DRM_IOCTL_GEM_CLOSE), answer_nothing},
+        {DRM_COMMAND_BASE + DRM_AMDGPU_GEM_MMAP, find_buffer},
+        {DRM_COMMAND_BASE + DRM_AMDGPU_GEM_VA, map_imported},
+    };
+    for (size_t i = 0; i < sizeof ANSWERS_OF_NODE / sizeof *ANSWERS_OF_NODE; i++)
+        if (ANSWERS_OF_NODE[i].number == _IOC_NR(request)) return answered(ANSWERS_OF_NODE[i].answer, argument);
     return refuse("drm ioctl", _IOC_NR(request), ENOTTY);
 }
 
