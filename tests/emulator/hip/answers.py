@@ -37,6 +37,7 @@ REASONS = {
     r"attribute (44|50|51) ": "6.4 leaves a texture's size unset on a device without images",
     r"attribute 60 ": "the driver reports the memory's clock in whole MHz",
     r"attribute 67 ": "the bus number is the emulated driver's own",
+    r"attribute (71|72) ": "ROCm 7 counts the registers of a compute unit, 6.4 says 65,536",
     r"attribute 76 ": "ROCm 7 has a compute unit's memory, 6.4 the device's",
     r"attribute 91 ": "our pools export no file",
     r"attribute (92|10018|10019|10020) ": "attributes of ROCm 7",
@@ -48,6 +49,7 @@ REASONS = {
     r"hipDeviceSetLimit\(a, 4096\)": "ROCm 7 has limits up to 0x1002",
     r"error (911|912) ": "codes of ROCm 7's headers",
     r"error (914|915|916|1054|1055) ": "codes of the headers of ROCm after 7.2",
+    r"hipFreeAsync\(0, 0\)": "ROCm 7 frees the null pointer without an error, as hipFree does",
     r"hipIpcGetMemHandle": "our library has no memory between processes, and says so",
     r"hipProfilerStart": "AMD's 6.4 and 7.2 have no profiler to start, and say so; ours ignores the call",
 }

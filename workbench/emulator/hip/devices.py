@@ -29,8 +29,8 @@ from workbench.emulator.node.device import EmulatedDevice, device_name, node
 from workbench.emulator.node.dispatch import DYNAMIC_STACK_BYTES
 from workbench.emulator.node.limits import MAX_GRID_BLOCKS, MAX_WORK_ITEMS
 from workbench.targets import Product, Target
+from workbench.targets.driver import PCI_IDS
 
-_REGISTERS_PER_BLOCK = 65536
 _CONTEXT_HANDLE = 0x1000
 _STACK_LIMIT, _HEAP_LIMIT = 0, 2
 # hipDeviceSchedule* and the other flags of a device.
@@ -63,13 +63,15 @@ def properties(product: Product, ordinal: int) -> dict[str, Any]:
     """hipDeviceProp_t's fields by name; those not named are zero."""
     unit = product.target
     waves = product.waves_per_unit
+    # Dwords, as AMD's HIP 7.2.4 counts them on gfx90a, gfx942 and gfx950; HIP 6.4 answers 65,536.
+    registers = unit.simds * unit.vgprs * unit.wave_size * unit.multiprocessor_units
     return {
         "name": product.full_name.encode(),
         # Programs recognise an emulated device by this prefix (pyutils.cuh).
         "uuid": device_name(product).upper().encode().ljust(16, b"\0"),
         "totalGlobalMem": product.hbm_bytes,
         "sharedMemPerBlock": unit.lds_bytes,
-        "regsPerBlock": _REGISTERS_PER_BLOCK,
+        "regsPerBlock": registers,
         "warpSize": unit.wave_size,
         "memPitch": 2**31 - 1,
         "maxThreadsPerBlock": MAX_WORK_ITEMS,
@@ -101,7 +103,7 @@ def properties(product: Product, ordinal: int) -> dict[str, Any]:
         "ipcEventSupported": 1,
         "maxThreadsPerMultiProcessor": unit.wave_size * waves * unit.multiprocessor_units,
         "sharedMemPerMultiprocessor": unit.lds_bytes,
-        "regsPerMultiprocessor": _REGISTERS_PER_BLOCK,
+        "regsPerMultiprocessor": registers,
         "managedMemory": 1,
         "hostNativeAtomicSupported": 1,
         "concurrentManagedAccess": 1,
@@ -186,6 +188,7 @@ def attributes(ordinal: int) -> dict[int, int]:
     values["hipDeviceAttributeVirtualMemoryManagementSupported"] = 1
     values["hipDeviceAttributeCanUseStreamWaitValue"] = 1
     values["hipDeviceAttributeNumberOfXccs"] = product.xcds
+    values["hipDeviceAttributePciChipId"], _ = PCI_IDS.get(product.name, (0, 0))
     values["hipDeviceAttributeWallClockRate"] = 100_000
     values["hipDeviceAttributeMaxAvailableVgprsPerThread"] = 512
     numbers = structures.enum("hipDeviceAttribute_t")

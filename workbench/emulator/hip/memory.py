@@ -142,9 +142,9 @@ def _hip_free(address: int) -> None:
 
 @call("hipFreeAsync", arguments=(POINTER, HANDLE))
 def _free_async(address: int, stream: int) -> None:
-    if not address:
-        raise HipError(structures.INVALID_VALUE)
-    submit(stream, NodeKind.MEM_FREE, lambda: free(address, (MemoryKind.DEVICE, MemoryKind.MANAGED)), address)
+    # HIP 6.4 refuses the null pointer, 7.2 does not.
+    if address:
+        submit(stream, NodeKind.MEM_FREE, lambda: free(address, (MemoryKind.DEVICE, MemoryKind.MANAGED)), address)
 
 
 @call("hipHostFree", "hipFreeHost", arguments=(POINTER,))
