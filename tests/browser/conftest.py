@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 SCREENSHOTS = ROOT / "build" / "screenshots"
 SIZE = {"width": 1600, "height": 1000}
-PATIENCE = 120_000
+PATIENCE = 300_000
 """Milliseconds that anything may take: a slow machine is no failure, and a wrong page stays wrong."""
 
 LOOKS = [(width, height, dark) for width, height in ((1440, 900), (1024, 700)) for dark in (False, True)]
