@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from workbench import dtypes
 from workbench.check.sanitizer import sanitize_target
 from workbench.errors import WorkbenchError
 from workbench.judge.exchange import TensorPlace, decoded, read, tensors, write
@@ -222,8 +223,8 @@ class _Run:
     @staticmethod
     def _typed(block: _Block) -> list[torch.Tensor]:
         """What a launch wrote, as each type that it may be of."""
-        types = (torch.float32, torch.bfloat16, torch.float16, torch.int32)
-        return [block.tensor.view(kind) for kind in types if block.size % kind.itemsize == 0]
+        types = (dtypes.FP32, dtypes.BF16, dtypes.FP16, dtypes.INT32)
+        return [block.tensor.view(kind.dtype) for kind in types if block.size % (kind.bits // 8) == 0]
 
     def _block(self, base: int) -> _Block:
         if base not in self._blocks:

@@ -14,22 +14,17 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from workbench import dtypes
+
 Bytes = npt.NDArray[np.uint8]
 
-_DTYPES = (
-    torch.float32,
-    torch.bfloat16,
-    torch.float16,
-    torch.float64,
-    torch.int64,
-    torch.int32,
-    torch.int16,
-    torch.int8,
-    torch.uint8,
-    torch.float8_e4m3fnuz,
-    torch.float8_e4m3fn,
-    torch.float8_e5m2fnuz,
-    torch.float8_e5m2,
+_DTYPES = tuple(
+    kind.dtype
+    for kind in (
+        *(dtypes.FP32, dtypes.BF16, dtypes.FP16, dtypes.FP64),
+        *(dtypes.INT64, dtypes.INT32, dtypes.INT16, dtypes.INT8, dtypes.UINT8),
+        *(dtypes.E4M3FNUZ, dtypes.E4M3FN, dtypes.E5M2FNUZ, dtypes.E5M2),
+    )
 )
 """Types to which host code may convert."""
 

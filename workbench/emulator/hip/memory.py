@@ -144,7 +144,8 @@ def _hip_free(address: int) -> None:
 def _free_async(address: int, stream: int) -> None:
     # HIP 6.4 refuses the null pointer, 7.2 does not.
     if address:
-        submit(stream, NodeKind.MEM_FREE, lambda: free(address, (MemoryKind.DEVICE, MemoryKind.MANAGED)), address)
+        kinds = (MemoryKind.DEVICE, MemoryKind.MANAGED)
+        submit(stream, NodeKind.MEM_FREE, lambda: free(address, kinds), address)
 
 
 @call("hipHostFree", "hipFreeHost", arguments=(POINTER,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench import targets
+from workbench import dtypes, targets
 from workbench.codeobject.instruction import Instruction
 from workbench.codeobject.instructions import WAVE_MATRICES, Matrix
 from workbench.emulator.native import abi
@@ -20,7 +20,11 @@ _ELEMENTS = {"f32": abi.F32, "f16": abi.F16, "bf16": abi.BF16, "fp8": abi.FP8, "
 _INTEGERS = {"iu8": (abi.UINT8, abi.INT8), "iu4": (abi.UINT4, abi.INT4)}
 """Elements without and with a sign."""
 
-_BITS = {"f32": 32, "f16": 16, "bf16": 16, "fp8": 8, "bf8": 8, "iu8": 8, "iu4": 4}
+_BITS = {
+    **{"f32": dtypes.FP32.bits, "f16": dtypes.FP16.bits, "bf16": dtypes.BF16.bits},
+    **{"fp8": dtypes.E4M3FN.bits, "bf8": dtypes.E5M2.bits},
+    **{"iu8": dtypes.INT8.bits, "iu4": dtypes.INT4.bits},
+}
 _BLOCK_FORMATS = (
     ("fp8", abi.FP8, 8),
     ("bf8", abi.BF8, 8),
