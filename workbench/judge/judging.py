@@ -577,7 +577,7 @@ def judge(
     entries = submissions(Path(path), of)
     if jobs < 1:
         raise UsageError(f"judge: jobs is {jobs}; expected a positive number of submissions at a time")
-    results = Results(out)
+    results = VerdictStore(out)
     with tempfile.TemporaryDirectory(prefix="hipkittens-judge-") as scratch, unreadable():
         private = Path(scratch) / "references"
         private.mkdir(mode=0o700)
@@ -613,7 +613,7 @@ def judge(
                 processes.close()
 
 
-class Results:
+class VerdictStore:
     """Verdicts in a folder, a JSON file a submission.
 
     Args:
@@ -654,7 +654,7 @@ __all__ = [
     "Options",
     "Processes",
     "References",
-    "Results",
+    "VerdictStore",
     "judge",
     "submission_digest",
     "submissions",
