@@ -19,7 +19,7 @@ from workbench.judge.judging import (
     Options,
     Processes,
     References,
-    Results,
+    VerdictStore,
     submission_digest,
     submissions,
 )
@@ -59,7 +59,7 @@ def judge_on_cluster(
         WorkbenchError: Dask is not installed, or no scheduler answers.
     """
     options = options or Options()
-    results = Results(out)
+    results = VerdictStore(out)
     entries = submissions(Path(path).absolute(), of)
     digests = {submission_digest(of, entry, options): entry for entry in entries}
     verdicts = {digest: None if again else results.find(digest) for digest in digests}
