@@ -19,7 +19,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+INSTALL := $(BIN)/python tests/install.py
 
 # Containers set it to keep images small. Here it would make each process compile all that it imports, and each worker
 # of pytest rewrite the assertions of all tests.
@@ -53,9 +53,9 @@ test-product: $(VENV)/.installed-test
 	HIPKITTENS_TEST_ALL=$(EVERY) $(PYTEST) $(if $(filter-out 1,$(EVERY)),tests/kernels/generated tests/kernels/test_operators.py::test_every_setting,tests) -n auto
 
 test-triton: $(VENV)/.installed-test
-	$(PIP) -e '.[triton]'
-	$(PIP) liger-kernel einops
-	$(PIP) --no-deps fla-core
+	$(INSTALL) -e '.[triton]'
+	$(INSTALL) liger-kernel einops
+	$(INSTALL) --no-deps fla-core
 	$(BIN)/python -m pytest tests/triton_driver tests/bench/test_implementations.py tests/notebooks -k triton -n auto
 
 ROOT ?= build/sid
@@ -93,7 +93,7 @@ wheels: $(VENV)/.installed-test
 	  HIPKITTENS_WHEEL=$$machine $(BIN)/python -m build --no-isolation --wheel || exit 1; done
 
 docs: $(VENV)/.installed-test
-	$(PIP) -e '.[docs]'
+	$(INSTALL) -e '.[docs]'
 	$(BIN)/python -m sphinx -W --keep-going -q -j auto -c docs . build/site
 	@echo "build/site/docs/index.html"
 
@@ -101,7 +101,7 @@ docs: $(VENV)/.installed-test
 # wheel for this machine and what it asks for; its first kernel is compiled, run and verified there.
 RELEASE := build/release
 release: wheels
-	$(PIP) -e '.[release]'
+	$(INSTALL) -e '.[release]'
 	rm -rf $(RELEASE)
 	@version=$$($(BIN)/python -c 'import workbench; print(workbench.__version__)'); \
 	  grep -q "^## $$version (" CHANGELOG.md || \
@@ -147,13 +147,13 @@ $(VENV)/bin/python:
 	  { echo "could not make $(VENV): on Debian and Ubuntu, install python3-venv and run make again"; rm -rf $(VENV); exit 1; }
 
 $(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
-	@echo "installing into $(VENV) (a few minutes the first time)"
+	@echo "installing into $(VENV) (the first time 270 MB are downloaded)"
 	@$(BIN)/python -c 'import torch' 2>/dev/null && constraint= || constraint="-c constraints.txt"; \
-	  set -x; $(PIP) $$constraint -e .
+	  set -x; $(INSTALL) $$constraint -e .
 	@touch $@
 
 # Editors and mypy read the stub.
 $(VENV)/.installed-lab $(VENV)/.installed-test: $(VENV)/.installed-%: $(VENV)/.installed pyproject.toml
-	$(PIP) -e '.[$*]'
+	$(INSTALL) -e '.[$*]'
 	$(BIN)/python -m workbench.ops.stub
 	@touch $@

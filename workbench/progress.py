@@ -6,6 +6,7 @@ import contextlib
 import io
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from functools import cache
 from typing import Any, TypeVar
 
@@ -14,6 +15,7 @@ from markupsafe import escape
 T = TypeVar("T")
 
 _DELAY = 1.0
+_hidden: ContextVar[bool] = ContextVar("hidden", default=False)
 
 
 @cache
@@ -56,6 +58,16 @@ def track(items: Iterable[T], title: str, *, total: int | None = None) -> Iterat
     """Yields `items`, with a bar named `title` once a second has passed."""
     bar: Iterable[T] = _bar()(items, desc=title, total=total, delay=_DELAY, leave=False)
     yield from bar
+
+
+@contextlib.contextmanager
+def hidden() -> Iterator[None]:
+    """In this context `announced` shows nothing: for work in advance, which nobody waits for yet."""
+    token = _hidden.set(True)
+    try:
+        yield
+    finally:
+        _hidden.reset(token)
 
 
 @contextlib.contextmanager
@@ -107,6 +119,8 @@ def counted(title: str) -> Iterator[Callable[[int, int], None]]:
 
 def _watched() -> bool:
     """True if a person is watching: in a notebook or a terminal."""
+    if _hidden.get():
+        return False
     ipython = sys.modules.get("IPython")
     return (ipython is not None and ipython.get_ipython() is not None) or sys.stderr.isatty()
 

@@ -8,11 +8,17 @@ import io
 import random
 import subprocess
 import sys
+import threading
+import time
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from workbench import errors
+from workbench import errors, progress
+from workbench.runtime.device import in_background
 from workbench.toolchain import native as build
 from workbench.toolchain import zig
 
@@ -99,6 +105,43 @@ def test_a_build_is_announced_in_a_terminal(source: Path, monkeypatch: pytest.Mo
         with contextlib.redirect_stderr(kind()) as stream:
             build.build("answer", [source], flags=[f"-DVALUE={is_terminal + 0}"])
         assert ("library answer, once on this computer" in stream.getvalue()) is is_terminal
+    with contextlib.redirect_stderr(Terminal()) as stream, progress.hidden():
+        build.build("answer", [source], flags=["-DVALUE=2"])
+    assert stream.getvalue() == ""
+
+
+def test_waiting_for_a_build_in_the_background_shows_it(
+    source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+
+    def bar(*, desc: str, disable: bool, **_: Any) -> Any:
+        shown.extend([] if disable else [desc])
+        return SimpleNamespace(close=lambda: None)
+
+    monkeypatch.setattr(progress, "_watched", lambda: not progress._hidden.get())
+    monkeypatch.setattr(progress, "_bar", lambda: bar)
+    begun, waiting, compile_ = threading.Event(), threading.Event(), build._compile
+
+    def slow(*arguments: Any) -> Any:
+        begun.set()
+        waiting.wait(20)
+        return compile_(*arguments)
+
+    monkeypatch.setattr(build, "_compile", slow)
+    flags = ["-DVALUE=4"]
+    in_background(partial(build.build, "answer", [source], flags=flags))
+    assert begun.wait(20)
+    assert shown == []
+    foreground = threading.Thread(target=build.build, args=("answer", [source]), kwargs={"flags": flags})
+    foreground.start()
+    for _ in range(200):
+        if shown:
+            break
+        time.sleep(0.05)
+    waiting.set()
+    foreground.join()
+    assert shown == ["building the emulated device's library answer, once on this computer"]
 
 
 def test_a_missing_compiler_comes_with_its_package(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ from workbench.codeobject.bundle import plain_target
 from workbench.errors import UntrustedCompiler, WorkbenchError
 from workbench.launches import LaunchOptions
 from workbench.progress import announced
-from workbench.runtime import LoadedModule
+from workbench.runtime import LoadedModule, build_emulated_later
 from workbench.targets import TARGETS, WAVE, runs_on
 from workbench.toolchain import Compiler, find_compiler, process, zig
 from workbench.toolchain.search import also_forget, other_compilers, pass_over
@@ -309,6 +309,8 @@ def compiled(arch: str, compile_: Callable[[], T]) -> T:
         check(arch)
         return compile_()
     trial = threading.Thread(target=faults, args=(compiler, arch), daemon=True)
+    # The trial's process takes seconds to come to it.
+    build_emulated_later()
     with announced(f"first use on this computer: building the emulated device, trying {compiler.version}"):
         trial.start()
         result = compile_()

@@ -1,4 +1,4 @@
-"""Imports slow modules in the background, while the user writes the first kernel.
+"""Imports slow modules, and builds the emulated device, while the user writes the first kernel.
 
 PyTorch is needed by the first launch that makes inputs, and jsonschema by plotly's first figure (through
 nbformat): its check of URL formats builds a grammar for more than a second. Both are leaves of the import
@@ -12,6 +12,8 @@ import importlib
 import threading
 from typing import TYPE_CHECKING, Any
 
+from workbench.runtime import build_emulated_later
+
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
@@ -19,9 +21,11 @@ PACKAGES = ("torch", "jsonschema")
 
 
 def start(shell: InteractiveShell) -> None:
-    """Starts in a kernel once the running cell has ended; does nothing in a terminal."""
+    """Starts in a kernel, the imports once the running cell has ended; does nothing in a terminal."""
     if getattr(shell, "kernel", None) is None:
         return
+    # The first kernel needs it, since its compiler is tried on it.
+    build_emulated_later()
 
     def after_cell(*_: Any) -> None:
         shell.events.unregister("post_run_cell", after_cell)

@@ -8,6 +8,7 @@ what a device can do and where a number comes from.
 from workbench.launches import LaunchOptions, LaunchRecord
 from workbench.runtime.device import Device, Function, LoadedModule
 from workbench.runtime.registry import (
+    build_emulated_later,
     device,
     device_for,
     devices,
@@ -22,6 +23,7 @@ __all__ = [
     "LaunchOptions",
     "LaunchRecord",
     "LoadedModule",
+    "build_emulated_later",
     "device",
     "device_for",
     "devices",

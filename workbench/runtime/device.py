@@ -18,6 +18,7 @@ from workbench.errors import DeviceError, LaunchError, WorkbenchError
 from workbench.launches import DWORD, BufferLabel, Dim, ForeignLaunch, LaunchOptions, LaunchRecord
 from workbench.numerics import EXACT
 from workbench.origin import Origin
+from workbench.progress import hidden
 from workbench.runtime.backend import (
     Backend,
     Buffers,
@@ -51,6 +52,16 @@ _PROPERTIES = (
     "minor",
     "pciBusID",
 )
+
+
+def in_background(build: Callable[[], object]) -> None:
+    """Begin to build something in advance. It shows nothing and leaves errors to whoever needs the result."""
+
+    def quietly() -> None:
+        with contextlib.suppress(WorkbenchError, OSError), hidden():
+            build()
+
+    threading.Thread(target=quietly, name="build", daemon=True).start()
 
 
 class Device:
@@ -175,13 +186,7 @@ class Device:
 
     def build_later(self) -> None:
         """Begin to build, in the background, what the first launch on a computer would build."""
-
-        def build() -> None:
-            # The launch itself reports errors.
-            with contextlib.suppress(WorkbenchError, OSError):
-                self.build()
-
-        threading.Thread(target=build, name="build", daemon=True).start()
+        in_background(self.build)
 
     def hip(self) -> AbstractContextManager[Hip]:
         """HIP's functions, with this device current for the calling thread in this context."""

@@ -13,7 +13,7 @@ from workbench.errors import DeviceError
 from workbench.numerics import FAST, checked, default_numerics
 from workbench.runtime import hip
 from workbench.runtime.backend import Backend, Node, Watcher
-from workbench.runtime.device import Device
+from workbench.runtime.device import Device, in_background
 from workbench.runtime.gpu import GpuBackend, gpus
 
 
@@ -64,6 +64,16 @@ def make_first(name: str | None = None) -> None:
     if not _devices.cache_info().currsize:
         device(name).make_first()
         look_again()
+
+
+def build_emulated_later() -> None:
+    """Begin to build, in the background, what the first launch on an emulated device would build.
+
+    It asks for no devices, so the process may still choose among them.
+    """
+    # Imported by this thread, since two that import the same packages may wait for each other.
+    emulated = _backends()[-1]
+    in_background(emulated.build)
 
 
 def devices() -> list[Device]:

@@ -203,19 +203,24 @@ def _built(
     cache = Cache("native")
     if (path := cache.find_file(key)) is not None:
         return path
-    with cache.lock(key), tempfile.TemporaryDirectory(prefix="hipkittens-native-") as scratch:
+    title = f"building the emulated device's library {name}, once on this computer"
+    # Announced to those, too, who wait for another thread or process to build it.
+    with (
+        announced(title),
+        cache.lock(key),
+        tempfile.TemporaryDirectory(prefix="hipkittens-native-") as scratch,
+    ):
         if (path := cache.find_file(key)) is not None:
             return path
         library = Path(scratch) / f"lib{name}{destination.suffix}"
-        with announced(f"building the emulated device's library {name}, once on this computer"):
-            folders = [f"-I{include}"] if include else []
-            command = [sys.executable, "-m", "ziglang", "cc", *options, *folders, *map(str, sources)]
-            command += [f"-Wl,--version-script={path}" for path in scripts]
-            command += ["-o", str(library)]
-            result = _compile(name, [*command, *_NO_HELPERS[destination.system]], library)
-            if "undefined symbol" in result.stderr:
-                result = _compile(name, command, library)
-            _check(name, result, library)
+        folders = [f"-I{include}"] if include else []
+        command = [sys.executable, "-m", "ziglang", "cc", *options, *folders, *map(str, sources)]
+        command += [f"-Wl,--version-script={path}" for path in scripts]
+        command += ["-o", str(library)]
+        result = _compile(name, [*command, *_NO_HELPERS[destination.system]], library)
+        if "undefined symbol" in result.stderr:
+            result = _compile(name, command, library)
+        _check(name, result, library)
         if (path := cache.put_file(key, library)) is None:
             raise errors.ToolchainError(
                 f"The native library {name!r} was built but could not be kept in {cache.path(key).parent}; "
