@@ -7,12 +7,14 @@ import re
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 
 import workbench as wb
 from workbench import errors
+from workbench.emulator.native import abi
 from workbench.emulator.node import dispatch, helpers
 from workbench.kernel import Module
 from workbench.runtime import LaunchOptions
@@ -179,6 +181,9 @@ extern "C" __global__ void rereads(const volatile unsigned *table, unsigned *out
     }
     out[blockIdx.x * blockDim.x + threadIdx.x] = a ^ b ^ c ^ d;
 }
+extern "C" __global__ void tickets(int *next, int *order) {
+    if (threadIdx.x == 0) order[atomicAdd(next, 1)] = blockIdx.x;
+}
 extern "C" __global__ void doubles(int *x) { x[blockIdx.x * blockDim.x + threadIdx.x] *= 2; }
 """
 LARGE_ON_GFX942 = 304
@@ -315,6 +320,32 @@ def test_work_groups_that_do_not_wait_run_one_after_the_other(
     table = torch.arange(16, dtype=torch.int32)
     module["rereads"][6, 64](table, words(6 * 64), 20000)
     assert outcomes[-1].turns == 6
+
+
+def test_each_thread_takes_a_part_of_what_is_left(
+    module: Module, set_pace: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two threads that run one work-group in turns: neighbours go to the same one, the last go to either."""
+    monkeypatch.setenv("HIPKITTENS_THREADS", "2")
+    set_pace(first_slice=0, slice=0)
+    turn, results = dispatch._Running._turn, [abi.RUN_AGAIN, abi.RUN_AGAIN]
+
+    def in_turns(running: Any, worker: Any, nanoseconds: int) -> int:
+        for number, each in enumerate(running._workers):
+            if results[number] == abi.RUN_AGAIN:
+                results[number] = turn(running, each, 0)
+        return max(results, key=lambda result: result == abi.RUN_AGAIN)
+
+    monkeypatch.setattr(dispatch._Running, "_turn", in_turns)
+    monkeypatch.setattr(dispatch._Running, "_help", lambda *_: None)
+    order = words(500)
+    module["tickets"][500, 64](words(1), order)
+    numbers = order.tolist()
+    assert sorted(numbers) == list(range(500))
+    # Number 0 runs before the second thread is there. Then each takes a fifth of what is left: 99 and 80.
+    assert numbers[1:161:2] == list(range(1, 81))
+    assert numbers[2:162:2] == list(range(100, 180))
+    assert sorted(numbers[-4:]) == [496, 497, 498, 499]
 
 
 @pytest.mark.parametrize(("target", "units"), [("gfx942", 304), ("gfx950", 256)])

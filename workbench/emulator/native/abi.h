@@ -425,7 +425,7 @@ typedef struct Launch {
     uint32_t max_company;
     uint64_t group_total;
     /* shared by workers, changed atomically */
-    uint64_t next_group;
+    uint64_t next_group; /* the first work-group that no worker has taken */
     uint64_t waiting;    /* for dispatch.c alone: number of workers that wait for memory to change */
     uint64_t waits_on;   /* HK_ALLOCATION_* flags of the memory that they wait for */
     uint32_t workers;    /* workers that have work-groups, look for some or have yet to start; at most max_resident */
@@ -485,6 +485,8 @@ typedef struct Worker {
     uint64_t confirmed; /* for dispatch.c alone: value of Launch.waiting when the worker was last counted there */
     uint64_t turns;     /* turns of work-groups */
     HkTraffic *traffic; /* the worker's recorder, or NULL */
+    /* Numbers in the order of starts that this worker has taken from Launch.next_group and not used yet. */
+    uint64_t next_reserved, reserved_end;
 } Worker;
 
 /* The memory that an unfinished work-group polls when its launch is stopped. */

@@ -191,8 +191,8 @@ class Outcome:
 
     @property
     def begun(self) -> int:
-        """Work-groups that had started, the first ones of the grid."""
-        return _begun(self.launch)
+        """Work-groups that had started; with one thread the first ones of the grid."""
+        return _begun(self.launch, self.workers)
 
     @property
     def groups_done(self) -> int:
@@ -674,7 +674,7 @@ class _Running:
         now = time.monotonic()
         if self._progress is not None and now - max(self._told, self._started) > PROGRESS_SECONDS:
             self._told = now
-            done = max(0, _begun(self._launch) - self._in_progress())
+            done = max(0, _begun(self._launch, self._workers) - self._in_progress())
             self._progress(done, int(self._launch.group_total))
         if self._timeout is not None and now - self._started > self._timeout:
             self._timed_out = True
@@ -773,9 +773,14 @@ class _Running:
         )
 
 
-def _begun(launch: CData) -> int:
-    """Work-groups that have started, the first ones of the grid."""
-    return min(int(launch.next_group), int(launch.group_total))
+def _begun(launch: CData, workers: Sequence[CData]) -> int:
+    """Work-groups that have started."""
+    total = int(launch.group_total)
+    reserved = sum(
+        max(0, min(total, int(worker.reserved_end)) - min(total, int(worker.next_reserved)))
+        for worker in workers
+    )
+    return min(int(launch.next_group), total) - reserved
 
 
 def _reports(workers: Sequence[CData]) -> tuple[CData | None, CData | None]:

@@ -376,15 +376,40 @@ static uint64_t in_order(const Launch *l, uint64_t n) {
     return id[0] + l->groups[0] * (id[1] + l->groups[1] * id[2]);
 }
 
+static int none_left(const Worker *worker) {
+    return worker->next_reserved == worker->reserved_end &&
+           __atomic_load_n(&worker->launch->next_group, __ATOMIC_RELAXED) >= worker->launch->group_total;
+}
+
+/* Number, in the order of starts, of the next work-group for this worker. Work-groups that move memory mostly write
+ * next to their neighbours, and threads that touch a new large page together all clear one of their own. So each worker
+ * takes a part of what is left; at the end the parts are single ones. It takes no more than it may hold (`share`), and
+ * only when it holds nothing else, so that those which the device would hold at once can all start. */
+static uint64_t next_number(Worker *worker) {
+    Launch *l = worker->launch;
+    if (worker->next_reserved == worker->reserved_end) {
+        uint64_t begun = __atomic_load_n(&l->next_group, __ATOMIC_RELAXED), many = 1;
+        if (worker->resident_count == 1 && begun < l->group_total) {
+            uint64_t part = (l->group_total - begun) / (2 * __atomic_load_n(&l->workers, __ATOMIC_RELAXED) + 1);
+            uint32_t share = __atomic_load_n(&l->share, __ATOMIC_RELAXED);
+            if (part > share) part = share;
+            if (part > 1) many = part;
+        }
+        worker->next_reserved = __atomic_fetch_add(&l->next_group, many, __ATOMIC_RELAXED);
+        worker->reserved_end = worker->next_reserved + many;
+    }
+    return worker->next_reserved++;
+}
+
 /* Takes the launch's next work-group for this worker; NULL if there is none. Sets *failed if memory ran out. */
 static Resident *take_group(Worker *worker, int *failed) {
     Launch *l = worker->launch;
     worker->held_back = 0;
-    if (__atomic_load_n(&l->next_group, __ATOMIC_RELAXED) >= l->group_total || !has_room(worker)) return NULL;
+    if (none_left(worker) || !has_room(worker)) return NULL;
     worker->resident_count++;
     uint64_t index;
     do {
-        index = __atomic_fetch_add(&l->next_group, 1, __ATOMIC_RELAXED);
+        index = next_number(worker);
         if (l->schedule != NULL && l->schedule->reverse && index < l->group_total) index = l->group_total - 1 - index;
         index = in_order(l, index);
     } while (l->only != NULL && index < l->group_total && !l->only[index]);
