@@ -49,6 +49,16 @@ def _kernel(folder: Path, name: str) -> Kernel:
     return wb.load(code)[_table(folder)[name]["knl_name"]]
 
 
+def kernels_that_fit(checkout: Path) -> list[tuple[str, bool]]:
+    """Kernels for plain operands, as a problem names them, and whether each splits K."""
+    table = _table(checkout / "hsa" / "gfx950" / "bf16gemm")
+    return [
+        (name, each["splitK"] == "1")
+        for name, each in table.items()
+        if each["bPreshuffle"] == "0" and name.startswith("fp32bf16")
+    ]
+
+
 def assembly_target(problem: Problem, checkout: Path) -> Target:
     """A GEMM of AITER's in assembly at a row's shape; only its own launch sees its tensors.
 
@@ -66,7 +76,7 @@ def assembly_target(problem: Problem, checkout: Path) -> Target:
     pitch = n * out.element_size()
     values = {
         **{"D": out, "C": 0, "A": a, "B": b, "Bias": 0},
-        "ptr_semaphore": torch.zeros(16, 64, dtype=torch.int32) if split > 1 else 0,
+        "ptr_semaphore": torch.zeros(16, 64, dtype=torch.int32),
         **{"alpha": struct.pack("<f", 1.0), "beta": bytes(4)},
         **{"strideD0": pitch, "strideC0": pitch, "strideA0": 2 * k, "strideB0": 2 * k},
         **{"Mdim": m, "Ndim": n, "Kdim": k, "splitk": split, "is_out_b16": int(bits == 16)},

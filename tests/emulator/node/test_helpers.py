@@ -2,73 +2,86 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 
 import pytest
+import torch
 
+import workbench as wb
 from workbench.emulator.node import helpers
 
-
-def test_a_helper_does_one_thing_after_another_in_one_thread() -> None:
-    helper, seen = helpers.Helper(), list[int]()
-    for _ in range(3):
-        helper.start(lambda: seen.append(threading.get_ident()))
-        assert helper.wait(10)
-    assert len(seen) == 3
-    assert len({*seen, threading.get_ident()}) == 2
+SOURCE = """#include <hip/hip_runtime.h>
+extern "C" __global__ void count(int *x, int turns) {
+    for (volatile int i = 0; i < turns; i++) {}
+    x[blockIdx.x * blockDim.x + threadIdx.x]++;
+}"""
 
 
-def test_it_is_waited_for_until_it_has_ended() -> None:
-    helper, go = helpers.Helper(), threading.Event()
+@pytest.fixture
+def launch(monkeypatch: pytest.MonkeyPatch, set_pace: Callable[..., None]) -> Callable[..., None]:
+    """Launches 64 work-groups on three threads."""
+    monkeypatch.setenv("HIPKITTENS_THREADS", "3")
+    set_pace(first_slice=0)
 
-    def work() -> None:
-        go.wait(10)
+    def on(arch: str = "gfx950") -> None:
+        x = torch.zeros(64 * 64, dtype=torch.int32)
+        wb.compile(SOURCE, arch=arch, name="count.hip")["count"][64, 64](x, 20)
+        assert (x == 1).all()
 
-    helper.start(work)
-    assert not helper.wait(0.01)
-    go.set()
-    assert helper.wait(10)
-
-
-def test_a_helper_survives_failed_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    failures, seen = list[threading.ExceptHookArgs](), list[int]()
-    monkeypatch.setattr(threading, "excepthook", failures.append)
-    helper = helpers.Helper()
-    helper.start(lambda: seen.append(1 // len(seen)))
-    assert helper.wait(10)
-    helper.start(lambda: seen.append(1))
-    assert helper.wait(10)
-    assert seen == [1]
-    assert [each.exc_type for each in failures] == [ZeroDivisionError]
+    return on
 
 
-def test_returned_memory_is_reused_but_not_by_a_child_process() -> None:
-    helper = helpers.Helper()
-    helpers.given_back(helper)
+def _idle() -> set[int]:
+    return {helper.thread.ident or 0 for helper in helpers._idle}
+
+
+def test_launches_of_both_wave_sizes_use_the_same_threads(launch: Callable[..., None]) -> None:
+    launch()
+    threads = _idle()
+    assert len(threads) >= 2
+    assert {thread.name for thread in threading.enumerate() if thread.ident in threads} == {
+        "emulated-device, idle"
+    }
+    for arch in ("gfx950", "gfx1201", "gfx942"):
+        launch(arch)
+        assert _idle() == threads
+
+
+def test_a_child_process_has_threads_of_its_own(launch: Callable[..., None]) -> None:
+    launch()
+    before = _idle()
     child = os.fork()
     if child == 0:
-        mine = helpers.taken()
-        done = threading.Event()
-        mine.start(done.set)
-        os._exit(0 if mine is not helper and done.wait(10) else 1)
+        ended = 1
+        with contextlib.suppress(BaseException):
+            assert not helpers._idle
+            launch()
+            ended = 0 if helpers._idle else 2
+        os._exit(ended)
     assert os.waitpid(child, 0)[1] == 0
-    assert helpers.taken() is helper
+    assert _idle() == before
 
 
 # Prints the masks of the main thread and of a helper, and the number of threads that a launch uses.
 _MASKS = """
-import json, os
+import json, os, time
 os.sched_setaffinity(0, {allowed})
 {then}
 from workbench.emulator.node import dispatch, helpers
+from workbench.toolchain import cpu
 masks = [os.sched_getaffinity(0)]
 helper = helpers.Helper()
-helper.start(lambda: masks.append(os.sched_getaffinity(0)))
-assert helper.wait(10)
+for _ in range(1000):
+    if len(masks) > 1 and masks[-1] == cpu.usable_processors():
+        break
+    time.sleep(0.01)
+    masks[1:] = [os.sched_getaffinity(helper.thread.native_id)]
 print(json.dumps([*map(sorted, masks), dispatch.thread_count()]))
 """
 

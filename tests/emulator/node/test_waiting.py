@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import re
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -337,7 +336,7 @@ def test_each_thread_takes_a_part_of_what_is_left(
         return max(results, key=lambda result: result == abi.RUN_AGAIN)
 
     monkeypatch.setattr(dispatch._Running, "_turn", in_turns)
-    monkeypatch.setattr(dispatch._Running, "_help", lambda *_: None)
+    monkeypatch.setattr(helpers.Helper, "start", lambda *_: None)
     order = words(500)
     module["tickets"][500, 64](words(1), order)
     numbers = order.tolist()
@@ -399,12 +398,13 @@ def test_threads_that_come_late_have_a_place_left(
     set_pace(deadlock=0.5)
 
     class LateHelper(helpers.Helper):
-        def start(self, work: Callable[[], None]) -> None:
-            def work_late() -> None:
-                time.sleep(0.1)
-                work()
+        def start(self, *arguments: Any) -> None:
+            self.begun = threading.Timer(0.1, super().start, arguments)
+            self.begun.start()
 
-            super().start(work_late)
+        def wait(self, seconds: float) -> bool:
+            self.begun.join()
+            return super().wait(seconds)
 
     monkeypatch.setattr(helpers, "taken", LateHelper)
     monkeypatch.setattr(helpers, "given_back", lambda helper: None)

@@ -480,11 +480,13 @@ typedef struct Worker {
     uint32_t is_waiting; /* for dispatch.c alone: all work-groups of the worker are stuck */
     /* For dispatch.c alone: the worker started no further work-group because it has its share. */
     uint32_t held_back;
-    uint32_t hurries;   /* for dispatch.c alone: the other workers did not start the rest, so this one does */
-    uint32_t looks;     /* for dispatch.c alone: consecutive checks that found nothing to do */
-    uint64_t confirmed; /* for dispatch.c alone: value of Launch.waiting when the worker was last counted there */
-    uint64_t turns;     /* turns of work-groups */
-    HkTraffic *traffic; /* the worker's recorder, or NULL */
+    uint32_t hurries;       /* for dispatch.c alone: the other workers did not start the rest, so this one does */
+    uint32_t looks;         /* for dispatch.c alone: consecutive checks that found nothing to do */
+    uint64_t confirmed;     /* for dispatch.c alone: value of Launch.waiting when the worker was last counted there */
+    uint64_t turns;         /* turns of work-groups */
+    HkTraffic *traffic;     /* the worker's recorder, or NULL */
+    uint32_t out_of_memory; /* nonzero: it stopped the launch, since no host memory was left for a work-group */
+    uint32_t reserved;
     /* Numbers in the order of starts that this worker has taken from Launch.next_group and not used yet. */
     uint64_t next_reserved, reserved_end;
 } Worker;
@@ -506,10 +508,20 @@ enum {
     HK_RUN_DONE = 0,    /* no work-group left for this worker */
     HK_RUN_AGAIN = 1,   /* the time slice is over: call again */
     HK_RUN_STOPPED = 2, /* Launch.stop was set */
-    HK_RUN_MEMORY = 3,  /* no host memory for the registers of a work-group */
 };
 
 int32_t hk_run(Worker *worker, uint64_t slice_nanoseconds);
+
+/* A thread that calls hk_run beside the launching one, again and again until its worker has nothing left. */
+typedef struct HkHelper HkHelper;
+/* NULL if memory ran out. It is never freed, because its thread is in hk_helper_serve until the process ends. */
+HkHelper *hk_helper_new(void);
+void hk_helper_serve(HkHelper *helper);
+/* The worker before must have ended. */
+void hk_helper_start(HkHelper *helper, Worker *worker, uint64_t slice_nanoseconds);
+/* Nonzero once its worker has ended; waits that long at most. */
+int32_t hk_helper_wait(HkHelper *helper, uint64_t nanoseconds);
+
 void hk_release(Worker *worker);
 /* Nonzero if every running work-group is stuck and no other can start: HK_ALLOCATION_* flags of the memory that they
  * wait for. */

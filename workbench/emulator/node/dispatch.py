@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial, reduce
+from functools import reduce
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -50,6 +50,8 @@ PROGRESS_SECONDS = 0.5
 # After a fault, earlier work-groups get this long to end or to fault themselves, so that the reported fault
 # does not depend on the number of threads.
 _FAULT_GRACE_SECONDS = 1.0
+# The launching thread looks for an interrupt this often while it waits for the others.
+_LOOK_SECONDS = 0.02
 # Limit of what all threads hold at once if work-groups wait for each other: more than a device's registers
 # and LDS.
 _RESIDENT_BYTES = 1 << 32
@@ -581,7 +583,6 @@ class _Running:
     _held: int | None = None
     _seconds = 0.0
     _fault_seen: float | None = None
-    _no_memory = False
     _timed_out = False
     _deadlock_seen: float | None = None
     _deadlocked = False
@@ -632,7 +633,7 @@ class _Running:
             while (result := self._turn(first, PACE.slice)) == abi.RUN_AGAIN:
                 self._look()
         for helper in self._helpers:
-            while not helper.wait(0.02):
+            while not helper.wait(_LOOK_SECONDS):
                 self._look()
         self._all_ended = result == abi.RUN_DONE and not self._launch.stop
         spent = (time.monotonic() - began) * len(self._workers)
@@ -654,19 +655,11 @@ class _Running:
         for helper in self._helpers:
             worker = self._worker()
             self._workers.append(worker)
-            helper.start(partial(self._help, worker))
-
-    def _help(self, worker: CData) -> None:
-        while self._turn(worker, PACE.slice) == abi.RUN_AGAIN:
-            pass
+            helper.start(self._library, worker, PACE.slice)
 
     def _turn(self, worker: CData, nanoseconds: int) -> int:
         """One of abi.RUN_*."""
-        result: int = self._library.hk_run(worker, nanoseconds)
-        if result == abi.RUN_MEMORY:
-            self._no_memory = True
-            self._launch.stop = 1
-        return result
+        return int(self._library.hk_run(worker, nanoseconds))
 
     def _look(self) -> None:
         """Stop the launch if it was interrupted, took too long, or faulted; report its progress."""
@@ -747,7 +740,7 @@ class _Running:
         Raises:
             LaunchError: not enough memory for the registers of one work-group.
         """
-        if self._no_memory:
+        if any(worker.out_of_memory for worker in self._workers):
             raise errors.LaunchError(
                 f"no memory for the registers of a work-group: {self._launch.row_count} registers and "
                 f"{self._launch.scratch_size} bytes of scratch a lane; close other programs or make the "
@@ -833,7 +826,7 @@ def _join(busy: list[helpers.Helper]) -> None:
         ended = False
         while not ended:
             try:
-                ended = helper.wait()
+                ended = helper.wait(_LOOK_SECONDS)
             except KeyboardInterrupt as error:
                 interrupt = error
     if interrupt is not None:

@@ -7,10 +7,10 @@ a small model makes a hundred launches of a millisecond each.
 from __future__ import annotations
 
 import os
-import sys
 import threading
-from collections.abc import Callable
 
+from workbench.emulator.native import native_library
+from workbench.emulator.native.abi import CData
 from workbench.toolchain import cpu
 
 _NAME = "emulated-device"
@@ -18,44 +18,41 @@ _IDLE = f"{_NAME}, idle"
 
 
 class Helper:
-    """A thread that runs one piece of work after another."""
+    """A thread that runs one worker after another, in C (run/helpers.c)."""
 
     def __init__(self) -> None:
-        self._wanted, self._ended = threading.Lock(), threading.Event()
-        self._wanted.acquire()
-        # A caller must not wait for a run that never began: an interrupt may come in between.
-        self._ended.set()
-        self._work: Callable[[], None] = _nothing
+        self._library = native_library()
+        self._state = self._library.hk_helper_new()
+        if not self._state:
+            raise MemoryError
         # Determined here: the new thread inherits the mask of this one.
         self._processors = cpu.usable_processors()
         # It sleeps between launches, and ends with the process.
-        self._thread = threading.Thread(target=self._serve, name=_IDLE, daemon=True)
-        self._thread.start()
+        self.thread = threading.Thread(target=self._serve, name=_IDLE, daemon=True)
+        self.thread.start()
 
-    def start(self, work: Callable[[], None]) -> None:
-        """Starts a task; the previous one must have ended."""
-        self._ended.clear()
-        self._work = work
-        self._wanted.release()
+    def start(self, library: CData, worker: CData, slice_nanoseconds: int) -> None:
+        """Lets it run a worker's work-groups until none is left; the previous worker must have ended.
 
-    def wait(self, seconds: float | None = None) -> bool:
-        """True once it has ended; waits at most `seconds`, or without limit for None."""
-        return self._ended.wait(seconds)
+        Args:
+            library: the functions for the launch's wave size.
+            worker: the Worker.
+            slice_nanoseconds: duration of a call of hk_run.
+        """
+        self.thread.name = _NAME
+        library.hk_helper_start(self._state, worker, slice_nanoseconds)
+
+    def wait(self, seconds: float) -> bool:
+        """True once the worker has ended; waits at most `seconds`."""
+        return bool(self._library.hk_helper_wait(self._state, int(seconds * 1e9)))
+
+    def rest(self) -> None:
+        """Called when the worker has ended."""
+        self.thread.name = _IDLE
 
     def _serve(self) -> None:
         cpu.use_processors(self._processors)
-        while True:
-            self._wanted.acquire()
-            self._thread.name = _NAME
-            try:
-                self._work()
-            except BaseException:
-                # Reported like an exception that ends a thread; this one must live for the next launch.
-                threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), self._thread)))
-            finally:
-                self._work = _nothing
-                self._thread.name = _IDLE
-                self._ended.set()
+        self._library.hk_helper_serve(self._state)
 
 
 _idle: list[Helper] = []
@@ -71,11 +68,8 @@ def taken() -> Helper:
 
 def given_back(helper: Helper) -> None:
     """Returns a thread whose work has ended, for the next launch."""
+    helper.rest()
     _idle.append(helper)
-
-
-def _nothing() -> None:
-    """True between two pieces of work."""
 
 
 # A parent's threads do not exist in its child.

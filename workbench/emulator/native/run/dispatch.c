@@ -562,7 +562,11 @@ HK_EXPORT int32_t hk_run(Worker *worker, uint64_t slice_nanoseconds) {
         uint64_t epoch = __atomic_load_n(&l->waiting, __ATOMIC_SEQ_CST) / EPOCH;
         int failed = 0;
         Resident *r = next_turn(worker, &failed);
-        if (failed) return HK_RUN_MEMORY;
+        if (failed) {
+            worker->out_of_memory = 1;
+            __atomic_store_n(&l->stop, 1, __ATOMIC_RELAXED);
+            continue;
+        }
         if (r != NULL) {
             if (worker->is_waiting) raise_epoch(l);
             worker->is_waiting = 0;
