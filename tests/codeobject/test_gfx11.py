@@ -153,9 +153,18 @@ def test_random_instructions_are_what_llvm_assembles(target: str, draw: random.R
         for words, encoding in answers
         # An instruction without operands has two spaces before its modifiers.
         if "/*" not in (expected := " ".join(words.split()))
+        and not _has_literal_too_wide(expected, encoding)
         and _values(actual := text(decode_one(encoding, 0, 0, target))) != _values(expected)
     ]
     assert wrong == []
+
+
+def _has_literal_too_wide(line: str, encoding: bytes) -> bool:
+    """True if the assembler wrote eight bytes of a literal behind VOP3, which has room for four.
+
+    LLVM 22 does so for `lit(...)` of a small integer as a source of 64 bits, and does not decode it.
+    """
+    return "_e64" in line and "lit(" in line and len(encoding) == 16
 
 
 def _values(line: str) -> str:

@@ -76,6 +76,11 @@ CONFLICTS = {
         "memory stays whole: the 32 lanes served at once want the same half of each piece, half of the banks",
     ),
     **dict.fromkeys(
+        ("gemm/fp8_block", "gemm/mx"),
+        "on gfx950 the ping-pong loads a row's scales of four steps straight to shared memory, 16 bytes; a "
+        "step reads one of their four words, so 64 lanes use a quarter of the banks",
+    ),
+    **dict.fromkeys(
         ("moe_gemm/a4w4", "moe_gemm/a8w8", "moe_gemm/a8w8_blockscale", "moe_gemm/mxfp4"),
         "where bytes are multiplied as they are, a lane turns four columns of B, and lanes side by side "
         "write columns that are four apart: 256 bytes",
