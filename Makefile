@@ -147,7 +147,7 @@ $(VENV)/bin/python:
 	  { echo "could not make $(VENV): on Debian and Ubuntu, install python3-venv and run make again"; rm -rf $(VENV); exit 1; }
 
 $(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
-	@echo "installing into $(VENV) (the first time 270 MB are downloaded)"
+	@echo "installing into $(VENV) (the first time 290 MB are downloaded)"
 	@$(BIN)/python -c 'import torch' 2>/dev/null && constraint= || constraint="-c constraints.txt"; \
 	  set -x; $(INSTALL) $$constraint -e .
 	@touch $@

@@ -32,7 +32,7 @@ PADDING = b"\xa3pad"
 def _table(folder: Path) -> dict[str, dict[str, str]]:
     """AITER's table of kernels, by the part of their names that a problem has."""
     with (folder / "bf16gemm_fp32bf16.csv").open(newline="", encoding="utf-8") as file:
-        return {_short(each["knl_name"]): each for each in csv.DictReader(file)}
+        return {_short(row["knl_name"]): row for row in csv.DictReader(file)}
 
 
 def _short(symbol: str) -> str:
@@ -53,9 +53,9 @@ def kernels_that_fit(checkout: Path) -> list[tuple[str, bool]]:
     """Kernels for plain operands, as a problem names them, and whether each splits K."""
     table = _table(checkout / "hsa" / "gfx950" / "bf16gemm")
     return [
-        (name, each["splitK"] == "1")
-        for name, each in table.items()
-        if each["bPreshuffle"] == "0" and name.startswith("fp32bf16")
+        (name, row["splitK"] == "1")
+        for name, row in table.items()
+        if row["bPreshuffle"] == "0" and name.startswith("fp32bf16")
     ]
 
 
@@ -68,7 +68,7 @@ def assembly_target(problem: Problem, checkout: Path) -> Target:
     """
     folder = checkout / "hsa" / "gfx950" / "bf16gemm"
     name = problem.kernel.removeprefix(ASSEMBLY)
-    m, n, k, split, bits = (int(problem.parameters[each]) for each in ("m", "n", "k", "split", "bits"))
+    m, n, k, split, bits = (int(problem.parameters[key]) for key in ("m", "n", "k", "split", "bits"))
     split = max(1, min(split, MOST_SPLITS, k // SMALLEST_PART))
     torch.manual_seed(0)
     a, b = torch.randn(m, k).bfloat16(), torch.randn(n, k).bfloat16()

@@ -144,8 +144,8 @@ def test_random_instructions_are_what_llvm_assembles(target: str, draw: random.R
             for _ in range(2):
                 # A source operand with a reserved code has no text.
                 with contextlib.suppress(CodeObjectError):
-                    data = _random_encoding(draw, target, format_, opcode)
-                    texts.append(text(decode_one(data, 0, 0, target)))
+                    encoding = _random_encoding(draw, target, format_, opcode)
+                    texts.append(text(decode_one(encoding, 0, 0, target)))
     answers = [answer for answer in assembled(texts, target, [TRUE16]) if answer is not None]
     assert len(answers) > len(texts) // 2
     wrong = [
@@ -175,8 +175,8 @@ def _values(line: str) -> str:
 def _one(source: str, target: str = "gfx1201", lanes: int = 32, address: int = 0) -> Instruction:
     """The instruction that LLVM's assembler makes of a text."""
     features = [TRUE16, *(["+wavefrontsize64"] if lanes == 64 else [])]
-    (data,) = assemble([source], target, features)
-    (instruction,) = decode(data, address, target, lanes)
+    (encoding,) = assemble([source], target, features)
+    (instruction,) = decode(encoding, address, target, lanes)
     return instruction
 
 
@@ -223,8 +223,8 @@ def test_a_matrix_instruction_with_scales_is_one_of_16_bytes() -> None:
     selects = {"matrix_a_fmt": 2, "matrix_b_fmt": 4, "matrix_b_scale": 1}
     assert selects.items() <= scaled.modifiers.items()
     # Before an instruction that takes no scales they are an instruction of their own.
-    data = assemble(["v_wmma_ld_scale_paired_b32 v40, v41", "v_nop"], "gfx1250", [TRUE16])
-    assert [i.opcode for i in decode(b"".join(data), 0, "gfx1250")] == ["v_wmma_ld_scale_paired_b32", "v_nop"]
+    code = b"".join(assemble(["v_wmma_ld_scale_paired_b32 v40, v41", "v_nop"], "gfx1250", [TRUE16]))
+    assert [i.opcode for i in decode(code, 0, "gfx1250")] == ["v_wmma_ld_scale_paired_b32", "v_nop"]
 
 
 def test_literals_of_64_bits() -> None:
@@ -312,8 +312,8 @@ def test_memory_operands() -> None:
 
 
 def test_branch_target_is_absolute() -> None:
-    (data,) = assemble(["s_cbranch_scc1 65534"], "gfx1201")
-    assert decode(data, 0x1000, "gfx1201")[0].src[0].value == 0x0FFC
+    (encoding,) = assemble(["s_cbranch_scc1 65534"], "gfx1201")
+    assert decode(encoding, 0x1000, "gfx1201")[0].src[0].value == 0x0FFC
 
 
 @pytest.mark.parametrize(
@@ -357,15 +357,15 @@ def test_bytes_that_are_no_instruction() -> None:
 
 def test_random_bytes_never_raise_anything_else(draw: random.Random) -> None:
     for _ in range(10000):
-        data = draw.randbytes(16)
+        encoding = draw.randbytes(16)
         with contextlib.suppress(CodeObjectError):
-            text(decode_one(data, 0, 0, draw.choice(TARGETS), draw.choice((32, 64))))
+            text(decode_one(encoding, 0, 0, draw.choice(TARGETS), draw.choice((32, 64))))
 
 
 def test_every_format_with_dpp_is_found_by_its_source() -> None:
     for code, kind in ((DPP16, "dpp_ctrl"), (DPP8, "dpp8")):
-        data = encode(layouts("gfx1201")["VOP1"], 1, {"src0": code}) + bytes(4)
-        assert kind in decode_one(data, 0, 0, "gfx1201").modifiers
+        encoding = encode(layouts("gfx1201")["VOP1"], 1, {"src0": code}) + bytes(4)
+        assert kind in decode_one(encoding, 0, 0, "gfx1201").modifiers
 
 
 def _is_known(opcode: str) -> bool:

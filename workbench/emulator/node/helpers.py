@@ -46,10 +46,6 @@ class Helper:
         """True once the worker has ended; waits at most `seconds`."""
         return bool(self._library.hk_helper_wait(self._state, int(seconds * 1e9)))
 
-    def rest(self) -> None:
-        """Called when the worker has ended."""
-        self.thread.name = _IDLE
-
     def _serve(self) -> None:
         cpu.use_processors(self._processors)
         self._library.hk_helper_serve(self._state)
@@ -68,7 +64,7 @@ def taken() -> Helper:
 
 def given_back(helper: Helper) -> None:
     """Returns a thread whose work has ended, for the next launch."""
-    helper.rest()
+    helper.thread.name = _IDLE
     _idle.append(helper)
 
 
