@@ -253,10 +253,16 @@ def _sanitized() -> Iterator[None]:
 @pytest.fixture
 def interrupt_of_a_launch() -> Iterator[None]:
     """Sends Ctrl-C once a launch runs on two threads."""
+
+    def is_running() -> bool:
+        return any(thread.name == "emulated-device" for thread in threading.enumerate())
+
+    # It would be sent at once, outside the test's body, which ends pytest.
+    assert not is_running(), "an earlier test left a launch's thread behind"
     over = threading.Event()
 
     def watch() -> None:
-        while not any(thread.name == "emulated-device" for thread in threading.enumerate()):
+        while not is_running():
             if over.wait(0.001):
                 return
         _thread.interrupt_main()
