@@ -299,7 +299,7 @@ from workbench import cache
 user = int(sys.argv[1])
 if user:
     os.setuid(user)
-with warnings.catch_warnings(record=True) as told:
+with warnings.catch_warnings(record=True) as warned:
     warnings.simplefilter("always")
     store, filled = cache.Cache("things"), Path(os.environ["HIPKITTENS_CACHE"])
     assert store.get("key") == b"content"
@@ -318,7 +318,7 @@ with warnings.catch_warnings(record=True) as told:
     assert store.get("key") == b"content"
     assert cache.evict(0) > 0 and store.get("other") is None
 assert not cache.folder().is_relative_to(filled)
-(warning,) = told
+(warning,) = warned
 print(warning.message)
 """
 

@@ -262,7 +262,7 @@ def _bench(options: argparse.Namespace) -> int:
         cluster=parsed_cluster(options.cluster),
         figures=options.figures,
         again=options.again,
-        told=lambda line: print(line, flush=True),
+        log=lambda line: print(line, flush=True),
         **({} if options.largest is None else {"largest": options.largest}),
     )
     if options.out is None:
@@ -410,7 +410,7 @@ def _hardware(options: argparse.Namespace) -> int:
             minutes=options.minutes,
             operators=options.operators,
             sections=options.sections,
-            told=lambda line: print(line, flush=True),
+            log=lambda line: print(line, flush=True),
         )
     except KeyboardInterrupt:
         print(f"\nstopped; {report_path} has the results; the same command continues", file=sys.stderr)

@@ -162,7 +162,7 @@ class Hub:
         return sum(map(len, self._events.values()))
 
 
-def shape_told(data: Mapping[str, Any]) -> dict[str, Any]:
+def shape_of(data: Mapping[str, Any]) -> dict[str, Any]:
     """The shape of a "failed" event; "" if it has none, which may be why it failed."""
     shape = data.get("shape")
     return dict(shape) if isinstance(shape, Mapping) else {}

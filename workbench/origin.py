@@ -88,9 +88,9 @@ class Figure:
         unit = f" {self.unit}" if self.unit else ""
         # A count is exact, and is written out; six digits are enough for anything else.
         whole = float(self.value).is_integer() and abs(self.value) < 1e15
-        return f"{self.value:{',.0f' if whole else ',.6g'}}{unit} ({self.told})"
+        return f"{self.value:{',.0f' if whole else ',.6g'}}{unit} ({self.provenance})"
 
     @property
-    def told(self) -> str:
+    def provenance(self) -> str:
         """Its origin, and how far off it may be."""
         return str(self.origin) if self.error is None else f"{self.origin}, {self.error.short}"

@@ -38,11 +38,11 @@ FAULTS = ("conflicts", "scattered_loads", "spills")
 PAGE = """<!doctype html><meta charset="utf-8"><style>body{margin:16px}%s</style><div id="here"></div>
 <script type="module">
 %s
-const told = JSON.parse(document.getElementById('told').textContent);
+const content = JSON.parse(document.getElementById('content').textContent);
 const data = await (await fetch(document.getElementById('data').textContent.trim())).arrayBuffer();
-globalThis.waves = new Waves(document.getElementById('here'), told, data);
+globalThis.waves = new Waves(document.getElementById('here'), content, data);
 </script>
-<script type="application/json" id="told">%s</script>
+<script type="application/json" id="content">%s</script>
 <script type="text/plain" id="data">data:application/octet-stream;base64,%s</script>
 """
 DARK = ":root{--jp-ui-font-color1:#e0e0e0;--jp-ui-font-color2:#a0a0a0;color-scheme:dark}body{background:#111}"
@@ -54,14 +54,16 @@ def timeline_page(timelines: list[Packed]) -> str:
     """A page that shows timelines, with nothing else."""
     files = resources.files("workbench.views.waves")
     data = [each.data() for each in timelines]
-    told = {
+    content = {
         "meanings": meanings(),
-        "timelines": [{**each.told, "bytes": len(part)} for each, part in zip(timelines, data, strict=True)],
+        "timelines": [
+            {**each.header, "bytes": len(part)} for each, part in zip(timelines, data, strict=True)
+        ],
     }
     return PAGE % (
         files.joinpath("waves.css").read_text(),
         files.joinpath("waves.js").read_text(),
-        json.dumps(told).replace("</", "<\\/"),
+        json.dumps(content).replace("</", "<\\/"),
         base64.b64encode(b"".join(data)).decode(),
     )
 

@@ -102,7 +102,7 @@ def test_the_report_is_clean_json_and_nothing_changed(report: Report, folder: Pa
 
 def test_a_second_audit_reads_what_is_there(report: Report, folder: Path) -> None:
     lines: list[str] = []
-    again = audit(folder, folder.parent / "out", target="gfx950", only=".hip", told=lines.append)
+    again = audit(folder, folder.parent / "out", target="gfx950", only=".hip", log=lines.append)
     assert again == report
     assert not lines
 

@@ -21,7 +21,7 @@ from workbench.bench.results import OURS, Result, Store, read
 from workbench.bench.rivals import chosen_rivals
 from workbench.bench.run import Progress
 from workbench.bench.run_case import code_of, run_case, verified_shape
-from workbench.bench.setting import clock_told, source_digest
+from workbench.bench.setting import highest_clock, source_digest
 from workbench.errors import UsageError
 from workbench.runtime import device as device_named
 from workbench.views.benchmarks import analysis_bars
@@ -169,7 +169,7 @@ def test_results_are_stored_and_a_run_is_resumed(ran: list[Case], tmp_path: Path
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        wb.bench("gemm/bf16", device="MI355X", out=tmp_path, largest=1e99, told=stop)
+        wb.bench("gemm/bf16", device="MI355X", out=tmp_path, largest=1e99, log=stop)
     assert len(read(tmp_path / "results.sqlite")) == 2
     result = wb.bench("gemm/bf16", device="MI355X", out=tmp_path, largest=1e99)
     assert len(ran) == len(result) == 5, "each ran once"
@@ -273,5 +273,5 @@ def test_implementations_of_others() -> None:
 
 def test_clocks_of_a_gpu_from_amd_smi() -> None:
     report = [{"gpu": 0, "clock": {"gfx_0": {"clk": {"value": 2100, "unit": "MHz"}}, "mem_0": {"clk": 900}}}]
-    assert clock_told(report) == 2100
-    assert clock_told([]) == 0
+    assert highest_clock(report) == 2100
+    assert highest_clock([]) == 0

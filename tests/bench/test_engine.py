@@ -109,7 +109,7 @@ def test_a_killed_worker_loses_nothing(cluster: Any, tmp_path: Path) -> None:
 @pytest.mark.skipif("HIPKITTENS_TEST_ALL" not in os.environ, reason="six workers start anew: 10 s of CPU")
 def test_faults_hangs_and_crashes_are_results_and_the_run_continues(cluster: Any, tmp_path: Path) -> None:
     lines: list[str] = []
-    run = Engine(cluster=cluster, seconds=4, told=lines.append)
+    run = Engine(cluster=cluster, seconds=4, log=lines.append)
     outcomes = {o.key: o for o in run.run(fakes.troubled, tasks(12, str(tmp_path)))}
     assert len(outcomes) == 12
     failed = {key for key, outcome in outcomes.items() if outcome.failure}
@@ -138,7 +138,7 @@ def test_a_lost_scheduler_is_looked_for_then_work_goes_on_here(monkeypatch: pyte
     address = cluster.scheduler_address
     done = []
     gone = threading.Event()
-    for outcome in Engine(cluster=address, told=lines.append).run(
+    for outcome in Engine(cluster=address, log=lines.append).run(
         slow, [Task(str(n), (n,)) for n in range(20)]
     ):
         done.append(outcome)

@@ -120,7 +120,7 @@ def test_a_stopped_search_is_resumed(ran: list[Case], tmp_path: Path) -> None:
             raise Stopped
 
     with pytest.raises(Stopped):
-        wb.tune("gemm/bf16", [SHAPE], budget=1000, device=DEVICE, out=tmp_path, told=stop)
+        wb.tune("gemm/bf16", [SHAPE], budget=1000, device=DEVICE, out=tmp_path, log=stop)
     first = len(ran)
     result = wb.tune("gemm/bf16", [SHAPE], budget=1000, device=DEVICE, out=tmp_path)
     assert first == 10

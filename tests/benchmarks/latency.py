@@ -186,19 +186,19 @@ def clicks_in_editor(lab: Lab, watch: Watch) -> None:
     lit = "[...document.querySelectorAll('.jp-hipkittens-editor .cm-line.jp-hipkittens-linked')]"
     rows = lab.page.locator(".jp-hipkittens-Isa .cm-line.jp-hipkittens-line")
     rows_lit = "[...document.querySelectorAll('.jp-hipkittens-Isa .cm-line.jp-hipkittens-linked')]"
-    told = ".map(line => line.textContent).join()"
+    text = ".map(line => line.textContent).join()"
     for n in range(ROUNDS):
-        before = lab.page.evaluate(lit + told)
+        before = lab.page.evaluate(lit + text)
         other = next(i for i in range(0, 30, 3) if i != 3 * n)
         watch(
             "select a row of the ISA view",
             rows.nth(other + n).click,
-            f"{lit}{told} !== {before!r}",
+            f"{lit}{text} !== {before!r}",
             "mousedown",
         )
-        before = lab.page.evaluate(rows_lit + told)
+        before = lab.page.evaluate(rows_lit + text)
         line = lab.line(CELL, ("load(stored", "mul(squares", "row_sum(", "mul_row")[n % 4])
-        watch("select a line of the cell", line.click, f"{rows_lit}{told} !== {before!r}", "mousedown")
+        watch("select a line of the cell", line.click, f"{rows_lit}{text} !== {before!r}", "mousedown")
         # JupyterLab's own time from one panel to a cell of another is part of the above.
         rows.nth(other).click()
         lab.page.wait_for_timeout(500)

@@ -84,7 +84,7 @@ def widened(rows: Sequence[Judged]) -> tuple[float, float, float]:
     return *spread(ratios, factor), factor
 
 
-def told_range(rows: Sequence[Judged], regime: str) -> tuple[float, float, float]:
+def stated_range(rows: Sequence[Judged], regime: str) -> tuple[float, float, float]:
     """Range and factor of a regime, from its rows: never narrower than 80 % of all rows together."""
     low, high, factor = widened([row for row in rows if row.regime == regime])
     everywhere = spread([row.ratio for row in rows])
@@ -111,11 +111,11 @@ def stated(rows: Sequence[Judged]) -> dict[str, Stated]:
         inside = 0
         for group in groups if len(groups) > 1 else ():
             others = [row for row in parts if group not in (row.group, row.family)]
-            low, high, _ = told_range(others, regime)
+            low, high, _ = stated_range(others, regime)
             inside += sum(low <= row.ratio <= high for row in of_it if row.group == group)
-        low, high, factor = told_range(parts, regime)
+        low, high, factor = stated_range(parts, regime)
         median = statistics.median(abs(row.ratio - 1) for row in of_it)
-        told = inside if len(groups) > 1 else None
+        tested = inside if len(groups) > 1 else None
         families = len({row.group for row in rows if row.regime == regime}) == 1
-        found[regime] = Stated(len(of_it), len(groups), median, low, high, factor, told, families)
+        found[regime] = Stated(len(of_it), len(groups), median, low, high, factor, tested, families)
     return found

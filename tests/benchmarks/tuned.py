@@ -80,7 +80,7 @@ def document(folder: Path, device: str, budget: int) -> str:
         for shape in shapes:
             # A search whose candidates are all known runs nothing.
             before = len(known)
-            result = wb.tune(operator, [shape], budget=budget, device=device, out=folder, told=lambda _: None)
+            result = wb.tune(operator, [shape], budget=budget, device=device, out=folder, log=lambda _: None)
             known |= {trial.result.key for trial in result.trials}
             if len(known) > before:
                 print(f"{operator} {shape}: {len(known) - before} candidates were missing, and ran")
@@ -153,7 +153,7 @@ def main() -> None:
                         device=options.device,
                         out=options.out,
                         cluster=parsed_cluster(options.cluster),
-                        told=lambda line: print(line, flush=True),
+                        log=lambda line: print(line, flush=True),
                     )
                 )
 

@@ -43,7 +43,7 @@ def script(*names: str) -> str:
 
 
 def runs_json(kernels: int, sessions: int, runs: int) -> str:
-    """JSON as from `runlist.told_of`, for this many kernels, sessions per kernel and runs per session."""
+    """JSON as from `runlist.content_of`, for this many kernels, sessions per kernel and runs per session."""
     numbers = iter(range(kernels * sessions * runs, 0, -1))
 
     def run() -> dict[str, Any]:
@@ -54,7 +54,7 @@ def runs_json(kernels: int, sessions: int, runs: int) -> str:
             "device": "emulated:gfx950",
             "us": "12.3",
             "origin": "modelled",
-            "told": "modelled",
+            "hint": "modelled",
             "verified": True,
             "stale": "",
             "names": [],
@@ -184,7 +184,7 @@ def test_sliders_have_names_and_figures_a_sentence(page: Page) -> None:
 
 def test_a_sanitized_run_has_findings_and_cannot_be_pinned(page: Page) -> None:
     runs = json.loads(runs_json(1, 1, 1))
-    run = {"findings": 2, "text": "2 findings", "told": "race", "number": 2, "when": "", "device": "d"}
+    run = {"findings": 2, "text": "2 findings", "hint": "race", "number": 2, "when": "", "device": "d"}
     runs["kernels"][0]["sessions"][0]["runs"].insert(0, {**run, "shape": "n=8", "names": []})
     page.evaluate("([code, runs]) => widget(code, { runs })", [script("runlist.js"), json.dumps(runs)])
     first, second = page.locator(".wb-kernels tr").all()

@@ -34,7 +34,7 @@ def examined(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Report]:
     parts = ("machine", "operators", "counters", "times")
     lines: list[str] = []
     report = examine(
-        "emulated:gfx942", path, quick=True, operators=SMALL, sections=parts, told=lines.append, minutes=60
+        "emulated:gfx942", path, quick=True, operators=SMALL, sections=parts, log=lines.append, minutes=60
     )
     assert len(lines) == sum(len(cases) for cases in report.sections.values())
     return path, report
@@ -60,12 +60,12 @@ def test_both_sides_of_one_device_agree(examined: tuple[Path, Report]) -> None:
 def test_what_is_done_is_not_done_again(examined: tuple[Path, Report]) -> None:
     path, _ = examined
     lines: list[str] = []
-    examine("emulated:gfx942", path, quick=True, operators=SMALL, sections=("operators",), told=lines.append)
+    examine("emulated:gfx942", path, quick=True, operators=SMALL, sections=("operators",), log=lines.append)
     assert lines == []
     stored = json.loads(path.read_text())
     stored["sections"]["operators"][SMALL[0]] = {"not run": "late"}
     path.write_text(json.dumps(stored))
-    examine("emulated:gfx942", path, quick=True, operators=SMALL, sections=("operators",), told=lines.append)
+    examine("emulated:gfx942", path, quick=True, operators=SMALL, sections=("operators",), log=lines.append)
     assert len(lines) == 1
     assert Report.read(path).done("operators", SMALL[0])
 
@@ -75,7 +75,7 @@ def test_a_section_without_a_case_has_a_reason(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(Side, "answer", lambda *arguments: {"passed": True, "text": "well"})
     lines: list[str] = []
     path = tmp_path / "r.json"
-    report = examine("emulated:gfx942", path, sections=("machine", "notebooks"), told=lines.append)
+    report = examine("emulated:gfx942", path, sections=("machine", "notebooks"), log=lines.append)
     why = "an installed wheel has no notebooks; the same command in a checkout runs them"
     assert lines == ["ok   machine: machine: well", f"     notebooks: nothing to run: {why}"]
     assert set(report.nothing) == set(SECTIONS) - {"machine"}
@@ -180,7 +180,7 @@ def test_cases_without_time_are_reported_in_one_line(tmp_path: Path) -> None:
     path, lines = tmp_path / "r.json", []
     names = (*SMALL, "activations/relu")
     report = examine(
-        "emulated:gfx942", path, operators=names, sections=("operators",), minutes=0, told=lines.append
+        "emulated:gfx942", path, operators=names, sections=("operators",), minutes=0, log=lines.append
     )
     assert [case["not run"] for case in report.sections["operators"].values()] == [
         "time limit reached; the same command continues here"

@@ -85,7 +85,7 @@ def test_a_case_that_did_not_run_is_not_done() -> None:
     report = Report(HEAD, {"times": {"x": {"not run": "late"}, "y": timed(1, 1)}})
     assert not report.done("times", "x")
     assert report.done("times", "y")
-    assert report.counts("times") == {"agree": 1, "differ": 0, "told": 0, "not run": 1}
+    assert report.counts("times") == {"agree": 1, "differ": 0, "reported": 0, "not run": 1}
     assert "x: late" in str(report)
     report.sections["times"]["z"] = {"not run": "late"}
     assert str(report).splitlines()[1:] == ["  times            1 agree, 2 not run", "    2 cases: late"]

@@ -239,7 +239,7 @@ def attempt_together(
     if not compiling:
         return {}
     result = _asked(compiling, compiler, {"own_headers": own_headers, "whole": False, "together": True})
-    return {name: told for name, told in result.items() if isinstance(told, dict)}
+    return {name: entry for name, entry in result.items() if isinstance(entry, dict)}
 
 
 def read_together(sources: Sequence[Source], compiler: str, own_headers: bool) -> list[Source]:

@@ -792,7 +792,7 @@ def main(arguments: Iterable[str]) -> None:
     "module": of a source, what its own Makefile built of it; "sizes": by macro, those that it was built for.
     """
     request = json.loads(next(iter(arguments)))
-    sources = [Source.from_record(told) for told in request["sources"]]
+    sources = [Source.from_record(record) for record in request["sources"]]
     if request.get("sizes"):
         ATTENTION.clear()
         ATTENTION.update(request["sizes"])

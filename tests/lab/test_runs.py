@@ -30,8 +30,13 @@ def test_runs_outside_of_cells_are_told_in_batches() -> None:
     assert json.loads(json.dumps(sent)) == sent
     assert (verified["kind"], verified["module"], verified["verified"]) == ("verify", spec, False)
     us = timed.median
-    assert time["time"] == {"value": us.value, "unit": "us", "origin": "modelled", "told": us.told}
-    assert us.told.startswith("modelled, ")
+    assert time["time"] == {
+        "value": us.value,
+        "unit": "us",
+        "origin": "modelled",
+        "provenance": us.provenance,
+    }
+    assert us.provenance.startswith("modelled, ")
     assert time["changes"] == ["rows=4, cols=128, dtype=bf16"]
     assert time["verified"] is None
     sent.clear()
@@ -65,7 +70,7 @@ def test_runs_outside_of_cells_are_told_in_batches() -> None:
     assert (sanitized["kind"], sanitized["module"], sanitized["findings"]) == ("sanitize", "flip", 2)
     assert (sanitized["changes"], sanitized["error"]) == (["race in shared memory"], "")
     sent.clear()
-    runs.told_by_cell = True
+    runs.reported_by_cell = True
     hub.publish("time", spec, timed)
     assert received(runs, sent) == []
 

@@ -24,7 +24,7 @@ from counted_launches import Launches  # noqa: E402
 from model_error import Modelled, Setting, Store  # noqa: E402
 from own_kernels import PORT, SOURCES, own_problem, with_constants  # noqa: E402
 from published_times import DATA, Problem, Row, published  # noqa: E402
-from regimes import STEP, Judged, left_out_inside, spread, stated, told_range  # noqa: E402
+from regimes import STEP, Judged, left_out_inside, spread, stated, stated_range  # noqa: E402
 
 
 def test_every_row_is_a_problem_that_a_kernel_here_takes() -> None:
@@ -197,7 +197,7 @@ def test_a_stated_range_holds_for_a_class_that_was_left_out() -> None:
     (regime,) = stated(rows).values()
     assert (regime.rows, regime.classes) == (40, 4)
     # The range that judges a class was fitted without it.
-    others = {group: told_range([row for row in rows if row.group != group], "hbm") for group in centres}
+    others = {group: stated_range([row for row in rows if row.group != group], "hbm") for group in centres}
     assert regime.inside == sum(
         low <= row.ratio <= high
         for group, (low, high, _) in others.items()
@@ -233,7 +233,7 @@ def test_a_regime_of_one_class_is_tried_by_its_families() -> None:
     for family in centres:
         others = [replace(row, group=row.family) for row in gemms if row.family != family]
         others += [row for row in short if row.family != family]
-        low, high, _ = told_range(others, "mfma")
+        low, high, _ = stated_range(others, "mfma")
         inside += sum(low <= row.ratio <= high for row in gemms if row.family == family)
     assert regime.inside == inside
     assert regime.low < 0.8 < 1.1 < regime.high

@@ -146,18 +146,18 @@ def test_a_gpu_machine_whose_pytorch_has_no_rocm() -> None:
     result = subprocess.run(
         [sys.executable, "-c", WITHOUT_ROCM], capture_output=True, text=True, timeout=300, check=True
     )
-    told = result.stdout
-    assert "ran on gpu:0 with right results" in told
-    assert "2.9.0+cpu has no ROCm: a launch copies its tensors to the GPU and back" in told
-    assert f"-> {sys.executable} -m {gpu.WHEEL}" in told
-    assert "MISSING" not in told
-    assert "right True True" in told
-    assert "shared True" in told
-    assert "add on gpu:0: " in told
+    output = result.stdout
+    assert "ran on gpu:0 with right results" in output
+    assert "2.9.0+cpu has no ROCm: a launch copies its tensors to the GPU and back" in output
+    assert f"-> {sys.executable} -m {gpu.WHEEL}" in output
+    assert "MISSING" not in output
+    assert "right True True" in output
+    assert "shared True" in output
+    assert "add on gpu:0: " in output
     # Here the HIP library is the emulator's, and there is no driver of a GPU.
-    assert "us (emulated)" in told
-    assert "(measured)" not in told
-    refusals = [line for line in told.splitlines() if line.startswith("refused")]
+    assert "us (emulated)" in output
+    assert "(measured)" not in output
+    refusals = [line for line in output.splitlines() if line.startswith("refused")]
     assert len(refusals) == 3
     assert all("ROCm" in line for line in refusals)
     assert result.stderr.count("tensors are copied to gpu:0 for each launch and back") == 1

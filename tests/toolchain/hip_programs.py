@@ -303,7 +303,7 @@ def table(results: Results, *, failures_only: bool = False) -> str:
     lines = ["| collection | programs | build | run |", "| --- | --- | --- | --- |"]
     for collection, programs in collections:
         counts = [
-            sum(all(each[property] for each in told.values()) for told in programs.values())
+            sum(all(each[property] for each in targets.values()) for targets in programs.values())
             for property in ("builds", "runs")
         ]
         lines.append(f"| {collection} | {len(programs)} | {counts[0]} | {counts[1]} |")

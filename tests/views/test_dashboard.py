@@ -686,7 +686,7 @@ def test_sanitized_launches_are_among_the_runs(small):
     timed, sanitized = profiled["sessions"][0]["runs"]
     assert "findings" not in timed
     assert (sanitized["findings"], sanitized["text"]) == (2, "2 findings")
-    assert (sanitized["told"], sanitized["shape"]) == ("race in shared memory", "n=8")
+    assert (sanitized["hint"], sanitized["shape"]) == ("race in shared memory", "n=8")
     assert [run["number"] for run in (sanitized, timed, *clean["sessions"][0]["runs"])] == [1, 2, 3]
     page.close()
 

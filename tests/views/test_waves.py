@@ -45,15 +45,15 @@ def packed_spans(line, spans):
 
 
 def segments(packed, lane, track):
-    first = packed.told["tracks"][2 * lane + track]
-    last = packed.told["tracks"][2 * lane + track + 1]
+    first = packed.header["tracks"][2 * lane + track]
+    last = packed.header["tracks"][2 * lane + track + 1]
     names = ("begin", "end", "span")
     return list(zip(*(packed.columns[name][first:last].tolist() for name in names), strict=True))
 
 
 def test_columns_have_every_span_once(line):
     packed = pack(line)
-    header, columns = packed.told, packed.columns
+    header, columns = packed.header, packed.columns
     assert header["count"] == len(line.spans) == len(columns["start"])
     for lane in range(len(line.lanes)):
         spans = sorted((s for s in line.spans if s.lane == lane), key=lambda s: s.start)
@@ -107,7 +107,7 @@ def test_pixels_are_shares_of_the_area_under_them(line):
 
 def test_what_a_page_gets_can_be_read_back(line):
     packed = pack(line)
-    header = json.loads(json.dumps(packed.told))
+    header = json.loads(json.dumps(packed.header))
     data = packed.data()
     for name, (kind, at, count) in header["at"].items():
         assert at % 4 == 0
@@ -128,7 +128,7 @@ def test_what_a_page_gets_can_be_read_back(line):
 
 
 def test_barriers_and_source_lines_are_included(line):
-    header = pack(line).told
+    header = pack(line).header
     assert 4 <= len(header["barriers"]) <= 8
     lines = {op[3] for op in header["ops"] if len(op) > 1 and op[4]}
     assert SOURCE.splitlines().index("        __syncthreads();") + 1 in lines

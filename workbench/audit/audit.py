@@ -18,7 +18,7 @@ from workbench.audit.records import KernelRecord, Report
 from workbench.audit.sources import KernelSource, kernel_sources, revision_of
 from workbench.errors import UsageError
 
-Told = Callable[[str], None]
+Log = Callable[[str], None]
 
 
 def audit(
@@ -31,7 +31,7 @@ def audit(
     jobs: int = 1,
     minutes: float | None = None,
     again: bool = False,
-    told: Told = lambda line: None,
+    log: Log = lambda line: None,
 ) -> Report:
     """Audits a checkout, a folder or a source file, and continues an audit that was stopped.
 
@@ -43,7 +43,7 @@ def audit(
         jobs: kernel sources at a time; if more than one, each in a process of its own.
         minutes: after these, no other kernel source is begun.
         again: True to run those again whose results are there.
-        told: gets a line for each kernel source that is done.
+        log: gets a line for each kernel source that is done.
 
     An interrupt ends what it started. Results that are on file stay.
 
@@ -79,7 +79,7 @@ def audit(
         examined = children.examine if jobs > 1 else examine
         record = examined(source, Path(copies.folder), limits)
         file.write_text(json.dumps(asdict(record), indent=1, ensure_ascii=False), encoding="utf-8")
-        told(f"{record.source} on {record.target or 'no target'}: {record.result}: {record.text}"[:300])
+        log(f"{record.source} on {record.target or 'no target'}: {record.result}: {record.text}"[:300])
         return record
 
     children = Children(jobs)

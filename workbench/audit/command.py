@@ -29,7 +29,7 @@ def audited(options: argparse.Namespace) -> Report:
             jobs=options.jobs,
             minutes=minutes,
             again=again,
-            told=lambda line: print(line, flush=True),
+            log=lambda line: print(line, flush=True),
         )
 
     before = signal.signal(signal.SIGTERM, _interrupt)

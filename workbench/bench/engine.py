@@ -81,14 +81,14 @@ class Engine:
             measures.
         before: a function with the same arguments that runs first, on any worker, and needs none of these
             resources, for compiling.
-        told: called with one line for each failure that a retry overcame.
+        log: called with one line for each failure that a retry overcame.
     """
 
     cluster: Any = None
     seconds: float = 600.0
     resources: Mapping[str, float] = field(default_factory=dict)
     before: Callable[..., Any] | None = None
-    told: Callable[[str], None] = lambda line: warnings.warn(line, stacklevel=3)
+    log: Callable[[str], None] = lambda line: warnings.warn(line, stacklevel=3)
 
     def run(self, function: Callable[..., Any], tasks: Sequence[Task]) -> Iterator[Outcome]:
         """Calls the function for each task; yields outcomes in order of completion.
@@ -115,10 +115,10 @@ class Engine:
                 lost += 1
                 again = f"{len(left)} of {len(tasks)} tasks are left"
                 if lost > RECONNECTS:
-                    self.told(f"the scheduler did not come back ({error}); {again}: they run in this process")
+                    self.log(f"the scheduler did not come back ({error}); {again}: they run in this process")
                     yield from self._here(function, left)
                     return
-                self.told(f"the scheduler was lost ({error}); {again}, looking for it again")
+                self.log(f"the scheduler was lost ({error}); {again}, looking for it again")
                 time.sleep(RECONNECT_SECONDS)
 
     def _here(self, function: Callable[..., Any], left: dict[str, Task]) -> Iterator[Outcome]:
@@ -335,7 +335,7 @@ class _Round:
                     self.begun.pop(key, None)
                 continue
             why = f"took longer than {self.engine.seconds:g} s"
-            self.engine.told(f"{key} {why}; its worker {worker} is restarted")
+            self.engine.log(f"{key} {why}; its worker {worker} is restarted")
             self.futures.pop(key).cancel(force=True)
             del self.left[key]
             # Without a nanny a worker cannot be restarted: its thread continues, but takes no more tasks.

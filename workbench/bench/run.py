@@ -92,7 +92,7 @@ def bench(
     figures: bool = False,
     again: bool = False,
     seconds: float = 1800.0,
-    told: Callable[[str], None] | None = None,
+    log: Callable[[str], None] | None = None,
 ) -> BenchResult:
     """Times operators on problems for which others published figures, and verifies each before timing it.
 
@@ -112,7 +112,7 @@ def bench(
         figures: also run the points of HipKittens' figures that need a variant or settings.
         again: also time cases that `out` already has from the same sources.
         seconds: time limit of one case.
-        told: called with a line for each result; without it, a bar shows progress.
+        log: called with a line for each result; without it, a bar shows progress.
 
     Raises:
         UnknownKernel, UsageError, DeviceError, ShapeError
@@ -147,7 +147,7 @@ def bench(
         resources={} if where.observes or cluster is None else {"GPU": 1},
         before=None if where.observes or cluster is None else compile_case,
     )
-    progress = Progress(work, told)
+    progress = Progress(work, log)
     for outcome in engine.run(_run, [Task(key, task) for key, task in left.items()]):
         result = outcome.value if outcome.value is not None else failed(tasks[outcome.key], outcome, where)
         store.add(result)
@@ -208,18 +208,18 @@ class Progress:
 
     Args:
         work: operations of each case, by key.
-        report: called with one line for each result; None to show a bar.
+        log: called with one line for each result; None to show a bar.
     """
 
-    def __init__(self, work: dict[str, float], report: Callable[[str], None] | None) -> None:
+    def __init__(self, work: dict[str, float], log: Callable[[str], None] | None) -> None:
         self._left: dict[str, float] = {key: max(size, 1.0) ** 0.25 for key, size in work.items()}
-        self._told = report
+        self._log = log
         self._total = len(work)
         self._began = time.monotonic()
         self._done_work = 0.0
         self._bar: Any = None
         self._stack = contextlib.ExitStack()
-        if report is None and work:
+        if log is None and work:
             self._bar = self._stack.enter_context(bar("bench", len(work)))
 
     @property
@@ -240,11 +240,11 @@ class Progress:
         left = self.seconds_left()
         if self._bar is not None:
             self._bar(f"bench, {duration(left)} left: {result.operator}")
-        elif self._told is not None:
-            time_told = f"{result.us:.4g} us {result.origin}" if not result.failure else result.failure
-            self._told(
+        elif self._log is not None:
+            outcome = f"{result.us:.4g} us {result.origin}" if not result.failure else result.failure
+            self._log(
                 f"[{self.done}/{self._total}, {duration(left)} left] {result.problem}: "
-                f"{result.implementation}: {time_told}"
+                f"{result.implementation}: {outcome}"
             )
 
     def close(self) -> None:

@@ -105,15 +105,15 @@ def gpu_clock_mhz(device: Device) -> float:
             text=True,
             timeout=10,
         )
-        return clock_told(json.loads(process.stdout))
+        return highest_clock(json.loads(process.stdout))
     except (OSError, subprocess.SubprocessError, ValueError):
         return 0.0
 
 
-def clock_told(metrics: Any) -> float:
+def highest_clock(metrics: Any) -> float:
     """The highest engine clock in what amd-smi prints, in MHz; 0 if it has none."""
     if isinstance(metrics, list):
-        return max(map(clock_told, metrics), default=0.0)
+        return max(map(highest_clock, metrics), default=0.0)
     if not isinstance(metrics, Mapping):
         return 0.0
     highest = 0.0
@@ -122,5 +122,5 @@ def clock_told(metrics: Any) -> float:
             now = value.get("clk")
             highest = max(highest, float(now.get("value", 0) if isinstance(now, Mapping) else now or 0))
         else:
-            highest = max(highest, clock_told(value))
+            highest = max(highest, highest_clock(value))
     return highest

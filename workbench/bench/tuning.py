@@ -207,7 +207,7 @@ def tune(
     seconds: float = 600.0,
     seed: int = 0,
     at_least: float = 0.01,
-    told: Callable[[str], None] | None = None,
+    log: Callable[[str], None] | None = None,
 ) -> TuneResult:
     """Searches for the fastest implementation and settings of an operator, problem by problem.
 
@@ -226,7 +226,7 @@ def tune(
         seconds: time limit of a candidate.
         seed: seed of Optuna's sampler.
         at_least: relative gain over the untuned choice that a candidate needs to be chosen.
-        told: called with a line for each candidate; without it, a bar shows progress and the best so far.
+        log: called with a line for each candidate; without it, a bar shows progress and the best so far.
 
     Raises:
         UsageError: the operator is not in a library or has nothing to choose from, or the budget is 0.
@@ -247,7 +247,7 @@ def tune(
         resources={} if where.observes or cluster is None else {"GPU": 1},
         before=None if where.observes or cluster is None else compile_candidate,
     )
-    search = _Search(spec, where, store, engine, told)
+    search = _Search(spec, where, store, engine, log)
     try:
         for shape in full:
             search.shape(shape, budget, seed)
@@ -274,7 +274,7 @@ class _Search:
         engine: Engine,
         report: Callable[[str], None] | None,
     ) -> None:
-        self.spec, self.device, self.store, self.engine, self.told = spec, device, store, engine, report
+        self.spec, self.device, self.store, self.engine, self.log = spec, device, store, engine, report
         self.known = {
             record.key: record for record in store if record.source == source_digest(spec.name, device)
         }
@@ -294,7 +294,7 @@ class _Search:
             )
         # The untuned choice, which all others are compared with, comes first.
         fit.sort(key=lambda candidate: candidate != default)
-        with bar(f"tune {self.spec.name}", min(len(fit), budget), visible=self.told is None) as self._bar:
+        with bar(f"tune {self.spec.name}", min(len(fit), budget), visible=self.log is None) as self._bar:
             if len(fit) <= budget:
                 self._run(shape, fit)
             else:
@@ -326,9 +326,9 @@ class _Search:
         times = [t.result.us for t in self.trials if t.shape == trial.shape and not t.result.failure]
         best = f"best {min(times):.4g} us" if times else "none yet"
         self._bar(f"tune {self.spec.name}, {best}")
-        if self.told is not None:
+        if self.log is not None:
             now = trial.result.failure or f"{trial.result.us:.4g} us {trial.result.origin}"
-            self.told(f"{shape_text(trial.shape)}: {trial.candidate.name}: {now}; {best}")
+            self.log(f"{shape_text(trial.shape)}: {trial.candidate.name}: {now}; {best}")
         return trial
 
 

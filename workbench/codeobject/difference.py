@@ -77,12 +77,12 @@ def _is_free(operand: Operand) -> bool:
 def _key(instruction: Instruction) -> Hashable:
     """Everything in an instruction that no register allocator chooses; branch targets move with the code."""
 
-    def told(operand: Operand) -> Hashable:
+    def fixed_part(operand: Operand) -> Hashable:
         if _is_free(operand):
             return (operand.kind, operand.width, operand.neg, operand.abs, operand.sext)
         return ("label",) if operand.kind == "label" else operand
 
-    operands = (tuple(map(told, instruction.dst)), tuple(map(told, instruction.src)))
+    operands = (tuple(map(fixed_part, instruction.dst)), tuple(map(fixed_part, instruction.src)))
     return (instruction.opcode, operands, tuple(sorted(instruction.modifiers.items())))
 
 

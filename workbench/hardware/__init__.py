@@ -49,7 +49,7 @@ def examine(
     minutes: float | None = None,
     operators: Sequence[str] = (),
     sections: Sequence[str] = (),
-    told: Callable[[str], None] = lambda line: None,
+    log: Callable[[str], None] = lambda line: None,
 ) -> Report:
     """Compares a device with the emulated one; continues an earlier call with the same path that was stopped.
 
@@ -61,7 +61,7 @@ def examine(
             time.
         operators: names of operators; all if empty.
         sections: names from SECTIONS; all if empty.
-        told: called with one line for each case.
+        log: called with one line for each case.
 
     Raises:
         DeviceError: there is no such device, or no GPU and none named.
@@ -86,7 +86,7 @@ def examine(
         for n, section in enumerate(selected):
             left = end - clock.monotonic()
             share = section.share / sum(later.share for later in selected[n:])
-            work = _Work(section, report, path, examined, emulated, clock.monotonic() + left * share, told)
+            work = _Work(section, report, path, examined, emulated, clock.monotonic() + left * share, log)
             work.run(section.cases(plan))
     return report
 

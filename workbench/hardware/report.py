@@ -68,9 +68,9 @@ class Report(Shown):
 
     def counts(self, section: str) -> dict[str, int]:
         """Numbers of cases that agree, differ, are only reported, and did not run."""
-        counts = {"agree": 0, "differ": 0, "told": 0, "not run": 0}
+        counts = {"agree": 0, "differ": 0, "reported": 0, "not run": 0}
         for case in self.sections.get(section, {}).values():
-            key = {True: "agree", False: "differ", None: "told"}[case.get("agrees")]
+            key = {True: "agree", False: "differ", None: "reported"}[case.get("agrees")]
             counts["not run" if "not run" in case else key] += 1
         return counts
 

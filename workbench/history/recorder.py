@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import HistoryError, HistoryLocked
-from workbench.events import Event, Hub, hub, shape_told
+from workbench.events import Event, Hub, hub, shape_of
 from workbench.history.codec import encode
 from workbench.history.store import Store, packed, store_path
 
@@ -239,7 +239,7 @@ class Recorder:
             details = event.data
             self._insert(
                 event,
-                shape_told(details),
+                shape_of(details),
                 details.get("device", ""),
                 kind=details["kind"],
                 error=details["error"],

@@ -63,10 +63,12 @@ def register(shell: InteractiveShell, read: ReadCell | None = None) -> Service |
         comm.send({"event": "ready", "protocol": PROTOCOL})
 
     def before_cell(info: Any = None) -> None:
-        runs.told_by_cell = str(getattr(info, "raw_cell", "") or "").startswith(("%%hipkittens", "%%triton"))
+        runs.reported_by_cell = str(getattr(info, "raw_cell", "") or "").startswith(
+            ("%%hipkittens", "%%triton")
+        )
 
     def after_cell(*_: Any) -> None:
-        runs.told_by_cell = False
+        runs.reported_by_cell = False
         if service.refresh() or service.modules():
             tell({"event": "changed"})
 

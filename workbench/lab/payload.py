@@ -171,18 +171,18 @@ class Time:
     """A duration with its unit and origin ("measured", "counted" or "modelled").
 
     Attributes:
-        told: the origin and, for a modelled time, how far off it may be.
+        provenance: the origin and, for a modelled time, how far off it may be.
     """
 
     value: float
     unit: str
     origin: str
-    told: str = ""
+    provenance: str = ""
 
     @classmethod
     def from_figure(cls, figure: Figure) -> Time:
         """A figure as a time."""
-        return cls(figure.value, figure.unit, str(figure.origin), figure.told)
+        return cls(figure.value, figure.unit, str(figure.origin), figure.provenance)
 
 
 @dataclass(frozen=True, slots=True)

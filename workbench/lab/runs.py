@@ -9,7 +9,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from workbench.events import Event, shape_told
+from workbench.events import Event, shape_of
 from workbench.lab.payload import Time
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Runs:
         self._runs: deque[dict[str, Any]] = deque(maxlen=RUNS)
         self._timer: threading.Timer | None = None
         self._told = 0.0
-        self.told_by_cell = False
+        self.reported_by_cell = False
 
     def take(self, event: Event) -> None:
         """Takes an event of the hub."""
@@ -46,7 +46,7 @@ class Runs:
                 self._told = event.seconds
                 self._send({"event": "progress", "name": event.name, **event.data})
             return
-        run = None if self.told_by_cell else _run(event)
+        run = None if self.reported_by_cell else _run(event)
         if run is None:
             return
         with self._lock:
@@ -79,7 +79,7 @@ def _run(event: Event) -> dict[str, Any] | None:
     figure, verified, error, findings, first = None, None, "", None, ""
     shape: Mapping[str, Any] = {}
     if event.kind == "failed":
-        shape, error = shape_told(event.data), event.data["error"]
+        shape, error = shape_of(event.data), event.data["error"]
     elif event.kind == "verify":
         verified, shape = bool(event.data["passed"]), event.data["shape"]
     elif event.kind == "sanitize":

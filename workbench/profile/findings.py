@@ -79,8 +79,8 @@ class Finding:
 
     def __str__(self) -> str:
         return (
-            f"{self.title}{self.where}: {self.gain.value:.2f} times as fast without it ({self.gain.told}). "
-            f"{self.what} {self.seen}"
+            f"{self.title}{self.where}: {self.gain.value:.2f} times as fast without it "
+            f"({self.gain.provenance}). {self.what} {self.seen}"
         )
 
 
@@ -108,7 +108,7 @@ class HiddenFault:
 
     def __str__(self) -> str:
         finding = self.finding
-        return f"{finding.title}{finding.where}: {self.sentence} ({self.time.told}). {finding.seen}"
+        return f"{finding.title}{finding.where}: {self.sentence} ({self.time.provenance}). {finding.seen}"
 
 
 class Advice(Shown, Sequence[Finding]):

@@ -108,7 +108,7 @@ class Timeline(Presented):
     error: Expected = NEVER_COMPARED
 
     @property
-    def told(self) -> str:
+    def provenance(self) -> str:
         """Origin and expected error of its times, as text."""
         return f"modelled, {self.error.short}"
 
@@ -147,7 +147,12 @@ class Timeline(Presented):
 
     @property
     def _about(self) -> dict[str, Any]:
-        return {"kernel": self.name, "device": self.device, "clock_hz": self.clock_hz, "times": self.told}
+        return {
+            "kernel": self.name,
+            "device": self.device,
+            "clock_hz": self.clock_hz,
+            "times": self.provenance,
+        }
 
     def _events(self) -> Iterator[dict[str, Any]]:
         scale = f"a nanosecond here is a cycle of {1e9 / self.clock_hz:.3g} ns"
@@ -155,7 +160,7 @@ class Timeline(Presented):
         yield from _named("thread_name", 1, "kernel")
         yield {
             **{"ph": "X", "pid": 1, "tid": 1, "ts": 0.0, "dur": self.cycles / 1000, "cat": "kernel"},
-            **{"name": f"{self.name}: {scale}, {self.told}", "args": self._about},
+            **{"name": f"{self.name}: {scale}, {self.provenance}", "args": self._about},
         }
         for number, lane in enumerate(self.lanes):
             yield from _named("thread_name", number + _FIRST_LANE, lane.name)
@@ -192,8 +197,8 @@ class Timeline(Presented):
         lost = f", {self.lost:,} more spans for which there was no room" if self.lost else ""
         return (
             f"{self.name} on {self.device}: {len(self.lanes)} waves of a compute unit over "
-            f"{self.cycles:,.0f} cycles at {self.clock_hz / 1e6:,.0f} MHz ({self.told}), {len(self.spans):,} "
-            f"spans{lost}; {shares}"
+            f"{self.cycles:,.0f} cycles at {self.clock_hz / 1e6:,.0f} MHz ({self.provenance}), "
+            f"{len(self.spans):,} spans{lost}; {shares}"
         )
 
     __repr__ = __str__

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.events import Event, shape_told
+from workbench.events import Event, shape_of
 from workbench.history.changes import Changes
 from workbench.history.recorder import Recorder
 from workbench.history.results import History, RecordedRun
@@ -141,7 +141,7 @@ class Sanitized:
     session: float = 0.0
 
     @classmethod
-    def told(cls, number: int, event: Event) -> Sanitized:
+    def of_event(cls, number: int, event: Event) -> Sanitized:
         """A sanitized launch of this session, from its event."""
         facts = event.data
         place = event.name, dict(facts["shape"]), facts["device"]
@@ -281,7 +281,7 @@ class Board:
                 self._place_of[event.data["code"]] = place
             elif event.kind == "sanitize":
                 self._count(event)
-                self._sanitized.append(Sanitized.told(self._number, event))
+                self._sanitized.append(Sanitized.of_event(self._number, event))
             elif event.kind == "failed":
                 self._count(event)
                 details = event.data
@@ -289,7 +289,7 @@ class Board:
                     self._number,
                     details["kind"],
                     event.name,
-                    shape_told(details),
+                    shape_of(details),
                     details.get("device", ""),
                     _short(details["error"]),
                     event.seconds,

@@ -7,22 +7,22 @@ function render({ model, el }) {
     'border:1px solid var(--jp-border-color1,#8888);border-radius:2px;background:var(--jp-layout-color1,transparent)}' +
     `[data-wb-open^="${key}:"]:hover{background:var(--jp-layout-color3,#8883)}` +
     `[data-wb-open^="${key}:"]:disabled{opacity:.5;cursor:default}`;
-  const told = document.createElement('div');
-  told.setAttribute('role', 'status');
-  el.append(style, told);
+  const status = document.createElement('div');
+  status.setAttribute('role', 'status');
+  el.append(style, status);
   /** @returns {NodeListOf<HTMLButtonElement>} */
   const buttons = () => document.querySelectorAll(`[data-wb-open^="${key}:"]`);
 
   const click = event => {
     const button = event.target.closest?.(`[data-wb-open^="${key}:"]`);
     if (button) {
-      told.textContent = 'Working…';
+      status.textContent = 'Working…';
       buttons().forEach(each => (each.disabled = true));
       model.send({ open: Number(button.dataset.wbOpen.split(':')[1]) });
     }
   };
   const answered = message => {
-    told.textContent = message.error;
+    status.textContent = message.error;
     buttons().forEach(each => (each.disabled = false));
   };
   document.addEventListener('click', click);

@@ -32,33 +32,33 @@ function grouped(count) {
   return count.toLocaleString('en-US');
 }
 
-function runs(told) {
-  return told.kernels.flatMap(({ name, sessions }) =>
+function runs(state) {
+  return state.kernels.flatMap(({ name, sessions }) =>
     sessions.flatMap(session => session.runs.map(run => ({ run, kernel: name })))
   );
 }
 
 // Effect of each action on the list.
 const EXPECTED = {
-  show: (told, { number }) => {
-    told.shown = number;
+  show: (state, { number }) => {
+    state.shown = number;
   },
-  pin: (told, { number }) => {
-    const found = runs(told).find(({ run }) => run.number === number);
+  pin: (state, { number }) => {
+    const found = runs(state).find(({ run }) => run.number === number);
     const name = `${found.kernel} #${number}`;
-    told.shown = number;
-    told.compared = name;
+    state.shown = number;
+    state.compared = name;
     found.run.names.push(name);
-    told.baselines.push({ name, text: `${name}: ${found.run.us} us` });
+    state.baselines.push({ name, text: `${name}: ${found.run.us} us` });
   },
-  unpin: (told, { name }) => {
-    told.baselines = told.baselines.filter(baseline => baseline.name !== name);
-    runs(told).forEach(({ run }) => {
+  unpin: (state, { name }) => {
+    state.baselines = state.baselines.filter(baseline => baseline.name !== name);
+    runs(state).forEach(({ run }) => {
       run.names = run.names.filter(each => each !== name);
     });
   },
-  compare: (told, { name }) => {
-    told.compared = name;
+  compare: (state, { name }) => {
+    state.compared = name;
   }
 };
 
@@ -89,7 +89,7 @@ class List {
   }
 
   take() {
-    this.told = JSON.parse(this.model.get('runs') || '{"kernels":[],"baselines":[],"failed":[],"none":""}');
+    this.state = JSON.parse(this.model.get('runs') || '{"kernels":[],"baselines":[],"failed":[],"none":""}');
     this.draw();
   }
 
@@ -97,7 +97,7 @@ class List {
   // actual state.
   send(what, more) {
     this.model.send({ do: what, ...more });
-    EXPECTED[what]?.(this.told, more);
+    EXPECTED[what]?.(this.state, more);
     this.draw();
   }
 
@@ -117,13 +117,13 @@ class List {
     const focused = active instanceof HTMLElement && this.body.contains(active) ? active.dataset.focus : null;
     this.drawBaselines();
     const wanted = this.filter.value.trim().toLowerCase();
-    const kernels = this.told.kernels
+    const kernels = this.state.kernels
       .map((kernel, index) => this.kernel(kernel, index, wanted))
       .filter(Boolean);
-    this.filter.hidden = this.told.kernels.length === 0;
+    this.filter.hidden = this.state.kernels.length === 0;
     this.body.replaceChildren(...kernels);
     if (!kernels.length) {
-      const text = this.told.kernels.length ? 'no run matches' : this.told.none;
+      const text = this.state.kernels.length ? 'no run matches' : this.state.none;
       this.body.append(element('p', 'wb-none', text));
     }
     if (focused) {
@@ -132,7 +132,7 @@ class List {
   }
 
   drawBaselines() {
-    const { baselines, compared } = this.told;
+    const { baselines, compared } = this.state;
     const chips = baselines.map(({ name, text }) => {
       const chip = element('span', 'wb-chip');
       const on = name === compared;
@@ -157,7 +157,7 @@ class List {
     if (!found.length) {
       return null;
     }
-    const shown = found.some(({ runs }) => runs.some(run => run.number === this.told.shown));
+    const shown = found.some(({ runs }) => runs.some(run => run.number === this.state.shown));
     const details = element('details');
     details.open = this.open.get(name) ?? (shown || index === 0 || wanted !== '');
     // Rows are created when they become visible.
@@ -192,7 +192,7 @@ class List {
     let left = whole ? total : ROWS;
     const made = [];
     for (const session of found) {
-      const seen = session.runs.filter((run, index) => index < left || run.number === this.told.shown);
+      const seen = session.runs.filter((run, index) => index < left || run.number === this.state.shown);
       left = Math.max(0, left - session.runs.length);
       if (seen.length) {
         made.push(this.session({ ...session, runs: seen }, name));
@@ -232,7 +232,7 @@ class List {
     if (run.findings !== undefined) {
       return this.sanitized(run, row);
     }
-    const shown = run.number === this.told.shown;
+    const shown = run.number === this.state.shown;
     row.classList.toggle('wb-shown', shown);
     const show = button(`#${run.number}`, `Show run ${run.number} of ${kernel}`, () =>
       this.send('show', { number: run.number })
@@ -284,7 +284,7 @@ class List {
       const cell = element('td', `wb-run-${name}`);
       cell.append(content);
       if (name === 'us' || name === 'origin') {
-        cell.title = run.told;
+        cell.title = run.hint;
       }
       row.append(cell);
     }
@@ -295,7 +295,7 @@ class List {
   // Sanitized runs have findings instead of a time, and nothing to show or compare.
   sanitized(run, row) {
     const verdict = element('span', run.findings ? 'wb-bad' : 'wb-ok', run.text);
-    verdict.title = run.told;
+    verdict.title = run.hint;
     const cells = {
       number: `#${run.number}`,
       us: verdict,

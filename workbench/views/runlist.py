@@ -24,7 +24,7 @@ def run_list() -> Any:
 
 def write(widget: Any, board: Board) -> None:
     """Lists what a board knows; only what is different from before is sent."""
-    encoded = json.dumps(told_of(board))
+    encoded = json.dumps(content_of(board))
     if widget.runs != encoded:
         widget.runs = encoded
 
@@ -41,7 +41,7 @@ def listen(widget: Any, does: Mapping[str, Callable[[Mapping[str, Any]], None]])
     widget.on_msg(heard)
 
 
-def told_of(board: Board) -> dict[str, Any]:
+def content_of(board: Board) -> dict[str, Any]:
     """The page's data: kernels, the latest first, each with its sessions and their runs."""
     runs: list[Run | Sanitized] = [*board.past, *board.runs, *board.sanitized]
     # This session's are the last, whatever numbers others got in the meantime.
@@ -104,7 +104,7 @@ def _row(run: Run | Sanitized, board: Board, names: Any) -> dict[str, Any]:
             "device": run.device,
             "findings": run.findings,
             "text": findings_text(run.findings),
-            "told": run.first,
+            "hint": run.first,
             "names": [],
         }
     return {
@@ -114,7 +114,7 @@ def _row(run: Run | Sanitized, board: Board, names: Any) -> dict[str, Any]:
         "device": run.timing.device,
         "us": f"{run.time.value:.4g}",
         "origin": str(run.time.origin),
-        "told": run.time.told,
+        "hint": run.time.provenance,
         "verified": run.verified,
         "stale": board.stale(run),
         "names": list(names),

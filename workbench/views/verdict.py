@@ -9,7 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from workbench.events import hub, shape_told
+from workbench.events import hub, shape_of
 from workbench.profile.results import ProfileResult
 from workbench.views.badge import badge, unknown
 from workbench.views.markup import NOTHING, bold, tag
@@ -84,7 +84,7 @@ def last_verification(result: ProfileResult) -> Verification | None:
         if event.kind != "verify" or event.data["device"] != result.device:
             continue
         data = event.data
-        same_name = (event.name, _sizes(shape_told(data))) == subject
+        same_name = (event.name, _sizes(shape_of(data))) == subject
         stale = data["code"] != result.code
         if (same_name and not stale) or (result.code and not stale and not _sized(result, data)):
             return Verification(bool(data["passed"]), data.get("reference", ""), event.seconds, False)
@@ -95,7 +95,7 @@ def last_verification(result: ProfileResult) -> Verification | None:
 
 def _sized(result: ProfileResult, data: Mapping[str, Any]) -> bool:
     """Whether both name a shape: then one code at two shapes was verified at one of them only."""
-    return bool(result.shape) and bool(shape_told(data))
+    return bool(result.shape) and bool(shape_of(data))
 
 
 def _sizes(shape: object) -> str:

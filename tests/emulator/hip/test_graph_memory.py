@@ -53,11 +53,11 @@ int main() {
     OK(hipGraphAddMemFreeNode(&freed, graph, &symbol, 1, memory.dptr));
     hipGraphNodeType type;
     OK(hipGraphNodeGetType(freed, &type));
-    void *told;
-    OK(hipGraphMemFreeNodeGetParams(freed, &told));
+    void *address;
+    OK(hipGraphMemFreeNodeGetParams(freed, &address));
     hipMemAllocNodeParams same = {};
     OK(hipGraphMemAllocNodeGetParams(allocation, &same));
-    std::printf("%d %d %zu\n", type == hipGraphNodeTypeMemFree, told == same.dptr, same.bytesize);
+    std::printf("%d %d %zu\n", type == hipGraphNodeTypeMemFree, address == same.dptr, same.bytesize);
     OK(hipGraphInstantiate(&run, graph, nullptr, nullptr, 0));
     for (int i = 0; i < 3; i++) OK(hipGraphLaunch(run, 0));
     int copied = 0;

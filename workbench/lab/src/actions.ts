@@ -59,10 +59,10 @@ export async function savePage(panel: NotebookPanel): Promise<{ page: string; er
   const page = `str(__import__('workbench').save_page(${name}))`;
   const request = { code: '', store_history: false, user_expressions: { page } };
   const reply = (await kernel.requestExecute(request).done).content;
-  const told = reply.status === 'ok' ? (reply.user_expressions.page as unknown as ISaid) : null;
-  return told?.status === 'ok'
-    ? { page: told.data['text/plain'].replace(/^'|'$/g, ''), error: '' }
-    : { page: '', error: told?.evalue ?? 'The kernel did not write the page.' };
+  const result = reply.status === 'ok' ? (reply.user_expressions.page as unknown as ISaid) : null;
+  return result?.status === 'ok'
+    ? { page: result.data['text/plain'].replace(/^'|'$/g, ''), error: '' }
+    : { page: '', error: result?.evalue ?? 'The kernel did not write the page.' };
 }
 
 /** The kernel's answer to one expression. */

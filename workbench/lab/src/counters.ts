@@ -44,9 +44,9 @@ function searchField(counters: Element, trans: TranslationBundle): HTMLInputElem
     open ??= groups.map(group => group.open);
     groups.forEach((group, n) => {
       const left = [...group.querySelectorAll<HTMLTableRowElement>('tr')].filter(row => {
-        const told = `${row.cells[0]?.textContent ?? ''} ${row.title}`.toLowerCase();
+        const text = `${row.cells[0]?.textContent ?? ''} ${row.title}`.toLowerCase();
         // A heading has no counter.
-        row.hidden = row.querySelector('td') !== null && !told.includes(wanted);
+        row.hidden = row.querySelector('td') !== null && !text.includes(wanted);
         return row.querySelector('td') !== null && !row.hidden;
       });
       group.hidden = left.length === 0;

@@ -80,11 +80,11 @@ function inline(dom: HTMLElement, text: string): HTMLElement {
 export function describeName(signature: string, doc: string, facts: readonly string[] = []): HTMLElement[] {
   const declaration = document.createElement('pre');
   declaration.textContent = signature;
-  const told = facts.map(fact => {
+  const details = facts.map(fact => {
     const dom = document.createElement('div');
     dom.className = 'jp-hipkittens-Dim';
     dom.textContent = fact;
     return dom;
   });
-  return [declaration, ...told, ...documentationNodes(doc)];
+  return [declaration, ...details, ...documentationNodes(doc)];
 }

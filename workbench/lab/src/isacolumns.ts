@@ -103,16 +103,16 @@ class CostMarker extends GutterMarker {
 }
 
 /** A row of headings above the gutters, as wide as they are. */
-function headingRowOf(told: readonly IHeading[]): (view: EditorView) => Panel {
+function headingRowOf(shownHeadings: readonly IHeading[]): (view: EditorView) => Panel {
   return view => {
     const dom = document.createElement('div');
     dom.className = 'jp-hipkittens-IsaHeadings';
     dom.setAttribute('role', 'note');
     dom.setAttribute(
       'aria-label',
-      `Columns: ${told.map(({ name, detail, doc }) => `${name}, ${detail}: ${doc}`).join('; ')}`
+      `Columns: ${shownHeadings.map(({ name, detail, doc }) => `${name}, ${detail}: ${doc}`).join('; ')}`
     );
-    const cells = told.map(heading => {
+    const cells = shownHeadings.map(heading => {
       const cell = document.createElement('div');
       cell.title = heading.doc;
       cell.dataset.column = heading.column;
@@ -128,7 +128,7 @@ function headingRowOf(told: readonly IHeading[]): (view: EditorView) => Panel {
       view.requestMeasure({
         key: dom,
         read: () => ({
-          widths: told.map(
+          widths: shownHeadings.map(
             ({ column }) =>
               view.dom.querySelector(`.cm-gutter.jp-hipkittens-Isa${column}`)?.getBoundingClientRect()
                 .width ?? 0
@@ -201,8 +201,8 @@ function markerOf(name: ColumnName, { listing, column }: IShown): (row: number) 
  */
 export function columnsExtension(shown: IShown, columns: readonly ColumnName[]): Extension {
   const { document: doc, listing, column } = shown;
-  const told = headings(listing, column).filter(one => !one.column || columns.includes(one.column));
-  const gutters = told.map(heading => {
+  const shownHeadings = headings(listing, column).filter(one => !one.column || columns.includes(one.column));
+  const gutters = shownHeadings.map(heading => {
     const name = heading.column;
     if (!name) {
       return [];
@@ -216,5 +216,5 @@ export function columnsExtension(shown: IShown, columns: readonly ColumnName[]):
       }
     });
   });
-  return [showPanel.of(headingRowOf(told)), columnWidths, gutters];
+  return [showPanel.of(headingRowOf(shownHeadings)), columnWidths, gutters];
 }

@@ -60,8 +60,8 @@ export interface IRun {
   kind: 'compile' | 'run' | 'time' | 'verify' | 'profile' | 'sanitize';
   at: string;
   kernel: string;
-  /** `told`: the origin and how far a modelled time may be off; absent in notebooks of older versions. */
-  time: { value: number; unit: string; origin: Origin; told?: string } | null;
+  /** `provenance`: the origin and how far a modelled time may be off; absent in notebooks of older versions. */
+  time: { value: number; unit: string; origin: Origin; provenance?: string } | null;
   verified: boolean | null;
   changes: string[];
   error: string;

@@ -342,10 +342,16 @@ function Section(props: { title: string; children: React.ReactNode }): JSX.Eleme
   );
 }
 
-/** Where a figure comes from, beside it; what is told of it shows under the pointer. */
-export function Badge({ origin, told }: { origin: Origin | ''; told?: string }): JSX.Element | null {
+/** Where a figure comes from, beside it; its provenance shows under the pointer. */
+export function Badge({
+  origin,
+  provenance
+}: {
+  origin: Origin | '';
+  provenance?: string;
+}): JSX.Element | null {
   return origin ? (
-    <span className={`jp-hipkittens-Badge jp-hipkittens-Badge-${origin}`} title={told}>
+    <span className={`jp-hipkittens-Badge jp-hipkittens-Badge-${origin}`} title={provenance}>
       {origin}
     </span>
   ) : null;
@@ -697,7 +703,7 @@ function HistoryItem(props: {
         {entry.time && (
           <span>
             {entry.time.value.toPrecision(4)} {entry.time.unit}{' '}
-            <Badge origin={entry.time.origin} told={entry.time.told} />
+            <Badge origin={entry.time.origin} provenance={entry.time.provenance} />
           </span>
         )}
       </div>

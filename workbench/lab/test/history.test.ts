@@ -37,9 +37,9 @@ describe('run history', () => {
   it('says what a sanitized run found', () => {
     const history = new RunHistory();
     const finding = { line: 3, severity: 'error', message: 'race', source: 'sanitizer' };
-    const told = { version: 1, name: 'k', diagnostics: [finding, { ...finding, source: 'compiler' }] };
-    history.add('a.ipynb', parsePayload({ ...told, run: { ...entry(1), kind: 'sanitize' } })!);
-    history.add('a.ipynb', parsePayload({ ...told, run: entry(2) })!);
+    const payload = { version: 1, name: 'k', diagnostics: [finding, { ...finding, source: 'compiler' }] };
+    history.add('a.ipynb', parsePayload({ ...payload, run: { ...entry(1), kind: 'sanitize' } })!);
+    history.add('a.ipynb', parsePayload({ ...payload, run: entry(2) })!);
     assert.deepEqual(
       history.of('a.ipynb').map(one => one.findings),
       [undefined, 1]
@@ -48,12 +48,12 @@ describe('run history', () => {
 
   it('takes several runs at once, each once', () => {
     const history = new RunHistory();
-    const told: string[] = [];
-    history.changed.connect((_, path) => void told.push(path));
+    const changes: string[] = [];
+    history.changed.connect((_, path) => void changes.push(path));
     history.addAll('a.ipynb', [entry(1), entry(3), entry(2), entry(3)]);
     history.addAll('a.ipynb', [entry(3)]);
     assert.equal(history.of('a.ipynb').length, 3);
-    assert.deepEqual(told, ['a.ipynb']);
+    assert.deepEqual(changes, ['a.ipynb']);
   });
 
   it('goes along with a notebook that is renamed', () => {

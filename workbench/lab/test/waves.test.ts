@@ -40,8 +40,8 @@ function track() {
     at[names[i]] = [type, 16 * i, values.length];
     bytes.set(new Uint8Array(values.buffer), 16 * i);
   });
-  const told = { at, tracks: [0, 3, 4], cycles: 100, lanes: [[0, 0, 0, 0, 100]] };
-  return new Track(told, bytes.buffer, 0, meanings);
+  const header = { at, tracks: [0, 3, 4], cycles: 100, lanes: [[0, 0, 0, 0, 100]] };
+  return new Track(header, bytes.buffer, 0, meanings);
 }
 
 const pixels = (sums: Float32Array) =>

@@ -75,7 +75,9 @@ def _line(runs: Sequence[Run], colour: str, count: int) -> Any:
             "size": 8,
         },
         name=figure_text(runs[0].name),
-        text=_with_gaps([figure_text(f"{r.label}, {r.timing.device}, {r.time.told}") for r in runs], ends),
+        text=_with_gaps(
+            [figure_text(f"{r.label}, {r.timing.device}, {r.time.provenance}") for r in runs], ends
+        ),
         hovertemplate="%{text}<br>%{y:.4g} us<extra></extra>",
     )
 
@@ -150,7 +152,7 @@ def _timeline_rows(
             r.time.value,
             difference(r.time.value, base.time.value if base is not None else None),
             {True: "passed", False: "failed", None: ""}[r.verified],
-            r.time.told,
+            r.time.provenance,
         )
         for r in runs
     ]

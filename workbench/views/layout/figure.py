@@ -113,13 +113,13 @@ def layout_figure(
     return figure
 
 
-def _draw(figure: Any, panels: Sequence[Panel], mode: Mode, step: Step, lanes_told: bool) -> None:
+def _draw(figure: Any, panels: Sequence[Panel], mode: Mode, step: Step, lanes_labelled: bool) -> None:
     """Cells, then the veil over them with the lanes' numbers, which a frame replaces."""
     for number, panel in enumerate(panels, 1):
-        numbers = number == 1 and not lanes_told and panel.is_small
+        numbers = number == 1 and not lanes_labelled and panel.is_small
         figure.add_trace(base(panel, mode, number == 1, numbers), row=number, col=1)
     for number, panel in enumerate(panels, 1):
-        figure.add_trace(veil(panel, step.rows, lanes_told), row=number, col=1)
+        figure.add_trace(veil(panel, step.rows, lanes_labelled), row=number, col=1)
         top, left = panel.start
         bottom, right = top + panel.shape[0], left + panel.shape[1]
         plain = {"row": number, "col": 1, "showgrid": False, "zeroline": False, "tickformat": "d"}

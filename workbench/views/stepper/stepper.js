@@ -333,17 +333,17 @@ class Page {
       context.fillStyle = shade(value, low, high);
       context.fillRect((at % tile.cols) * size, Math.floor(at / tile.cols) * size, size, size);
     });
-    const told = element('div', 'wb-step-dim', `${tile.rows} x ${tile.cols}, ${low} to ${high}`);
+    const readout = element('div', 'wb-step-dim', `${tile.rows} x ${tile.cols}, ${low} to ${high}`);
     canvas.addEventListener('mousemove', event => {
       const box = canvas.getBoundingClientRect();
       const col = Math.floor(((event.clientX - box.left) / box.width) * tile.cols);
       const row = Math.floor(((event.clientY - box.top) / box.height) * tile.rows);
       const at = row * tile.cols + col;
       if (at >= 0 && at < tile.values.length) {
-        told.textContent = `[${row}, ${col}] ${tile.values[at]}; ${tile.places[at]}`;
+        readout.textContent = `[${row}, ${col}] ${tile.values[at]}; ${tile.places[at]}`;
       }
     });
-    return labelled(tile.name, canvas, told);
+    return labelled(tile.name, canvas, readout);
   }
 }
 

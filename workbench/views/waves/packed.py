@@ -32,18 +32,18 @@ class Packed:
     """The columns of one timeline.
 
     Attributes:
-        told: the rest as JSON: names, lanes, code, barriers, and the index of the first entry of each lane
+        header: the rest as JSON: names, lanes, code, barriers, and the index of the first entry of each lane
             and track.
         columns: columns by name. Spans, lane by lane in the order of their starts: `start`, `cycles`, `op`
-            (index into `told["ops"]`), `cause` (index of an operation, or of a lane after a barrier; -1 for
+            (index into `header["ops"]`), `cause` (index of an operation, or of a lane after a barrier; -1 for
             none), `kind`, `reason`. Segments, track by track: `begin`, `end`, `span`.
     """
 
-    told: dict[str, Any]
+    header: dict[str, Any]
     columns: dict[str, npt.NDArray[Any]] = field(repr=False)
 
     def data(self) -> bytes:
-        """The columns one after the other, each at a multiple of 4 bytes, as `told["at"]` says."""
+        """The columns one after the other, each at a multiple of 4 bytes, as `header["at"]` says."""
         return b"".join(_padded(column) for column in self.columns.values())
 
 
@@ -80,7 +80,7 @@ def pack(line: Timeline) -> Packed:
         "clock_hz": line.clock_hz,
         "cycles": line.cycles,
         "lost": line.lost,
-        "told": line.told,
+        "provenance": line.provenance,
         "lanes": [[lane.group, lane.wave, lane.simd, lane.start, lane.end] for lane in line.lanes],
         "ops": _operations(line, addresses, {*used, *columns["cause"].tolist()}),
         "barriers": _barriers(line),

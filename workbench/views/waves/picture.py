@@ -32,7 +32,7 @@ _ROW = 18
 
 def waves_svg(timelines: Sequence[Packed]) -> str:
     """Timelines one under the other on one scale, from the first cycle to the last."""
-    span = max((t.told["cycles"] for t in timelines), default=1.0) or 1.0
+    span = max((t.header["cycles"] for t in timelines), default=1.0) or 1.0
     parts: list[str] = []
     y = 0.0
     for packed in timelines:
@@ -55,7 +55,7 @@ def raster(packed: Packed, columns: int, span: float) -> npt.NDArray[np.uint8]:
     Returns:
         tracks x columns x RGBA; straight alpha.
     """
-    header, data = packed.told, packed.columns
+    header, data = packed.header, packed.columns
     tracks = header["tracks"]
     kinds = [OF_KIND[kind] for kind in KINDS]
     reasons = [OF_REASON.get(reason, 0) for reason in REASONS]
@@ -97,7 +97,7 @@ def _covered(
 
 
 def _panel(packed: Packed, top: float, span: float) -> str:
-    header = packed.told
+    header = packed.header
     pixels = raster(packed, PIXELS, span)
     scale = (WIDTH - LABEL) / span
     us, lanes = header["cycles"] / header["clock_hz"] * 1e6, len(header["lanes"])
@@ -105,7 +105,7 @@ def _panel(packed: Packed, top: float, span: float) -> str:
         f'<text x="0" y="{top + 14:.0f}" font-size="14">{escape(_title(packed))}</text>',
         f'<text x="0" y="{top + 30:.0f}">{lanes} wave{"" if lanes == 1 else "s"} of a compute unit, '
         f"{header['cycles']:,.0f} cycles, {us:,.2f} us at {header['clock_hz'] / 1e6:,.0f} MHz: "
-        f"{escape(header['told'])}</text>",
+        f"{escape(header['provenance'])}</text>",
     ]
     y = top + _HEAD
     before = None
@@ -180,7 +180,7 @@ def _legend(y: float) -> str:
 
 
 def _height(packed: Packed) -> float:
-    lanes = packed.told["lanes"]
+    lanes = packed.header["lanes"]
     simds = len({lane[2] for lane in lanes})
     return _HEAD + len(lanes) * (LANE + GAP) + max(0, simds - 1) * SIMD_GAP + _AXIS
 
@@ -190,4 +190,4 @@ def _alt(timelines: Sequence[Packed]) -> str:
 
 
 def _title(packed: Packed) -> str:
-    return f"{packed.told['name']} on {packed.told['device']}"
+    return f"{packed.header['name']} on {packed.header['device']}"

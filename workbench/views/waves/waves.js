@@ -47,16 +47,16 @@ export class Track {
   /** @type {Uint8Array} */ kind;
   /** @type {Uint8Array} */ reason;
 
-  constructor(told, buffer, offset, meanings) {
-    this.told = told;
-    for (const [name, [type, at, count]] of Object.entries(told.at)) {
+  constructor(header, buffer, offset, meanings) {
+    this.header = header;
+    for (const [name, [type, at, count]] of Object.entries(header.at)) {
       this[name] = new TYPES[type](buffer, offset + at, count);
     }
     const families = { 0: meanings.kinds.map(kind => kind[1]), 1: meanings.reasons.map(reason => reason[1]) };
     this.family = new Uint8Array(this.begin.length);
-    for (let track = 0; track + 1 < told.tracks.length; track++) {
+    for (let track = 0; track + 1 < header.tracks.length; track++) {
       const values = track % 2 ? this.reason : this.kind;
-      for (let i = told.tracks[track]; i < told.tracks[track + 1]; i++) {
+      for (let i = header.tracks[track]; i < header.tracks[track + 1]; i++) {
         this.family[i] = families[track % 2][values[this.span[i]]];
       }
     }
@@ -67,7 +67,7 @@ export class Track {
   binsOf(track, colours) {
     this.sums[track] ??= (() => {
       const sums = new Float32Array(4 * BINS);
-      paint(this, track, 0, BINS / this.told.cycles, BINS, sums, colours, null);
+      paint(this, track, 0, BINS / this.header.cycles, BINS, sums, colours, null);
       return sums;
     })();
     return this.sums[track];
@@ -77,7 +77,7 @@ export class Track {
 /** Adds up a track's segments under each pixel: [red, green, blue, cover] in turn, the colours times cover. */
 export function paint(line, track, from, scale, width, sums, colours, dim) {
   const { begin, end, family, span, op } = line;
-  const [low, high] = [line.told.tracks[track], line.told.tracks[track + 1]];
+  const [low, high] = [line.header.tracks[track], line.header.tracks[track + 1]];
   const until = from + width / scale;
   for (let i = after(end, from, low, high); i < high && begin[i] < until; i++) {
     const [red, green, blue] = colours[family[i]];
@@ -101,7 +101,7 @@ export function paint(line, track, from, scale, width, sums, colours, dim) {
 /** The same from a track's equal parts. */
 export function paintBins(line, track, from, scale, width, sums, colours) {
   const bins = line.binsOf(track, colours);
-  const each = BINS / line.told.cycles;
+  const each = BINS / line.header.cycles;
   for (let x = 0; x < width; x++) {
     const low = Math.max(0, (from + x / scale) * each);
     const high = Math.min(BINS, (from + (x + 1) / scale) * each);
@@ -127,7 +127,7 @@ function element(name, kind, parent, text = '') {
  * Draws timelines into an element.
  *
  * @param el - the element.
- * @param told - {meanings, timelines: [{...}]}, as `views.waves.packed` makes them.
+ * @param content - {meanings, timelines: [{...}]}, as `views.waves.packed` makes them.
  * @param data - an ArrayBuffer or a view of one: the columns of all timelines, one after the other.
  * @param hooks - `selected(place)`: a click chose an instruction, or nothing (null).
  */
@@ -164,19 +164,19 @@ export class Waves {
   /** @type {any} */ pointed;
   /** @type {any} */ chosen;
 
-  constructor(el, told, data, hooks = {}) {
+  constructor(el, content, data, hooks = {}) {
     this.hooks = hooks;
-    this.meanings = told.meanings;
-    this.colours = told.meanings.families.map(family => rgb(family.hue));
+    this.meanings = content.meanings;
+    this.colours = content.meanings.families.map(family => rgb(family.hue));
     const bytes = new Uint8Array(data.buffer ?? data, data.byteOffset ?? 0, data.byteLength);
     const buffer = bytes.slice().buffer;
     let offset = 0;
-    this.lines = told.timelines.map(one => {
-      const line = new Track(one, buffer, offset, told.meanings);
+    this.lines = content.timelines.map(one => {
+      const line = new Track(one, buffer, offset, content.meanings);
       offset += one.bytes;
       return line;
     });
-    this.most = Math.max(1, ...this.lines.map(line => line.told.cycles));
+    this.most = Math.max(1, ...this.lines.map(line => line.header.cycles));
     [this.from, this.to] = [0, this.most];
     this.chosen = null;
     this.pointed = null;
@@ -207,7 +207,7 @@ export class Waves {
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute('role', 'img');
     const names = this.lines.map(
-      ({ told }) => `${told.name} on ${told.device}, ${whole(told.cycles)} cycles`
+      ({ header }) => `${header.name} on ${header.device}, ${whole(header.cycles)} cycles`
     );
     this.canvas.setAttribute('aria-label', `Timeline of ${names.join(' and ')}. Arrows move, + and − zoom.`);
     const legend = element('div', 'wb-waves-legend', root);
@@ -228,7 +228,7 @@ export class Waves {
     this.tip.hidden = true;
     this.tip.setAttribute('role', 'status');
     this.strip = document.createElement('canvas');
-    const lanes = this.lines.reduce((sum, line) => sum + line.told.lanes.length, 0);
+    const lanes = this.lines.reduce((sum, line) => sum + line.header.lanes.length, 0);
     this.lane = Math.max(9, Math.min(30, Math.floor(LANES_HEIGHT / Math.max(1, lanes))));
     this.rows = [];
     let y = 0;
@@ -236,7 +236,7 @@ export class Waves {
       const head = y;
       y += HEAD;
       let simd = -1;
-      line.told.lanes.forEach((lane, index) => {
+      line.header.lanes.forEach((lane, index) => {
         y += simd >= 0 && lane[2] !== simd ? 6 : 0;
         this.rows.push({ number, index, y, first: lane[2] !== simd, lane });
         simd = lane[2];
@@ -407,8 +407,8 @@ export class Waves {
   segmentAt(row, kind, cycle, near) {
     const line = this.lines[row.number];
     const track = 2 * row.index + kind;
-    const high = line.told.tracks[track + 1];
-    const i = after(line.end, cycle - near, line.told.tracks[track], high);
+    const high = line.header.tracks[track + 1];
+    const i = after(line.end, cycle - near, line.header.tracks[track], high);
     if (i >= high || line.begin[i] > cycle + near) {
       return null;
     }
@@ -435,20 +435,20 @@ export class Waves {
   }
 
   place(line, op) {
-    const [address, text, file, number, own] = line.told.ops[op];
-    return { kernel: line.told.kernel, address, text, file, line: number, own: Boolean(own) };
+    const [address, text, file, number, own] = line.header.ops[op];
+    return { kernel: line.header.kernel, address, text, file, line: number, own: Boolean(own) };
   }
 
   /** A cell or an ISA view points at a line, or at instructions, of a kernel. */
-  pointedAt(told) {
+  pointedAt(link) {
     this.chosen = null;
     this.lines.forEach((line, number) => {
-      if (!told || !told.kernels.includes(line.told.kernel) || !(told.line || told.addresses?.length)) {
+      if (!link || !link.kernels.includes(line.header.kernel) || !(link.line || link.addresses?.length)) {
         return;
       }
       const ops = new Set();
-      line.told.ops.forEach(([address, , , at, own], op) => {
-        if (told.addresses ? told.addresses.includes(address) : own && at === told.line) {
+      line.header.ops.forEach(([address, , , at, own], op) => {
+        if (link.addresses ? link.addresses.includes(address) : own && at === link.line) {
           ops.add(op);
         }
       });
@@ -468,7 +468,7 @@ export class Waves {
     if (line.reason[span] === this.meanings.barrier) {
       return { lane: cause, cycle: line.start[span] + line.cycles[span], op: -1 };
     }
-    for (let i = span - 1; i >= line.told.first[row.index]; i--) {
+    for (let i = span - 1; i >= line.header.first[row.index]; i--) {
       if (line.op[i] === cause && !line.reason[i]) {
         return { lane: row.index, cycle: line.start[i], op: cause };
       }
@@ -482,11 +482,11 @@ export class Waves {
       return;
     }
     const { line, span, row } = found;
-    const { told } = line;
+    const { header } = line;
     const where = this.place(line, line.op[span]);
     const reason = line.reason[span];
     const cycles = whole(line.cycles[span]);
-    const time = duration(line.cycles[span] / told.clock_hz, 3);
+    const time = duration(line.cycles[span] / header.clock_hz, 3);
     const what = (reason ? this.meanings.reasons[reason] : this.meanings.kinds[line.kind[span]])[0];
     this.tip.replaceChildren();
     element('code', '', this.tip, where.text);
@@ -498,7 +498,7 @@ export class Waves {
       element('div', '', this.tip, `for the load of line ${load.line || '?'}, issued ${ago} cycles before:`);
       element('code', '', this.tip, load.text);
     } else if (cause) {
-      const [group, wave] = told.lanes[cause.lane];
+      const [group, wave] = header.lanes[cause.lane];
       element('div', '', this.tip, `the last to come is wave ${group}.${wave}`);
     }
     const at = where.line ? `${where.file}:${where.line} · ` : '';
@@ -537,8 +537,8 @@ export class Waves {
       this.drawPointed(context, this.pointed);
     }
     const wide = this.to - this.from;
-    const { clock_hz: clock, told } = this.lines[0].told;
-    this.range.textContent = `cycles ${whole(this.from)} to ${whole(this.to)}: ${duration(wide / clock, 3)}, ${told}`;
+    const { clock_hz: clock, provenance } = this.lines[0].header;
+    this.range.textContent = `cycles ${whole(this.from)} to ${whole(this.to)}: ${duration(wide / clock, 3)}, ${provenance}`;
     this.root.dataset.drawn = String(Number(this.root.dataset.drawn ?? 0) + 1);
   }
 
@@ -559,7 +559,7 @@ export class Waves {
         const track = 2 * row.index + kind;
         const { sum } = this;
         sum.fill(0);
-        const { tracks, cycles } = line.told;
+        const { tracks, cycles } = line.header;
         const many = ((tracks[track + 1] - tracks[track]) / cycles) * (this.to - this.from);
         const fine = BINS / cycles >= scale / 1.01;
         if (!dim && fine && many > CROWDED * width) {
@@ -604,15 +604,15 @@ export class Waves {
   }
 
   flags(line) {
-    if (this.chosen.flags?.length !== line.told.ops.length) {
-      this.chosen.flags = new Uint8Array(line.told.ops.length);
+    if (this.chosen.flags?.length !== line.header.ops.length) {
+      this.chosen.flags = new Uint8Array(line.header.ops.length);
       this.chosen.ops.forEach(op => (this.chosen.flags[op] = 1));
     }
     return this.chosen.flags;
   }
 
   drawBarriers(context, line, number) {
-    const { barriers } = line.told;
+    const { barriers } = line.header;
     const seen = barriers.filter(([cycle]) => cycle >= this.from && cycle <= this.to);
     const apart = (this.width - LABEL) / Math.max(1, seen.length);
     if (apart < 4) {
@@ -630,19 +630,19 @@ export class Waves {
     context.stroke();
   }
 
-  drawHead(context, { told }, { y, axis }) {
+  drawHead(context, { header }, { y, axis }) {
     context.fillStyle = this.ink;
     context.font = '600 13px sans-serif';
-    context.fillText(`${told.name} on ${told.device}`, 0, y + 14, this.width);
+    context.fillText(`${header.name} on ${header.device}`, 0, y + 14, this.width);
     context.fillStyle = this.faint;
     context.font = '11px sans-serif';
-    const time = duration(told.cycles / told.clock_hz, 4);
-    const lost = told.lost
-      ? `, the first ${whole(told.count)} of ${whole(told.count + told.lost)} spans`
+    const time = duration(header.cycles / header.clock_hz, 4);
+    const lost = header.lost
+      ? `, the first ${whole(header.count)} of ${whole(header.count + header.lost)} spans`
       : '';
     context.fillText(
-      `${told.lanes.length} wave${told.lanes.length === 1 ? '' : 's'} of a compute unit, ${whole(told.cycles)} cycles, ${time} at ` +
-        `${whole(told.clock_hz / 1e6)} MHz (${told.told})${lost}`,
+      `${header.lanes.length} wave${header.lanes.length === 1 ? '' : 's'} of a compute unit, ${whole(header.cycles)} cycles, ${time} at ` +
+        `${whole(header.clock_hz / 1e6)} MHz (${header.provenance})${lost}`,
       0,
       y + 30,
       this.width
@@ -691,8 +691,8 @@ export class Waves {
         return;
       }
       const track = 2 * row.index;
-      const high = line.told.tracks[track + 1];
-      for (let i = after(line.end, this.from, line.told.tracks[track], high); i < high; i++) {
+      const high = line.header.tracks[track + 1];
+      for (let i = after(line.end, this.from, line.header.tracks[track], high); i < high; i++) {
         if (line.begin[i] >= this.to) {
           break;
         }
@@ -701,7 +701,7 @@ export class Waves {
         if (x1 - x0 > 40) {
           const op = line.op[line.span[i]];
           context.fillStyle = dim && !dim[op] ? this.faint : '#10131a';
-          const text = line.told.ops[op][1].split(' ', 1)[0];
+          const text = line.header.ops[op][1].split(' ', 1)[0];
           const fits = context.measureText(text).width <= x1 - x0 - 6;
           const most = Math.max(3, Math.floor((x1 - x0 - 8) / 6));
           context.fillText(fits ? text : `${text.slice(0, most)}…`, x0 + 3, y + height / 2 + 3.5);
@@ -751,9 +751,9 @@ function render({ model, el }) {
     }
     waves?.destroy();
     waves = null;
-    const told = JSON.parse(new TextDecoder().decode(buffers[0]));
-    if (told.timelines?.length) {
-      waves = new Waves(el, told, buffers[1], {
+    const content = JSON.parse(new TextDecoder().decode(buffers[0]));
+    if (content.timelines?.length) {
+      waves = new Waves(el, content, buffers[1], {
         selected: place => {
           model.set('selected', place ?? {});
           model.save_changes();

@@ -31,7 +31,7 @@ def put(widget: Any, timelines: Sequence[Timeline | Packed]) -> None:
     header = {
         "meanings": meanings(),
         "timelines": [
-            {**timeline.told, "bytes": len(part)} for timeline, part in zip(packed, data, strict=True)
+            {**timeline.header, "bytes": len(part)} for timeline, part in zip(packed, data, strict=True)
         ],
     }
     widget.shown = (json.dumps(header, separators=(",", ":")).encode(), b"".join(data))
