@@ -3,7 +3,7 @@
     python tests/tiers.py    # what test-quick runs
 
 In `make test` a function's tests may take SECONDS of processor time. Of those that take longer the run's seed
-draws so many that they take that on average, so that all have their turn. CI runs a tenth of them besides,
+draws so many that they take that on average, so that all have their turn. CI runs a fifteenth of them besides,
 another one with each commit (`--tier=commit`). Of the files that drive a browser both run a third.
 docs/tests.md has what each part costs.
 """
@@ -73,7 +73,7 @@ QUICK: tuple[str, ...] = (
 """Files and folders of `make test-quick`."""
 
 
-OF_A_COMMIT = 10
+OF_A_COMMIT = 15
 """CI draws one in this many costly tests by the commit, and more if `make test` does."""
 
 BROWSER = "tests/browser/"
