@@ -21,16 +21,20 @@ _INTEGERS = {"iu8": (abi.UINT8, abi.INT8), "iu4": (abi.UINT4, abi.INT4)}
 """Elements without and with a sign."""
 
 _BITS = {
-    **{"f32": dtypes.FP32.bits, "f16": dtypes.FP16.bits, "bf16": dtypes.BF16.bits},
-    **{"fp8": dtypes.E4M3FN.bits, "bf8": dtypes.E5M2.bits},
-    **{"iu8": dtypes.INT8.bits, "iu4": dtypes.INT4.bits},
+    "f32": dtypes.FP32.bits,
+    "f16": dtypes.FP16.bits,
+    "bf16": dtypes.BF16.bits,
+    "fp8": dtypes.E4M3FN.bits,
+    "bf8": dtypes.E5M2.bits,
+    "iu8": dtypes.INT8.bits,
+    "iu4": dtypes.INT4.bits,
 }
 _BLOCK_FORMATS = (
-    ("fp8", abi.FP8, 8),
-    ("bf8", abi.BF8, 8),
-    ("fp6", abi.FP6, 6),
-    ("bf6", abi.BF6, 6),
-    ("fp4", abi.FP4, 4),
+    ("fp8", abi.FP8, dtypes.E4M3FN.bits),
+    ("bf8", abi.BF8, dtypes.E5M2.bits),
+    ("fp6", abi.FP6, dtypes.E2M3.bits),
+    ("bf6", abi.BF6, dtypes.E3M2.bits),
+    ("fp4", abi.FP4, dtypes.E2M1.bits),
 )
 """Formats of f8f6f4 by their numbers: name, element, bits."""
 
