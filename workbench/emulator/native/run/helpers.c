@@ -21,9 +21,16 @@ struct HkHelper {
 HK_EXPORT HkHelper *hk_helper_new(void) {
     HkHelper *h = calloc(1, sizeof *h);
     if (h == NULL) return NULL;
+    pthread_condattr_t steady;
+    pthread_condattr_init(&steady);
+#ifndef __APPLE__
+    /* The system's clock may be set back while somebody waits. */
+    pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
+#endif
     pthread_mutex_init(&h->lock, NULL);
     pthread_cond_init(&h->wanted, NULL);
-    pthread_cond_init(&h->ended, NULL);
+    pthread_cond_init(&h->ended, &steady);
+    pthread_condattr_destroy(&steady);
     return h;
 }
 
@@ -49,15 +56,25 @@ HK_EXPORT void hk_helper_start(HkHelper *h, Worker *worker, uint64_t slice_nanos
     pthread_cond_signal(&h->wanted);
 }
 
-HK_EXPORT int32_t hk_helper_wait(HkHelper *h, uint64_t nanoseconds) {
+/* Waits with the lock for the end of the worker, `nanoseconds` at most; returns nonzero after these. */
+static int await_end(HkHelper *h, uint64_t nanoseconds) {
     const uint64_t second = 1000000000;
+#ifdef __APPLE__
+    struct timespec most = {(time_t)(nanoseconds / second), (long)(nanoseconds % second)};
+    return pthread_cond_timedwait_relative_np(&h->ended, &h->lock, &most);
+#else
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     nanoseconds += (uint64_t)until.tv_nsec;
     until.tv_sec += (time_t)(nanoseconds / second);
     until.tv_nsec = (long)(nanoseconds % second);
+    return pthread_cond_timedwait(&h->ended, &h->lock, &until);
+#endif
+}
+
+HK_EXPORT int32_t hk_helper_wait(HkHelper *h, uint64_t nanoseconds) {
     pthread_mutex_lock(&h->lock);
-    while (h->worker != NULL && pthread_cond_timedwait(&h->ended, &h->lock, &until) == 0) {
+    while (h->worker != NULL && await_end(h, nanoseconds) == 0) {
     }
     int32_t ended = h->worker == NULL;
     pthread_mutex_unlock(&h->lock);
