@@ -9,6 +9,8 @@ import socket
 import struct
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -112,21 +114,29 @@ def started(folder: Path, name: str, source: str = PROGRAM) -> subprocess.Popen[
     return subprocess.Popen(command, env=variables, stdout=pipe, stderr=pipe, text=True)
 
 
-def test_a_wait_ends_with_the_device(tmp_path: Path) -> None:
-    topology.write(tmp_path, targets.product("MI300X"))
+@contextmanager
+def device_of(folder: Path, source: str = PROGRAM) -> Iterator[tuple[subprocess.Popen[str], socket.socket]]:
+    """A started program and the device's end of its connection, which closes with the context."""
+    topology.write(folder, targets.product("MI300X"))
     name = f"hipkittens-{secrets.token_hex(8)}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(f"\0{name}")
         listener.listen(1)
         listener.settimeout(30)
-        program = started(tmp_path, name)
+        program = started(folder, name, source)
         connection, _ = listener.accept()
+        connection.settimeout(30)
         with connection:
-            connection.recv(64)
-            connection.send(struct.pack("<i", 0))
-            assert program.stdout is not None
-            # Too many events, and numbers that no event has, are refused.
-            assert program.stdout.readline() == "1 EINVAL EINVAL\n"
+            yield program, connection
+
+
+def test_a_wait_ends_with_the_device(tmp_path: Path) -> None:
+    with device_of(tmp_path) as (program, connection):
+        connection.recv(64)
+        connection.send(struct.pack("<i", 0))
+        assert program.stdout is not None
+        # Too many events, and numbers that no event has, are refused.
+        assert program.stdout.readline() == "1 EINVAL EINVAL\n"
     out, messages = program.communicate(timeout=30)
     # The exception is what ends a program with AMD's runtime.
     assert out == "EIO 0\n", messages
@@ -136,20 +146,11 @@ def test_a_wait_ends_with_the_device(tmp_path: Path) -> None:
 def run(folder: Path, source: str) -> tuple[list[tuple[int, ...]], str, str]:
     """What a program asks of the device, which agrees to all: kind, what, id, base, size and offset; and
     its output."""
-    topology.write(folder, targets.product("MI300X"))
-    name = f"hipkittens-{secrets.token_hex(8)}"
     messages = []
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-        listener.bind(f"\0{name}")
-        listener.listen(1)
-        listener.settimeout(30)
-        program = started(folder, name, source)
-        connection, _ = listener.accept()
-        connection.settimeout(30)
-        with connection:
-            while message := connection.recv(64):
-                messages.append(struct.unpack_from("<IIQQQQ", message))
-                connection.send(struct.pack("<i", 0))
+    with device_of(folder, source) as (program, connection):
+        while message := connection.recv(64):
+            messages.append(struct.unpack_from("<IIQQQQ", message))
+            connection.send(struct.pack("<i", 0))
     return messages, *program.communicate(timeout=30)
 
 
