@@ -3,8 +3,8 @@
     python tests/tiers.py    # what test-quick runs
 
 In `make test` a function's tests may take SECONDS of processor time. Of those that take longer the run's seed
-draws so many that they take that on average, so that all have their turn. CI runs a fifteenth of them besides,
-another one with each commit (`--tier=commit`). Of the files that drive a browser both run a third.
+draws so many that they take that on average, so that all have their turn. CI runs a fifteenth of them
+besides, another one with each commit (`--tier=commit`). Of the files that drive a browser both run a third.
 docs/tests.md has what each part costs.
 """
 

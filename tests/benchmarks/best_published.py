@@ -161,8 +161,9 @@ def section(comparisons: list[Beside]) -> str:
     return (
         "## Beside the best published\n\n"
         f"{len(comparisons)} of {len(best_rows()):,} problems of AITER's tuner, by\n"
-        "`python tests/benchmarks/tuned.py --published all`, which takes those of at most 2e11 operations in an\n"
-        "order drawn by a seed, and can be stopped; ours modelled, theirs measured ([gemm.md](gemm.md)).\n\n"
+        "`python tests/benchmarks/tuned.py --published all`, which takes those of at most 2e11 operations\n"
+        "in an order drawn by a seed, and can be stopped; ours modelled, theirs measured\n"
+        "([gemm.md](gemm.md)).\n\n"
         f"```\n{summary(comparisons)}\n```\n\n"
         "The largest, with what bounds ours:\n\n"
         "| ours over theirs | operator | problem | ours, us | best published, us | chosen | bound |\n"
