@@ -104,7 +104,7 @@ MEASURED = (
     Product("tests/benchmarks/model_rankings.py --write", ("docs/model_rankings.md",), "an hour"),
     Product("tests/benchmarks/training.py --write", ("docs/training.md",), "an hour"),
     Product("tests/emulator/tested_opcodes.py", ("tests/data/tested_opcodes.json",), "minutes"),
-    Product("tests/benchmarks/tuned.py --write", ("docs/tuning.md",), "hours"),
+    Product("tests/benchmarks/tuned.py --write", ("docs/tuning.md",), "an hour"),
     Product("tests/codeobject/llvm_answers.py", ("tests/codeobject/data/llvm_answers.xz",), "LLVM's tools"),
     Product(
         "tests/codeobject/code_objects.py FOLDER --write",
