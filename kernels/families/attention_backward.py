@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -207,6 +208,20 @@ def summed(shape: Mapping[str, Any]) -> Tolerance:
     terms = shape["queries"] * shape["heads"] // shape["heads_kv"]
     bounds = Tolerance(2e-2, 1e-1) if shape["dtype"] == "bf16" else Tolerance(1e-2, 1e-2)
     return replace(bounds, atol=bounds.atol * max(1.0, (terms / 1024) ** 0.5))
+
+
+def summed_for_sinks(shape: Mapping[str, Any]) -> Tolerance:
+    """Bounds of a sink's gradient: the sum over queries of p dO . O, where p is the sink's part of the
+    softmax and O was rounded. O is the mean of the keys' values times 1 - p, and p (1 - p) is at most 1/4;
+    errors add up as square roots. With a mask, some queries see few keys. Eight standard deviations, for many
+    heads."""
+    rounding = (2**-9 if shape["dtype"] == "bf16" else 2**-12) / 3**0.5
+    seen = min(shape["keys"], shape["window"] or shape["keys"])
+    terms = shape["queries"] / seen
+    if shape["causal"] or shape["window"]:
+        terms += 1 + math.log(shape["queries"])
+    deviation = rounding / 4 * (shape["batch"] * shape["dim_v"] * terms) ** 0.5
+    return Tolerance(2e-2, max(1e-1, 8 * deviation))
 
 
 def launch_of(rows: str, heads: str, shared: bool, turned: int = 0) -> Any:

@@ -296,3 +296,23 @@ def test_inputs_of_backward_are_made_head_by_head() -> None:
     wide = {name: x.double() if isinstance(x, torch.Tensor) else x for name, x in inputs.items()}
     for got, expected in zip(backward_family.head_by_head(wide), attention(**wide), strict=True):
         torch.testing.assert_close(got, expected)
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "fp16"])
+@pytest.mark.parametrize(("keys", "causal"), [(1, 0), (40, 0), (40, 1)])
+def test_a_sinks_bound_holds_the_rounding_of_out_in_many_heads(dtype: str, keys: int, causal: int) -> None:
+    """With few keys a thousand sums over 300 queries went past a constant bound, one head of a thousand."""
+    torch.manual_seed(1)
+    heads, queries, dim = 1000, 40 if causal else 300, 64
+    shape = {"batch": 1, "queries": queries, "keys": keys, "dim_v": dim, "window": 0, "causal": causal}
+    logits = torch.randn(heads, queries, keys)
+    if causal:
+        logits = logits.masked_fill(~torch.ones(queries, keys, dtype=torch.bool).tril(), float("-inf"))
+    parts = torch.cat([torch.randn(heads, 1, 1).expand(-1, queries, 1), logits], -1).softmax(-1)
+    out = parts[..., 1:] @ torch.randn(heads, keys, dim)
+    error = out - out.to({"bf16": torch.bfloat16, "fp16": torch.float16}[dtype]).float()
+    errors = (parts[..., :1] * torch.randn_like(out) * error).sum((1, 2)).abs()
+    bounds = backward_family.summed_for_sinks({**shape, "dtype": dtype})
+    assert errors.max() < bounds.atol
+    if (keys, dtype) == (1, "bf16"):
+        assert bounds.atol < 20 * errors.square().mean().sqrt()
