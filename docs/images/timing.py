@@ -21,7 +21,7 @@ from PIL import Image, ImageChops
 import workbench as wb
 from workbench.views.html import report
 from workbench.views.waves import pack
-from workbench.views.waves.packed import Packed, meanings
+from workbench.views.waves.packed import Packed, content
 
 ROOT = Path(__file__).resolve().parents[2]
 for folder in ("browser", "profile"):
@@ -53,18 +53,12 @@ MARGIN = 16
 def timeline_page(timelines: list[Packed]) -> str:
     """A page that shows timelines, with nothing else."""
     files = resources.files("workbench.views.waves")
-    data = [each.data() for each in timelines]
-    content = {
-        "meanings": meanings(),
-        "timelines": [
-            {**each.header, "bytes": len(part)} for each, part in zip(timelines, data, strict=True)
-        ],
-    }
+    described, data = content(timelines)
     return PAGE % (
         files.joinpath("waves.css").read_text(),
         files.joinpath("waves.js").read_text(),
-        json.dumps(content).replace("</", "<\\/"),
-        base64.b64encode(b"".join(data)).decode(),
+        json.dumps(described).replace("</", "<\\/"),
+        base64.b64encode(data).decode(),
     )
 
 

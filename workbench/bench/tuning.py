@@ -272,9 +272,9 @@ class _Search:
         device: Device,
         store: Store,
         engine: Engine,
-        report: Callable[[str], None] | None,
+        log: Callable[[str], None] | None,
     ) -> None:
-        self.spec, self.device, self.store, self.engine, self.log = spec, device, store, engine, report
+        self.spec, self.device, self.store, self.engine, self.log = spec, device, store, engine, log
         self.known = {
             record.key: record for record in store if record.source == source_digest(spec.name, device)
         }

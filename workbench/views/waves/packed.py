@@ -93,6 +93,15 @@ def pack(line: Timeline) -> Packed:
     return Packed(header, columns)
 
 
+def content(timelines: Sequence[Packed]) -> tuple[dict[str, Any], bytes]:
+    """What waves.js shows: the timelines' headers with their meanings, and all columns."""
+    columns = [timeline.data() for timeline in timelines]
+    headers = [
+        {**timeline.header, "bytes": len(part)} for timeline, part in zip(timelines, columns, strict=True)
+    ]
+    return {"meanings": meanings(), "timelines": headers}, b"".join(columns)
+
+
 def meanings() -> dict[str, Any]:
     """Hues and words of kinds and reasons by their number, the same for all timelines."""
     return {

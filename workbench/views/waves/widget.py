@@ -10,7 +10,7 @@ from typing import Any
 
 from workbench.profile.timelines import Timeline
 from workbench.views.static_copy import display_live, display_pictures
-from workbench.views.waves.packed import Packed, meanings, pack
+from workbench.views.waves.packed import Packed, content, pack
 from workbench.views.waves.picture import waves_svg
 
 
@@ -27,14 +27,8 @@ def waves_widget(timelines: Sequence[Timeline | Packed] = ()) -> Any:
 def put(widget: Any, timelines: Sequence[Timeline | Packed]) -> None:
     """Shows other timelines in a widget."""
     packed = [pack(timeline) if isinstance(timeline, Timeline) else timeline for timeline in timelines]
-    data = [timeline.data() for timeline in packed]
-    header = {
-        "meanings": meanings(),
-        "timelines": [
-            {**timeline.header, "bytes": len(part)} for timeline, part in zip(packed, data, strict=True)
-        ],
-    }
-    widget.shown = (json.dumps(header, separators=(",", ":")).encode(), b"".join(data))
+    described, data = content(packed)
+    widget.shown = (json.dumps(described, separators=(",", ":")).encode(), data)
     widget.version += 1
 
 
