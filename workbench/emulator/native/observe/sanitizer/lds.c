@@ -293,11 +293,21 @@ static void lds_addresses(const Wave *w, const SanOp *o, uint32_t offset, uint32
         at[lane] = (row != NULL ? row[lane] : (w->s[HK_M0] & 0xffff) + 4 * lane) + offset;
 }
 
+/* Whether a lane's address lies between two dwords. Compilers merge accesses of bytes and halves into one of 8 or 16
+ * bytes, which LDS serves at any address; elements of whole dwords they merge only as far as these are aligned. */
+static int is_between_dwords(const Wave *w, const SanOp *o, uint64_t exec, uint32_t offset) {
+    uint32_t at[HK_LANES], low = 0;
+    lds_addresses(w, o, offset, at);
+    HK_FOR_LANES(lane, exec) low |= at[lane];
+    return (low & 3) != 0;
+}
+
 static void lds_one(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, uint32_t offset, uint32_t first_row,
                     int source) {
     const uint32_t *row = o->src_count[0] ? hk_row(w, o->src[0]) : NULL;
     uint32_t rows = (o->bytes + 3u) / 4u, alignment = lds_alignment(o);
     int is_write = (o->flags & (SAN_STORE | SAN_ATOMIC)) != 0;
+    int is_strict = (o->flags & (SAN_TRANSPOSED | SAN_ATOMIC)) != 0;
     uint32_t how = san_lds_how(o), number = sw->lgkm_issued + 1;
     if (HK_COPIES && (o->flags & SAN_ASYNC)) {
         /* An arrival at a barrier in LDS that asynccnt counts. */
@@ -315,7 +325,8 @@ static void lds_one(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, uint32_
     HK_FOR_LANES(lane, exec) {
         uint64_t at = (uint32_t)((row != NULL ? row[lane] : (w->s[HK_M0] & 0xffff) + 4 * lane) + offset);
         uint32_t undefined;
-        if (at & (alignment - 1)) san_found(w, SAN_FOUND_ALIGNMENT, &o->op, ~0ull, (int32_t)lane, at, alignment, 0, 0);
+        if ((at & (alignment - 1)) && (is_strict || !is_between_dwords(w, o, exec, offset)))
+            san_found(w, SAN_FOUND_ALIGNMENT, &o->op, ~0ull, (int32_t)lane, at, alignment, 0, 0);
         if (learns) san_lds_flag(sw, at, number);
         uint32_t cells = cells_of(sw->group, at, o->bytes);
         if (!is_write) {
