@@ -44,7 +44,9 @@ def test_all_have_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = [{test for test in drawn if tiers.runs(test, "commit", str(seed))} for seed in range(40)]
     assert set().union(*taken) == set(drawn)
     assert all(20 < len(some) < 85 for some in taken)
-    assert 1 < sum(tiers.runs("tests/a.py::test_slow", "commit", str(seed)) for seed in range(40)) < 20
+    slow = sum(tiers.runs("tests/a.py::test_slow", "commit", str(seed)) for seed in range(1000))
+    assert 0.6 < slow * tiers.OF_A_COMMIT / 1000 < 1.4
+    assert all(tiers.runs(f"{test}.py::test", "test", "1") for test in tiers.OF_THE_SOURCES)
     assert tiers.runs("tests/b.py::test", "commit", "1")
     of_one = [f"{operators}::test_{name}[gemm/bf16-gfx950]" for name in ("strides", "sanitized")]
     for seed in range(20):
@@ -68,10 +70,11 @@ def test_of_the_browser_s_files_a_third_runs() -> None:
 
 def test_what_needs_a_library_of_another_level_is_drawn_together() -> None:
     tests = [f"tests/a.py::test_{n}[x86-64-v4-software-amx]" for n in range(3)]
-    for tier, least, most in (("test", 2, 25), ("commit", 50, 160)):
+    [of_a_test] = tiers.BUILT_FOR.values()
+    for tier, share in (("test", of_a_test), ("commit", tiers.OF_A_COMMIT)):
         drawn = [{tiers.runs(test, tier, str(seed)) for test in tests} for seed in range(1000)]
         assert all(len(some) == 1 for some in drawn)
-        assert least < drawn.count({True}) < most
+        assert 0.4 < drawn.count({True}) * share / 1000 < 1.6
 
 
 def test_of_every_operator_one_target_is_looked_at() -> None:

@@ -3,7 +3,7 @@
     python tests/tiers.py    # what test-quick runs
 
 In `make test` a function's tests may take SECONDS of processor time. Of those that take longer the run's seed
-draws so many that they take that on average, so that all have their turn. CI runs a fifteenth of them
+draws so many that they take that on average, so that all have their turn. CI runs a twentieth of them
 besides, another one with each commit (`--tier=commit`). Of the files that drive a browser both run a third.
 docs/tests.md has what each part costs.
 """
@@ -40,7 +40,19 @@ has nothing else to do, since tests take less where an earlier run compiled thei
 SECONDS = 0.25
 """Seconds of processor time that a function's tests may take in `make test`, on average over its seeds."""
 
+OF_THE_SOURCES = (
+    "tests/docs/test_transcript",
+    "tests/test_docs",
+    "tests/test_dtypes",
+    "tests/test_imports",
+    "tests/test_page",
+    "tests/test_public_names",
+    "tests/views/test_gallery",
+)
+"""Prefixes of the names of tests that read the sources, and always run: a change anywhere may break them."""
+
 AT_LEAST: tuple[tuple[str, int], ...] = (
+    *((test, 1) for test in OF_THE_SOURCES),
     ("tests/kernels/generated/", 6),
     (OPERATORS, 1000),
     # PyTorch's rules, by code that operators share; compilations that run nothing; a measurement's own tests.
@@ -49,7 +61,7 @@ AT_LEAST: tuple[tuple[str, int], ...] = (
     ("tests/kernels/test_kernel_costs.py", 1000),
     ("tests/kernels/", 16),
 )
-"""Prefixes of tests' names, and n: at least one in n of them runs, since few others find a tile's faults.
+"""Prefixes of tests' names, and n: at least one in n of them runs: few others find the same faults.
 
 The first prefix that fits counts.
 """
@@ -73,7 +85,7 @@ QUICK: tuple[str, ...] = (
 """Files and folders of `make test-quick`."""
 
 
-OF_A_COMMIT = 15
+OF_A_COMMIT = 20
 """CI draws one in this many costly tests by the commit, and more if `make test` does."""
 
 BROWSER = "tests/browser/"
