@@ -93,9 +93,9 @@ def launch(
     return launch_of_shape
 
 
-def span(shape: Mapping[str, Any], parts: int) -> int:
-    """Columns of each of `parts` parts of K."""
-    return int(-(-shape["k"] // (128 * parts)) * 128)
+def span(shape: Mapping[str, Any], parts: int, step: int = 128) -> int:
+    """Columns of each of `parts` parts of K, a multiple of `step`."""
+    return int(-(-shape["k"] // (step * parts)) * step)
 
 
 def outputs_bf16(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
@@ -232,7 +232,7 @@ def whole_rows_across_k(shape: Mapping[str, Any], multiple: int) -> None:
     whole_words(shape, {sides[name]: multiple for name in across_k(shape["layout"])})
 
 
-def within_offsets(shape: Mapping[str, Any], size: int) -> None:
+def within_offsets(shape: Mapping[str, Any], size: float) -> None:
     """Refuses matrices beyond the reach of 32-bit offsets."""
     m, n, k = (shape[name] for name in "mnk")
     for name, count in (("a", m * k), ("b", n * k), ("c", m * n)):
@@ -240,10 +240,10 @@ def within_offsets(shape: Mapping[str, Any], size: int) -> None:
             raise ShapeError(f"GEMM: {name} has {count * size:,} bytes; expected less than 4 GiB")
 
 
-def least_fast(shape: Mapping[str, Any], size: int) -> dict[str, int]:
+def least_fast(shape: Mapping[str, Any], size: float) -> dict[str, int]:
     """Smallest sizes that the schedules with tiles of 256 x 256 support: rows of A and B, with elements of
     `size` bytes, must be as long as those of their tiles."""
-    along, across = BYTES["gfx950"] // size, 128
+    along, across = int(BYTES["gfx950"] // size), 128
     return {
         "nt": {"k": along},
         "nn": {"k": along, "n": across},
@@ -252,7 +252,7 @@ def least_fast(shape: Mapping[str, Any], size: int) -> dict[str, int]:
     }[shape.get("layout", "nt")]
 
 
-def is_fast(shape: Mapping[str, Any], size: int) -> bool:
+def is_fast(shape: Mapping[str, Any], size: float) -> bool:
     """True if `check_fast` accepts a shape."""
     try:
         check_fast(shape, size)
@@ -261,7 +261,7 @@ def is_fast(shape: Mapping[str, Any], size: int) -> bool:
     return True
 
 
-def check_fast(shape: Mapping[str, Any], size: int) -> None:
+def check_fast(shape: Mapping[str, Any], size: float) -> None:
     """Refuses sizes that these schedules do not support."""
     whole_words(shape, {"n": 8})
     for name, least in least_fast(shape, size).items():

@@ -19,7 +19,7 @@ namespace kittens::families::gemm {
  * @tparam Products from gemm_scaled_products.cuh.
  * @tparam U element type of C.
  * @tparam Epilogue,Problem from gemm_epilogue.cuh and gemm_problem.cuh.
- * @tparam tile the tile of a work-group. With more than two steps, scales go to shared memory with the operands.
+ * @tparam tile the tile of a work-group.
  * @tparam stored how A and B are stored; scales are the same in every layout.
  */
 template <typename Products, typename U, typename Epilogue = epilogue<>, typename Problem = batches,
@@ -30,7 +30,7 @@ template <typename TA, typename TB, typename ScaleA, typename ScaleB, typename U
           tile_of_c tile, layout stored>
 struct block_scaled<scaled_products<TA, TB, ScaleA, ScaleB>, U, Epilogue, Problem, tile, stored> {
     static constexpr int PART_M = tile.part_m(), PART_N = tile.part_n();
-    using products = scaled_products<TA, TB, ScaleA, ScaleB, by_shared_memory<PART_M, PART_N>>;
+    using products = scaled_products<TA, TB, ScaleA, ScaleB, by_shared_memory<PART_M, PART_N, tile.words>>;
     using of_a = typename products::of_a;
     using of_b = typename products::of_b;
     struct arguments : globals<typename of_a::stored, U, Problem, Epilogue, typename of_b::stored>,
@@ -46,15 +46,15 @@ struct block_scaled<scaled_products<TA, TB, ScaleA, ScaleB>, U, Epilogue, Proble
                                      operand_across_k<of_b, tile.wide, workers>>;
     using shared_a = typename operand_a::shared;
     using shared_b = typename operand_b::shared;
-    static constexpr bool by_words = tile.steps > 2;
-    static_assert(!by_words || products::by_words, "gemm: these scales are read two steps at a time");
-    /** A step's scales in shared memory; a wave loads the words of 64 rows at a time, one per lane. */
+    static_assert(!tile.words || products::by_words, "gemm: these scales are no words");
+    /** A step's scales in shared memory, the rows' second words behind their first ones; a wave loads the words of 64
+     * rows at a time, one per lane. */
     static constexpr int CHUNKS_A = ceil_div(tile.high, WARP_THREADS);
     static constexpr int CHUNKS_B = ceil_div(tile.wide, WARP_THREADS);
     static_assert(CHUNKS_A + CHUNKS_B <= NUM_WARPS);
     struct words {
-        sv_fl<CHUNKS_A * WARP_THREADS> of_rows;
-        sv_fl<CHUNKS_B * WARP_THREADS> of_cols;
+        sv_fl<products::WORDS * CHUNKS_A * WARP_THREADS> of_rows;
+        sv_fl<products::WORDS * CHUNKS_B * WARP_THREADS> of_cols;
     };
     /** If shared memory has room for only one work-group, its waves get all registers and spill none. */
     static constexpr bool alone = 2 * tile.steps * (sizeof(shared_a) + sizeof(shared_b)) > MAX_SHARED_MEMORY;
@@ -86,10 +86,12 @@ struct block_scaled<scaled_products<TA, TB, ScaleA, ScaleB>, U, Epilogue, Proble
         const int first = at.begin / products::COLUMNS, end = ceil_div(at.end, products::COLUMNS);
         const int row = at.first + at.row + warp_row * PART_M, col = at.col + warp_col * PART_N;
         constexpr int LOADS = operand_a::LOADS + operand_b::LOADS;
-        if constexpr (by_words) {
+        if constexpr (tile.words) {
             words(&scales)[tile.steps] = al.template allocate<words, tile.steps>();
             words_ahead from_words{};
             bool has_words = false;
+            constexpr int CHUNK_BYTES = WARP_THREADS * static_cast<int>(sizeof(float));
+            int chunk = wave, apart = CHUNKS_A * CHUNK_BYTES;
             if constexpr (ScaleA::words)
                 if (wave < CHUNKS_A) {
                     from_words = ScaleA::ahead_of_a(g, at.a, at.first + at.row + wave * WARP_THREADS);
@@ -99,15 +101,18 @@ struct block_scaled<scaled_products<TA, TB, ScaleA, ScaleB>, U, Epilogue, Proble
                 if (wave >= CHUNKS_A && wave < CHUNKS_A + CHUNKS_B) {
                     from_words = ScaleB::ahead_of_b(g, at.b, at.col + (wave - CHUNKS_A) * WARP_THREADS);
                     has_words = true;
+                    chunk += (products::WORDS - 1) * CHUNKS_A;
+                    apart = CHUNKS_B * CHUNK_BYTES;
                 }
-            const uint32_t lds = detail::shared_address(&scales[0].of_rows.data[0]) +
-                                 static_cast<uint32_t>(wave * WARP_THREADS * static_cast<int>(sizeof(float)));
+            const uint32_t lds =
+                detail::shared_address(&scales[0].of_rows.data[0]) + static_cast<uint32_t>(chunk * CHUNK_BYTES);
             ring_of_steps<tile.steps, LOADS>(
                 first, end,
                 [&](int step, int slot) {
                     if (has_words)
-                        from_words.start(lds + static_cast<uint32_t>(slot) * static_cast<uint32_t>(sizeof(words)),
-                                         step);
+                        from_words.template start<products::WORDS>(lds + static_cast<uint32_t>(slot) *
+                                                                             static_cast<uint32_t>(sizeof(words)),
+                                                                   static_cast<uint32_t>(apart), step);
                     from_a.start(As[slot], step, slot);
                     from_b.start(Bs[slot], step, slot);
                 },

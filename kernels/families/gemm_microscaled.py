@@ -81,7 +81,7 @@ LOOP = ScaledLoop(
     policies=lambda shape: ", ".join([scalars.C_TYPES[shape["format"]]] * 2 + ["powers"] * 2),
     epilogue=lambda shape: family.epilogue(shape, "bf16"),
     bits=lambda shape: (bits(shape), bits(shape)),
-    columns=lambda shape: 128,
+    columns=lambda shape, arch: 256 if bits(shape) == 4 and arch == "gfx950" else 128,
     operands=lambda shape: ("a", "b", "scale_a", "scale_b"),
     check=check,
 )
@@ -92,24 +92,24 @@ def check_scaled(shape: Mapping[str, Any], arch: str) -> None:
     check(shape, arch)
     if arch != "gfx950":
         raise ShapeError(f"GEMM: {arch} has no scaled matrix instructions; this implementation is for gfx950")
-    if bits(shape) != 8:
-        raise ShapeError(f"GEMM: format is {shape['format']!r}; this implementation supports e4m3 and e5m2")
+    if bits(shape) == 6:
+        raise ShapeError(f"GEMM: format is {shape['format']!r}; this implementation supports fp8 and fp4")
 
 
 PRODUCT = Product(
     element=lambda shape: scalars.C_TYPES[shape["format"]],
     result=lambda shape: "bf16",
     epilogue=lambda shape: family.epilogue(shape, "bf16"),
-    size=lambda shape: 1,
+    size=lambda shape: bits(shape) / 8,
     check=check_scaled,
     sums="power_sums",
 )
 
 
 def ping_pong(shapes: Sequence[Mapping[str, Any]]) -> Variant:
-    """Variant for many tiles of 256 x 256 of fp8, by 8 waves."""
+    """Variant for many tiles of 256 x 256 of fp8 or fp4, by 8 waves."""
     variant = PRODUCT.ping_pong(shapes, on=("gfx950",))
-    return Variant(lambda shape, arch: bits(shape) == 8 and variant.takes(shape, arch), **variant.fields)
+    return Variant(lambda shape, arch: bits(shape) != 6 and variant.takes(shape, arch), **variant.fields)
 
 
 FEW_ROWS = gemm_quantized.few_rows(

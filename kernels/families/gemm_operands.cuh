@@ -14,9 +14,12 @@ struct tile_of_c {
     int high, wide;
     /** Steps along K in shared memory: all but one are loading while the matrix cores work on that one. */
     int steps;
+    /** Whether scales go to shared memory with the operands. */
+    bool words;
 
     constexpr tile_of_c(int side) : tile_of_c(side, side, 2) {}
-    constexpr tile_of_c(int high, int wide, int steps) : high(high), wide(wide), steps(steps) {}
+    constexpr tile_of_c(int high, int wide, int steps, bool words = false)
+        : high(high), wide(wide), steps(steps), words(words) {}
     constexpr int warps_m() const { return high == 16 ? 1 : 2; }
     constexpr int warps_n() const { return 4 / warps_m(); }
     constexpr int part_m() const { return high / warps_m(); }
@@ -56,7 +59,7 @@ __device__ inline void ring_of_steps(int first, int end, Start &&start, Work &&w
 /**
  * @brief Elements of type T in a step along K: 128 bytes of a row, or 64 on gfx942, whose LDS has 64 KB.
  *
- * @tparam T of 2 or 1 bytes.
+ * @tparam T of 2 or 1 bytes, such as pairs of fp4.
  */
 template <typename T>
 struct along_k {
@@ -75,8 +78,9 @@ struct along_k {
     /** Base shape in shared memory: rows of a step are whole or half cache lines. */
     using shared_shape =
         detail::select<K_STEP == 128, st_16x128_s, detail::select<K_STEP == 64, st_16x64_s, st_16x32_s>>;
-    /** Base shape in registers. */
-    using shape = detail::select<wide, rt_16x32_s, detail::select<K_STEP == 128, rt_16x128_s, rt_16x64_s>>;
+    /** Base shape in registers: what a matrix instruction takes. */
+    using shape = detail::select<wide, rt_16x32_s,
+                                 detail::select<K_STEP == 128 && detail::numbers_in<T> == 1, rt_16x128_s, rt_16x64_s>>;
 };
 
 /**

@@ -16,13 +16,14 @@ Sizes = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ScaledLoop:
-    """`block_scaled`; with steps of 128 columns, whose rows have a word of scales, it loads further ahead.
+    """`block_scaled`; with steps of 128 columns or more, whose rows have words of scales, it loads further
+    ahead.
 
     Attributes:
         policies: template arguments of `scaled_products` by shape.
         epilogue: C++ type of the epilogue by shape.
         bits: bits per element of A and of B.
-        columns: columns of A and B per step.
+        columns: columns of A and B per step, by shape and target.
         operands: names of the loop's input tensors.
         check: raises an error for shapes that the operator does not support.
     """
@@ -30,7 +31,7 @@ class ScaledLoop:
     policies: Callable[[Sizes], str]
     epilogue: Callable[[Sizes], str]
     bits: Callable[[Sizes], tuple[int, int]]
-    columns: Callable[[Sizes], int]
+    columns: Callable[[Sizes, str], int]
     operands: Callable[[Sizes], Sequence[str]]
     check: Callable[[Sizes, str], None]
 
@@ -44,11 +45,15 @@ class ScaledLoop:
             split=split,
             # A wave reads 32 columns of an operand across K at once.
             sides=gemm_tiles.SIDES if family.is_nt(shape) else (64, 128),
-            step=self._bytes(shape, self.columns(shape)),
+            step=self._step(shape),
             most=self.most_ahead(shape),
         )
         high, wide = shape.get("side") or tile.high, shape.get("side") or tile.wide
         return gemm_tiles.Tile(high, wide, (shape.get("parts") or tile.parts) if split else 1)
+
+    def _step(self, shape: Sizes) -> int:
+        """Bytes of a row per step on gfx950, for which the rules choose, as on other targets."""
+        return self._bytes(shape, self.columns(shape, "gfx950"))
 
     def _bytes(self, shape: Sizes, columns: int) -> int:
         """Bytes of this many columns of a row, the mean of A and B."""
@@ -58,36 +63,44 @@ class ScaledLoop:
         """True if the kernel for few rows takes less time."""
         rows, cols = family.few_rows(shape)
         row, batch = self._bytes(shape, shape["k"]), shape["batch"]
-        by_rows = gemm_tiles.few_rows_cycles(rows, cols, shape["n"], row, self._bytes(shape, 128), batch)
+        chunk = max(self._bytes(shape, 128), self._step(shape))
+        by_rows = gemm_tiles.few_rows_cycles(rows, cols, shape["n"], row, chunk, batch)
         return by_rows <= gemm_tiles.cycles(
             self.tile(shape, True),
             shape["m"],
             shape["n"],
             row,
             batch,
-            self._bytes(shape, self.columns(shape)),
+            self._step(shape),
             self.most_ahead(shape),
         )
 
     def most_ahead(self, shape: Sizes) -> int:
         """Steps that shared memory may hold: two if scales go to registers."""
-        return gemm_tiles.MOST_AHEAD if self.columns(shape) == 128 else 2
+        return gemm_tiles.MOST_AHEAD if self.columns(shape, "gfx950") >= 128 else 2
 
-    def _stage(self, tile: gemm_tiles.Tile, shape: Sizes) -> tuple[int, int]:
+    def _stage(self, tile: gemm_tiles.Tile, shape: Sizes, arch: str) -> tuple[int, int]:
         """Bytes of a step in shared memory: operands, and words of scales for a wave's rows at a time."""
         of_a, of_b = self.bits(shape)
-        words = 4 * WAVE * (-(-tile.high // WAVE) + -(-tile.wide // WAVE))
-        return self.columns(shape) * (tile.high * of_a + tile.wide * of_b) // 8, words
+        columns = self.columns(shape, arch)
+        words = -(-columns // 128) * 4 * WAVE * (-(-tile.high // WAVE) + -(-tile.wide // WAVE))
+        return columns * (tile.high * of_a + tile.wide * of_b) // 8, words
 
     def ahead(self, tile: gemm_tiles.Tile, shape: Sizes, arch: str) -> int:
         """Steps that shared memory holds."""
         groups = tile.groups(shape["m"], shape["n"]) * shape["batch"]
-        return gemm_tiles.ahead(sum(self._stage(tile, shape)), groups, arch, self.most_ahead(shape))
+        return gemm_tiles.ahead(sum(self._stage(tile, shape, arch)), groups, arch, self.most_ahead(shape))
+
+    def _has_words(self, shape: Sizes, arch: str, steps: int) -> bool:
+        """True if scales go to shared memory with the operands: always if there is room for them."""
+        return self.columns(shape, arch) >= 128 and (steps > 2 or arch == "gfx950")
 
     def cpp(self, shape: Sizes, arch: str, split: bool = False) -> str:
         """The C++ type of the loop."""
         tile = self.tile(shape, split)
-        held = f"tile_of_c({tile.high}, {tile.wide}, {self.ahead(tile, shape, arch)})"
+        steps = self.ahead(tile, shape, arch)
+        words = str(self._has_words(shape, arch, steps)).lower()
+        held = f"tile_of_c({tile.high}, {tile.wide}, {steps}, {words})"
         result, finish, problem = (
             ("float", "epilogue<>", "parts_of_k") if split else ("bf16", self.epilogue(shape), "batches")
         )
@@ -98,12 +111,12 @@ class ScaledLoop:
     def launch(self, shape: Sizes, arch: str, tile: gemm_tiles.Tile | None = None, parts: int = 0) -> Launch:
         """A work-group for each tile of C, and part of K or matrix of a batch."""
         tile = tile or self.tile(shape)
-        stage, words = self._stage(tile, shape)
+        stage, words = self._stage(tile, shape, arch)
         held = self.ahead(tile, shape, arch)
         return Launch(
             grid=(family.tiles(shape, tile.high, tile.wide), parts or shape["batch"]),
             block=256,
-            dynamic_shared=held * (stage + (words if held > 2 else 0)),
+            dynamic_shared=held * (stage + (words if self._has_words(shape, arch, held) else 0)),
         )
 
     def fields(self) -> dict[str, Any]:
@@ -121,6 +134,7 @@ class ScaledLoop:
             define=lambda shape, arch: {"GEMM": self.cpp(shape, arch, True)},
             launch=lambda shape, arch, parts: self.launch(shape, arch, self.tile(shape, True), parts),
             operands=self.operands,
+            step=lambda shape: max(128, self.columns(shape, "gfx950")),
             total=lambda shape: f"bf16, {self.epilogue(shape)}",
             tunables=Tunables(**gemm_tiles.TUNABLES, parts=gemm_schedules.PARTS),
             shapes=shapes,

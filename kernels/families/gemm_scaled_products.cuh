@@ -17,17 +17,19 @@
 
 namespace kittens::families::gemm {
 
-/** Rows and columns of C per wave if operands pass through shared memory, at most 64. */
-template <int ROWS = 64, int COLS = 64>
+/** Rows and columns of C per wave if operands pass through shared memory, at most 64, and whether scales do too. */
+template <int ROWS = 64, int COLS = 64, bool words = false>
 struct by_shared_memory {
     static constexpr int rows = ROWS, cols = COLS;
     static constexpr bool direct = false;
+    /** Whether a step may have two registers of scales, which are many loads if each loads its bytes. */
+    static constexpr bool of_lines = words;
 };
 /** Tile of a wave whose operands come straight from global memory: 16 to 64 rows and columns. */
 template <int ROWS, int COLS>
 struct by_registers {
     static constexpr int rows = ROWS, cols = COLS;
-    static constexpr bool direct = true;
+    static constexpr bool direct = true, of_lines = true;
 };
 
 /** A lane's position in an operand: the wave's first row, the matrix, and the columns before the step. */
@@ -36,22 +38,31 @@ struct step_place {
 };
 
 /**
- * @brief Loads of a step's scales to shared memory: a word for each row of a tile, 64 rows per wave.
+ * @brief Loads of a step's scales to shared memory: a word or two for each row of a tile, 64 rows per wave.
  *
  * A word is a float, or four powers of two.
  */
 struct words_ahead {
     i32x4 resource;
-    /** Bytes from the first scale to this lane's, and from one step's to the next. */
-    uint32_t offset, step;
+    /** Bytes from the first scale to this lane's, from one word to the next, and from the first to the last. */
+    uint32_t offset, step, last;
 
-    __device__ inline void start(uint32_t lds, int index) const {
+    /**
+     * @brief Starts loading the words of step `index`.
+     *
+     * @param apart bytes of shared memory from the rows' first words to their second ones.
+     */
+    template <int words>
+    __device__ inline void start(uint32_t lds, uint32_t apart, int index) const {
         // The same in all lanes, but the compiler may have put it in vector registers, since each wave has its own.
         i32x4 uniform = resource;
 #pragma unroll
         for (int i = 0; i < 4; i++) uniform[i] = __builtin_amdgcn_readfirstlane(uniform[i]);
-        const auto at = static_cast<uint32_t>(__builtin_amdgcn_readfirstlane(index * static_cast<int>(step)));
+        const auto at = static_cast<uint32_t>(__builtin_amdgcn_readfirstlane(index * words * static_cast<int>(step)));
         detail::load_direct<4, 0>(uniform, lds, offset, at);
+        // The last step may be half a one, whose second word is multiplied by zeros, but must be of the same row.
+        if constexpr (words == 2)
+            detail::load_direct<4, 0>(uniform, lds + apart, offset, at + step < last ? at + step : last);
     }
     /** Words in rows of `scales`; a step uses four bytes. */
     template <ducks::gl::all GL>
@@ -60,7 +71,7 @@ struct words_ahead {
         const int inside = detail::max(static_cast<int>(scales.rows()) - row, 0);
         const int first = detail::min(row, static_cast<int>(scales.rows()) - 1);
         return {make_srsrc(&scales[{matrix, first, 0}], static_cast<uint32_t>(inside) * pitch),
-                static_cast<uint32_t>(laneid()) * pitch, 4};
+                static_cast<uint32_t>(laneid()) * pitch, 4, pitch - 4};
     }
     /** The same for floats in columns. */
     template <ducks::gl::all GL>
@@ -69,7 +80,7 @@ struct words_ahead {
         const auto at = static_cast<uint32_t>(column + laneid()) * static_cast<uint32_t>(sizeof(float));
         // The step's part of a lane's offset is not checked against the range.
         return {make_srsrc(&scales[{matrix, 0, 0}], static_cast<uint32_t>(scales.rows()) * pitch),
-                at < pitch ? at : detail::OUT_OF_RANGE, pitch};
+                at < pitch ? at : detail::OUT_OF_RANGE, pitch, 0};
     }
 };
 
@@ -114,10 +125,12 @@ struct powers {
     struct of_b {
         gl<fp8e8m0, 1, -1, -1, -1> scale_b;
     };
-    /** In each base tile, a lane has one of a step's blocks if there are four, both if there are two. */
+    /** In each base tile, a lane has one of a step's blocks if there are four, both if there are two. Of eight it has
+     * two, as two base tiles take them. */
     template <int columns>
     struct of_step {
-        static constexpr int parts = columns == 64 ? 2 : 1;
+        static constexpr int blocks = columns == 64 ? 1 : 4;
+        static constexpr int parts = columns / 32 / blocks;
         fp8e8m0_4 of[parts];
     };
     template <int columns, typename>
@@ -125,11 +138,14 @@ struct powers {
     template <int columns, int tiles, ducks::gl::all GL>
     static __device__ inline of_step<columns> read(const GL &scales, const step_place &at) {
         of_step<columns> made;
-        constexpr int parts = of_step<columns>::parts;
+        constexpr int parts = of_step<columns>::parts, blocks = of_step<columns>::blocks;
 #pragma unroll
-        for (int part = 0; part < parts; part++)
-            made.of[part] =
-                load_scales<parts == 1 ? 4 : 1, tiles>(scales, {0, at.matrix, at.row, at.column / 32 + part});
+        for (int part = 0; part < parts; part++) {
+            int block = at.column / 32 + part * blocks;
+            // See `words_ahead::start`.
+            if constexpr (parts * blocks == 8) block = block < static_cast<int>(scales.cols()) ? block : 0;
+            made.of[part] = load_scales<blocks, tiles>(scales, {0, at.matrix, at.row, block});
+        }
         return made;
     }
     template <int columns, typename Sums, typename G>
@@ -151,13 +167,18 @@ struct powers {
     /** For base tiles from row `row` on: a lane gets the byte of its row and block. */
     template <int columns, int tiles, typename Words>
     static __device__ inline of_step<columns> take(Words &words, int row) {
-        static_assert(of_step<columns>::parts == 1, "gemm: a step has four blocks");
+        constexpr int parts = of_step<columns>::parts;
+        static_assert(of_step<columns>::blocks == 4, "gemm: words have four blocks");
         of_step<columns> made;
-        made.of[0] = 0;
-        const auto *bytes = (detail::shared_pointer<const unsigned char>)reinterpret_cast<const unsigned char *>(
-            &words.data[row + laneid() % 16]);
 #pragma unroll
-        for (int n = 0; n < tiles; n++) made.of[0] |= static_cast<fp8e8m0_4>(bytes[n * 64 + laneid() / 16]) << (n * 8);
+        for (int part = 0; part < parts; part++) {
+            made.of[part] = 0;
+            const auto *bytes = (detail::shared_pointer<const unsigned char>)reinterpret_cast<const unsigned char *>(
+                &words.data[part * (Words::length / parts) + row + laneid() % 16]);
+#pragma unroll
+            for (int n = 0; n < tiles; n++)
+                made.of[part] |= static_cast<fp8e8m0_4>(bytes[n * 64 + laneid() / 16]) << (n * 8);
+        }
         return made;
     }
     template <int columns, typename Sums, typename G, typename Words>
@@ -277,8 +298,12 @@ struct scaled_products {
     static constexpr bool as_stored = by_instruction || (floats && alike);
     static constexpr bool wide = sizeof(TA) == 2 || sizeof(TB) == 2;
     static constexpr bool one_block = detail::is_same<ScaleB, floats_of_columns<32>>;
-    /** Columns per step: a block of float scales, or 128 bytes of a row of bf16. */
-    static constexpr int COLUMNS = one_block ? 32 : wide && !Part::direct ? 64 : 128;
+    static constexpr bool lines_of_fp4 =
+        Part::of_lines && by_instruction && detail::numbers_in<TA> == 2 && detail::numbers_in<TB> == 2;
+    /** Columns per step: a block of float scales, or a line of 128 bytes of a row of bf16, fp8 or fp4. */
+    static constexpr int COLUMNS = one_block ? 32 : wide && !Part::direct ? 64 : lines_of_fp4 ? 256 : 128;
+    /** Words of powers of two for each row of a step. */
+    static constexpr int WORDS = lines_of_fp4 ? 2 : 1;
     /** Consecutive elements of a row per lane if elements are converted to bf16: with a bf16 operand, as many as one
      * read of it from shared memory, else a block of powers of two. */
     static constexpr int RUN = wide && (!Part::direct || one_block) ? 8 : 32;
@@ -298,7 +323,7 @@ struct scaled_products {
         using shared_shape = detail::select<K_STEP == 128, st_16x128_s,
                                             detail::select<K_STEP == 64 && !short_pieces, st_16x64_s, st_16x32_s>>;
         using matrix_shape = detail::select<sizeof(T) == 2 || K_STEP == 32, rt_16x32_s,
-                                            detail::select<K_STEP == 128, rt_16x128_s, rt_16x64_s>>;
+                                            detail::select<K_STEP == 128 && numbers == 1, rt_16x128_s, rt_16x64_s>>;
         /** If elements are converted to bf16, a lane holds equally many consecutive elements of both operands. */
         using shape = detail::select<as_stored, matrix_shape, rt_shape<16, K_STEP, RUN / numbers>>;
     };
@@ -317,8 +342,8 @@ struct scaled_products {
                 ScaleB::template read_b<COLUMNS, sums>(g, {at.b, col, step * COLUMNS})};
     }
 
-    /** True if scales can pass through shared memory, with a word for each row of a step. */
-    static constexpr bool by_words = COLUMNS == 128 && !Part::direct;
+    /** True if scales can pass through shared memory, with words for each row of a step. */
+    static constexpr bool by_words = COLUMNS >= 128 && !Part::direct;
     /** Scales of step `step` from words in shared memory, of part `row` of the tile and, at column `col` of C, `part`.
      */
     template <typename G, typename WordsA, typename WordsB>
@@ -346,8 +371,7 @@ struct scaled_products {
             copy(numbers, products);
             add_scaled(c, numbers, by);
         } else if constexpr (by_instruction) {
-            const fp8e8m0_4 of_a = register_of(by.of_a), of_b = register_of(by.of_b);
-            mma_ABt_scaled(c, a, b, c, &of_a, &of_b);
+            mma_ABt_scaled(c, a, b, c, registers_of(by.of_a).of, registers_of(by.of_b).of);
         } else {
             multiply_as_bf16(c, a, b, by);
         }
@@ -357,13 +381,15 @@ struct scaled_products {
     template <typename Scale>
     static constexpr bool are_powers = detail::is_same<Scale, powers::of_step<COLUMNS>>;
 
-    /** The given scales, or four scales of one. */
+    /** The scales, or four scales of one. */
     template <typename Scale>
-    static __device__ inline fp8e8m0_4 register_of(const Scale &given) {
-        if constexpr (are_powers<Scale>)
-            return given.of[0];
-        else
-            return 0x7f7f7f7fu;
+    static __device__ inline auto registers_of(const Scale &scales) {
+        if constexpr (are_powers<Scale>) {
+            return scales;
+        } else {
+            static_assert(WORDS == 1);
+            return powers::of_step<COLUMNS>{{0x7f7f7f7fu}};
+        }
     }
 
     using wide_tile = rt<bf16, 16, COLUMNS, row_l, rt_shape<16, COLUMNS, RUN>>;

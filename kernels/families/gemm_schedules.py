@@ -40,6 +40,7 @@ def split_k(
     tunables: Tunables,
     shapes: Sequence[Sizes],
     check: Callable[[Sizes, str], None],
+    step: Callable[[Sizes], int] = lambda shape: 128,
 ) -> Variant:
     """Two steps: a loop for each part of K, then the sum of the parts in order, and the epilogue.
 
@@ -49,6 +50,7 @@ def split_k(
         launch: launch of the loop, with the number of parts.
         operands: names of the loop's input tensors.
         total: C++ types of C's elements and of the epilogue.
+        step: columns of which a part has a multiple.
     """
 
     def check_one(shape: Sizes, arch: str) -> None:
@@ -57,7 +59,7 @@ def split_k(
             raise ShapeError(f"GEMM: batch is {shape['batch']}; this implementation supports 1")
 
     def span(shape: Sizes) -> int:
-        return family.span(shape, tile(shape).parts)
+        return family.span(shape, tile(shape).parts, step(shape))
 
     def parts_of(shape: Sizes) -> int:
         return int(-(-shape["k"] // span(shape)))
@@ -116,7 +118,7 @@ class Product:
     element: Callable[[Sizes], str]
     result: Callable[[Sizes], str]
     epilogue: Callable[[Sizes], str]
-    size: Callable[[Sizes], int]
+    size: Callable[[Sizes], float]
     check: Callable[[Sizes, str], None]
     problem: str = "batches"
     sums: str = "added_sums"

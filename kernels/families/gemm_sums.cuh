@@ -58,14 +58,19 @@ struct added_sums {
 
 #if defined(KITTENS_CDNA4)
 /**
- * @brief Words of scales in shared memory: one for each row of A and of B in a step, loaded four steps at a time.
+ * @brief Words of scales in shared memory, for each row of A and of B in a step; four of a row are loaded at a time.
  *
- * A load asks for a line for each row, so waves do not load the rows that they share again. Groups of four steps take
+ * A load asks for a line for each row, so waves do not load the rows that they share again. Groups of four words take
  * turns at two slots: a group is loaded while the steps of the one before are used.
+ *
+ * @tparam IN_STEP words of a row in a step, 1 or 2.
  */
+template <int IN_STEP = 1>
 struct words_of_steps {
-    static constexpr int STEPS = 4;
-    static constexpr int ROW_BYTES = STEPS * static_cast<int>(sizeof(unsigned));
+    static constexpr int WORDS = 4;
+    /** Pairs of steps that a group of words serves. */
+    static constexpr int PAIRS = WORDS / (2 * IN_STEP);
+    static constexpr int ROW_BYTES = WORDS * static_cast<int>(sizeof(unsigned));
     /** Of A's rows, and behind them of B's. */
     static constexpr int SLOT_BYTES = 2 * HALVES_TILE * ROW_BYTES;
     /** Two slots, at address `lds`. */
@@ -75,7 +80,7 @@ struct words_of_steps {
 
     i32x4 from;
     uint32_t offset, lds;
-    /** Steps of zeros before K. */
+    /** Words' columns of zeros before K. */
     int lacking;
 
     /** @param at_wave scales of the operand of which this wave loads 64 rows, the first of them row `row`. */
@@ -87,18 +92,19 @@ struct words_of_steps {
         from = make_srsrc(&scales[{matrix, first, 0}], static_cast<uint32_t>(rows) * pitch);
         offset = static_cast<uint32_t>(row + laneid()) * pitch;
     }
-    /** First word of the group of pair `pair`; steps of zeros use the first word. */
-    __device__ inline int first_word(int pair) const { return detail::max(pair / 2 * STEPS - lacking, 0); }
-    static __device__ inline int slot(int pair) { return pair / 2 % 2 * SLOT_BYTES; }
+    static __device__ inline bool is_first_of_group(int pair) { return pair % PAIRS == 0; }
+    /** First word of the group of pair `pair`; columns of zeros use the first word. */
+    __device__ inline int first_word(int pair) const { return detail::max(pair / PAIRS * WORDS - lacking, 0); }
+    static __device__ inline int slot(int pair) { return pair / PAIRS % 2 * SLOT_BYTES; }
     /** Starts loading the group of pair `pair`, the group's first. */
     __device__ inline void start(int pair) const {
         detail::load_direct<16, 0>(from, lds + static_cast<uint32_t>(slot(pair) + warpid() * WARP_THREADS * ROW_BYTES),
                                    offset, static_cast<uint32_t>(first_word(pair) * 4));
     }
-    /** Address of the words of step `step` of pair `pair`, relative to those of its row in the first slot. */
-    __device__ inline uint32_t place(int pair, int step) const {
-        const int word = detail::max(2 * pair + step - lacking, 0) - first_word(pair);
-        return static_cast<uint32_t>(slot(pair) + word * 4);
+    /** Address of word `word` of step `step` of pair `pair`, relative to its row's first in the first slot. */
+    __device__ inline uint32_t place(int pair, int step, int word = 0) const {
+        const int at = detail::max((2 * pair + step) * IN_STEP + word - lacking, 0) - first_word(pair);
+        return static_cast<uint32_t>(slot(pair) + at * 4);
     }
 };
 #endif
@@ -107,24 +113,25 @@ struct words_of_steps {
 /** A float for each row of A in a step, by `words_of_steps`: a lane reads that of its row a turn before its use. */
 template <typename T, int second_row>
 struct scales_of_rows {
-    words_of_steps words;
+    using words_in_memory = words_of_steps<>;
+    words_in_memory words;
     /** Address of this lane's words of the first slot, and the pair of steps in use. */
     uint32_t at_lane;
     int pair = 0;
     float of_row;
 
-    static __device__ inline uint32_t allocate(shared_allocator<> &al) { return words_of_steps::allocate(al); }
+    static __device__ inline uint32_t allocate(shared_allocator<> &al) { return words_in_memory::allocate(al); }
     /** @param row this lane's; `lacking` columns are zeros before K. */
     template <typename GL>
     __device__ inline scales_of_rows(const GL &scales, const share &at, int row, uint32_t lds, int lacking)
         : words(scales, at.a, at.first, at.rows, at.row + warpid() * WARP_THREADS, lds, lacking / along_k<T>::K_STEP),
-          at_lane(lds + static_cast<uint32_t>((row - at.row) * words_of_steps::ROW_BYTES)) {}
+          at_lane(lds + static_cast<uint32_t>((row - at.row) * words_in_memory::ROW_BYTES)) {}
 
     /** Starts reading for turn `turn`. */
     template <int turn>
     __device__ inline void read() {
         const uint32_t from = at_lane + words.place(pair, turn / 4 % 2);
-        of_row = *(detail::shared_pointer<const float>)(from + turn / 2 % 2 * second_row * words_of_steps::ROW_BYTES);
+        of_row = *(detail::shared_pointer<const float>)(from + turn / 2 % 2 * second_row * words_in_memory::ROW_BYTES);
     }
     /** Of eight waves, four load the rows. */
     __device__ inline void start_group(int next) const {
@@ -134,7 +141,7 @@ struct scales_of_rows {
     template <int turn>
     __device__ inline void start(int next) {
         if constexpr (turn == 1)
-            if (next % 2 == 0) start_group(next);
+            if (words.is_first_of_group(next)) start_group(next);
         if constexpr (turn == 7) {
             pair = next;
             read<8>();
@@ -332,12 +339,13 @@ struct block_sums {
 
 #if defined(KITTENS_CDNA4)
 /**
- * @brief A and B of fp8 have a power of two for each 32 columns of a row: fp8e8m0, (M, K / 32) and (N, K / 32).
+ * @brief A and B of fp8 or fp4 have a power of two for each 32 columns of a row: fp8e8m0, (M, K / 32) and
+ * (N, K / 32).
  *
- * A step is four blocks, so a row's scales for it are a word. A lane reads the word of its row of a quarter of A, or of
- * the 64 rows of B, from shared memory, a turn before its use. The matrix instructions want them the other way round:
- * in lane l, the scales of four rows l % 16 for block l / 16. That is a transposition of four bytes in four groups of
- * lanes.
+ * A step is four blocks of fp8, so a row's scales for it are a word; of fp4 it is eight, two words. A lane reads the
+ * words of its row of a quarter of A, or of the 64 rows of B, from shared memory, a turn before their use. The matrix
+ * instructions want them the other way round: in lane l, the scales of four rows l % 16 for block l / 16. That is a
+ * transposition of four bytes in four groups of lanes.
  */
 struct power_sums {
     static constexpr int BLOCK = 32;
@@ -347,29 +355,32 @@ struct power_sums {
     template <typename T>
     using number = float;
     static constexpr bool scaled = true;
-    static __device__ inline uint32_t allocate(shared_allocator<> &al) { return words_of_steps::allocate(al); }
+    static __device__ inline uint32_t allocate(shared_allocator<> &al) { return words_of_steps<>::allocate(al); }
 
     template <typename T, ducks::rt::all Quarter, typename Place>
     struct of_wave {
-        static constexpr int K_STEP = along_k<T>::K_STEP;
-        static_assert(Quarter::rows == WARP_THREADS && 2 * Quarter::cols == WARP_THREADS && K_STEP == 4 * BLOCK);
+        /** Elements of T whose scales are a word, and words of a step. */
+        static constexpr int OF_WORD = 4 * BLOCK / detail::numbers_in<T>;
+        static constexpr int WORDS = along_k<T>::K_STEP / OF_WORD;
+        static_assert(Quarter::rows == WARP_THREADS && 2 * Quarter::cols == WARP_THREADS && WORDS > 0);
+        using words_in_memory = words_of_steps<WORDS>;
 
-        words_of_steps words;
+        words_in_memory words;
         /** Addresses of this lane's words of the first slot. */
         uint32_t at_a, at_b;
         /** The pair of steps in use. */
         int pair = 0;
-        unsigned word_a, word_b;
+        unsigned words_a[WORDS], words_b[WORDS];
         /** Scales of four base tiles, as the instructions take them: of a half of A, and of both quarters of B. */
-        fp8e8m0_4 scales_a, scales_b;
+        fp8e8m0_4 scales_a[WORDS], scales_b[WORDS];
         /** Bytes that a lane takes from two words, in both stages of the transposition. */
         unsigned pairs, bytes;
 
         /** @param lacking columns of zeros before K. */
         template <typename G>
         __device__ inline of_wave(const G &g, const share &at, const Place &place, uint32_t lds, int lacking)
-            : words(words_for(g, at, lds, lacking / K_STEP)) {
-            constexpr int row_bytes = words_of_steps::ROW_BYTES;
+            : words(words_for(g, at, lds, lacking / OF_WORD)) {
+            constexpr int row_bytes = words_in_memory::ROW_BYTES;
             at_a = lds + static_cast<uint32_t>((place.lane_row - at.row) * row_bytes);
             at_b = lds + static_cast<uint32_t>(
                              (HALVES_TILE + place.lane_col - at.col + laneid() / Quarter::cols * Place::SECOND_COL) *
@@ -379,7 +390,7 @@ struct power_sums {
         }
         /** Of eight waves, the lower four load A's words. */
         template <typename G>
-        static __device__ inline words_of_steps words_for(const G &g, const share &at, uint32_t lds, int lacking) {
+        static __device__ inline words_in_memory words_for(const G &g, const share &at, uint32_t lds, int lacking) {
             const int row = warpid() * WARP_THREADS;
             if (row < HALVES_TILE) return {g.scale_a, at.a, at.first, at.rows, at.row + row, lds, lacking};
             return {g.scale_b, at.b, 0, static_cast<int>(g.scale_b.rows()), at.col + row - HALVES_TILE, lds, lacking};
@@ -392,9 +403,12 @@ struct power_sums {
         template <int turn>
         __device__ inline void read() {
             constexpr int step = turn / 4 % 2, half = turn / 2 % 2;
-            const uint32_t at = words.place(pair, step);
-            if constexpr (turn % 4 == 0) word_b = word_at(at_b + at);
-            word_a = word_at(at_a + at + half * Place::SECOND_ROW * words_of_steps::ROW_BYTES);
+#pragma unroll
+            for (int word = 0; word < WORDS; word++) {
+                const uint32_t at = words.place(pair, step, word);
+                if constexpr (turn % 4 == 0) words_b[word] = word_at(at_b + at);
+                words_a[word] = word_at(at_a + at + half * Place::SECOND_ROW * words_in_memory::ROW_BYTES);
+            }
         }
         /** Loads the scales of the first two pairs of steps, before their operands. */
         __device__ inline void start_first() { words.start(0); }
@@ -402,7 +416,7 @@ struct power_sums {
         template <int turn>
         __device__ inline void start(int next) {
             if constexpr (turn == 1)
-                if (next % 2 == 0) words.start(next);
+                if (words.is_first_of_group(next)) words.start(next);
             if constexpr (turn == 7) {
                 pair = next;
                 read<8>();
@@ -425,20 +439,28 @@ struct power_sums {
         /** The scales of turn `turn` and the next, if it is even; else starts reading those of the next. */
         template <int turn>
         __device__ inline void take() {
-            if constexpr (turn % 4 == 0) scales_b = transposed(word_b);
-            if constexpr (turn % 2 == 0)
-                scales_a = transposed(word_a);
-            else if constexpr (turn < 7)
+            if constexpr (turn % 2 == 0) {
+#pragma unroll
+                for (int word = 0; word < WORDS; word++) {
+                    if constexpr (turn % 4 == 0) scales_b[word] = transposed(words_b[word]);
+                    scales_a[word] = transposed(words_a[word]);
+                }
+            } else if constexpr (turn < 7) {
                 read<turn + 1>();
+            }
         }
 
         /** @tparam quarter of B. */
         template <int quarter, ducks::rt::all A, ducks::rt::all B>
         __device__ inline void multiply(Quarter &sums, const A &a, const B &b) {
-            detail::for_constants<Quarter::height>([&]<int x>() {
-                detail::for_constants<Quarter::width>([&]<int y>() {
-                    mma_ABt_base_scaled<x, quarter * Quarter::width + y>(sums.tiles[x][y], a.tiles[x][0], b.tiles[y][0],
-                                                                         sums.tiles[x][y], &scales_a, &scales_b);
+            // Word by word, so that an instruction does not wait for the one before.
+            detail::for_constants<WORDS>([&]<int word>() {
+                detail::for_constants<Quarter::height>([&]<int x>() {
+                    detail::for_constants<Quarter::width>([&]<int y>() {
+                        mma_ABt_base_scaled<x, quarter * Quarter::width + y>(sums.tiles[x][y], a.tiles[x][word],
+                                                                             b.tiles[y][word], sums.tiles[x][y],
+                                                                             &scales_a[word], &scales_b[word]);
+                    });
                 });
             });
         }

@@ -47,6 +47,8 @@ spec = KernelSpec(
         "ping_pong": microscaled.ping_pong(
             [
                 {"m": 512, "n": 512, "k": 512, "format": "e4m3"},
+                {"m": 512, "n": 512, "k": 1024},
+                {"m": 200, "n": 312, "k": 640, "batch": 2, "bias": 1},
                 {"m": 200, "n": 312, "k": 384, "format": "e5m2", "batch": 2, "bias": 1},
                 *(
                     {"m": 208, "n": 304, "k": 384, "format": "e4m3", "layout": layout}

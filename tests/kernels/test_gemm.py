@@ -116,6 +116,18 @@ def test_parts_of_k_give_the_same_bits_again(arch: str, name: str) -> None:
     assert wb.verify(spec, inputs=inputs, device=f"emulated:{arch}").passed
 
 
+@pytest.mark.parametrize("variant", ["double_buffer", "split_k", "few_rows", "ping_pong"])
+def test_a_scale_that_is_no_number_stays_in_its_row(variant: str) -> None:
+    """Where K ends within a step of fp4, rows' scales for its second half are of no row but their own."""
+    spec, where = wb.kernels[f"gemm/mx:{variant}"], device("emulated:gfx950")
+    inputs = spec.make_inputs({"m": 40, "n": 72, "k": 1152, "format": "e2m1"}, device=where)
+    inputs["scale_a"][5, 0] = inputs["scale_b"][9, -1] = 255
+    outputs, _ = spec.run(inputs, device=where)
+    finite = torch.ones(40, 72, dtype=torch.bool)
+    finite[5] = finite[:, 9] = False
+    assert torch.equal(outputs["c"].isfinite(), finite)
+
+
 @pytest.mark.parametrize(("high", "wide"), [(32, 32), (32, 128), (128, 32), (64, 128)])
 def test_tiles_of_every_shape(arch: str, high: int, wide: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With one step, fewer than shared memory holds, and more."""
