@@ -84,6 +84,8 @@ LOOP = ScaledLoop(
     columns=lambda shape, arch: 256 if bits(shape) == 4 and arch == "gfx950" else 128,
     operands=lambda shape: ("a", "b", "scale_a", "scale_b"),
     check=check,
+    # Two loads of scales for two of 16 bytes of fp4; of fp8 and fp6 there is one.
+    scales=lambda shape: bits(shape) == 4,
 )
 
 

@@ -26,6 +26,7 @@ class ScaledLoop:
         columns: columns of A and B per step, by shape and target.
         operands: names of the loop's input tensors.
         check: raises an error for shapes that the operator does not support.
+        scales: whether the kernel for few rows starts as many loads of scales as of operands.
     """
 
     policies: Callable[[Sizes], str]
@@ -34,6 +35,7 @@ class ScaledLoop:
     columns: Callable[[Sizes, str], int]
     operands: Callable[[Sizes], Sequence[str]]
     check: Callable[[Sizes, str], None]
+    scales: Callable[[Sizes], bool] = lambda shape: False
 
     def tile(self, shape: Sizes, split: bool = False) -> gemm_tiles.Tile:
         """Tile of a work-group, by size; with `split`, also a part of K."""
@@ -64,7 +66,7 @@ class ScaledLoop:
         rows, cols = family.few_rows(shape)
         row, batch = self._bytes(shape, shape["k"]), shape["batch"]
         chunk = max(self._bytes(shape, 128), self._step(shape))
-        by_rows = gemm_tiles.few_rows_cycles(rows, cols, shape["n"], row, chunk, batch)
+        by_rows = gemm_tiles.few_rows_cycles(rows, cols, shape["n"], row, chunk, batch, self.scales(shape))
         return by_rows <= gemm_tiles.cycles(
             self.tile(shape, True),
             shape["m"],

@@ -26,6 +26,8 @@ LOAD, ROWS, READ, MEMORY = 64, 32, 128, 3300
 its reads of shared memory; and memory for all compute units."""
 MATRIX = 4096
 """Bytes of A's row times columns of B that a compute unit multiplies per cycle: 4096 operations of bf16."""
+LINE = 128
+"""Bytes of a line of the caches."""
 MOST_AHEAD = 8
 """Largest number of steps in shared memory."""
 
@@ -117,16 +119,19 @@ def best(
     return min(tiles, key=lambda tile: cycles(tile, m, n, row, batch, step, most))
 
 
-def few_rows_cycles(rows: int, cols: int, n: int, row: int, chunk: int, batch: int = 1) -> float:
+def few_rows_cycles(
+    rows: int, cols: int, n: int, row: int, chunk: int, batch: int = 1, scales: bool = False
+) -> float:
     """Estimated time of the kernel for few rows, whose 4 waves take turns at chunks of K, with two in flight.
 
     Args:
         rows, cols: rows and columns of C per work-group; all rows.
         row: bytes of a row of A or B, their mean if they differ.
         chunk: bytes of a row per chunk.
+        scales: whether a chunk has as many loads of scales, which take half a line of a row too.
     """
     rounds = -(-(-(-n // cols) * batch) // UNITS)
-    load = row * (rows + cols) / ROWS
+    load = (row + (-(-row // chunk) * LINE // 2 if scales else 0)) * (rows + cols) / ROWS
     chunks = -(-row // (4 * chunk))
     unit = LATENCY + rounds * max(load, chunks * LATENCY / 2 / min(rounds, 2))
     return max(unit, LATENCY + batch * (rows + n) * row / MEMORY)
