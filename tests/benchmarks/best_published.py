@@ -33,7 +33,7 @@ from published_times import Problem, Row, published
 
 import workbench as wb
 from workbench.operators.launch_target import Target, resolve
-from workbench.profile.counting import argument_bytes_of, counted
+from workbench.profile.counting import counted
 from workbench.profile.machine import machine
 from workbench.profile.model import TimeModel
 from workbench.profile.timing import modelled
@@ -91,10 +91,18 @@ def sample(rows: list[Row], count: int | None, seed: int) -> list[Row]:
     return random.Random(seed).sample(rows, len(rows) if count is None else min(count, len(rows)))
 
 
+def all_copies(problem: Problem) -> float:
+    """Bytes of the tuner's copies of a problem's operands and results."""
+    spec = wb.kernels[problem.kernel]
+    bytes_of = spec.bytes
+    assert bytes_of is not None, f"{spec.name} does not state its bytes"
+    return COPIES * bytes_of(spec.shape(problem.parameters, arch=wb.device(f"emulated:{problem.gpu}").arch))
+
+
 def as_the_tuner(target: Target, problem: Problem) -> list[TimeModel]:
     """The model's times of a target's steps, with what the tuner's loop leaves in the caches."""
     first, *rest = target.launches()
-    in_cache = COPIES * argument_bytes_of(first) <= machine(problem.gpu).infinity_cache_bytes
+    in_cache = all_copies(problem) <= machine(problem.gpu).infinity_cache_bytes
     models = []
     for step, warm in ((first, in_cache), *((each, True) for each in rest)):
         models.append(modelled(step, counted(step, warm=warm), warm=warm, in_turn=True))
