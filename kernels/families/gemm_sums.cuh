@@ -69,7 +69,7 @@ template <int IN_STEP = 1>
 struct words_of_steps {
     static constexpr int WORDS = 4;
     /** Pairs of steps that a group of words serves. */
-    static constexpr int PAIRS = WORDS / (2 * IN_STEP);
+    static constexpr int PAIRS_IN_GROUP = WORDS / (2 * IN_STEP);
     static constexpr int ROW_BYTES = WORDS * static_cast<int>(sizeof(unsigned));
     /** Of A's rows, and behind them of B's. */
     static constexpr int SLOT_BYTES = 2 * HALVES_TILE * ROW_BYTES;
@@ -92,10 +92,10 @@ struct words_of_steps {
         from = make_srsrc(&scales[{matrix, first, 0}], static_cast<uint32_t>(rows) * pitch);
         offset = static_cast<uint32_t>(row + laneid()) * pitch;
     }
-    static __device__ inline bool is_first_of_group(int pair) { return pair % PAIRS == 0; }
+    static __device__ inline bool is_first_of_group(int pair) { return pair % PAIRS_IN_GROUP == 0; }
     /** First word of the group of pair `pair`; columns of zeros use the first word. */
-    __device__ inline int first_word(int pair) const { return detail::max(pair / PAIRS * WORDS - lacking, 0); }
-    static __device__ inline int slot(int pair) { return pair / PAIRS % 2 * SLOT_BYTES; }
+    __device__ inline int first_word(int pair) const { return detail::max(pair / PAIRS_IN_GROUP * WORDS - lacking, 0); }
+    static __device__ inline int slot(int pair) { return pair / PAIRS_IN_GROUP % 2 * SLOT_BYTES; }
     /** Starts loading the group of pair `pair`, the group's first. */
     __device__ inline void start(int pair) const {
         detail::load_direct<16, 0>(from, lds + static_cast<uint32_t>(slot(pair) + warpid() * WARP_THREADS * ROW_BYTES),
