@@ -207,7 +207,7 @@ def flops(shape: Mapping[str, Any]) -> int:
     return int(2 * shape["batch"] * shape["m"] * shape["n"] * shape["k"])
 
 
-def bytes_moved(shape: Mapping[str, Any], size: int) -> int:
+def bytes_moved(shape: Mapping[str, Any], size: float) -> int:
     """A, B and the epilogue's operands read once, C written once; A and B have `size` bytes per element."""
     m, n, k = (shape[name] for name in "mnk")
     matrices = 1 + shape["gate"] + shape["residual"]
