@@ -60,7 +60,7 @@ struct words_ahead {
         for (int i = 0; i < 4; i++) uniform[i] = __builtin_amdgcn_readfirstlane(uniform[i]);
         const auto at = static_cast<uint32_t>(__builtin_amdgcn_readfirstlane(index * words * static_cast<int>(step)));
         detail::load_direct<4, 0>(uniform, lds, offset, at);
-        // The last step may be half a one, whose second word is multiplied by zeros, but must be of the same row.
+        // K may end with half a step, whose second word is multiplied by zeros, but must be of the same row.
         if constexpr (words == 2)
             detail::load_direct<4, 0>(uniform, lds + apart, offset, at + step < last ? at + step : last);
     }

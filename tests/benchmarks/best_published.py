@@ -101,10 +101,10 @@ def all_copies(problem: Problem) -> float:
 
 def as_the_tuner(target: Target, problem: Problem) -> list[TimeModel]:
     """The model's times of a target's steps, with what the tuner's loop leaves in the caches."""
-    first, *rest = target.launches()
+    first, *later = target.launches()
     in_cache = all_copies(problem) <= machine(problem.gpu).infinity_cache_bytes
     models = []
-    for step, warm in ((first, in_cache), *((each, True) for each in rest)):
+    for step, warm in ((first, in_cache), *((step, True) for step in later)):
         models.append(modelled(step, counted(step, warm=warm), warm=warm, in_turn=True))
     return models
 

@@ -325,8 +325,12 @@ static void lds_one(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, uint32_
     HK_FOR_LANES(lane, exec) {
         uint64_t at = (uint32_t)((row != NULL ? row[lane] : (w->s[HK_M0] & 0xffff) + 4 * lane) + offset);
         uint32_t undefined;
-        if ((at & (alignment - 1)) && (is_strict || !is_between_dwords(w, o, exec, offset)))
-            san_found(w, SAN_FOUND_ALIGNMENT, &o->op, ~0ull, (int32_t)lane, at, alignment, 0, 0);
+        if (at & (alignment - 1)) {
+            if (!is_strict && is_between_dwords(w, o, exec, offset))
+                alignment = 1;
+            else
+                san_found(w, SAN_FOUND_ALIGNMENT, &o->op, ~0ull, (int32_t)lane, at, alignment, 0, 0);
+        }
         if (learns) san_lds_flag(sw, at, number);
         uint32_t cells = cells_of(sw->group, at, o->bytes);
         if (!is_write) {
