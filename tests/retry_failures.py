@@ -4,6 +4,8 @@ The arguments are pytest's. Among 11,000 tests one that fails once in a hundred 
 hundredth unrelated change. A test that passes both times is listed as unstable, with its seed, and the run
 passes; fix an unstable test before anything else. All else (a test that fails again, an error while
 collecting, an interrupt) fails as with pytest.
+
+A test that needs others before it names what to run instead: its property "retry" is that node id.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ MOST_FAILURES = 12
 
 
 class FailureRecorder:
-    """A plugin of pytest: the node ids of failed tests, and whether anything else failed."""
+    """A plugin of pytest: the node ids that run failed tests again, and whether anything else failed."""
 
     def __init__(self) -> None:
         self.tests: dict[str, None] = {}
@@ -30,7 +32,7 @@ class FailureRecorder:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
-            self.tests[report.nodeid] = None
+            self.tests[dict(report.user_properties).get("retry", report.nodeid)] = None
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         self.collection_failed |= report.failed

@@ -55,6 +55,27 @@ def test_a_test_that_fails_again_fails_the_run(tmp_path: Path, test: str) -> Non
     ]
 
 
+STEPS = """
+import pytest
+
+@pytest.fixture(autouse=True)
+def retry_with_the_class(request):
+    request.node.user_properties.append(("retry", request.node.parent.nodeid))
+
+class TestSteps:
+    def test_first(self): runs_before("first")
+    def test_second(self): assert runs_before("second") != 0
+"""
+
+
+def test_a_step_is_run_again_with_those_before_it(tmp_path: Path) -> None:
+    result = run(tmp_path, STEPS)
+    assert result.returncode == 0, result.stdout
+    assert result.stdout.splitlines()[-1] == "  test_sample.py::TestSteps"
+    assert (tmp_path / "first").read_text() == "..."
+    assert (tmp_path / "second").read_text() == "..."
+
+
 def test_many_failures_are_no_bad_luck(tmp_path: Path) -> None:
     result = run(tmp_path, *(f"def test_{i}(): assert runs_before('{i}')" for i in range(13)))
     assert result.returncode == pytest.ExitCode.TESTS_FAILED

@@ -25,7 +25,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import pytest
 
@@ -264,6 +264,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if str(item.path).startswith(folder):
             item.add_marker(AGAIN)
+            if is_journey(item.parent):
+                # Alone, a step would begin on an empty page.
+                item.user_properties.append(("retry", item.parent.nodeid))
+
+
+def is_journey(collector: pytest.Collector | None) -> TypeGuard[pytest.Class]:
+    """True for a class whose tests are steps on one page."""
+    return isinstance(collector, pytest.Class) and getattr(collector.obj, "STEPS", False)
 
 
 class Lab:
@@ -273,6 +281,9 @@ class Lab:
         page: Playwright's.
         complaints: errors and warnings that the page wrote to the browser's console.
     """
+
+    TIP = 5_000
+    """Milliseconds until a tip that does not show is asked for again."""
 
     def __init__(self, browser: Browser, server: Server, *, size: dict[str, int] = SIZE) -> None:
         self.server = server
@@ -417,6 +428,20 @@ class Lab:
             lambda: f"{', '.join(texts)} in: {where.inner_text()[:400]}",
         )
 
+    def point(self, at: Locator, tip: Locator) -> None:
+        """Points at a part of the page until its tip shows; a page that moves under the pointer closes it."""
+        from playwright.sync_api import TimeoutError
+
+        def shows() -> bool:
+            if not tip.is_visible():
+                self.page.mouse.move(5, 5)
+                with contextlib.suppress(TimeoutError):
+                    at.hover(timeout=self.TIP)
+                    tip.wait_for(timeout=self.TIP)
+            return tip.is_visible()
+
+        self.until(shows, "the tip of what the pointer is at")
+
     def until(self, happened: Callable[[], Any], awaited: str | Callable[[], str]) -> Any:
         """Waits until `happened` returns a true value, and returns it; the page keeps running."""
         end = time.monotonic() + PATIENCE / 1000
@@ -490,7 +515,7 @@ class Lab:
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
     """Remembers which step of a journey failed."""
     journey = item.parent
-    if not isinstance(journey, pytest.Class) or not getattr(journey.obj, "STEPS", False):
+    if not is_journey(journey):
         return
     if call.excinfo is not None and not call.excinfo.errisinstance(pytest.skip.Exception):
         FAILED.setdefault(journey.nodeid, item.name)

@@ -261,8 +261,7 @@ def click_through(lab: Lab) -> None:
     lab.says(lab.sidebar, "Kernels")
     for number in range(COMPILED, lab.cells.count()):
         for mark in (".cm-lintRange-error", ".cm-lint-marker-error", ".jp-hipkittens-HeatMark"):
-            lab.cell(number).locator(mark).first.hover()
-            page.locator(".cm-tooltip").first.wait_for()
+            lab.point(lab.cell(number).locator(mark).first, page.locator(".cm-tooltip").first)
             page.mouse.move(0, 0)
         lab.editor(number).click()
         lab.command("hipkittens:next-finding")
