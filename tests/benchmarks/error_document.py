@@ -330,7 +330,7 @@ ASSEMBLY = "aiter assembly "
 
 HELD_OUT = """\
 These rows are AITER's own machine code for GEMMs on gfx950, as its tuner timed it. No change of the model
-used them: we looked after each, three times so far. They count in the stated ranges above. The goal is a
+used them: we looked after each, four times so far. They count in the stated ranges above. The goal is a
 median ratio of 0.9 to 1.1 for each class of published times; those at the top are for HipKittens' rows.
 """
 

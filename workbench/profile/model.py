@@ -488,9 +488,12 @@ def traffic_of(tally: Tally, instructions: Mapping[int, Instruction]) -> dict[in
         memory = instruction.record.memory
         if memory is None or memory.space not in _FAR:
             continue
+        served = tally.replayed.levels.get(address)
         if memory.access is Access.LOAD:
-            served = tally.replayed.levels.get(address)
             levels[address] = levels_of(served) if served is not None else loads
+        elif memory.access is Access.ATOMIC and served is not None:
+            # A line that L2 fetches for it goes back as often.
+            levels[address] = levels_of(served)
         elif memory.access is not Access.NONE:
             levels[address] = (0.0, 1.0 - stored - max(0.0, cached), max(0.0, cached), stored)
         else:

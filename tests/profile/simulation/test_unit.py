@@ -67,6 +67,9 @@ typedef _Float16 h4 __attribute__((ext_vector_type(4)));
   __global__ void atomic_##n(float *x) { \
     int at = 4 * threadIdx.x; float v = 1; \
     asm volatile(REPEAT(n, "global_atomic_add_f32 %0, %1, %2") :: "v"(at), "v"(v), "s"(x) : "memory"); } \
+  __global__ void scalar_atomic_##n(float *x) { \\
+    asm volatile("s_mov_b32 s20, 7\\n" REPEAT(n, "s_atomic_dec s20, %0, 0x0\\ns_waitcnt lgkmcnt(0)") \\
+                 :: "s"(x) : "s20", "memory"); } \\
   __global__ void late_##n(float *x) { \\
     float v = x[threadIdx.x]; \\
     if (__builtin_amdgcn_readfirstlane(threadIdx.x) == 0) \\
@@ -367,6 +370,21 @@ def test_atomics_of_a_share():
     # 64 lanes of a dword are four pieces of 64 bytes.
     each = cycles_each("gfx950", "atomic", atomic_cycles=100.0)
     assert each == pytest.approx(4 * 100, rel=WITHIN)
+
+
+def test_an_atomic_waits_for_a_line_that_l2_does_not_have():
+    def cycles(level):
+        return run("gfx950", "atomic_32", level=LEVELS[level], level_cycles=[2, 0, 0, 0], write_cycles=0.0).cycles
+
+    record = machine_record(default_product("gfx950"), default_product("gfx950").clock_hz, 1)
+    _, l2, infinity, hbm = record["level_latency"]
+    assert cycles("Infinity Cache") - cycles("L2") == pytest.approx(infinity - l2, rel=WITHIN)
+    assert cycles("HBM") - cycles("L2") == pytest.approx(hbm - l2, rel=WITHIN)
+
+
+def test_a_scalar_atomic_goes_past_the_caches():
+    few, many = (run("gfx942", f"scalar_atomic_{n}", scalar_first=500.0).cycles for n in (FEW, MANY))
+    assert many - few == pytest.approx((MANY - FEW) * 500, rel=WITHIN)
 
 
 def test_two_work_groups_of_a_unit():

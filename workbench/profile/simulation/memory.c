@@ -94,15 +94,18 @@ static uint32_t level_of(Unit *u, uint32_t index) {
     return best;
 }
 
-static double store(Unit *u, const SimOp *op, double lines, double requests, double begins, double spent) {
+static double store(Unit *u, uint32_t index, double lines, double requests, double begins, double spent) {
     const SimMachine *m = u->m;
+    const SimOp *op = &u->run->ops[index];
     double late = delay(u, 1, lines * m->level_cycles[1], begins);
     double beyond = op->level[2] + op->level[3];
     if (beyond > 0) late = most(late, delay(u, 2, lines * beyond * m->level_cycles[2], begins));
     if (op->level[3] > 0) late = most(late, delay(u, 3, lines * op->level[3] * m->write_cycles, begins));
     double latency = m->level_latency[1];
     if (op->flags & SIM_ATOMIC) {
-        latency = m->atomic_latency;
+        /* It reads its line before it writes, so L2 fetches a line that it does not have. */
+        uint32_t level = level_of(u, index);
+        latency = m->atomic_latency + (level > 1 ? m->level_latency[level] - m->level_latency[1] : 0);
         double first = u->atomic_free == UNUSED ? begins : u->atomic_free;
         u->atomic_free = most(first, begins) + requests * m->atomic_cycles;
         late = most(late, u->atomic_free - begins);
@@ -128,7 +131,7 @@ double sim_memory(Unit *u, SimWave *w, SimStep cost, double now) {
     u->run->memory_busy[0] += spent;
     wait_in(&u->memory_line, begins, now);
     if (lines == 0) return begins + spent;
-    if (!loads) return store(u, op, lines, cost.turns, begins, spent - m->l1_narrow);
+    if (!loads) return store(u, index, lines, cost.turns, begins, spent - m->l1_narrow);
     double late = 0;
     for (uint32_t l = 1; l <= level; l++) late = most(late, delay(u, l, lines * m->level_cycles[l], begins));
     if (level == 3) late = most(late, 0) + queued(u, lines * m->level_cycles[3], begins);

@@ -272,6 +272,9 @@ def _memory(instruction: Instruction, target: Target) -> tuple[str, int, dict[st
     memory, timing = instruction.record.memory, target.timing
     assert memory is not None
     if memory.space in (Space.SCALAR, Space.SCALAR_BUFFER):
+        if memory.access is Access.ATOMIC:
+            # A semaphore, as a rule: other dies change its line.
+            return "SMEM", int(timing.turn), {"flags": number("SHARED")}
         return ("SMEM" if memory.access is Access.LOAD else "OTHER"), int(timing.turn), {}
     if memory.space is Space.LANES:
         # Like a read of a dword per lane without conflicts.
