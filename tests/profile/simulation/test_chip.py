@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -156,3 +158,23 @@ def test_a_wave_polls_once(path, polls, once):
     steps = np.zeros(len(path), np.dtype(list(STEP)))
     steps["block"] = path
     assert chip.without_polls(WaveSteps(steps, False), polls).steps["block"].tolist() == once
+
+
+def test_a_work_group_that_waited_is_no_longer_than_another():
+    def wave(*path):
+        steps = np.zeros(len(path), np.dtype(list(STEP)))
+        steps["block"] = path
+        return [WaveSteps(steps, False)]
+
+    # Block 3 polls. Of the third work-group, which polled a thousand times, no path was recorded.
+    paths = {0: wave(0, 3, 5), 1: wave(0, *[3] * 98, 5)}
+    steps = SimpleNamespace(
+        groups=(0, 1), hashes=np.array([1, 2, 3]), executed=np.array([3, 100, 1002]), waves_of=paths.__getitem__
+    )
+    kinds, mix = chip.kinds_of(steps, {3})
+    assert [kind.executed for kind in kinds] == [3, 3]
+    assert mix.per_group([5.0, 5.0]).tolist() == [5, 5, 5]
+    # Where no block polls, each of them is work.
+    kinds, mix = chip.kinds_of(steps)
+    assert [kind.executed for kind in kinds] == [3, 100]
+    assert mix.per_group([5.0, 50.0]).tolist() == pytest.approx([5, 50, 501])

@@ -166,23 +166,28 @@ class ChipRun:
         }
 
 
-def kinds_of(steps: Steps) -> tuple[tuple[Kind, ...], Mix]:
+def kinds_of(steps: Steps, polls: Collection[int] = ()) -> tuple[tuple[Kind, ...], Mix]:
     """The kinds of work-groups, at most `MOST_KINDS`, and the mixture of kinds for each work-group.
 
     A path without its own kind lies between two kinds by the number of blocks that it ran. One that is
-    shorter or longer than all of them counts as that fraction or multiple of the nearest.
+    shorter or longer than all of them counts as that fraction or multiple of the nearest. In code that polls
+    how much longer it is says nothing (`without_polls`), so it counts as the longest kind.
+
+    Args:
+        steps: the paths.
+        polls: as for `without_polls`.
     """
+    executed = _executed_without_polls(steps, polls)
     by_hash: dict[int, list[int]] = {}
     for group in steps.groups:
         by_hash.setdefault(int(steps.hashes[group]), []).append(group)
-    recorded = sorted(by_hash.values(), key=lambda groups: int(steps.executed[groups[0]]))
+    recorded = sorted(by_hash.values(), key=lambda groups: float(executed[groups[0]]))
     while len(recorded) > MOST_KINDS:
-        blocks = [int(steps.executed[groups[0]]) for groups in recorded]
+        blocks = [float(executed[groups[0]]) for groups in recorded]
         nearest = min(range(len(recorded) - 1), key=lambda i: blocks[i + 1] - blocks[i])
         # The longest stays, since the launch may end with it.
         recorded.pop(nearest + 1 if nearest + 2 < len(recorded) else nearest)
-    sizes = np.array([float(steps.executed[groups[0]]) for groups in recorded])
-    executed = steps.executed.astype(np.float64)
+    sizes = np.array([float(executed[groups[0]]) for groups in recorded])
     longer = np.searchsorted(sizes, executed).clip(0, len(sizes) - 1)
     shorter = np.where(sizes[longer] <= executed, longer, (longer - 1).clip(0))
     gap = sizes[longer] - sizes[shorter]
@@ -239,6 +244,17 @@ def without_polls(wave: WaveSteps, polls: Collection[int]) -> WaveSteps:
     return replace(wave, steps=wave.steps[~again]) if again.any() else wave
 
 
+def _executed_without_polls(steps: Steps, polls: Collection[int]) -> npt.NDArray[np.float64]:
+    """[work-groups] basic blocks that each ran, polling once; at most as many as the longest recorded one."""
+    executed = steps.executed.astype(np.float64)
+    if not polls:
+        return executed
+    for group in steps.groups:
+        for wave in steps.waves_of(group):
+            executed[group] -= len(wave.steps) - len(without_polls(wave, polls).steps)
+    return np.minimum(executed, max(executed[group] for group in steps.groups))
+
+
 def _pace(
     code: Program,
     steps: Steps,
@@ -293,7 +309,7 @@ def simulate_chip(
     code = program(steps.blocks, instructions, steps.text, product.target, traffic, adjust)
     units = min(steps.group_total, int(product.compute_units))
     machine = machine_record(product, clock_hz, units, evicted=evicted, fresh=fresh)
-    kinds, mix = kinds_of(steps)
+    kinds, mix = kinds_of(steps, code.polls)
     counts = mix.counts(len(kinds))
     per_unit = -(-steps.group_total // units)
     resident = min(occupancy.groups_per_cu, per_unit)
