@@ -169,7 +169,10 @@ def test_a_work_group_that_waited_is_no_longer_than_another():
     # Block 3 polls. Of the third work-group, which polled a thousand times, no path was recorded.
     paths = {0: wave(0, 3, 5), 1: wave(0, *[3] * 98, 5)}
     steps = SimpleNamespace(
-        groups=(0, 1), hashes=np.array([1, 2, 3]), executed=np.array([3, 100, 1002]), waves_of=paths.__getitem__
+        groups=(0, 1),
+        hashes=np.array([1, 2, 3]),
+        executed=np.array([3, 100, 1002]),
+        waves_of=paths.__getitem__,
     )
     kinds, mix = chip.kinds_of(steps, {3})
     assert [kind.executed for kind in kinds] == [3, 3]

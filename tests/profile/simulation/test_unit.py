@@ -374,7 +374,8 @@ def test_atomics_of_a_share():
 
 def test_an_atomic_waits_for_a_line_that_l2_does_not_have():
     def cycles(level):
-        return run("gfx950", "atomic_32", level=LEVELS[level], level_cycles=[2, 0, 0, 0], write_cycles=0.0).cycles
+        free = {"level_cycles": [2, 0, 0, 0], "write_cycles": 0.0}
+        return run("gfx950", "atomic_32", level=LEVELS[level], **free).cycles
 
     record = machine_record(default_product("gfx950"), default_product("gfx950").clock_hz, 1)
     _, l2, infinity, hbm = record["level_latency"]

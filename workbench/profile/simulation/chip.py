@@ -246,13 +246,13 @@ def without_polls(wave: WaveSteps, polls: Collection[int]) -> WaveSteps:
 
 def _executed_without_polls(steps: Steps, polls: Collection[int]) -> npt.NDArray[np.float64]:
     """[work-groups] basic blocks that each ran, polling once; at most as many as the longest recorded one."""
-    executed = steps.executed.astype(np.float64)
+    executed: npt.NDArray[np.float64] = steps.executed.astype(np.float64)
     if not polls:
         return executed
     for group in steps.groups:
         for wave in steps.waves_of(group):
             executed[group] -= len(wave.steps) - len(without_polls(wave, polls).steps)
-    return np.minimum(executed, max(executed[group] for group in steps.groups))
+    return executed.clip(max=executed[list(steps.groups)].max())
 
 
 def _pace(
