@@ -67,6 +67,8 @@ HARMLESS = re.compile(
     r"WebGL|GPU stall|favicon|net::ERR_ABORTED|ResizeObserver loop|Slow network|third-party cookie|"
     r"Fetch API cannot load|/api/kernels/[^ ]*/channels|The AudioContext|deprecat|"
     r"Plugin .* to activate|"
+    # A kernel's message to a figure of the page before a reload.
+    r"Comm not found for comm id|"
     # jupyter_server remembers static files by name alone: a font that JupyterLab and Notebook both have is
     # refused to the second that asks.
     r"403 \(Forbidden\) \(.*/static/(lab|notebook)/\w+\.woff2",
