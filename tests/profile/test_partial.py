@@ -8,9 +8,7 @@ import torch
 
 import workbench as wb
 from workbench.launches import Hierarchy, LaunchOptions, StepOptions, TrafficOptions
-from workbench.operators.launch_target import resolve
 from workbench.profile import partial
-from workbench.profile.counting import argument_bytes_of
 from workbench.runtime import device
 
 SOURCE = """#include <hip/hip_runtime.h>
@@ -116,13 +114,3 @@ def test_a_large_problem_is_timed_from_a_part_of_it(monkeypatch):
     whole = timed()
     assert part.median.value == pytest.approx(whole.median.value, rel=0.05)
     assert part.model.parts["valu"] == pytest.approx(whole.model.parts["valu"], rel=1e-6)
-
-
-def test_bytes_of_arguments_need_a_launch():
-    kernel = wb.compile(SOURCE, arch="gfx950", name="arguments.hip")["bump"]
-    out = torch.zeros(4096, dtype=torch.int32)
-    target = resolve(kernel[1, 64], (out,), {}, device=WHERE)
-    with pytest.raises(ValueError, match="not launched"):
-        argument_bytes_of(target)
-    target.run(LaunchOptions())
-    assert argument_bytes_of(target) == 4 * 4096
